@@ -162,7 +162,9 @@ def _links(inputs: Inputs, protocol: Protocol, found: pl.DataFrame, expected: pl
         of_crowd = crowds(inputs.annotations, protocol).gather(pairs["annotation"])
         return pairs.filter((pl.col("similarity") >= least) | (of_crowd & (pl.col("similarity") > 0)))
     pairs = _pair(inputs, protocol, cells, least)
-    if protocol.crowds == "all_ignored":
+    if protocol.crowds == "ignored_by_iou":
+        pairs = pairs.with_columns(inside="similarity")
+    elif protocol.crowds == "all_ignored":
         inside = _pair(inputs, protocol, cells, least, pl.repeat(True, inputs.annotations.height, eager=True))
         pairs = pairs.join(inside.rename({"similarity": "inside"}), on=["detection", "annotation"], how="full", coalesce=True)
     if not protocol.category_thresholds:

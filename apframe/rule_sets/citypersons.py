@@ -93,13 +93,13 @@ EUROCITY = replace(
     CITYPERSONS,
     name="EUROCITY",
     citation="Braun et al., EuroCity Persons: A Novel Benchmark for Person Detection in Traffic Scenes, PAMI 2019; ECPB",
-    crowds="ignored",
+    crowds="ignored_by_iou",
     area_ranges=(ALL_AREAS,),
     difficulties=(
         _of_eurocity("reasonable", 40, inf, ("occlusion", -inf, _BELOW_40), ("truncation", -inf, _BELOW_40)),
         _of_eurocity("small", 30, 60, ("occlusion", -inf, _BELOW_40), ("truncation", -inf, _BELOW_40)),
-        _of_eurocity("occluded", 40, inf, ("occlusion", 0.4, _BELOW_80)),
-        _of_eurocity("all", 20, inf, ("occlusion", -inf, _BELOW_80)),
+        _of_eurocity("occluded", 40, inf, ("occlusion", 0.4, _BELOW_80), ("truncation", -inf, _BELOW_80)),
+        _of_eurocity("all", 20, inf, ("occlusion", -inf, _BELOW_80), ("truncation", -inf, _BELOW_80)),
     ),
     miss_rates=MissRates(),
 )

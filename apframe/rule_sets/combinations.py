@@ -9,6 +9,7 @@ from apframe.matching.policies import POLICIES
 from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.ranking.definition import WeightedSum
 from apframe.ranking.sampled import Sampled
+from apframe.rule_sets.named_choices import IGNORED_AS_CROWDS
 
 if TYPE_CHECKING:
     from apframe.rule_sets.protocol import Protocol
@@ -43,7 +44,8 @@ r40 goes with by_annotation, largest_sum, score_first
     if policy.at_cut_offs and protocol.crowds == "missed":
         problem = f"matching {protocol.matching!r} has no groups that count as missed"
         raise ParameterError(problem, 'choose another policy, or crowds="ignored"', option="crowds")
-    if (policy.is_of_nearest or policy.touches_crowds) and (protocol.category_thresholds or protocol.crowds == "all_ignored"):
+    takes_neither = policy.is_of_nearest or policy.touches_crowds
+    if takes_neither and (protocol.category_thresholds or protocol.crowds in IGNORED_AS_CROWDS):
         problem = f"matching {protocol.matching!r} takes neither thresholds by category nor ignored annotations as crowds"
         raise ParameterError(problem, "choose another policy", option="matching")
     if protocol.errors is not None and not isinstance(definition, Sampled):

@@ -63,7 +63,8 @@ class Protocol:
     crowds
         what an annotation with `is_crowd` is: "ignored", "counted", "missed" or "ordinary", see `CROWDS`. With
         "all_ignored", other ignored annotations are crowds too, also those outside an area range or a slice: intersections are
-        over the detection
+        over the detection. With "ignored_by_iou", they are crowds too, but intersections are over the detection for
+        annotations with `is_crowd` alone
     ignores
         which other annotations are ignored: "ignore" (those flagged so), "no_keypoints",
         "uncertain", "no_mask", see `IGNORES`. With "best_overlap", annotations without a mask are tried last

@@ -21,8 +21,8 @@ BOUNDS = {
 EUROCITY = {
     "reasonable": (40, math.inf, 0, 0.4, 0.4),
     "small": (30, 60, 0, 0.4, 0.4),
-    "occluded": (40, math.inf, 0.4, 0.8, math.inf),
-    "all": (20, math.inf, 0, 0.8, math.inf),
+    "occluded": (40, math.inf, 0.4, 0.8, 0.8),
+    "all": (20, math.inf, 0, 0.8, 0.8),
 }
 
 
@@ -44,7 +44,7 @@ def _of_image(people: list[Row], detections: list[Row], bounds: Sequence[float])
 
 
 def _matched(people: list[Row], kept: list[Row], counts: list[bool], regions: list[bool]) -> list[tuple[float, bool]]:
-    """Score and whether it is right of each detection that counts; those that do not count are `regions`, or taken once."""
+    """Score and whether it is right of each detection that counts; others match any number, `regions` by share."""
     order = [k for k in range(len(people)) if counts[k]] + [k for k in range(len(people)) if not counts[k]]
     taken: set[int] = set()
     outcomes = []
@@ -58,7 +58,7 @@ def _matched(people: list[Row], kept: list[Row], counts: list[bool], regions: li
             overlap = _overlap(row, people[k], is_region=not counts[k] and regions[k])
             if overlap >= best:
                 best, match = overlap, k
-        if match >= 0 and (counts[match] or not regions[match]):
+        if match >= 0 and counts[match]:
             taken.add(match)
         if match < 0 or counts[match]:
             outcomes.append((row["score"], match >= 0))

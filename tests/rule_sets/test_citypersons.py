@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
@@ -182,12 +180,22 @@ def generated(rng: np.random.Generator, n_images: int = 4) -> tuple[list[Row], l
     return truth, detections
 
 
-@given(st.integers(0, 2**32 - 1))
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
-def test_as_a_plain_loop_does(seed: int) -> None:
+def check(seed: int) -> None:
     truth, detections = generated(np.random.default_rng(seed))
-    expected = miss_rates(truth, detections, 4)
-    assert summary(evaluate(truth, detections, images=4)) == exactly(expected)
+    assert summary(evaluate(truth, detections, images=4)) == exactly(miss_rates(truth, detections, 4))
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+def test_as_a_plain_loop_does_on_fifty_sets() -> None:
+    for seed in range(50):
+        check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+def test_as_a_plain_loop_does_on_five_hundred_sets() -> None:
+    for seed in range(50, 550):
+        check(seed)
 
 
 def weathered(seed: int = 3, n_images: int = 12) -> tuple[list[Row], list[Row], Row]:
@@ -310,6 +318,9 @@ def test_what_comes_after_the_matches() -> None:
         (61, 0.4, 0.0, ["occluded", "all"]),
         (61, 0.0, 0.4, ["all"]),
         (61, 0.8, 0.0, []),
+        (61, 0.0, 0.8, []),
+        (61, 0.4, 0.79, ["occluded", "all"]),
+        (61, 0.4, 0.8, []),
         (30, None, None, ["small", "all"]),
         (19.9, 0.0, 0.0, []),
     ],
@@ -331,16 +342,38 @@ def test_eurocity_leaves_out_detections_at_the_bound(height: float, n_wrong: int
     assert evaluation["LAMR_reasonable"] == 1
 
 
-@given(st.integers(0, 2**32 - 1))
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
-def test_eurocity_as_a_plain_loop_does(seed: int) -> None:
+def check_eurocity(seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth, detections = generated(rng)
     for row in truth:
-        row |= {"occlusion": float(rng.choice([0, 0.1, 0.4, 0.8])), "truncation": float(rng.choice([0, 0.1, 0.4]))}
+        row |= {"occlusion": float(rng.choice([0, 0.1, 0.4, 0.8])), "truncation": float(rng.choice([0, 0.1, 0.4, 0.8]))}
         row["is_crowd"] = bool(rng.random() < 0.15)
     values = evaluate(truth, detections, apf.EUROCITY, images=4).summary["value"].to_list()
     assert values == exactly(eurocity(truth, detections, 4))
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+def test_eurocity_as_a_plain_loop_does_on_fifty_sets() -> None:
+    for seed in range(50):
+        check_eurocity(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+def test_eurocity_as_a_plain_loop_does_on_five_hundred_sets() -> None:
+    for seed in range(50, 550):
+        check_eurocity(seed)
+
+
+@pytest.mark.parametrize("place", [0, 1])  # as a group, each detection is inside it
+def test_a_rider_or_group_of_eurocity_takes_any_number_of_detections(place: int) -> None:
+    of_eurocity = {"occlusion": 0.0, "truncation": 0.0, "is_crowd": False}
+    other = person(500, 0, 41, 100) | of_eurocity | [{"ignore": True}, {"is_crowd": True}][place]
+    twice = [found(500, 0, 41, 100, 0.95), found(501, 0, 41, 100, 0.94), found(500, 0, 41, 48, 0.93), found(0, 0, 41, 100, 0.9)]
+    evaluation = evaluate([A | of_eurocity, other], twice, apf.EUROCITY, images=1)
+    assert evaluation["LAMR_all"] == exactly([1e-10 ** (1 / 9), 1e-10][place])
+    by_score = evaluation.matches(0.5, "all").sort("score", descending=True)["outcome"].to_list()
+    assert by_score == ["ignored", "ignored", ["fp", "ignored"][place], "tp"]
 
 
 def test_eurocity_reads_miss_rates_as_published() -> None:

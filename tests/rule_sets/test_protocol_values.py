@@ -763,7 +763,7 @@ WRONG: dict[str, tuple[Json, str]] = {
     "matching": ({"matching": "greedy"}, r'^matching is "score", .*, not .greedy.$'),
     "crowds": (
         {"crowds": "removed"},
-        r'^crowds is "ignored", "all_ignored", "counted", "missed" or "ordinary", not .removed.$',
+        r'^crowds is "ignored", "all_ignored", "ignored_by_iou", "counted", "missed" or "ordinary", not .removed.$',
     ),
     "ignores": ({"ignores": ("difficult",)}, r"^ignores: no 'difficult'; there are ignore, no_keypoints, uncertain, no_mask$"),
     "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from apframe.rule_sets.named_choices import IGNORED_AS_CROWDS
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import OUTSIDE
 from apframe.shapes.cuboids import CUBOIDS, SIZES
@@ -30,7 +31,7 @@ def ignored_annotations(annotations: pl.DataFrame, protocol: Protocol) -> pl.Ser
     [True, False]
     """
     ignored = outside(annotations)
-    if protocol.crowds in ("ignored", "all_ignored"):
+    if protocol.crowds in ("ignored", *IGNORED_AS_CROWDS):
         ignored = ignored | annotations["is_crowd"]
     if "ignore" in protocol.ignores and "ignore" in annotations.columns:
         ignored = ignored | annotations["ignore"]
