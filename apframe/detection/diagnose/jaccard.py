@@ -9,6 +9,7 @@ import polars as pl
 
 from apframe.detection.tables import threshold_at, with_names
 from apframe.exceptions import ParameterError, one_of
+from apframe.rule_sets.refused import refuse_scores
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -49,7 +50,8 @@ def jaccard_index(
     Raises
     ------
     ParameterError
-        a threshold that was not evaluated, min_scores that are not numbers, an unknown level; SciPy is not installed
+        the protocol has no scores; a threshold that was not evaluated, min_scores that are not numbers, an unknown level;
+        SciPy is not installed
 
     Source: Chu et al., CVPR 2020; CrowdDet, `JIToolkits/JI_tools.py` and `compute_JI.py`.
 
@@ -60,6 +62,7 @@ def jaccard_index(
     >>> evaluate(truth, two, "crowdhuman").jaccard_index().select(pl.col("jaccard_index").round(5), "score_threshold").rows()
     [(1.0, 0.3)]
     """
+    refuse_scores(self.protocol, "Jaccard index over score thresholds")
     one_of("level", level, _LEVELS)
     threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
     scores = [float(each) for each in min_scores if isinstance(each, (int, float)) and not isinstance(each, bool)]
@@ -67,7 +70,7 @@ def jaccard_index(
         raise ParameterError(f"must be one number or more, not {list(min_scores)}", option="min_scores")
     from apframe.detection.diagnose.jaccard_counts import JaccardCounts  # brings in NumPy
 
-    images = JaccardCounts(self._pipeline.inputs, self.protocol, threshold)
+    images = JaccardCounts(self._pipeline.inputs.in_memory, self.protocol, threshold)
     table = pl.concat([images.at(score) for score in sorted(scores)])
     ids = self._pipeline.verdicts.lists["category_id"]
     table = table.with_columns(ids.gather(table["category"]).alias("category_id"), iou_threshold=pl.lit(threshold).round(10))
