@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import apframe as apf
 from tests.parity.reference import close
-from tests.rule_sets.generated import BOX, Row, Truth, area_under_envelope, box_iou, boxes, half_as_often, mean, sets, tables
+from tests.rule_sets.generated import BOX, Row, Truth, area_under_envelope, box_iou, boxes, mean, tables
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
@@ -193,42 +191,55 @@ def judge(annotations: list[Row], detections: list[Row], *, challenge: bool) -> 
 def average_precisions(truth: Truth, results: list[Row], *, challenge: bool) -> dict[int, float | None]:
     values: dict[int, float | None] = {}
     for category in (row["id"] for row in truth["categories"]):
-        judged: list[tuple[float, bool | None]] = []
+        judged: list[tuple[tuple[float, int], bool | None]] = []
         positives = [row for row in truth["annotations"] if row["category_id"] == category]
         for image in truth["images"]:
             annotations = [row for row in positives if row["image_id"] == image["id"]]
             cell = [row for row in results if (row["image_id"], row["category_id"]) == (image["id"], category)]
-            cell = sorted(cell, key=lambda row: -row["score"])
+            cell = sorted(cell, key=lambda row: (row["score"], row["place"]), reverse=True)
             if not challenge or annotations or category in [*image["neg_category_ids"], *image["pos_category_ids"]]:
-                scores = [row["score"] for row in cell]
-                judged += zip(scores, judge(annotations, cell, challenge=challenge), strict=True)
-        counted = [is_true for _, is_true in sorted(judged, key=lambda pair: -pair[0]) if is_true is not None]
+                places = [(row["score"], row["place"]) for row in cell]
+                judged += zip(places, judge(annotations, cell, challenge=challenge), strict=True)
+        counted = [is_true for _, is_true in sorted(judged, key=lambda pair: pair[0], reverse=True) if is_true is not None]
         n_positives = sum(challenge or not row["iscrowd"] for row in positives)
         values[category] = area_under_envelope(counted, n_positives) if n_positives else None
     return values
 
 
 def verified(random: np.random.Generator, n_images: int) -> tuple[Truth, list[Row]]:
-    """Boxes with more groups, lists of verified classes, and scores that are all different."""
+    """Boxes with more groups, lists of verified classes; `place` is the row: of equal scores the later comes first."""
     truth, results = boxes(random, n_images)
     for image in truth["images"]:
         for name in ("pos_category_ids", "neg_category_ids"):
             image[name] = (random.permutation(3)[: random.integers(0, 3)] + 1).tolist()
     for row in truth["annotations"]:
         row["is_crowd"] = row["iscrowd"] = bool(random.random() < 0.3)
-    scores = (random.permutation(len(results)) + 1) / (len(results) + 1)
-    return truth, [row | {"score": score} for row, score in zip(results, scores.tolist(), strict=True)]
+    return truth, [row | {"place": place} for place, row in enumerate(results)]
 
 
-@half_as_often
-@given(sets(verified), st.booleans())
-def test_any_table_equals_loops(data: tuple[Truth, list[Row]], challenge: bool) -> None:
-    truth, results = data
+def assert_loops_agree(seed: int, *, challenge: bool) -> None:
+    truth, results = verified(np.random.default_rng(seed), 1 + seed % 4)
+    if not results or not truth["annotations"]:
+        return
     evaluation = apf.evaluate(*tables(truth, results, "is_crowd"), CHALLENGE if challenge else PLAIN)
     expected = average_precisions(truth, results, challenge=challenge)
     found = dict(evaluation.metrics.select("category_id", "ap").rows())
     assert list(found.values()) == close(expected[category] for category in found)
     assert evaluation.summary["value"].to_list() == close([mean(expected.values())])
+
+
+@pytest.mark.parametrize("challenge", [False, True], ids=["plain", "challenge"])
+@pytest.mark.parametrize("seeds", [range(50), pytest.param(range(50, 550), marks=pytest.mark.slow)], ids=["50", "500"])
+def test_generated_sets_equal_loops(seeds: range, challenge: bool) -> None:
+    for seed in seeds:
+        assert_loops_agree(seed, challenge=challenge)
+
+
+@pytest.mark.parametrize(("places", "ap"), [([FAR, BOX_A], 1.0), ([BOX_A, FAR], 0.5)], ids=["a hit", "a false positive"])
+def test_of_equal_scores_the_later_row_comes_first(places: list[Any], ap: float) -> None:
+    truth, found = one_class([A], places)
+    for protocol in (PLAIN, CHALLENGE):
+        assert apf.evaluate(truth, found.with_columns(score=0.5), protocol)["AP"] == ap
 
 
 def test_nothing_found() -> None:

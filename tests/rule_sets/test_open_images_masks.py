@@ -193,7 +193,7 @@ def test_masks_are_needed() -> None:
 
 
 def some_masks(random: np.random.Generator, n_images: int) -> tuple[Truth, list[Row]]:
-    """Masks, more of them of groups, some annotations without one; scores that are all different."""
+    """Masks, more of them of groups, some annotations without one; of equal scores, the later `place` comes first."""
     truth, results = masks(random, n_images)
     for row in truth["annotations"]:
         row["is_crowd"] = bool(random.random() < 0.3)
@@ -203,8 +203,7 @@ def some_masks(random: np.random.Generator, n_images: int) -> tuple[Truth, list[
         if random.random() < 0.4:
             row["segmentation"] = None
         row["has_mask"] = row["segmentation"] is not None and mask.area(row["encoded"]) > 0
-    scores = (random.permutation(len(results)) + 1) / (len(results) + 1)
-    found = [row | {"score": score} for row, score in zip(results, scores.tolist(), strict=True)]
+    found = [row | {"place": place} for place, row in enumerate(results)]
     for image in truth["images"]:
         image["weather"] = str(random.choice(["sun", "rain"]))
     return truth, [row for row in found if mask.area(row["segmentation"])]
@@ -267,15 +266,16 @@ def judge(annotations: list[Row], detections: list[Row], *, challenge: bool) -> 
 def average_precisions(truth: Truth, results: list[Row], *, challenge: bool) -> dict[int, float | None]:
     values: dict[int, float | None] = {}
     for category in (row["id"] for row in truth["categories"]):
-        outcomes: list[tuple[float, bool | None]] = []
+        outcomes: list[tuple[tuple[float, int], bool | None]] = []
         own = [row for row in truth["annotations"] if row["category_id"] == category]
         for image in truth["images"]:
             annotations = [row for row in own if row["image_id"] == image["id"]]
             cell = [row for row in results if (row["image_id"], row["category_id"]) == (image["id"], category)]
-            cell = sorted(cell, key=lambda row: -row["score"])
+            cell = sorted(cell, key=lambda row: (row["score"], row["place"]), reverse=True)
             if cell and (annotations or not challenge):
-                outcomes += zip([row["score"] for row in cell], judge(annotations, cell, challenge=challenge), strict=True)
-        counted = [is_true for _, is_true in sorted(outcomes, key=lambda pair: -pair[0]) if is_true is not None]
+                places = [(row["score"], row["place"]) for row in cell]
+                outcomes += zip(places, judge(annotations, cell, challenge=challenge), strict=True)
+        counted = [is_true for _, is_true in sorted(outcomes, key=lambda pair: pair[0], reverse=True) if is_true is not None]
         n_positives = sum(row["has_mask"] and (challenge or not row["is_crowd"]) for row in own)
         values[category] = area_under_envelope(counted, n_positives) if n_positives else None
     return values
@@ -306,4 +306,6 @@ def test_generated_sets_equal_loops(seeds: range) -> None:
 
 @pytest.mark.parametrize("protocol", [PLAIN, CHALLENGE], ids=["plain", "challenge"])
 def test_the_same_everywhere(protocol: apf.Protocol, tmp_path: Path) -> None:
-    assert_same_everywhere(*tables(*some_masks(np.random.default_rng(5), 9)), protocol, tmp_path, iou_type="segm")
+    dataset, found = tables(*some_masks(np.random.default_rng(5), 9))
+    scores = (np.random.default_rng(1).permutation(found.height) + 1) / (found.height + 1)
+    assert_same_everywhere(dataset, found.with_columns(score=scores), protocol, tmp_path, iou_type="segm")
