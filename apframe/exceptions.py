@@ -155,7 +155,7 @@ class UnknownCategoryWarning(ApframeWarning):
 
 
 class UnknownImageWarning(ApframeWarning):
-    """All detections were dropped, because the ground truth has none of their images."""
+    """Detections were dropped, because the ground truth has none of their images: all, or some, as the protocol says."""
 
 
 class NothingMatchesWarning(ApframeWarning):
@@ -248,6 +248,10 @@ class BiasWarning(ApframeWarning):
 
 class RunsDifferWarning(ApframeWarning):
     """Runs to be compared were evaluated on different data or by different rules."""
+
+
+class SegmentsDifferWarning(ApframeWarning):
+    """Label maps of the ground truth and its lists of segments do not have the same segments."""
 
 
 class ImagesLeftOutWarning(ApframeWarning):

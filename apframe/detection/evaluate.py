@@ -126,7 +126,7 @@ def evaluate(
     UnknownCategoryWarning
         detections of categories that the ground truth does not have were dropped.
     UnknownImageWarning
-        all detections were dropped, because their images are unknown.
+        detections were dropped, because their images are unknown: all of them, or some by the rules of the protocol.
     InvalidRowsWarning
         rows were left out, with `invalid="drop"`.
     UnmatchedAttributesWarning

@@ -21,7 +21,7 @@ from apframe.detection.evaluate import evaluate
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.options import Options, choose
 from apframe.detection.prepare.extents import prepare_shapes
-from apframe.detection.prepare.inputs import check_detections, make_inputs, on_known_images
+from apframe.detection.prepare.inputs import check_detections, make_inputs, on_known_images, warn_of_dropped
 from apframe.detection.prepare.invalid import left_out, valid_truth, without_invalid_shapes
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed, warn
 from apframe.file_formats.refused import Refused, accept_joined
@@ -258,6 +258,8 @@ class Evaluator:
         keeps = self._invalid == "keep"
         found = check_detections(frame, self._dataset, self._category_ids, self.protocol, keeps_negative=keeps)
         known = on_known_images(found, self._dataset, drop=self._drop)
+        if known.any():
+            warn_of_dropped(found, known, self._dataset, self.protocol)
         return found if known.all() else found.filter(known)
 
     def _require(self, found: pl.DataFrame) -> None:

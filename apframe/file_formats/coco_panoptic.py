@@ -83,6 +83,7 @@ class CocoPanoptic(ReadOnly):
         ).join(maps, on="image_id", how="left", maintain_order="left")
         if dataset is not None:
             _refuse_missing_images(path, maps["image_id"], dataset)
+            _check_empty([image for image in images if not image[_SEGMENTS]], maps, dataset)
             if dataset.merged is None:
                 _refuse_unknown_categories(path, found, dataset)
         return found
@@ -140,6 +141,19 @@ def _refuse_missing_images(path: Path, found: pl.Series, dataset: Dataset) -> No
             f"add them, with an empty list {_SEGMENTS} and a black label map if nothing was found",
             path=path,
         )
+
+
+def _check_empty(empty: list[dict[str, Any]], maps: pl.DataFrame, dataset: Dataset) -> None:
+    """An error where the label map of an image without segments has some, has another size or is missing; the kit opens it."""
+    images = dataset.images
+    if not empty or "label_map" not in images.columns or images["image_id"].dtype != maps["image_id"].dtype:
+        return
+    from apframe.shapes.label_maps import refuse_unlisted, share_pixels  # brings in NumPy
+
+    without = maps.filter(pl.col("image_id").is_in([image["image_id"] for image in empty]))
+    both = without.join(images.select("image_id", expected="label_map"), on="image_id", maintain_order="left")
+    shared = share_pixels(both["expected"].to_list(), both["label_map"].to_list()).rename({"detected": "segment_id"})
+    refuse_unlisted(shared, shared.clear(), both)
 
 
 def _refuse_unknown_categories(path: Path, found: pl.DataFrame, dataset: Dataset) -> None:

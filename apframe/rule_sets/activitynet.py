@@ -35,7 +35,7 @@ ACTIVITYNET = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
-    further_rules=(),
+    further_rules=("known_categories",),
     parts=(),
     report=("AP", "AP50", "AP75", "AP95"),
 )

@@ -37,7 +37,7 @@ _SEGMENTS = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
-    further_rules=("mostly_void", "known_images_only"),
+    further_rules=("mostly_void", "known_categories", "known_images_only"),
     parts=(Part("_things", "categories", "isthing", above=0), Part("_stuff", "categories", "isthing", up_to=0)),
     report=("PQ", "SQ", "RQ", "PQ{part}", "SQ{part}", "RQ{part}"),
 )

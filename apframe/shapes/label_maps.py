@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import FormatError, import_optional, reason
+from apframe.exceptions import FormatError, counted, import_optional, listed, reason
 from apframe.shapes.boundaries import boundary_width
 from apframe.threads import map_parts
 
@@ -113,6 +113,33 @@ def share_pixels(expected: Sequence[str], found: Sequence[str], dilation: float 
         return [both // _STEP, both % _STEP, pixels]
 
     return _tabulate(["annotated", "detected", "pixels"], map_parts(count, list(zip(expected, found, strict=True))))
+
+
+def refuse_unlisted(shared: pl.DataFrame, rows: pl.DataFrame, maps: pl.DataFrame) -> None:
+    """An error where a detected label map has a number that is not among the rows.
+
+    Parameters
+    ----------
+    shared
+        image, segment_id (a number of the detected label map, 0 for none)
+    rows
+        image, segment_id of the detections
+    maps
+        image_id and label_map, by the number of the image
+    """
+    key = ["image", "segment_id"]
+    unlisted = shared.filter(pl.col("segment_id") > 0).unique(key).join(rows, on=key, how="anti").sort(key)
+    if unlisted.is_empty():
+        return
+    image = unlisted["image"][0]
+    numbers = unlisted.filter(pl.col("image") == image)["segment_id"].to_list()
+    others = unlisted["image"].n_unique() - 1
+    more = f", and so are some of {counted(others, 'other label map')}" if others else ""
+    raise FormatError(
+        f"segments {listed(numbers)} are not among those listed for image {maps['image_id'][image]}{more}",
+        "list them, or give their pixels the number 0",
+        path=maps["label_map"][image],
+    )
 
 
 def outlined(values: np.ndarray, dilation: float) -> np.ndarray:

@@ -54,8 +54,9 @@ class LabelIoU(Similarity):
         without = f", without those that are labelled {', '.join(map(str, self.ignored))}" if self.ignored else ""
         return f"intersection over union of the pixels of a class{without}"
 
-    def complete(self, detections: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+    def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
         """The detections with `area`, `void_area` and `overlaps`, counted in the label maps if they are not there yet."""
+        del annotations  # whose pixels were counted as they were read
         if are_counted(detections):
             return detections
         from apframe.similarity.overlaps import count_overlaps  # brings in NumPy

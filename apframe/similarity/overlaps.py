@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, FormatError, counted, listed
+from apframe.exceptions import ColumnError, SegmentsDifferWarning, counted, listed, warn
 from apframe.rows import refuse_rows
-from apframe.shapes.label_maps import INNER, share_pixels
+from apframe.shapes.label_maps import INNER, refuse_unlisted, share_pixels
 
 _KEY = ["image", "segment_id"]
 
@@ -18,6 +18,7 @@ def count_overlaps(
     images: pl.DataFrame,
     void: Sequence[int] = (0,),
     *,
+    annotations: pl.DataFrame | None = None,
     dilation: float | None = None,
     are_all_listed: bool = True,
 ) -> pl.DataFrame:
@@ -33,6 +34,8 @@ def count_overlaps(
         image_id, label_map
     void
         numbers of annotated label maps that stand for no segment
+    annotations
+        image_id, segment_id; a warning says where the annotated label maps have others
     dilation
         overlaps have `boundary_iou` of boundaries so wide, see `share_pixels`; otherwise it is null
     are_all_listed
@@ -46,6 +49,11 @@ def count_overlaps(
         a segment that its label map does not have, that is there twice, or without a label map; naming the ids
     FormatError
         a label map that has a number without a row, or that cannot be read or compared; naming the file
+
+    Warns
+    -----
+    SegmentsDifferWarning
+        see `annotations`
 
     Source: `pq_compute_single_core` of panopticapi, whose checks these are.
     """
@@ -72,7 +80,9 @@ def count_overlaps(
     shared = share_pixels(*paths).rename({"detected": "segment_id"})
     rows = rows.join(maps.select("image", "image_id"), on="image_id", how="left", maintain_order="left")
     if are_all_listed:
-        _refuse_unlisted(shared, rows, maps)
+        refuse_unlisted(shared, rows, maps)
+    if annotations is not None and "segment_id" in annotations.columns:
+        _warn_of_annotated(shared, maps, annotations, void)
     is_void = pl.col("annotated").is_in([*void])
     fields: dict[str, pl.Expr] = {
         "segment_id": pl.col("annotated"),
@@ -94,20 +104,37 @@ def count_overlaps(
     return detections.with_columns(found.select("area", "void_area", "overlaps"))
 
 
-def _refuse_unlisted(shared: pl.DataFrame, rows: pl.DataFrame, maps: pl.DataFrame) -> None:
-    """An error where a label map has a number that is not among the rows."""
-    unlisted = shared.filter(pl.col("segment_id") > 0).unique(_KEY).join(rows, on=_KEY, how="anti").sort(_KEY)
-    if unlisted.is_empty():
-        return
-    image = unlisted["image"][0]
-    numbers = unlisted.filter(pl.col("image") == image)["segment_id"].to_list()
-    others = unlisted["image"].n_unique() - 1
-    more = f", and so are some of {counted(others, 'other label map')}" if others else ""
-    raise FormatError(
-        f"segments {listed(numbers)} are not among those listed for image {maps['image_id'][image]}{more}",
-        "list them, or give their pixels the number 0",
-        path=maps["label_map"][image],
+def _warn_of_annotated(shared: pl.DataFrame, maps: pl.DataFrame, annotations: pl.DataFrame, void: Sequence[int]) -> None:
+    """A warning where label maps of the ground truth have other segments than its annotations."""
+    listed_ones = annotations.join(maps, on="image_id").select("image", pl.col("segment_id").alias("annotated").cast(pl.Int64))
+    painted = shared.filter(~pl.col("annotated").is_in([*void])).select("image", "annotated").unique()
+    of_listed, of_painted = (
+        one.join(other, on=["image", "annotated"], how="anti").sort("image", "annotated")
+        for one, other in ((listed_ones, painted), (painted, listed_ones))
     )
+    said = [
+        (of_listed, "the ground truth lists segments that their label maps lack", "they count as missed"),
+        (
+            of_painted,
+            "label maps of the ground truth have segments that are not listed",
+            "their pixels count against detections there",
+        ),
+    ]
+    parts = [f"{words}: {_named(rows, maps)}; {become}" for rows, words, become in said if not rows.is_empty()]
+    if parts:
+        warn("; ".join(parts), SegmentsDifferWarning)
+
+
+def _named(rows: pl.DataFrame, maps: pl.DataFrame) -> str:
+    """Segments with their images, the first image alone where there are several.
+
+    >>> _named(pl.DataFrame({"image": [0, 1], "annotated": [7, 9]}), pl.DataFrame({"image_id": ["a", "b"]}))
+    '7 (image a, and others of 1 other image)'
+    """
+    first = rows.filter(pl.col("image") == rows["image"][0])["annotated"].to_list()
+    others = rows["image"].n_unique() - 1
+    more = f", and others of {counted(others, 'other image')}" if others else ""
+    return f"{listed(first)} (image {maps['image_id'][int(rows['image'][0])]}{more})"
 
 
 def _compare_boundaries(shared: pl.DataFrame, void: Sequence[int]) -> pl.DataFrame:

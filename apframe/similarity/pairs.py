@@ -79,15 +79,15 @@ class Similarity(ABC):
         """
         del table, objects
 
-    def complete(self, detections: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+    def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
         """The detections with columns that are made of files of both sides, where it compares such; as they are here.
 
         Parameters
         ----------
-        detections, images
+        detections, images, annotations
             canonical tables; the images name the files of the ground truth
         """
-        del images
+        del images, annotations
         return detections
 
     @abstractmethod

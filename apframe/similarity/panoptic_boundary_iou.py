@@ -39,13 +39,13 @@ class PanopticBoundaryIoU(PanopticIoU):
         """The rule in plain words."""
         return f"{super().words}; or of their inner boundaries, {self.dilation:g} of the diagonal wide, if that is smaller"
 
-    def complete(self, detections: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+    def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
         """The detections with what `PanopticIoU.complete` counts, and the IoU of boundaries in `overlaps`."""
         if are_counted(detections) and _have_boundaries(detections).all():
             return detections
         from apframe.similarity.overlaps import count_overlaps  # brings in NumPy
 
-        return count_overlaps(detections, images, dilation=self.dilation)
+        return count_overlaps(detections, images, annotations=annotations, dilation=self.dilation)
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""

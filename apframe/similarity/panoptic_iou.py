@@ -39,13 +39,13 @@ class PanopticIoU(Similarity):
         """The rule in plain words."""
         return "intersection over union of segments, without the void pixels of the detection"
 
-    def complete(self, detections: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+    def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
         """The detections with `area`, `void_area` and `overlaps`, counted in the label maps if they are not there yet."""
         if are_counted(detections):
             return detections
         from apframe.similarity.overlaps import count_overlaps  # brings in NumPy
 
-        return count_overlaps(detections, images)
+        return count_overlaps(detections, images, annotations=annotations)
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""

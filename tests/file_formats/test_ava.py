@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, UnknownImageWarning
 from apframe.file_formats.ava import Ava
 from tests.file_formats.folders import written
 
@@ -57,7 +57,8 @@ def test_a_label_map_says_which_actions_there_are(text: str, categories: list[tu
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownCategoryWarning")
 def test_evaluated_from_its_files(tmp_path: Path) -> None:
     written(tmp_path, {"truth.csv": TRUTH, "found.csv": FOUND + "nowhere,0902,0.25,0.5,0.75,1.0,12,0.99\n"})
-    evaluation = apf.evaluate(tmp_path / "truth.csv", tmp_path / "found.csv", "ava")
+    with pytest.warns(UnknownImageWarning, match="unknown image_id and was dropped: 'nowhere,902.000000'"):
+        evaluation = apf.evaluate(tmp_path / "truth.csv", tmp_path / "found.csv", "ava")
     assert evaluation.metrics.select("category_id", "ap").rows() == [(12, 0.5), (80, 0.0)]
     converted = apf.read_dataset(tmp_path / "truth.csv")
     apf.write_dataset(converted, tmp_path / "truth.json", "coco")

@@ -12,7 +12,16 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import ApframeError, FormatError, ImagesLeftOutWarning, MissingColumnWarning, ParameterError
+from apframe.exceptions import (
+    ApframeError,
+    FormatError,
+    ImagesLeftOutWarning,
+    MissingColumnWarning,
+    ParameterError,
+    SegmentsDifferWarning,
+    UnknownIdError,
+    UnknownImageWarning,
+)
 from tests.cli.test_command import command
 from tests.rule_sets.panoptic_maps import CATEGORIES, evaluate, generated, write_map
 
@@ -96,6 +105,10 @@ def invent(_: dict[str, Any], found: dict[str, Any]) -> None:
     found["annotations"][0]["segments_info"].append({"id": 12345, "category_id": 1})
 
 
+def empty(_: dict[str, Any], found: dict[str, Any]) -> None:
+    found["annotations"][0]["segments_info"] = []
+
+
 BROKEN: dict[str, tuple[Change, str]] = {
     "a number that is not listed": (relist, r"0\.png: segments 70000 are not among those listed for image 0"),
     "a segment without pixels": (invent, "their label map has no pixel of the segment where detection_id is"),
@@ -117,6 +130,11 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "a path elsewhere": (
         lambda _, found: found["annotations"][0].update(file_name="../../0.png"), "file_name leads out of the folder",
     ),
+    "no list, but segments": (empty, r"0\.png: segments .* are not among those listed for image 0"),
+    "no list, and no such file": (
+        lambda _, found: found["annotations"][0].update(segments_info=[], file_name="9.png"),
+        r"9\.png: there is no such label map",
+    ),
     "no such file": (lambda _, found: found["annotations"][0].update(file_name="9.png"), r"9\.png: there is no such label map"),
     "no area": (
         lambda truth, _: truth["annotations"][0]["segments_info"][0].pop("area"),
@@ -137,6 +155,30 @@ def test_maps_of_other_sizes(tmp_path: Path) -> None:
     paths = write(tmp_path)
     write_map(tmp_path / "found" / "0.png", np.zeros((3, 5), dtype=int))
     with pytest.raises(FormatError, match=r"0\.png: is 5 x 3 pixels, but the annotated one is 17 x 14"):
+        apf.evaluate(*paths, protocol="coco_panoptic")
+    paths = write(tmp_path, change=empty)
+    write_map(tmp_path / "found" / "0.png", np.zeros((3, 5), dtype=int))
+    with pytest.raises(FormatError, match=r"0\.png: is 5 x 3 pixels, but the annotated one is 17 x 14"):
+        apf.evaluate(*paths, protocol="coco_panoptic")
+
+
+def test_frames_with_an_unknown_category(tmp_path: Path) -> None:
+    truth, found = (apf.read_dataset(write(tmp_path)[0]), apf.read_results(tmp_path / "found.json"))
+    wrong = found.with_columns(category_id=pl.when(pl.int_range(pl.len()) == 2).then(77).otherwise("category_id"))
+    with pytest.raises(UnknownIdError, match="category_id is not among the categories where detection_id is 3; unknown: 77"):
+        apf.evaluate(truth, wrong, protocol="coco_panoptic")
+
+
+def test_annotated_label_maps_and_lists_that_differ(tmp_path: Path) -> None:
+    segment = {"id": 12345, "category_id": 1, "iscrowd": 0, "area": 9}
+
+    def differ(truth: dict[str, Any], _: dict[str, Any]) -> None:
+        truth["annotations"][0]["segments_info"].append(segment)
+        truth["annotations"][1]["segments_info"].pop()
+
+    paths = write(tmp_path, change=differ)
+    message = r"segments that their label maps lack: 12345 \(image 0\); .*segments that are not listed: \d+ \(image 1\)"
+    with pytest.warns(SegmentsDifferWarning, match=message):
         apf.evaluate(*paths, protocol="coco_panoptic")
 
 
@@ -163,5 +205,9 @@ def test_results_of_other_images_are_left_out(tmp_path: Path) -> None:
     def shorten(truth: dict[str, Any], _: dict[str, Any]) -> None:
         truth["images"], truth["annotations"] = truth["images"][1:], truth["annotations"][1:]
 
-    part = apf.evaluate(*write(tmp_path, change=shorten), protocol="coco_panoptic")
+    paths = write(tmp_path, change=shorten)
+    with pytest.warns(
+        UnknownImageWarning, match="were dropped: 0; .*; the program of the benchmark COCO_PANOPTIC drops them too"
+    ):
+        part = apf.evaluate(*paths, protocol="coco_panoptic")
     assert part.summary.equals(whole.where(pl.col("image_id") > 0).summary)

@@ -12,7 +12,7 @@ from hypothesis import given
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import UnknownCategoryWarning
+from apframe.exceptions import UnknownCategoryWarning, UnknownImageWarning
 from tests.parity.reference import close
 from tests.rule_sets.generated import area_under_envelope, mean, sets
 from tests.rule_sets.parts_of_sets import assert_parts_are_the_whole
@@ -166,8 +166,21 @@ OF_THE_KIT: dict[str, tuple[list[tuple[str, Any]], list[Found], list[Row], float
     "first, in a frame without boxes": (STANDING, FOUND[::2], [outside("clip,903.000000", 0.99)], 0.666666667),
     "50 rows": (STANDING, MANY, [], 1),
     "51 rows": (STANDING, [("sit", FALSE, 0.5), *MANY], [], 0.5),
+    "of equal scores the false one first": ([("stand", A)], [("stand", FALSE, 0.9), ("stand", A, 0.9)], [], 0.5),
     "half": ([("stand", A)], [("stand", (0.0, 0.0, 0.25, 0.125), 0.9)], [], 1),
 }
+
+
+def test_frames_outside_the_split_are_named() -> None:
+    data = one_frame(STANDING, FOUND, others=[outside("other,902.000000", 0.99)])
+    message = (
+        r"^1 of 4 detections has an unknown image_id and was dropped: 'other,902.000000'; .*; the program of the benchmark AVA"
+    )
+    with pytest.warns(UnknownImageWarning, match=message):
+        evaluate(data)
+    evaluator = apf.Evaluator(dataset_of(data[0]), "ava")
+    with pytest.warns(UnknownImageWarning, match=message):
+        evaluator.update(pl.DataFrame(data[1]))
 
 
 @pytest.mark.parametrize(("annotations", "results", "others", "ap"), OF_THE_KIT.values(), ids=OF_THE_KIT)

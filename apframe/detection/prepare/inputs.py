@@ -163,7 +163,7 @@ def make_inputs(
     _warn_of_degrees(tables, protocol)
     _warn_of_fractions(tables, protocol)
     _warn_of_keypoints(found, protocol)
-    found, unknown = _of_known_images(found, dataset, drop=drop_unknown_images)
+    found, unknown = _of_known_images(found, dataset, protocol, drop=drop_unknown_images)
     inputs = replace(_by_rules(dataset, found, category_ids, protocol, RULES), unknown_images=unknown)
     if protocol.category_thresholds:
         thresholds_of(inputs, protocol)  # an error where a category has none
@@ -179,7 +179,7 @@ def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.S
     >>> stored_inputs(dataset, canonical_detections({}, dataset), pl.Series([1]), COCO).annotations.height
     1
     """
-    found, _ = _of_known_images(detections, dataset, drop=False)
+    found, _ = _of_known_images(detections, dataset, protocol, drop=False)
     return _by_rules(dataset, found, category_ids, protocol, WHEN_READ)
 
 
@@ -284,15 +284,25 @@ def _warn_of_keypoints(found: pl.DataFrame, protocol: Protocol) -> None:
         )
 
 
-def _of_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> tuple[pl.DataFrame, pl.Series | None]:
-    """The detections on images of the data set, and the ids of the other images; a warning if there are none of the former."""
+def _of_known_images(
+    found: pl.DataFrame, dataset: Dataset, protocol: Protocol, *, drop: bool
+) -> tuple[pl.DataFrame, pl.Series | None]:
+    """The detections on images of the data set, and the ids of the other images; see `warn_of_dropped`."""
     on_known = on_known_images(found, dataset, drop=drop)
-    if len(on_known) and not on_known.any():
-        images = dataset.core("images")["image_id"]
-        warn(f"{describe_dropped('image_id', found, ~on_known, images)}; {FIND_OUT}", UnknownImageWarning)
+    warn_of_dropped(found, on_known, dataset, protocol)
     if on_known.all():
         return found, None
     return found.filter(on_known), found["image_id"].filter(~on_known).unique(maintain_order=True)
+
+
+def warn_of_dropped(found: pl.DataFrame, on_known: pl.Series, dataset: Dataset, protocol: Protocol) -> None:
+    """A warning where detections are dropped because the protocol says so, or where none is on a known image."""
+    by_rule = "known_images_only" in protocol.further_rules
+    if on_known.all() or not (by_rule or not on_known.any()):
+        return
+    dropped = describe_dropped("image_id", found, ~on_known, dataset.core("images")["image_id"])
+    kit = f"; the program of the benchmark {protocol.name} drops them too" if by_rule else ""
+    warn(f"{dropped}{kit}{'' if on_known.any() else f'; {FIND_OUT}'}", UnknownImageWarning)
 
 
 def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.Series:

@@ -34,10 +34,11 @@ from apframe.exceptions import (
     counted,
     listed,
     nearest,
+    spelled,
     warn,
 )
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema import Dataset, is_known
+from apframe.schema import Dataset, is_known, unknown_ids
 from apframe.similarity.mask_iou import pair_masks
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ FIND_OUT = "run `apframe check` on both to find out why"
 def count_pixels(inputs: Inputs, protocol: Protocol) -> Inputs:
     """The columns of detections that are made of the files of both sides: COCO_PANOPTIC, CITYSCAPES_PANOPTIC, SEMANTIC."""
     similarity = protocol.similarity
-    completed = similarity.complete(inputs.detections, inputs.dataset.images)
+    completed = similarity.complete(inputs.detections, inputs.dataset.images, inputs.annotations)
     if similarity.void_categories and inputs.category_ids.dtype.is_integer():
         classes = inputs.category_ids.filter(~inputs.category_ids.is_in(similarity.void_categories))
         inputs = replace(inputs, category_ids=classes)
@@ -132,6 +133,9 @@ def keep_chosen_categories(inputs: Inputs, protocol: Protocol) -> Inputs:
     found, annotations, chosen = inputs.detections, inputs.annotations, inputs.category_ids
     listed_ids = inputs.dataset.core("categories")["category_id"]
     unknown = ~is_known(found["category_id"], listed_ids)
+    if unknown.any() and "known_categories" in protocol.further_rules:
+        remedy = f"give ids of the ground truth's categories, or {spelled('category_map')}"
+        raise unknown_ids("detections", found, "category_id", "categories", ~unknown, remedy)
     if unknown.any():
         own = (
             found["expanded_from"].is_null() if "expanded_from" in found.columns else pl.repeat(True, found.height, eager=True)
