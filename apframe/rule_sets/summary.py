@@ -90,8 +90,8 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
 def main_headline(protocol: Protocol) -> Headline:
     """The line that stands for all: the one that models are ranked by, of all images and categories.
 
-    It is NDS, CDS or APH where the protocol has one, otherwise the first line that is evaluated. Where the protocol has levels
-    of difficulty, it is of the one that it ranks by.
+    It is NDS, CDS or APH where the protocol has one, otherwise the first line of the report that is evaluated. Where the
+    protocol has levels of difficulty, it is of the one that it ranks by.
 
     >>> from apframe.rule_sets.kitti import KITTI
     >>> from apframe.rule_sets.nuscenes import NUSCENES
@@ -99,8 +99,8 @@ def main_headline(protocol: Protocol) -> Headline:
     ('AP_moderate', 'NDS')
     """
     lines = [line for line in headlines(protocol) if line.is_evaluated(protocol)]
-    lines = [line for line in lines if line.area_range == protocol.whole] or lines
-    return next((line for line in lines if line.kind in _RANKED), lines[0])
+    of_level = [line for line in lines if line.area_range == protocol.whole or not protocol.difficulties] or lines
+    return next((line for line in of_level if line.kind in _RANKED), of_level[0])
 
 
 def _lines(template: str, protocol: Protocol) -> list[Headline]:
