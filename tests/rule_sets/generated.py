@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import strategies as st
 from pycocotools import mask
 from pycocotools.coco import COCO
@@ -33,6 +34,12 @@ N_CATEGORIES = 3
 # on, next to and between the borders of COCO's ranges, whatever the object looks like
 AREAS = [0.0, 400.0, 1023.0, 1024.0, 1025.0, 5000.0, 9216.0, 9217.0, 2e4]
 BOX = ("x", "y", "width", "height")
+
+
+on_many_sets = pytest.mark.parametrize(
+    "seeds", [range(50), pytest.param(range(50, 550), marks=pytest.mark.slow)], ids=["50", "500"]
+)
+"""Numbers to make sets from: fifty of them, and 500 others in slow tests."""
 
 
 def sets(make: Maker, most: int = 6) -> st.SearchStrategy[tuple[Truth, list[Row]]]:

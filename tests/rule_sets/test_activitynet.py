@@ -12,7 +12,7 @@ from hypothesis import given
 import apframe as apf
 from apframe.exceptions import UnknownIdError
 from tests.parity.reference import close
-from tests.rule_sets.generated import area_under_envelope, half_as_often, mean, sets
+from tests.rule_sets.generated import area_under_envelope, half_as_often, mean, on_many_sets, sets
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
@@ -95,7 +95,7 @@ def check(data: tuple[dict[str, list[Row]], list[Row]]) -> None:
     assert evaluation.summary.rows() == list(zip(summary, close(summary.values()), strict=True))
 
 
-@pytest.mark.parametrize("seeds", [range(50), pytest.param(range(50, 550), marks=pytest.mark.slow)], ids=["50", "500"])
+@on_many_sets
 def test_average_precision_equals_loops(seeds: range) -> None:
     for seed in seeds:
         check(videos(np.random.default_rng(seed), 1 + seed % 6))

@@ -19,6 +19,7 @@ from apframe.ranking.miss_rate_ranking import MissRateRanking
 from apframe.ranking.miss_rates import LAMR_POINTS, MissRates
 from apframe.ranking.rules import rank_by
 from apframe.rule_sets.summary import headlines
+from tests.rule_sets.generated import on_many_sets
 from tests.rule_sets.miss_rates_reference import BOUNDS, POINTS, eurocity, miss_rates
 
 Row = dict[str, Any]
@@ -185,16 +186,10 @@ def check(seed: int) -> None:
     assert summary(evaluate(truth, detections, images=4)) == exactly(miss_rates(truth, detections, 4))
 
 
+@on_many_sets
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
-def test_as_a_plain_loop_does_on_fifty_sets() -> None:
-    for seed in range(50):
-        check(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
-def test_as_a_plain_loop_does_on_five_hundred_sets() -> None:
-    for seed in range(50, 550):
+def test_as_a_plain_loop_does(seeds: range) -> None:
+    for seed in seeds:
         check(seed)
 
 
@@ -352,16 +347,10 @@ def check_eurocity(seed: int) -> None:
     assert values == exactly(eurocity(truth, detections, 4))
 
 
+@on_many_sets
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
-def test_eurocity_as_a_plain_loop_does_on_fifty_sets() -> None:
-    for seed in range(50):
-        check_eurocity(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
-def test_eurocity_as_a_plain_loop_does_on_five_hundred_sets() -> None:
-    for seed in range(50, 550):
+def test_eurocity_as_a_plain_loop_does(seeds: range) -> None:
+    for seed in seeds:
         check_eurocity(seed)
 
 

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
@@ -19,6 +17,7 @@ from apframe.ranking.miss_rate_ranking import MissRateRanking
 from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.rules import rank_by
 from tests.rule_sets import crowdhuman_reference as reference
+from tests.rule_sets.generated import on_many_sets
 
 Row = dict[str, Any]
 WIDTH, HEIGHT = 1000, 600
@@ -86,6 +85,10 @@ def test_cases_of_the_kit(truth: list[Row], detections: list[Row], values: list[
     assert numbers(evaluate(truth, detections)) == exactly(values)
 
 
+def test_the_published_miss_rate_of_list_a() -> None:
+    assert evaluate(THREE, HITS + WRONG).miss_rates(0.5)["lamr"].drop_nulls().unique().to_list() == exactly([0.617249808])
+
+
 def test_boxes_are_cut_off_at_the_edges() -> None:
     truth = [person(-50, -50, 100, 100), person(WIDTH - 20, 0, 100, 700), person(WIDTH + 50, 0, 10, 10)]
     evaluation = evaluate(truth, [found(0, 0, 50, 50, 0.9), found(WIDTH - 20, 0, 20, 600, 0.8), found(10, 10, 5, 5, 0.1)])
@@ -127,14 +130,19 @@ def clipped(rows: list[Row]) -> list[Row]:
     return [reference.clipped(row, WIDTH, HEIGHT) for row in rows]
 
 
-@given(st.integers(0, 2**32 - 1))
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
-def test_as_plain_loops_do(seed: int) -> None:
+def check(seed: int) -> None:
     truth, detections = generated(np.random.default_rng(seed))
     own, images = [clipped(rows) for rows in (truth, detections)], [1, 2, 3, 4]
     evaluation = evaluate(truth, detections, 4)
     assert numbers(evaluation)[:2] == exactly(list(reference.summary(own[0], own[1], images)))
     assert numbers(evaluation)[2] == pytest.approx(reference.jaccard_index(own[0], own[1], images), abs=1e-9)
+
+
+@on_many_sets
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+def test_as_plain_loops_do(seeds: range) -> None:
+    for seed in seeds:
+        check(seed)
 
 
 def crowded(seed: int = 5, n_images: int = 12) -> tuple[list[Row], list[Row], Row]:

@@ -18,7 +18,7 @@ from apframe.ranking.definitions import Interpolated
 from tests.parity.reference import close
 from tests.parity.voc_reference import average_precision
 from tests.rule_sets.everywhere import assert_same_everywhere
-from tests.rule_sets.generated import BOX, half_as_often, mean, sets
+from tests.rule_sets.generated import BOX, half_as_often, mean, on_many_sets, sets
 
 shapely = pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
 
@@ -181,10 +181,16 @@ def test_nothing_found() -> None:
 CLASSES = ["plane", "bridge"]
 
 
-@half_as_often
-@given(sets(rotated), st.sampled_from([apf.DOTA_V1, apf.DOTA_V15, apf.MMROTATE]))
-def test_what_others_print_equals_loops(data: tuple[Any, list[Row]], protocol: apf.Protocol) -> None:
-    truth, results = data
+@on_many_sets
+@pytest.mark.parametrize("protocol", [apf.DOTA_V1, apf.DOTA_V15, apf.MMROTATE], ids=lambda protocol: protocol.name)
+def test_what_others_print_equals_loops(protocol: apf.Protocol, seeds: range) -> None:
+    for seed in seeds:
+        check_others(*rotated(np.random.default_rng(seed), 1 + seed % 3), protocol)
+
+
+def check_others(truth: Any, results: list[Row], protocol: apf.Protocol) -> None:
+    if not results or not truth["annotations"]:
+        return
     annotations = by_angle(truth["annotations"])
     named = apf.Dataset({"image_id": truth["images"]}, {"category_id": CATEGORIES, "name": CLASSES}, annotations)
     values = []

@@ -10,7 +10,7 @@ import pytest
 
 import apframe as apf
 from tests.parity.reference import close
-from tests.rule_sets.generated import BOX, Row, Truth, area_under_envelope, box_iou, boxes, mean, tables
+from tests.rule_sets.generated import BOX, Row, Truth, area_under_envelope, box_iou, boxes, mean, on_many_sets, tables
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
@@ -229,7 +229,7 @@ def assert_loops_agree(seed: int, *, challenge: bool) -> None:
 
 
 @pytest.mark.parametrize("challenge", [False, True], ids=["plain", "challenge"])
-@pytest.mark.parametrize("seeds", [range(50), pytest.param(range(50, 550), marks=pytest.mark.slow)], ids=["50", "500"])
+@on_many_sets
 def test_generated_sets_equal_loops(seeds: range, challenge: bool) -> None:
     for seed in seeds:
         assert_loops_agree(seed, challenge=challenge)

@@ -12,6 +12,7 @@ from PIL import Image
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning
 from apframe.ranking.weighted import Cell, weighted_ranking
+from tests.rule_sets.generated import on_many_sets
 
 N = 4
 
@@ -55,12 +56,20 @@ def exactly(values: Any) -> Any:
     return pytest.approx(values, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_confusion_matrix_of_all_pixels(seed: int, tmp_path: Path) -> None:
-    truth, found = generated(seed)
-    paths = write(tmp_path / "truth", truth), write(tmp_path / "found", found)
+@on_many_sets
+def test_confusion_matrix_of_all_pixels(seeds: range, tmp_path: Path) -> None:
+    for seed in seeds:
+        check(seed, tmp_path / str(seed))
+
+
+def check(seed: int, folder: Path) -> None:
+    folder.mkdir()
+    truth, found = generated(seed, 2)
+    paths = write(folder / "truth", truth), write(folder / "found", found)
     evaluation = apf.evaluate(*paths, protocol="semantic")
     assert dict(evaluation.summary.rows()) == exactly(of_matrix(truth, found))
+    if seed % 10:
+        return
     of_image = evaluation.by("image_id")
     for k in range(len(truth)):
         row = of_image.filter(image_id=str(k)).select("mIoU", "fwIoU", "mACC", "pACC").to_dicts()[0]

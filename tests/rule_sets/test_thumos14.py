@@ -195,6 +195,13 @@ def test_step_and_eleven_levels() -> None:
     assert values == pytest.approx([0.755555556, 0.763636364], abs=1e-9)
 
 
+@pytest.mark.parametrize(("annotations", "ap"), [([(0, 10), (1, 11)], 0.545454545), ([(1, 11), (0, 10)], 1)])
+def test_eleven_levels_where_the_first_in_the_file_chooses_first(annotations: list[Segment], ap: float) -> None:
+    data = one_video(annotations, [], [(1, 11, 0.9), (-4, 6, 0.8)])
+    evaluation = evaluate(data, OLDER, iou_thresholds=[0.4])
+    assert evaluation.metrics.filter(category_id="Diving")["ap"].to_list() == pytest.approx([ap], abs=1e-9)
+
+
 def test_equal_scores_are_ordered_by_video() -> None:
     cell = {"category_id": "Diving", "start_time": 0.0, "end_time": 10.0}
     truth = {"images": [{"image_id": name} for name in "ba"], "annotations": [cell | {"image_id": "b"}]}

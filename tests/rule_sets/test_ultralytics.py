@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
 
 import apframe as apf
 from apframe.exceptions import ParameterError
 from apframe.ranking.between_rows import Ultralytics, UltralyticsBefore
 from apframe.ranking.of_rows import ListedRows
 from tests.rule_sets.everywhere import assert_same_everywhere
-from tests.rule_sets.generated import half_as_often, sets
+from tests.rule_sets.generated import on_many_sets
 from tests.rule_sets.ultralytics_reference import average_precision, evaluate
 
 Row = dict[str, Any]
@@ -38,6 +37,11 @@ LISTS: dict[str, tuple[list[int], int, float, float]] = {
     "a gap": ([1, 0, 0, 0, 0, 1], 2, 0.661666667, 0.661666667),
     "nothing found": ([0, 0], 2, 0.0, 0.0),
 }
+# the same by the definition of COCO
+OF_COCO = {
+    "A": 0.756435644, "B": 0.785478548, "C": 0.381518152, "1 of 2": 0.504950495, "1 of 2 and a false one": 0.504950495,
+    "a false one first": 0.5, "perfect": 1.0, "a gap": 0.669966997, "nothing found": 0.0,
+}  # fmt: skip
 
 
 def area(definition: Ultralytics, flags: list[int], n: int, weights: list[float] | None = None) -> float:
@@ -64,6 +68,26 @@ def test_lists(name: str) -> None:
     flags, n, before, now = LISTS[name]
     assert area(UltralyticsBefore(), flags, n) == pytest.approx(before, abs=1e-9)
     assert area(Ultralytics(), flags, n) == pytest.approx(now, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_from_boxes(name: str) -> None:
+    flags, n, before, now = LISTS[name]
+    places = [[100.0 * k, 0.0, 10.0, 10.0] for k in range(n)]
+    hits = iter(places)
+    results = [
+        {"image_id": 1, "category_id": 1, "score": 0.9 - k / 100, "bbox": next(hits) if flag else [900.0, 90.0 * k, 5.0, 5.0]}
+        for k, flag in enumerate(flags)
+    ]
+    values = [apf.evaluate(truth_of(places), results, rules)["AP50"] for rules in ("coco", "ultralytics_8_4_35", "ultralytics")]
+    assert values == pytest.approx([OF_COCO[name], before, now], abs=1e-9)
+
+
+@each_version
+def test_equal_scores_stay_as_they_come(name: str) -> None:
+    hit, wrong = ({"image_id": 1, "category_id": 1, "score": 0.5, "bbox": [x, 0, 10, 10]} for x in (0, 500))
+    values = [apf.evaluate(truth_of([[0, 0, 10, 10]]), rows, name)["AP50"] for rows in ([hit, wrong], [wrong, hit])]
+    assert values == pytest.approx([0.995, 0.4975], abs=1e-9)
 
 
 def test_random_lists_are_those_of_interp() -> None:
@@ -173,12 +197,13 @@ def scenes(random: np.random.Generator, n_images: int) -> tuple[Any, list[Row]]:
     return truth, [row | {"score": score} for row, score in zip(results, scores, strict=True)]
 
 
-@half_as_often
-@given(sets(scenes))
-def test_every_number_is_that_of_plain_loops(data: tuple[Any, list[Row]]) -> None:
-    for name, rules in BY_VERSION.items():
-        evaluation = apf.evaluate(*data, name)
-        assert dict(evaluation.summary.rows()) == pytest.approx(evaluate(*data, **rules), abs=1e-9)
+@on_many_sets
+def test_every_number_is_that_of_plain_loops(seeds: range) -> None:
+    for seed in seeds:
+        truth, results = scenes(np.random.default_rng(seed), 1 + seed % 5)
+        for name, rules in BY_VERSION.items() if results and truth["annotations"] else ():
+            evaluation = apf.evaluate(truth, results, name)
+            assert dict(evaluation.summary.rows()) == pytest.approx(evaluate(truth, results, **rules), abs=1e-9)
 
 
 @each_version

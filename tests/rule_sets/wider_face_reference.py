@@ -42,8 +42,8 @@ def average_precision(truth: list[Row], detections: list[Row], name: str) -> flo
         kept = [is_right for score, is_right in outcomes if (score - low) / (high - low) >= 1 - t / 1000]
         if kept:
             points.append((sum(kept) / n_faces, sum(kept) / len(kept)))
-    total, last = 0.0, 0.0
-    for k, (recall, _) in enumerate(points):
-        total += (recall - last) * max(precision for _, precision in points[k:])
-        last = recall
+    total, best = 0.0, 0.0
+    for k in range(len(points) - 1, -1, -1):
+        best = max(best, points[k][1])
+        total += (points[k][0] - (points[k - 1][0] if k else 0)) * best
     return total
