@@ -445,7 +445,7 @@ thresholds  similarity of at least 0.5
 precision   AP by the definition interpolated: sum over k of P_k (r_k - r_(k-1))
 detections  all of them
 crowds      a group of objects counts once, for its best detection; the others are ignored
-ties        equal scores stay in the order of the input
+ties        of equal scores, the last in the input comes first
 categories  evaluated separately, then averaged over those with annotations; annotations also count for the parents of their \
 category; judged only on images where they are annotated or verified
 summary     AP""",
