@@ -311,6 +311,12 @@ def warn(message: str, category: type[ApframeWarning]) -> None:
     return warnings.warn(message, category, level)
 
 
+def warn_again(found: Iterable[tuple[str, str]]) -> None:
+    """Give warnings that were collected: names of their categories, and messages."""
+    for name, message in found:
+        warn(message, globals()[name])
+
+
 def spelled(option: str, value: str | None = None) -> str:
     """An option as the reader of a message writes it, with a value if there is one: a keyword, or a flag in the command.
 

@@ -37,7 +37,7 @@ def report_models(
     ] = None,
     images: Annotated[Path | None, Option(metavar="DIR", help="the folder of the pictures, which the page links")] = None,
     embed: Annotated[bool, Option("--embed", help="put thumbnails into the page instead of links")] = False,
-    max_images: Annotated[int, Option(metavar="300", help="how many errors are shown as pictures")] = _MOST_IMAGES,
+    max_images: Annotated[int, Option(metavar="300", help="how many errors are shown as pictures; 0 for none")] = _MOST_IMAGES,
     by: Annotated[list[str] | None, Option(metavar="weather,camera", help="a table of slices by each of these columns")] = None,
     title: Annotated[
         str | None, Option(metavar="TEXT", help="the heading of the page (default: the names of the models)")
@@ -64,9 +64,11 @@ def report_models(
     if of_search and (where is not None or images is not None):
         raise ParameterError("--where and --images are about detections, not about search runs", "leave them out")
     if out is not None:
+        from apframe.report.arguments import check_page
         from apframe.report.page import free_path
 
-        free_path(out)  # before anything is read
+        check_page(embed, images, max_images, title, ())  # before anything is read
+        free_path(out)
     rules = None if is_stored else files.rules()
     with progress() as say:
         names, evaluations = None, list[apf.Evaluation | apf.RunEvaluation]()

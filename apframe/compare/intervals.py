@@ -16,6 +16,7 @@ LEAST_UNITS = 5  # with positives, for an interval
 EQUAL = 1e-12  # differences that are smaller are none but for rounding
 POWER = 2.8  # standard errors of the difference that is found in 80 % of all cases at 5 %
 SIGNIFICANT = 0.05
+COARSE = "p cannot fall below"  # the beginning of the warning of too few resamples for a correction
 
 
 def describe(
@@ -124,8 +125,8 @@ def warn_of_few_resamples(n_resamples: int, n_rows: int) -> None:
     """A warning where so many comparisons are corrected for that none can be significant."""
     if n_rows > 1 and 2 / (n_resamples + 1) > SIGNIFICANT / n_rows:
         warn(
-            f"p cannot fall below {2 / (n_resamples + 1):.2g} with {counted(n_resamples, 'resample')}, which is too coarse for "
-            f"{n_rows} comparisons; set {spelled('n_resamples')} to {math.ceil(2 * n_rows / SIGNIFICANT):,} or more",
+            f"{COARSE} {2 / (n_resamples + 1):.2g} with {counted(n_resamples, 'resample')}, which is too coarse for "
+            f"{n_rows:,} comparisons; set {spelled('n_resamples')} to {math.ceil(2 * n_rows / SIGNIFICANT):,} or more",
             FewResamplesWarning,
         )
 

@@ -179,8 +179,9 @@ def make_units(
             "leave unit out, or name another column" if unit else f"evaluate more {name}",
         )
     if n_units < FEW:
+        what = f"values of {unit}" if unit else name
         warn(
-            f"only {n_units} units ({unit or name}) are resampled; with fewer than {FEW}, intervals are too narrow",
+            f"only {n_units} {what} are resampled; with fewer than {FEW}, intervals are too narrow",
             FewUnitsWarning,
         )
     if within is None:

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.collecting import collecting
+from apframe.compare.intervals import COARSE
 from apframe.detection.look.pictures import Pictures
+from apframe.exceptions import FewResamplesWarning, warn_again
 from apframe.lazily import cached_property
 from apframe.report.estimates import estimates
 from apframe.rule_sets.summary import headlines, main_headline
@@ -99,23 +102,34 @@ class Compared:
         return self.first.dataset.images.height > 1
 
     @cached_property
-    def _of_all(self) -> pl.DataFrame:
-        return self._numbers(level="summary" if self.first.protocol.agnostic else "both")
+    def _of_all(self) -> tuple[pl.DataFrame, list[tuple[str, str]]]:
+        """The numbers of all categories together and of each one, and what was warned of while they were made."""
+        with collecting() as found:
+            return self._numbers(level="summary" if self.first.protocol.agnostic else "both"), found
 
     @cached_property
     def overall(self) -> pl.DataFrame:
         """The headline numbers, as `intervals` (one model) or `compare` has them."""
-        if self.first.protocol.agnostic:
-            return self._of_all
-        return self._of_all.filter(pl.col("category_id").is_null()).drop("category_id", "name")
+        rows, found = self._of_all
+        warn_again(each for each in found if not self._is_of_categories(*each))
+        return (
+            rows if self.first.protocol.agnostic else rows.filter(pl.col("category_id").is_null()).drop("category_id", "name")
+        )
 
     @cached_property
     def by_category(self) -> pl.DataFrame:
         """The same for each category, with n_positives; empty where categories are pooled."""
+        rows, found = self._of_all
         if self.first.protocol.agnostic:
-            return self._of_all.clear().with_columns(name=pl.lit(None, pl.String), n_positives=pl.lit(None, pl.Int64))
-        rows = self._of_all.filter(pl.col("category_id").is_not_null())
+            return rows.clear().with_columns(name=pl.lit(None, pl.String), n_positives=pl.lit(None, pl.Int64))
+        warn_again(each for each in found if self._is_of_categories(*each))
+        rows = rows.filter(pl.col("category_id").is_not_null())
         return rows.join(self._positives(), on="category_id", how="left", maintain_order="left")
+
+    def _is_of_categories(self, warning: str, message: str) -> bool:
+        """Whether a warning is of p values that are corrected for the number of categories, as these are more than the pairs."""
+        is_of_rows = warning == FewResamplesWarning.__name__ and message.startswith(COARSE)
+        return is_of_rows and self.categories.height > len(self.evaluations) - 1
 
     @cached_property
     def categories(self) -> pl.DataFrame:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from apframe.exceptions import OutputError
 from apframe.file_formats.files import write_whole, writing
@@ -70,7 +71,7 @@ def free_path(path: str | Path) -> Path:
     Raises
     ------
     OutputError
-        a folder, a file that apframe did not write, or no folder to write into
+        a folder, a file that apframe did not write, or no folder to write into, or one in which no file can be made
     """
     target = to_write(path)
     kind = kind_at(target)
@@ -78,6 +79,8 @@ def free_path(path: str | Path) -> Path:
         raise OutputError(f"is a {kind}", "choose another name for the report", path=target)
     if kind_at(target.parent) != "folder":
         raise OutputError("there is no such folder", "make it, or name another place for the report", path=target.parent)
+    with writing(target), TemporaryFile(dir=target.parent):
+        pass  # a file can be made there
     if kind is None:
         return target
     with writing(target), target.open("rb") as file:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apframe.collecting import collecting
+from apframe.compare.intervals import COARSE
 from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.detection.evaluation import Evaluation
@@ -102,7 +103,7 @@ def write_report(
     embed
         put thumbnails into the page, which needs `pip install "apframe[report]"`; otherwise pictures are linked
     max_images
-        how many errors are shown as cards
+        how many errors are shown as cards, and at most a fifth as many candidates of wrong labels; 0 leaves all cards out
     title
         the heading of the page; by default the names
     n_resamples, seed
@@ -172,12 +173,18 @@ def sections_of(subject: Compared | Searched, keys: Collection[str] | None = Non
         if not subject.evaluations[0].protocol.has_precision:
             makers = {key: make for key, make in makers.items() if key not in OF_SCORES}
     chosen = [make for key, make in makers.items() if keys is None or key in keys]
-    return [section for make in chosen if (section := _with_warnings(make, subject)) is not None]
+    told = set[str]()
+    return [section for make in chosen if (section := _with_warnings(make, subject, told)) is not None]
 
 
-def _with_warnings(make: Callable[[Any], Section | None], subject: Compared | Searched) -> Section | None:
-    """A section, with what was warned of while it was made among its notes: the readers of the page need it, not a terminal."""
+def _with_warnings(make: Callable[[Any], Section | None], subject: Compared | Searched, told: set[str]) -> Section | None:
+    """A section, with what was warned of while it was made among its notes: the readers of the page need it, not a terminal.
+
+    `told` are the warnings of earlier sections, which are not repeated.
+    """
     with collecting() as found:
         section = make(subject)
-    said = [f"{message[0].upper()}{message[1:]}." for _, message in dict.fromkeys(found)]
+    new = [message for _, message in dict.fromkeys(found) if message not in told]
+    told.update(new)
+    said = [f"{message if message.startswith(COARSE) else message[0].upper() + message[1:]}." for message in new]
     return section and replace(section, notes=[*section.notes, *said])

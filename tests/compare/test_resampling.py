@@ -70,7 +70,7 @@ def test_what_cannot_be_drawn_is_refused(options: dict[str, object], message: st
 
 
 def test_few_units_are_warned_of() -> None:
-    with pytest.warns(FewUnitsWarning, match=r"only 19 units \(images\) are resampled"):
+    with pytest.warns(FewUnitsWarning, match="only 19 images are resampled"):
         make_draws(IMAGES.head(19), None, None, 10, 0)
 
 

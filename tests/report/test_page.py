@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from apframe.exceptions import OutputError
-from apframe.report.page import page, write_page
+from apframe.report.page import free_path, page, write_page
 from apframe.report.section import Chart, Fragment, Section, Table
 from apframe.show.elements import element
 
@@ -51,6 +51,17 @@ def test_a_report_replaces_a_report_and_nothing_else(tmp_path: Path) -> None:
         write_page(tmp_path, page("x", SECTIONS))
     with pytest.raises(OutputError, match="missing: there is no such folder; make it"):
         write_page(tmp_path / "missing" / "report.html", page("x", SECTIONS))
+
+
+def test_a_folder_that_takes_no_files_is_noticed_before_the_work(tmp_path: Path) -> None:
+    denied = PermissionError(13, "Permission denied")
+    with (
+        patch("apframe.report.page.TemporaryFile", side_effect=denied),
+        pytest.raises(OutputError, match=r"report.html: cannot be written \(permission denied\)"),
+    ):
+        free_path(tmp_path / "report.html")
+    assert free_path(tmp_path / "report.html") == (tmp_path / "report.html").resolve()
+    assert not [*tmp_path.iterdir()]
 
 
 def test_links_are_followed(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import NotComparableError, OutputError, ParameterError
+from apframe.report.write import about, sections_of
 from tests.report.conftest import STREET
 from tests.report.read_back import number, read_tables
 
@@ -125,3 +126,12 @@ def test_what_cannot_be_reported_on(models: list[apf.Evaluation], tmp_path: Path
 
 def apf_weather(value: str) -> str:
     return f"weather = '{value}'"
+
+
+def test_warnings_stand_in_the_section_that_they_are_about(models: list[apf.Evaluation]) -> None:
+    """100 resamples are too few to correct for 12 categories, not for one pair of models. Each warning is there once."""
+    subject = about(models, None, ["weather"], n_resamples=100)
+    said = {section.key: [note for note in section.notes if "resamples" in note] for section in sections_of(subject)}
+    assert {key for key, notes in said.items() if notes} == {"where"}
+    assert said["where"][0].startswith("p cannot fall below 0.02 with 100 resamples, which is too coarse for 12 comparisons")
+    assert all(len(notes) == len(set(notes)) for notes in said.values())

@@ -39,7 +39,7 @@ def section(compared: Compared) -> Section:
         return Section("labels", HEADING, ("No detection contradicts an annotation with a score of 0.5 or more.",))
     counts = dict(rows["kind"].value_counts(sort=True).rows())
     said = ", ".join(f"{counted(counts[kind], noun)} {wrong}" for kind, (noun, wrong) in _KINDS.items() if kind in counts)
-    shown = rows.head(max(compared.max_images // _SHARE, 1))
+    shown = rows.head(most_labels(compared))
     called = dict(zip(MODELS, names, strict=False))
     table = rows.select(
         "kind", "file_name", pl.col("name").alias("labelled"), pl.col("proposed_name").alias("proposed"),
@@ -52,17 +52,20 @@ def section(compared: Compared) -> Section:
         Filter("kind", "Kind", kinds),
         Filter("category", "Category", {name: name for name in sorted(cards["name"].drop_nulls().unique())}),
     ]
-    blocks: list[Block] = [
-        Table(table, "Annotations that are likely to be wrong, the most suspicious first"),
-        Fragment(gallery(drawn, filters)),
-    ]
+    blocks: list[Block] = [Table(table, "Annotations that are likely to be wrong, the most suspicious first")]
+    blocks += [Fragment(gallery(drawn, filters, "most suspicious first"))] if drawn else []
     is_cut = shown.height < rows.height
-    notes = [f"{shown.height:,} of {rows.height:,} candidates are shown as pictures."] if is_cut else []
+    notes = [f"{shown.height:,} of {counted(rows.height, 'candidate')} are shown as pictures."] if is_cut else []
     warning = "These are candidates: look at them. A model that was trained on these images may have learned their errors."
     return Section(
         "labels",
         HEADING,
         (f"Confident detections and close pairs suggest {said}.", warning),
         blocks,
-        [*notes, *only_two(compared), *missing_pictures(compared, cards)],
+        [*notes, *only_two(compared), *missing_pictures(compared, cards)] if drawn else notes,
     )
+
+
+def most_labels(compared: Compared) -> int:
+    """Return how many cards can be about labels: a fifth of those about errors, and one at least if there are any."""
+    return min(compared.max_images, max(compared.max_images // _SHARE, 1))

@@ -35,14 +35,14 @@ def section(compared: Compared) -> Section:
     slices = slices_of_cards(evaluations, chosen, compared.by)
     of_cards = [each.of_cards for each in slices]
     drawn = draw_cards(evaluations, names, chosen, compared.pictures, compared.iou_threshold, of_cards)
-    rule = "kinds take turns, and within a kind changes, models and categories, the highest scores first"
-    is_cut = chosen.height < cards.height
+    sentences = [_shown(chosen.height, cards.height)]
+    if chosen.is_empty():
+        return Section("look", HEADING, sentences)
+    sentences += missing_pictures(compared, chosen)
     notes = [
-        f"{chosen.height:,} of {counted(cards.height, 'error')} are shown: {rule}." if is_cut else "All errors are shown.",
         f"Each card shows at most {MOST_OBJECTS} objects: those in question, and the nearest ones, detections from a score of "
         f"{LEAST_SCORE:g}.",
         *only_two(compared),
-        *missing_pictures(compared, chosen),
     ]
     kinds, changes = set(chosen["kind"]), set(chosen["change"])
     filters = [
@@ -55,8 +55,18 @@ def section(compared: Compared) -> Section:
     for number, each in enumerate(slices):
         there = set(each.of_cards.explode())
         filters.append(Filter(f"slice{number}", each.name, {name: name for name in each.values if name in there}))
-    markup = joined(Markup(legend(names)), gallery(drawn, filters))
-    return Section("look", HEADING, (), (Fragment(markup),), notes)
+    markup = joined(Markup(legend(names)), gallery(drawn, filters, "kinds take turns"))
+    return Section("look", HEADING, sentences, (Fragment(markup),), notes)
+
+
+def _shown(n: int, n_errors: int) -> str:
+    """Say how many of the errors are shown, and which."""
+    if not n:
+        return f"There {'is' if n_errors == 1 else 'are'} {counted(n_errors, 'error')}. No cards were requested."
+    if n == n_errors:
+        return "The only error is shown." if n == 1 else f"All {n:,} errors are shown."
+    rule = "kinds take turns, and within a kind changes, models and categories, the highest scores first"
+    return f"{n:,} of {counted(n_errors, 'error')} are shown: {rule}."
 
 
 def only_two(compared: Compared) -> list[str]:
@@ -89,12 +99,12 @@ class Filter:
     values: Mapping[str, str]
 
 
-def gallery(cards: Sequence[Markup], filters: Sequence[Filter]) -> Markup:
-    """Cards with a form that filters and sorts them."""
+def gallery(cards: Sequence[Markup], filters: Sequence[Filter], usual_order: str) -> Markup:
+    """Cards with a form that filters and sorts them; `usual_order` says in which order they come."""
     selects = [
         _select(each.heading, each.name, [("", "all"), *each.values.items()]) for each in filters if len(each.values) > 1
     ]
-    order = [("", "in turn"), ("score down", "highest score first"), ("score up", "lowest score first")]
+    order = [("", usual_order), ("score down", "highest score first"), ("score up", "lowest score first")]
     form = element(
         "form",
         selects,

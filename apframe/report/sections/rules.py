@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from apframe.detection.diagnose.cuts import BEST_F1
+from apframe.exceptions import counted
 from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import MOST_ROWS, Fragment, Section
+from apframe.report.sections.labels import most_labels
 from apframe.report.sections.mistaken import MOST_DRAWN
 from apframe.report.sections.thresholds import MOST_POINTS
 from apframe.rule_sets.protocol import Protocol
@@ -20,9 +22,12 @@ def section(compared: Compared) -> Section:
     protocol, several = compared.first.protocol, len(compared.names) > 1
     rules = {
         "Numbers": f"They follow the rules of {protocol.name} ({protocol.citation}), which the first section has in full.",
-        "Threshold": f"Errors, confusions, score thresholds and calibration are those at {compared.threshold}.",
-        "Errors": "A kind of error costs as much AP as is gained if all errors of the kind, and no others, are fixed (TIDE).",
     }
+    if protocol.has_precision:
+        rules["Threshold"] = f"Errors, confusions, score thresholds and calibration are those at {compared.threshold}."
+        rules["Errors"] = (
+            "A kind of error costs as much AP as is gained if all errors of the kind, and no others, are fixed (TIDE)."
+        )
     if compared.has_intervals:
         same = ", the same images for all models" if several else ""
         rules["95 % intervals"] = (
@@ -40,10 +45,11 @@ def section(compared: Compared) -> Section:
             "A true difference of this size would be found in four of five sets like this one. "
             "A smaller one may be real and not be found."
         )
-    rules["Limits"] = (
-        f"Tables have at most {MOST_ROWS} rows, curves {MOST_POINTS} points, heat maps {MOST_DRAWN} categories, and the page "
-        f"{compared.max_images:,} cards of errors. A line says what was left out."
+    cards = (
+        f", curves {MOST_POINTS} points, heat maps {MOST_DRAWN} categories, and the page "
+        f"{counted(compared.max_images, 'card')} of errors and {most_labels(compared):,} of labels"
     )
+    rules["Limits"] = f"Tables have at most {MOST_ROWS} rows{cards * protocol.has_precision}. A line says what was left out."
     pictures = compared.pictures
     links = pictures.folder is not None and not pictures.held
     rules["File"] = f"{ALONE}{', except pictures that it links' * links}. {SAME_BYTES}"

@@ -46,7 +46,8 @@ def section(compared: Compared) -> Section:
             "images with detections": [each.detections["image_id"].n_unique() for each in compared.evaluations],
         }
     )
-    words = element("details", element("summary", "All rules in words"), element("pre", str(protocol)))
+    in_full = element("pre", str(protocol), tabindex=0, role="region", aria_label="All rules in words")
+    words = element("details", element("summary", "All rules in words"), in_full)
     notes = list(dict.fromkeys(note for each in compared.evaluations for note in each.notes))
     return Section(
         "what",

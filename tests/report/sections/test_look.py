@@ -41,8 +41,8 @@ def test_every_chosen_error_has_its_card(pair: Compared, models: list[apf.Evalua
     assert shown == [(kind, name, names[model], change) for kind, name, model, change in wanted]
     assert text.count('class="ids"') == 40
     assert text.count(" subject") >= 40
-    assert section.notes[0].startswith(f"40 of {find_cards(models, 0.5).height:,} errors are shown: ")
-    assert "No folder of pictures was given" in section.notes[-1]
+    assert section.sentences[0].startswith(f"40 of {find_cards(models, 0.5).height:,} errors are shown: ")
+    assert "No folder of pictures was given" in section.sentences[1]
 
 
 def test_true_positives_are_beside_their_annotations(models: list[apf.Evaluation]) -> None:
@@ -70,7 +70,7 @@ def test_pictures_are_linked_and_missing_ones_counted(one: Compared, tmp_path: P
     section = look.section(linked)
     assert f'src="pictures%20%231/{names[0]}"' in markup(section)
     n = len(names) - 1
-    assert section.notes[-1] == (
+    assert section.sentences[-1] == (
         f"The pictures of {n} of {n + 1} images are missing: {n} not in the folder (such as {min(names[1:])})."
     )
 
@@ -149,9 +149,9 @@ def test_many_categories_are_cut_in_words() -> None:
     truth = {"images": [{"id": 1, "width": 90, "height": 90}], "categories": categories}
     truth["annotations"] = [{"id": k, "category_id": k} | box for k in range(n)]
     section = look.section(of(apf.evaluate(truth, [])))
-    assert section.notes[0].startswith("300 of 1,203 errors are shown: kinds take turns, ")
+    assert section.sentences[0].startswith("300 of 1,203 errors are shown: kinds take turns, ")
     assert len(markup(section)) < 1_500_000
-    assert "The pictures" not in section.notes[-1]
+    assert "The pictures" not in " ".join(section.sentences)
 
 
 def test_of_several_models_the_first_two_are_shown(models: list[apf.Evaluation]) -> None:
@@ -168,3 +168,13 @@ def test_queries_name_the_model_that_they_are_about() -> None:
     query = unescape(cards[0][1])
     assert query.startswith("-- model_1\nSELECT * FROM matches")
     assert models[1].sql(query)["outcome"].to_list() == ["fn"]
+
+
+def test_no_cards_if_none_are_wanted(pair: Compared) -> None:
+    none = replace(pair, max_images=0)
+    section = look.section(none)
+    n = find_cards(pair.evaluations, 0.5).height
+    assert (section.blocks, section.sentences) == ((), [f"There are {n:,} errors. No cards were requested."])
+    assert "<article" not in markup(labels.section(none))
+    assert labels.section(none).notes[0].startswith("0 of ")
+    assert markup(labels.section(replace(pair, max_images=1))).count("<article") == 1
