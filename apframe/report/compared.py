@@ -127,7 +127,7 @@ class Compared:
         return rows.join(self._positives(), on="category_id", how="left", maintain_order="left")
 
     def _is_of_categories(self, warning: str, message: str) -> bool:
-        """Whether a warning is of p values that are corrected for the number of categories, as these are more than the pairs."""
+        """Whether a warning is of p values that are corrected for the number of categories: they are more than the pairs."""
         is_of_rows = warning == FewResamplesWarning.__name__ and message.startswith(COARSE)
         return is_of_rows and self.categories.height > len(self.evaluations) - 1
 

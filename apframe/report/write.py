@@ -162,7 +162,7 @@ def about(
     if runs:
         return Searched(*together(runs, names), by=columns_of_queries(by), **options)
     called = names_beside(models, names)
-    return Compared(agree(models, called), called, by=keys_of_slices(by), **(shown or {}), **options)
+    return Compared(agree(models, called, has_option=False), called, by=keys_of_slices(by), **(shown or {}), **options)
 
 
 def sections_of(subject: Compared | Searched, keys: Collection[str] | None = None) -> list[Section]:

@@ -12,6 +12,8 @@ from apframe.rule_sets.summary import less_is_better
 
 SIGNIFICANT = 0.05
 _LONGEST = 16  # characters of a name as the heading of a column
+_MOST_NAMED = 3  # slices or categories in a sentence
+_SEEN = 0.0005  # a difference that three digits show
 _COMPACT = ["difference", "low", "high"]
 
 
@@ -57,7 +59,7 @@ def comparison_sentences(
     """What a metric of a table of `Evaluation.compare` says, in plain words, for each pair of evaluations.
 
     The metric is the first one of the table by default. With keys, a sentence says how many slices or categories differ,
-    before and after the correction for their number.
+    before and after the correction for their number. Up to three are named.
 
     >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "difference": .008, "low": -.015, "high": .032, "p": .49,
     ...        "detectable": .033}
@@ -94,7 +96,8 @@ def _of_pair(row: dict[str, Any], confidence: float, n_pairs: int) -> list[str]:
     if low == high == 0:
         return [f"{b} and {a} have the same {metric} in every resample."]
     word = "better" if (difference < 0) == less_is_better(metric) else "worse"
-    differs = f"{b} is {word} than {a} by {abs(difference):.3f} {metric}"
+    size = f"{abs(difference):.3f}" if abs(difference) >= _SEEN else "less than 0.001"
+    differs = f"{b} is {word} than {a} by {size} {metric}"
     if difference == 0:
         differs = f"{b} and {a} have the same {metric}"
     if low is None:
@@ -115,7 +118,8 @@ def _of_rows(rows: pl.DataFrame, keys: Sequence[str], confidence: float, *, is_o
     noun = "category" if list(keys) in (["name"], ["category_id"]) else "row" if {"name", "category_id"} & {*keys} else "slice"
     named = rows["metric"][0] if is_one else f"{rows['metric'][0]} of {rows['run_b'][0]}"
     tested = rows.drop_nulls("p")
-    apart = tested.filter((pl.col("low") > 0) | (pl.col("high") < 0)).height
+    those_apart = tested.filter((pl.col("low") > 0) | (pl.col("high") < 0))
+    apart = those_apart.height
     real = tested.filter(pl.col("q") < SIGNIFICANT).height
     n_without = rows.height - tested.height
     without = f" {counted(n_without, noun)} {'has' if n_without == 1 else 'have'} too few images for an interval."
@@ -125,7 +129,9 @@ def _of_rows(rows: pl.DataFrame, keys: Sequence[str], confidence: float, *, is_o
     if not apart:
         of = f"of the {noun} includes 0" if tested.height == 1 else f"includes 0 in all {counted(tested.height, noun)}"
         return f"{named}: the {confidence * 100:g} % interval {of}.{without}"
-    differ = f"{named}: {apart} of {counted(tested.height, noun)} {'differs' if apart == 1 else 'differ'}"
+    values = ["/".join("–" if key is None else str(key) for key in row) for row in those_apart.select(*keys).iter_rows()]
+    which = f" ({', '.join(values)})" * (apart <= _MOST_NAMED and tested.height > 1)
+    differ = f"{named}: {apart} of {counted(tested.height, noun)}{which} {'differs' if apart == 1 else 'differ'}"
     remain = f"{real or 'none'} {'does' if real < 2 else 'do'} (q < {SIGNIFICANT:g})"
     corrected = f"after correcting for {counted(tested.height, 'comparison')}, {remain}"
     return f"{differ} by the {confidence * 100:g} % interval; {corrected}.{without}"

@@ -148,6 +148,13 @@ def test_cards_are_filtered_sorted_and_opened(street: Path) -> None:
         assert not dialog.is_visible()
 
 
+def test_captions_are_whole_on_narrow_screens(street: Path) -> None:
+    with opened(street, viewport={"width": 400, "height": 800}) as page:
+        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        ends = page.evaluate("[...document.querySelectorAll('caption')].map((each) => each.getBoundingClientRect().right)")
+        assert max(ends) <= 400
+
+
 def test_labels_can_be_read_and_are_inside_their_pictures(street: Path) -> None:
     cut = """() => [...document.querySelectorAll(".cards text.subject")].filter((each) => {
       const text = each.getBoundingClientRect(), box = each.closest(".drawing").getBoundingClientRect();

@@ -41,6 +41,9 @@ def table(*rows: dict[str, Any]) -> pl.DataFrame:
      "new is better than old by 0.250 AP, but the 95 % interval -0.010 to 0.500 includes 0."),
     ({"low": None, "high": None, "p": None, "detectable": None},
      "new is better than old by 0.250 AP; too few images have a value for an interval."),
+    ({"difference": -0.0004, "low": -0.04, "high": 0.01},
+     "new is worse than old by less than 0.001 AP, but the 95 % interval -0.040 to 0.010 includes 0.|"
+     "This set can detect a difference of 0.200."),
     ({"difference": None, "low": None, "high": None}, "AP of old and new cannot be compared: it has no value."),
 ])  # fmt: skip
 def test_sentences_of_a_pair(columns: dict[str, Any], sentence: str) -> None:
@@ -79,12 +82,12 @@ def test_ranks() -> None:
 
 @pytest.mark.parametrize(("rows", "sentence"), [
     ([{}, {"low": -0.1, "q": 0.4}],
-     "AP: 1 of 2 categories differs by the 95 % interval; after correcting for 2 comparisons, 1 does (q < 0.05)."),
+     "AP: 1 of 2 categories (c0) differs by the 95 % interval; after correcting for 2 comparisons, 1 does (q < 0.05)."),
     ([{"q": 0.1}, {"low": -0.2, "high": -0.1, "q": 0.1}, NO_INTERVAL],
-     "AP: 2 of 2 categories differ by the 95 % interval; after correcting for 2 comparisons, none does (q < 0.05). "
+     "AP: 2 of 2 categories (c0, c1) differ by the 95 % interval; after correcting for 2 comparisons, none does (q < 0.05). "
      "1 category has too few images for an interval."),
     ([{}, {}, {"low": -0.1, "q": 0.4}],
-     "AP: 2 of 3 categories differ by the 95 % interval; after correcting for 3 comparisons, 2 do (q < 0.05)."),
+     "AP: 2 of 3 categories (c0, c1) differ by the 95 % interval; after correcting for 3 comparisons, 2 do (q < 0.05)."),
     ([{"low": -0.1, "q": 0.4}], "AP: the 95 % interval of the category includes 0."),
     ([{"low": -0.1, "q": 0.4}] * 2, "AP: the 95 % interval includes 0 in all 2 categories."),
     ([{}], "AP: 1 of 1 category differs by the 95 % interval; after correcting for 1 comparison, 1 does (q < 0.05)."),
@@ -98,7 +101,7 @@ def test_sentences_of_categories(rows: list[dict[str, Any]], sentence: str) -> N
 def test_sentences_of_slices() -> None:
     rows = [row(run_b=run) | {"weather": value} for run in ("new", "third") for value in ("fog", "rain")]
     assert [text.split(" differ")[0] for text in comparison_sentences(table(*rows), ["weather"])] == [
-        "AP of new: 2 of 2 slices", "AP of third: 2 of 2 slices",
+        "AP of new: 2 of 2 slices (fog, rain)", "AP of third: 2 of 2 slices (fog, rain)",
     ]  # fmt: skip
     assert comparison_sentences(table()) == []
 

@@ -24,7 +24,9 @@ _LABELS = (
 )  # no number depends on them, and not every source has them
 
 
-def agree(evaluations: Sequence[Evaluation], names: Sequence[str], on_images: str = "same") -> list[Evaluation]:
+def agree(
+    evaluations: Sequence[Evaluation], names: Sequence[str], on_images: str = "same", *, has_option: bool = True
+) -> list[Evaluation]:
     """Return the evaluations as they can be compared: same protocol, categories, images and ground truth.
 
     Ground truth is compared by its ids, boxes, shapes, areas and flags, whatever the order of its rows. Attributes, file names
@@ -37,6 +39,8 @@ def agree(evaluations: Sequence[Evaluation], names: Sequence[str], on_images: st
         the evaluations, and what messages call them
     on_images
         "same": the images must be the same. "common": evaluations with other images are cut to those that all have
+    has_option
+        whether the caller has the option `on_images`, so that messages may name it
 
     Raises
     ------
@@ -66,7 +70,7 @@ def agree(evaluations: Sequence[Evaluation], names: Sequence[str], on_images: st
         pair = f"{names[0]} and {name}"
         _refuse_other_rules(first, other, pair)
         if on_images == "same":
-            _refuse_other_images(first, other, names[0], name)
+            _refuse_other_images(first, other, (names[0], name), has_option=has_option)
     if on_images == "common":
         evaluations = _on_common_images(evaluations, names)
     first, *others = evaluations
@@ -115,7 +119,8 @@ def _different_types(pair: str, column: str, mine: pl.Series, theirs: pl.Series)
     return NotComparableError(f"{pair} differ in the type of {column}: {kinds}", "evaluate both with the same ids")
 
 
-def _refuse_other_images(first: Evaluation, other: Evaluation, a: str, b: str) -> None:
+def _refuse_other_images(first: Evaluation, other: Evaluation, names: tuple[str, str], *, has_option: bool) -> None:
+    a, b = names
     mine, theirs = _image_ids(first), _image_ids(other)
     if mine.dtype != theirs.dtype:
         raise _different_types(f"{a} and {b}", "image_id", mine, theirs)
@@ -128,6 +133,8 @@ def _refuse_other_images(first: Evaluation, other: Evaluation, a: str, b: str) -
     ]
     n_both = int(is_known(mine, theirs).sum())
     remedy = f"use {spelled('on_images', 'common')} for the {n_both:,} in both" if n_both else "they have no image in common"
+    if n_both and not has_option:
+        remedy = f"evaluate both on the same images, such as the {n_both:,} in both"
     raise NotComparableError(f"{a} and {b} differ in images: {', '.join(parts)}", remedy)
 
 

@@ -208,7 +208,7 @@ def _beside(
 ) -> tuple[Sequence[Evaluation], Sequence[str]]:
     """All evaluations, as they can be compared, and what they are called."""
     called = names_beside([self, *others], names)
-    return agree([self, *others], called) if others else [self], called
+    return agree([self, *others], called, has_option=False) if others else [self], called
 
 
 def _known_image(self: Evaluation, image_id: Any) -> pl.Series:

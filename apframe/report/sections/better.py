@@ -63,7 +63,8 @@ def notes(compared: Compared) -> list[str]:
     """Return what the intervals are."""
     if not compared.has_intervals:
         return ["Intervals need two images or more."]
+    same = ", the same draws for all models" if len(compared.names) > 1 else ""
     return [
-        "Intervals come from drawing the images with replacement, the same draws for all models. "
+        f"Intervals come from drawing the images with replacement{same}. "
         "They do not say what training with another seed would change."
     ]

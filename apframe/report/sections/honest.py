@@ -11,6 +11,7 @@ from apframe.report.compared import Compared
 from apframe.report.section import Block, Chart, Details, Section, Table
 
 KEY, HEADING = "honest", "Are the scores honest?"
+_RIGHT = ("wrong", "right")
 _HONEST = 0.02  # so far scores may be off
 _MEASURES = ["n", "ece", "mce", "brier", "mean_gap"]
 _OF_RANGES = ["score_from", "score_to", "n", "mean_score", "mean_target", "gap"]
@@ -28,8 +29,9 @@ _HEADS = {
 _NOTES = (
     "A gap is the share of detections that are right, less their mean score: below 0 where scores are too high. ECE is the "
     "mean of the gaps of all ranges without their signs, by the number of detections, and MCE the largest one.",
-    "All detections that count take part, however low their score. Compare models only if both keep low scores, or neither.",
+    "All detections that count take part, however low their score.",
 )
+_OF_SEVERAL = "Compare models only if all of them keep low scores, or none does."
 
 
 def section(compared: Compared) -> Section:
@@ -61,7 +63,13 @@ def section(compared: Compared) -> Section:
         rows = pl.concat(by_category).sort(pl.col("n").sum().over("category"), descending=True, maintain_order=True)
         table = Table(rows, "Calibration of each category, most detections first", _HEADS, signed=["mean_gap"])
         blocks.append(Details("By category", [table]))
-    return Section(KEY, HEADING, sentences, blocks, [*_NOTES, *not_drawn([name for name, *_ in measured])])
+    return Section(
+        KEY,
+        HEADING,
+        sentences,
+        blocks,
+        [*_NOTES, *[_OF_SEVERAL] * (len(compared.names) > 1), *not_drawn([name for name, *_ in measured])],
+    )
 
 
 def _of_categories(measured: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -83,4 +91,5 @@ def _in_words(name: str, bins: pl.DataFrame, ece: float | None) -> str:
         found = "scores fit on average, but are too high in some ranges and too low in others"
     else:
         found = "scores are honest"
-    return f"{name}: {found}. Their mean is {score:.3f}, and {100 * right:.1f} % of {n:,} detections are right (ECE {ece:.3f})."
+    shares = f"{100 * right:.1f} % of {n:,} detections are right" if n > 1 else f"the only detection is {_RIGHT[right > 0]}"
+    return f"{name}: {found}. Their mean is {score:.3f}, and {shares} (ECE {ece:.3f})."

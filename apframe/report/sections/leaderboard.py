@@ -13,7 +13,7 @@ from apframe.report.compared import Compared, in_words
 from apframe.report.section import Block, Section, Table, without_numbers
 from apframe.report.sections.better import HEADS, notes
 from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category
-from apframe.report.sections.where import hint, sizes
+from apframe.report.sections.where import hint, last_ones, sizes
 from apframe.rule_sets.summary import less_is_better
 from apframe.show.comparison import SIGNIFICANT, ranks_table
 from apframe.show.error_chart import KIND_WORDS
@@ -70,7 +70,9 @@ def where(compared: Compared) -> Section:
         f"A lead is over the next best model and may be chance. Others differ from {compared.names[0]} if q < {SIGNIFICANT:g}, "
         f"and by the size of objects if p (Holm) < {SIGNIFICANT:g}."
     )
-    return Section("where", "Where?", sentences, blocks, [chance, *([] if compared.by else [hint(compared)])])
+    return Section(
+        "where", "Where?", sentences, blocks, [chance, *last_ones(categories), *([] if compared.by else [hint(compared)])]
+    )
 
 
 def kinds(compared: Compared) -> Section:

@@ -15,6 +15,9 @@ from apframe.report.sections.better import HEADS, difference_table
 from apframe.rule_sets.summary import headlines, main_headline
 from apframe.show.comparison import comparison_sentences
 
+_NO_ATTRIBUTES = (  # columns of images that say nothing about what is on them
+    "image_id", "image_width", "image_height", "file_name", "label_map", "coco_url", "flickr_url", "date_captured", "license",
+)  # fmt: skip
 _OF_PAIR = ["low", "high"]
 
 
@@ -39,7 +42,7 @@ def section(compared: Compared) -> Section:
     by_size = sizes(compared)
     if by_size.height > 1:
         blocks.append(_table(by_size, ["metric"], compared, "By the size of objects", test="p"))  # q is over rows of one metric
-    notes = [] if compared.by else [hint(compared)]
+    notes = [*last_ones(categories), *([] if compared.by else [hint(compared)])]
     return Section("where", "Where?", sentences, blocks, notes)
 
 
@@ -83,10 +86,17 @@ def _worst(rows: pl.DataFrame, metric: str) -> list[str]:
     return [f"{metric} goes from {lowest['estimate']:.3f} ({lowest['name']}) to {highest['estimate']:.3f} ({highest['name']})."]
 
 
+def last_ones(categories: pl.DataFrame) -> list[str]:
+    """Return a line about categories that come last in the table, if some are without an interval and others are not."""
+    if categories["low"].null_count() in (0, categories.height):
+        return []
+    return ["Categories with too few images for an interval come last in the table, whatever their numbers."]
+
+
 def hint(compared: Compared) -> str:
     """Return by which columns of the images slices could be requested."""
-    known = compared.first.dataset.images.columns
-    attributes = [name for name in known if name not in ("image_id", "image_width", "image_height", "file_name", "label_map")]
+    images = compared.first.dataset.images
+    attributes = [name for name in images.columns if name not in _NO_ATTRIBUTES and not images.schema[name].is_nested()]
     if not attributes:
         return "No slices were requested."
     n = counted(len(attributes), "column")

@@ -126,6 +126,11 @@ def test_no_common_image() -> None:
         agree([made(), made([{"image_id": 7}], annotations=[], found=[])], ["a", "b"], "common")
 
 
+def test_callers_without_the_option_do_not_name_it() -> None:
+    with pytest.raises(NotComparableError, match=r"; evaluate both on the same images, such as the 2 in both$"):
+        agree([made(), made([{"image_id": n} for n in (1, 2, 9)])], ["a", "b"], has_option=False)
+
+
 def test_another_choice() -> None:
     with pytest.raises(ParameterError, match='on_images is "same" or "common"'):
         agree([made(), made()], ["a", "b"], "union")

@@ -82,3 +82,12 @@ def test_more_models_than_can_be_drawn(models: list[apf.Evaluation]) -> None:
 def test_pooled_categories_have_one_row() -> None:
     pooled = apf.evaluate(ONE_OF_TWO, ONE_HIT, agnostic=True)
     assert set(tables(honest.section(of(pooled)))) == {"Calibration at IoU 0.5", "Ranges of scores"}
+
+
+def test_one_detection_is_no_share(one: Compared, pair: Compared) -> None:
+    box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
+    truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [box | {"id": 1}]}
+    said = honest.section(Compared([apf.evaluate(truth, [box | {"score": 0.9}])], ["a"])).sentences[0]
+    assert "and the only detection is right (ECE 0.100)" in said
+    assert "Compare models" in " ".join(honest.section(pair).notes)
+    assert "Compare models" not in " ".join(honest.section(one).notes)

@@ -59,3 +59,23 @@ def test_tests_are_called_what_they_are(pair: Compared, models: list[apf.Evaluat
     assert by_category.height > 1 and by_category["q"].equals(where._sorted(pair.by_category.filter(metric="AP"), pair)["q"])
     p_of_slices = models[0].compare(models[1], by="weather", metrics="AP", n_resamples=500)["p"]
     assert (by_weather["q"] >= p_of_slices).all() and not by_weather["q"].equals(p_of_slices.alias("q"))
+
+
+def test_what_says_nothing_about_images_is_no_slice() -> None:
+    image = {"id": 1, "license": 3, "coco_url": "x", "flickr_url": "y", "date_captured": "2013", "weather": "fog", "tags": [1]}
+    truth = {
+        "images": [image],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}],
+    }
+    said = where.hint(Compared([apf.evaluate(truth, [])], ["a"]))
+    assert said == "No slices were requested. The images have 1 column to slice by: weather."
+
+
+def test_categories_that_come_last_are_explained(one: Compared) -> None:
+    rows = one.by_category.filter(metric="AP")
+    assert where.last_ones(rows) == []
+    cut = rows.with_columns(low=pl.when(pl.col("name") != "worker").then("low"))
+    assert where.last_ones(cut) == [
+        "Categories with too few images for an interval come last in the table, whatever their numbers."
+    ]
