@@ -17,6 +17,7 @@ from apframe.show.comparison import comparison_sentences
 
 _NO_ATTRIBUTES = (  # columns of images that say nothing about what is on them
     "image_id", "image_width", "image_height", "file_name", "label_map", "coco_url", "flickr_url", "date_captured", "license",
+    "neg_category_ids", "not_exhaustive_category_ids",
 )  # fmt: skip
 _OF_PAIR = ["low", "high"]
 

@@ -62,7 +62,7 @@ def test_tests_are_called_what_they_are(pair: Compared, models: list[apf.Evaluat
 
 
 def test_what_says_nothing_about_images_is_no_slice() -> None:
-    image = {"id": 1, "license": 3, "coco_url": "x", "flickr_url": "y", "date_captured": "2013", "weather": "fog", "tags": [1]}
+    image = {"id": 1, "license": 3, "coco_url": "x", "flickr_url": "y", "date_captured": "2013", "weather": "fog"}
     truth = {
         "images": [image],
         "categories": [{"id": 1, "name": "cat"}],
