@@ -74,7 +74,8 @@ def choose_cards(cards: pl.DataFrame, most: int) -> pl.DataFrame:
     ordered = cards.select(*_TURNS, score=score).with_row_index("row")
     ordered = ordered.sort("score", descending=True, nulls_last=True, maintain_order=True)
     for n in range(len(_TURNS), 0, -1):
-        ordered = ordered.sort(pl.int_range(pl.len()).over(_TURNS[:n]), maintain_order=True)
+        ordered = ordered.with_columns(turn=pl.int_range(pl.len()).over(_TURNS[:n]))
+        ordered = ordered.filter(pl.col("turn") < most).sort("turn", maintain_order=True)  # later ones never have their turn
     return cards[ordered["row"].head(most)]
 
 
