@@ -35,7 +35,8 @@ def curve_cells(points: pl.DataFrame, n: int, x_ends: tuple[float, float] = (0.0
     placed = points.drop_nulls(["x", "y"]).select(
         *line, "is_marked", x=_MARGIN + _STEP * (across / _STEP).round().cast(pl.Int32), y=down
     )
-    thin = placed.unique([*line, "x"], keep="last", maintain_order=True)
+    is_last = pl.any_horizontal(pl.col(name) != pl.col(name).shift(-1) for name in (*line, "x")).fill_null(True)
+    thin = placed.filter(is_last).unique([*line, "x"], keep="last", maintain_order=True)  # of many points few are left
     before, after = pl.col("y").shift(1).over(line), pl.col("y").shift(-1).over(line)
     turns = thin.filter((pl.col("y").ne_missing(before)) | (pl.col("y").ne_missing(after)))
     spot = pl.format("{} {}", "x", "y")
