@@ -191,7 +191,7 @@ class MissingColumnWarning(ApframeWarning):
 
 
 class UnknownValueWarning(ApframeWarning):
-    """A column has unknown values and lacks expected ones, so some numbers of a protocol are null."""
+    """A column lacks values that a protocol reads: some of its numbers are null, or count objects everywhere."""
 
 
 class UnmatchedAttributesWarning(ApframeWarning):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -27,8 +28,9 @@ from apframe.cli.options import (
     words,
 )
 from apframe.cli.output import progress, stdout
-from apframe.exceptions import ParameterError, counted, spelling
+from apframe.exceptions import FormatError, ParameterError, counted, spelling
 from apframe.file_formats.catalogue import FORMATS, as_format, naming_format
+from apframe.file_formats.mistaken import SWAPPED
 from apframe.file_formats.reading import Reading
 from apframe.show.terminal import one_line, written_out
 
@@ -107,7 +109,7 @@ def convert_files(
         say("reading")
         if results_of is None:
             named = None if shares else split
-            with spelling(_of_source):
+            with spelling(_of_source), _hinting_at_results():
                 datasets = [
                     apf.read_dataset(
                         source, source_format, split=named, image_sizes=image_sizes, box_format=box_format, relative=relative
@@ -150,6 +152,17 @@ def convert_files(
     for path in targets.values():
         written = "everything was written" if lost.is_empty() else "written, except for the losses above"
         print(f"{one_line(str(path))}: {as_format(to).title}, {written}")
+
+
+@contextmanager
+def _hinting_at_results() -> Iterator[None]:
+    """An error that SOURCE looks like results also says how results are converted."""
+    try:
+        yield
+    except FormatError as error:
+        if error.remedy != SWAPPED:
+            raise
+        raise FormatError(error.problem, "to convert results, name their data set with --results-of", path=error.path) from None
 
 
 def _shares(split: str | None) -> dict[str, float] | None:

@@ -49,13 +49,13 @@ class Ava(ReadOnly):
     def is_dataset(self, path: Path) -> bool:
         """Lines of a name and numbers, of which the last two are whole; or a folder with such a file and a label map."""
         if not path.is_dir():
-            return _kind(path) == "dataset"
+            return "dataset" in _roles(path)
         tables = files_in(path, ".csv")
-        return bool(files_in(path, _LABEL_MAP)) and any(_kind(each) == "dataset" for each in tables)
+        return bool(files_in(path, _LABEL_MAP)) and any("dataset" in _roles(each) for each in tables)
 
     def is_results(self, path: Path) -> bool:
-        """Lines of a name and seven numbers, the last one a score."""
-        return _kind(path) == "results"
+        """Lines of a name and seven numbers, the last one a score: not all are whole, or all of them are 0 or 1."""
+        return "results" in _roles(path)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -90,15 +90,18 @@ def _only(folder: Path, ending: str) -> Path:
     return found[0]
 
 
-def _kind(path: Path) -> str | None:
-    """What a file looks like by its first line with a box, "dataset" or "results"; None if it is neither."""
+def _roles(path: Path) -> set[str]:
+    """What a file looks like by its first lines, "dataset", "results" or both; nothing if it is neither."""
     lines = [line.split(",") for line in read_head(path).decode("utf-8-sig", "replace").splitlines() if line.strip()]
     first = next((fields for fields in lines if len(fields) > 2), [])
     if not all(len(fields) in (2, len(first)) and is_number(fields[1]) for fields in lines[:1]) or len(first) not in (7, 8):
-        return None
+        return set()
     if is_number(first[0]) or not all(map(is_number, first[1:])) or not first[6].strip().isdecimal():
-        return None
-    return "dataset" if len(first) == 7 or first[7].strip().isdecimal() else "results"
+        return set()
+    last = {fields[7].strip() for fields in lines[: max(1, len(lines) - 1)] if len(fields) == 8}  # the last line may be cut
+    if not all(each.isdecimal() for each in last):
+        return {"results"}
+    return {"dataset"} | ({"results"} if last and last <= {"0", "1"} else set())
 
 
 def _read(path: Path, widths: set[int]) -> pl.DataFrame:

@@ -32,7 +32,7 @@ from apframe.file_formats.labelbox import Labelbox
 from apframe.file_formats.labelme import Labelme
 from apframe.file_formats.luna16 import Luna16
 from apframe.file_formats.lvis import Lvis
-from apframe.file_formats.mistaken import recognized
+from apframe.file_formats.mistaken import SWAPPED, names_beside, recognized, refuse_benchmark
 from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
 from apframe.file_formats.nuscenes import NuScenes
 from apframe.file_formats.object_rows import as_detections, is_of_objects, tables_of_objects
@@ -86,6 +86,7 @@ def formats(name: str | None = None) -> Listing:
              images and frequency of categories
     results  the same as COCO's
     """
+    name = None if name is None else as_format(name).name
     rows = [(each.name, each.title, each.writable, each.dataset_is, each.results_are) for each in FORMATS.values()]
     table = Listing(rows, schema=["format", "title", "written", "dataset", "results"], orient="row")
     return table.named("format", name)
@@ -100,6 +101,7 @@ def as_format(name: str) -> Format:
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: no format 'cocoo'; did you mean coco?
     """
+    refuse_benchmark(name)
     return by_name("format", name, FORMATS)
 
 
@@ -349,7 +351,7 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
         raise FormatError("the path is empty", "name a file or folder")
     there = settled_kind(path)
     if there is None:
-        raise FormatError("there is no such file or folder", nearest(path.name, _names_beside(path)), path=path)
+        raise FormatError("there is no such file or folder", nearest(path.name, names_beside(path)), path=path)
     if there == "device":
         raise FormatError("this is a device or a socket", "name a file, a folder or a pipe", path=path)
     kind = "folder" if there == "folder" else "file"
@@ -364,7 +366,9 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     if len(likely) == 1:
         return likely[0]
     if not likely and _is_json(path, kind):
-        return FORMATS["coco"]  # whose reader says what is wrong
+        others = _likely(path, kind, "results") if role == "dataset" else []
+        if not others or FORMATS["coco"] in others:
+            return FORMATS["coco"]  # whose reader says what is wrong
     if not likely:
         _refuse_mistaken(path, kind, role)
     if likely:
@@ -388,7 +392,7 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
     if others:
         what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
         names = " or ".join(each.name for each in others)
-        remedy = "are the two swapped?" if role == "dataset" else "are the two swapped, or do the results lack their scores?"
+        remedy = SWAPPED if role == "dataset" else "are the two swapped, or do the results lack their scores?"
         raise FormatError(f"looks like {what} of {names}, but {needed} needed here", remedy, path=path)
     is_one_of_many = (kind, role) == ("file", "results") and path.suffix.lower() == ".txt"
     around = _likely(path.parent, "folder", role) if is_one_of_many else []
@@ -406,13 +410,6 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
     documents = files_in(path, ".json") if kind == "folder" else []
     if len(documents) == 1:
         raise FormatError("this is a folder", f"to read its only JSON file, name that file: {documents[0]}", path=path)
-
-
-def _names_beside(path: Path) -> list[str]:
-    try:
-        return sorted(each.name for each in path.parent.iterdir())
-    except OSError:
-        return []
 
 
 def _is_empty(path: Path, kind: str) -> bool:

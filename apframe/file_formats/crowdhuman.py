@@ -13,7 +13,7 @@ from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import read_head, read_unpacked
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.json_fields import Fields
-from apframe.schema import SIZE, Dataset
+from apframe.schema import SIZE, Dataset, warn_of_pixels
 from apframe.shapes.boxes import BOX
 
 _PERSON = "person"
@@ -66,6 +66,7 @@ class CrowdHuman(ReadOnly):
                 "vis_ratio": visible[2] * visible[3] / (width * height),
             }
         )
+        warn_of_pixels(path, annotations)
         images = pl.DataFrame({"image_id": records.text("ID")} | _sizes(records))
         categories = pl.DataFrame({"category_id": [_PERSON], "name": [_PERSON]})
         return {"images": images, "categories": categories, "annotations": annotations}
@@ -83,6 +84,7 @@ class CrowdHuman(ReadOnly):
                 **dict(zip(BOX, boxes.numbers("box", 4), strict=True)),
             }
         )
+        warn_of_pixels(path, found)
         sizes = pl.DataFrame({"image_id": named} | _sizes(records))
         if dataset is not None:
             _warn_of_missing(path, dataset.core("images")["image_id"], named)

@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from apframe.exceptions import ParameterError, same_name
 from apframe.file_formats.files import read_head
 from apframe.file_formats.lines import first_fields, is_number, text_files
 
+SWAPPED = "are the two swapped?"
+"""What to do about results where a data set is needed."""
+_OF_BENCHMARKS = {
+    "citypersons": "coco", "caltech": "coco", "tinyperson": "coco", "cityscapes_panoptic": "coco_panoptic",
+    "semantic": "label_maps", "bdd100k": "scalabel", "ultralytics": "yolo",
+}  # fmt: skip
 _N_LABEL, _N_JUDGEMENT, _N_RUN = 5, 4, 6  # fields of a line
 _SEARCH = "evaluate search runs with apf.evaluate_run or `apframe rank`"
+
+
+def refuse_benchmark(name: str) -> None:
+    """An error where a format is called as a benchmark whose files are of a format with another name.
+
+    >>> refuse_benchmark("citypersons")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: no format 'citypersons'; files of citypersons are of the format coco
+    """
+    if (benchmark := same_name(name, _OF_BENCHMARKS)) is not None:
+        remedy = f"files of {benchmark} are of the format {_OF_BENCHMARKS[benchmark]}"
+        raise ParameterError(f"no format {name!r}", remedy)
 
 
 def recognized(path: Path, kind: str, role: str) -> tuple[str, str] | None:
@@ -17,6 +36,14 @@ def recognized(path: Path, kind: str, role: str) -> tuple[str, str] | None:
     >>> recognized(Path("README.md"), "file", "dataset")
     """
     return _recognized_folder(path, role) if kind == "folder" else _recognized_file(path)
+
+
+def names_beside(path: Path) -> list[str]:
+    """The names of files and folders beside a path; none if they cannot be listed."""
+    try:
+        return sorted(each.name for each in path.parent.iterdir())
+    except OSError:
+        return []
 
 
 def _recognized_file(path: Path) -> tuple[str, str] | None:

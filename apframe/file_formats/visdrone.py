@@ -21,7 +21,7 @@ from apframe.file_formats.lines import (
     text_files,
 )
 from apframe.file_formats.names import image_ids
-from apframe.schema import Dataset
+from apframe.schema import Dataset, warn_of_pixels
 from apframe.shapes.boxes import BOX
 
 _CATEGORIES = (
@@ -71,6 +71,7 @@ class VisDrone(ReadOnly):
         """Read the tables of a data set: see `Format.read_tables`."""
         paths = some_text_files(path)
         lines = _read(paths)
+        warn_of_pixels(path, lines)
         refuse_lines(paths, lines, ~lines["score"].is_in([0.0, 1.0]), "the score of an object is not 0 or 1")
         ids = image_ids(paths)
         images = ids.to_frame()
@@ -91,6 +92,7 @@ class VisDrone(ReadOnly):
         """Read detections: see `Format.read_results`."""
         paths = some_text_files(path)
         lines, ids = _read(paths), image_ids(paths)
+        warn_of_pixels(path, lines)
         if dataset is not None:
             _warn_of_missing(path, dataset.core("images")["image_id"], ids)
         return lines.select(ids.gather(lines["file"]), "category_id", "score", *BOX)

@@ -7,6 +7,7 @@ from apframe.schema.box_formats import as_pixel_boxes as as_pixel_boxes
 from apframe.schema.box_formats import columns_of_boxes as columns_of_boxes
 from apframe.schema.box_formats import split_boxes as split_boxes
 from apframe.schema.box_formats import warn_of_boxes as warn_of_boxes
+from apframe.schema.box_formats import warn_of_pixels as warn_of_pixels
 from apframe.schema.canonical import canonical as canonical
 from apframe.schema.canonical import refuse_equal_pairs as refuse_equal_pairs
 from apframe.schema.category_map import UNMAPPED as UNMAPPED

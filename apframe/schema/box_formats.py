@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -197,6 +198,13 @@ def warn_of_boxes(table: str, frame: pl.DataFrame, images: Callable[[], pl.DataF
         problem = "in all boxes the third number is at least the first, and the fourth at least the second"
         options = f"give {spelled('box_format', 'xyxy')}, or {spelled('box_format', 'xywh')} if they are x, y, width, height"
         warn(f"{table}: {problem}, so they look like two corners; {options}", BoxFormatWarning)
+
+
+def warn_of_pixels(path: Path, frame: pl.DataFrame) -> None:
+    """Warn where the boxes of a file look like fractions of the image, though its format has pixels."""
+    if are_fractions([frame[name] for name in BOX]):
+        problem = f"all boxes are in [0, {_FRACTIONS_TO}], so they look like fractions of the image, but the format has pixels"
+        warn(f"{path}: {problem}; multiply x and width by the width of the image, y and height by its height", BoxFormatWarning)
 
 
 def are_fractions(numbers: Sequence[pl.Series]) -> bool:

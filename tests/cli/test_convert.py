@@ -84,6 +84,21 @@ def test_options_of_messages_are_flags_here(tmp_path: Path, capsys: Capture, mon
     assert code == 0 and "warning: 1 of 1 detection has an unknown image_id" in err
 
 
+def test_results_need_their_data_set(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    line = {"ID": "a", "width": 9, "height": 9, "dtboxes": [{"box": [1, 1, 5, 5], "score": 0.5}]}
+    source = tmp_path / "results.odgt"
+    source.write_text(f"{json.dumps(line)}\n" * 2)
+    code, _, err = command(capsys, monkeypatch, "convert", str(source), str(tmp_path / "a.json"), "--to", "coco")
+    assert code == 1
+    assert "looks like results of crowdhuman, but a data set is needed here" in err
+    assert "to convert results, name their data set with --results-of" in err
+
+
+def test_formats_named_as_benchmarks(capsys: Capture, monkeypatch: Patch) -> None:
+    code, _, err = command(capsys, monkeypatch, "formats", "citypersons")
+    assert code == 2 and "no format 'citypersons'; files of citypersons are of the format coco" in err
+
+
 def test_check_prints_findings_as_lines(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     paths = files(tmp_path, results=[{"image_id": 9, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
     code, out, _ = command(capsys, monkeypatch, "check", *paths)

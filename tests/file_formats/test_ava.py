@@ -95,6 +95,20 @@ def test_results_that_cannot_be_read(tmp_path: Path) -> None:
         apf.read_results(tmp_path / "found.csv")
 
 
+@pytest.mark.parametrize("scores", [("1", "0.5", "0.25"), ("1", "1", "0")])
+def test_results_whose_scores_look_like_persons(scores: tuple[str, ...], tmp_path: Path) -> None:
+    text = "".join(f"clip,0902,0.25,0.5,0.75,1.0,12,{score}\n" for score in scores)
+    written(tmp_path, {"truth.csv": TRUTH, "found.csv": text})
+    evaluation = apf.evaluate(tmp_path / "truth.csv", tmp_path / "found.csv", "ava")
+    assert evaluation.detections["score"].to_list() == [float(score) for score in scores]
+
+
+def test_ground_truth_in_place_of_results(tmp_path: Path) -> None:
+    written(tmp_path, {"truth.csv": TRUTH})
+    with pytest.raises(FormatError, match="looks like a data set of ava, but results are needed here"):
+        apf.evaluate(tmp_path / "truth.csv", tmp_path / "truth.csv", "ava")
+
+
 def test_checked_as_what_they_are(tmp_path: Path) -> None:
     """Boxes between 0 and 1 are no surprise here."""
     written(tmp_path, {"truth.csv": TRUTH, "found.csv": FOUND})

@@ -11,7 +11,7 @@ import pytest
 
 import apframe as apf
 from apframe.cli import main
-from apframe.exceptions import FormatError, MissingResultsWarning
+from apframe.exceptions import BoxFormatWarning, FormatError, MissingResultsWarning
 from tests.file_formats.odgt import write_lines
 
 Json = dict[str, Any]
@@ -49,6 +49,22 @@ def test_people_and_what_is_ignored(tmp_path: Path) -> None:
         (0, 0, 100, 100, False, "person", 0.5), (300, 0, 100, 100, False, "person", 0.5),
         (600, 0, 300, 300, True, "mask", 0.5), (0, 500, 9, 9, True, "person", 0.5),
     ]  # fmt: skip
+
+
+def test_boxes_in_fractions_of_the_image_are_named(tmp_path: Path) -> None:
+    truth = write_lines(tmp_path / "truth.odgt", TRUTH)
+    message = r"found\.odgt: all boxes are in \[0, 1\.05\], .* but the format has pixels; multiply x and width"
+    small = [{"ID": "b", "dtboxes": [{"box": [0.1, 0.2, 0.3, 0.4], "score": 0.5}]}, FOUND[0] | {"dtboxes": []}]
+    with pytest.warns(BoxFormatWarning, match=message):
+        apf.evaluate(truth, write_lines(tmp_path / "found.odgt", small), "crowdhuman")
+    with pytest.warns(BoxFormatWarning, match=r"small\.odgt: all boxes are in"):
+        apf.read_dataset(write_lines(tmp_path / "small.odgt", [{"ID": "b", "gtboxes": [box([0.1, 0.2, 0.3, 0.4])]}]))
+
+
+def test_boxes_that_are_wrong_are_counted_in_words(tmp_path: Path) -> None:
+    wrong = [{"ID": "b", "gtboxes": [{"tag": "person"}, {"tag": "person"}]}]
+    with pytest.raises(FormatError, match="fbox is missing or not 4 numbers in gtboxes 1, 2"):
+        apf.read_dataset(write_lines(tmp_path / "truth.odgt", wrong))
 
 
 def test_results_and_the_sizes_of_images(tmp_path: Path) -> None:

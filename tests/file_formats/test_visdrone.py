@@ -9,7 +9,7 @@ import pytest
 
 import apframe as apf
 from apframe.cli.command import main
-from apframe.exceptions import FormatError, MissingResultsWarning
+from apframe.exceptions import BoxFormatWarning, FormatError, MissingResultsWarning
 from apframe.shapes.boxes import BOX
 from tests.file_formats.folders import text_folder
 
@@ -37,6 +37,14 @@ def test_ground_truth(tmp_path: Path) -> None:
 def test_results_stay_in_their_order(tmp_path: Path) -> None:
     found = apf.read_results(text_folder(tmp_path / "found", **FOUND))
     assert found.select("image_id", "category_id", "score", *BOX).row(1) == ("a", 4, 0.8, 200, 10, 40, 40)
+
+
+def test_boxes_in_fractions_of_the_image_are_named(tmp_path: Path) -> None:
+    truth = text_folder(tmp_path / "truth", a=TRUTH["a"])
+    with pytest.warns(BoxFormatWarning, match=r"found: all boxes are in \[0, 1\.05\], .* but the format has pixels; multiply"):
+        apf.evaluate(truth, text_folder(tmp_path / "found", a="0.1,0.2,0.3,0.4,0.9,4,-1,-1\n"), "visdrone")
+    with pytest.warns(BoxFormatWarning, match=r"small: all boxes are in"):
+        apf.read_dataset(text_folder(tmp_path / "small", a="0.1,0.2,0.3,0.4,1,4,0,1\n"))
 
 
 def test_from_the_files_to_the_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

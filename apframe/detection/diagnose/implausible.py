@@ -74,7 +74,8 @@ def warn_of_metrics(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol)
 def _why_nothing_matches(inputs: Inputs, protocol: Protocol) -> str | None:
     annotations = inputs.dataset.core("annotations")
     all_categories = len(inputs.category_ids) == inputs.dataset.core("categories").height
-    return why_nothing_matches(inputs.detections, annotations, by_category=all_categories and not protocol.agnostic)
+    by_category = all_categories and not protocol.agnostic
+    return why_nothing_matches(inputs.detections, annotations, by_category=by_category, shape=protocol.similarity.shape)
 
 
 def _low_precision(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) -> str | None:

@@ -10,10 +10,14 @@ import polars as pl
 from apframe.exceptions import counted
 from apframe.schema import KEYS, is_known
 from apframe.shapes.boxes import BOX
+from apframe.shapes.intervals import INTERVALS
+from apframe.shapes.shape import Shape
+from apframe.shapes.spheres import SPHERES
 from apframe.similarity.box_iou import box_iou
 
 MOST = 20_000  # detections that are compared with annotations, evenly spread: enough to see a pattern
 LOW = 0.1  # an IoU that some of a model's boxes reach, however bad it is
+_NEARNESS = {INTERVALS: f"overlaps one by tIoU {LOW} or more", SPHERES: "is near one"}
 LEAST = 10  # detections from which on it is no chance that none of them overlaps anything
 
 
@@ -29,11 +33,14 @@ def n_overlapping(detections: pl.DataFrame, annotations: pl.DataFrame, on: Seque
     return int(pairs.filter(box_iou() >= least).select(pl.col("place").n_unique()).collect(engine="streaming").item())
 
 
-def why_nothing_matches(detections: pl.DataFrame, annotations: pl.DataFrame, *, by_category: bool) -> str | None:
+def why_nothing_matches(
+    detections: pl.DataFrame, annotations: pl.DataFrame, *, by_category: bool, shape: Shape | None = None
+) -> str | None:
     """What is likely to be wrong with detections of which none matches an annotation; None if they may just be bad ones.
 
     There must be 10 of them or more, and nothing at all that fits: no detection on an image with annotations, or no box that
-    overlaps one by IoU .1, or, `by_category`, boxes that overlap, but never one of their own category.
+    overlaps one by IoU .1, or, `by_category`, boxes that overlap, but never one of their own category. Boxes are those around
+    intervals and spheres, whose own columns are shown where `shape` is theirs.
 
     >>> box = {"x": 0.0, "y": 0.0, "width": 9.0, "height": 9.0, "is_crowd": False}
     >>> annotations = pl.DataFrame([{"annotation_id": 7, "image_id": 1, "category_id": 1} | box])
@@ -59,10 +66,12 @@ def why_nothing_matches(detections: pl.DataFrame, annotations: pl.DataFrame, *, 
     if not n_near:
         mine = on_annotated.row(0, named=True)
         theirs = boxes.filter(pl.col("image_id") == mine["image_id"]).row(0, named=True)
+        columns = shape.needs if shape is not None and shape in _NEARNESS else BOX
+        near = _NEARNESS[shape] if shape is not None and shape in _NEARNESS else f"overlaps one by IoU {LOW} or more"
         return (
-            f"none of the {counted(sample.height, 'detection')} on images with annotations overlaps one by IoU {LOW} or more; "
-            f"on image {mine['image_id']!r}, for example, detection {mine['detection_id']!r} is at {_shown(mine)}, annotation "
-            f"{theirs['annotation_id']!r} at {_shown(theirs)} (x, y, width, height)"
+            f"none of the {counted(sample.height, 'detection')} on images with annotations {near}; "
+            f"on image {mine['image_id']!r}, for example, detection {mine['detection_id']!r} is at {_shown(mine, columns)}, "
+            f"annotation {theirs['annotation_id']!r} at {_shown(theirs, columns)} ({', '.join(columns)})"
         )
     if by_category and n_near >= LEAST and not n_overlapping(sample, boxes, tuple(KEYS.values()), LOW):
         pairs = sample.join(boxes.select(*KEYS.values(), *BOX, "is_crowd"), on="image_id")
@@ -75,5 +84,5 @@ def why_nothing_matches(detections: pl.DataFrame, annotations: pl.DataFrame, *, 
     return None
 
 
-def _shown(box: Mapping[str, Any]) -> str:
-    return f"[{', '.join(f'{box[side]:.4g}' for side in BOX)}]"
+def _shown(row: Mapping[str, Any], columns: Sequence[str]) -> str:
+    return f"[{', '.join(f'{row[name]:.4g}' for name in columns)}]"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.detection.cuboid_errors import NEEDS
-from apframe.exceptions import RowError, UnitWarning, counted, warn
+from apframe.exceptions import RowError, UnitWarning, UnknownValueWarning, counted, listed, warn
 from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.rows import refuse_rows, refuse_texts
 from apframe.rule_sets.protocol import Protocol
@@ -122,7 +122,7 @@ def note_missing_errors(inputs: Inputs, protocol: Protocol) -> Inputs:
 def tell_visible_shares(inputs: Inputs, protocol: Protocol) -> Inputs:
     """The visible share of each annotation (`vis_ratio`), from its visible box if that is all there is: CITYPERSONS, CALTECH.
 
-    There is a note on annotations that have neither, and so are in every subset.
+    There are a note and a warning of annotations that have neither, and so are in every subset.
     """
     dataset, name = inputs.dataset, "vis_ratio"
     annotations = dataset.annotations
@@ -137,10 +137,15 @@ def tell_visible_shares(inputs: Inputs, protocol: Protocol) -> Inputs:
         return inputs
     annotations = annotations.with_columns(known.alias(name))
     counts = ~annotations["ignore"] if "ignore" in annotations.columns else pl.repeat(True, annotations.height, eager=True)
-    n = int((annotations[name].is_null() & counts).sum())
-    unknown = f"{counted(n, 'annotation')} without vis_ratio or vis_bbox: counted in every subset of {protocol.name}"
+    lacking = annotations["annotation_id"].filter(annotations[name].is_null() & counts).to_list()
+    which = f"{counted(len(lacking), 'annotation')} without vis_ratio or vis_bbox ({listed(lacking)})"
+    unknown = f"{which}: counted in every subset of {protocol.name}"
+    if lacking:
+        warn(f"{unknown}; supply the visible boxes", UnknownValueWarning)
     part = dataset.part(dataset.images, annotations)
-    return replace(inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, *([unknown] if n else [])))
+    return replace(
+        inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, *([unknown] if lacking else []))
+    )
 
 
 def ignore_uncertain(inputs: Inputs, protocol: Protocol) -> Inputs:

@@ -173,8 +173,10 @@ def ignore_without_annotations(inputs: Inputs, protocol: Protocol) -> Inputs:
     found = inputs.detections
     without = ~is_known(found["image_id"], inputs.annotations["image_id"].unique())
     found = found.with_columns(ignore=without | found["ignore"] if "ignore" in found.columns else without)
-    of = counted(found["image_id"].filter(without).n_unique(), "image")
-    note = [f"{counted(int(without.sum()), 'detection')} on {of} without annotations: ignored"] if without.any() else []
+    images = found["image_id"].filter(without).unique(maintain_order=True).to_list()
+    of = f"{counted(len(images), 'image')} without annotations ({listed(images)})"
+    kit = f"the program of the benchmark {protocol.name} skips these images"
+    note = [f"{counted(int(without.sum()), 'detection')} on {of}: ignored; {kit}"] if images else []
     return replace(inputs, detections=found, said=(*inputs.said, *note))
 
 

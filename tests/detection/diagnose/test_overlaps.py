@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -64,6 +65,31 @@ CASES = {
 @pytest.mark.parametrize(("detections", "message"), CASES.values(), ids=CASES)
 def test_nothing_matches(detections: pl.DataFrame, message: str) -> None:
     assert warnings_of(detections) == [message + CHECK]
+
+
+ELSEWHERE: dict[str, tuple[dict[str, float], dict[str, float], str]] = {
+    "activitynet": (
+        {"start_time": 500.0, "end_time": 510.0}, {"start_time": 0.0, "end_time": 10.0},
+        "overlaps one by tIoU 0.1 or more; on image 1, for example, detection 1 is at [500, 510], annotation 1 at [0, 10] "
+        "(start_time, end_time)",
+    ),
+    "luna16": (
+        {"sphere_x": 500.0, "sphere_y": 0.0, "sphere_z": 1.0},
+        {"sphere_x": 0.0, "sphere_y": 2.0, "sphere_z": 3.0, "sphere_diameter": 9.0},
+        "is near one; on image 1, for example, detection 1 is at [500, 0, 1], annotation 1 at [0, 2, 3] (sphere_x, sphere_y, "
+        "sphere_z)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", ELSEWHERE)
+def test_intervals_and_spheres_have_their_own_words(protocol: str) -> None:
+    detection, annotation, message = ELSEWHERE[protocol]
+    cell = {"image_id": 1, "category_id": "nodule"}
+    truth = apf.Dataset({"image_id": [1]}, {"category_id": ["nodule"]}, pl.DataFrame([cell | annotation]))
+    found = pl.DataFrame([cell | detection | {"score": 0.5}] * 12)
+    with pytest.warns(NothingMatchesWarning, match=re.escape(message)):
+        _ = apf.evaluate(truth, found, protocol).summary
 
 
 SILENT: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
