@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,22 @@ def test_boxes_that_are_wrong_are_counted_in_words(tmp_path: Path) -> None:
         apf.read_dataset(write_lines(tmp_path / "truth.odgt", wrong))
 
 
+def test_the_command_has_the_jaccard_index(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = write_lines(tmp_path / "truth.odgt", TRUTH), write_lines(tmp_path / "found.odgt", FOUND)
+    expected = apf.evaluate(*paths, "crowdhuman").jaccard_index()["jaccard_index"].item()
+    run("eval", *paths, "--protocol", "crowdhuman")
+    assert capsys.readouterr().out.splitlines()[2] == (
+        f" Jaccard Index      (JI) @[ IoU=0.50      | area=   all | maxDets=all ] = {expected:.3f}"
+    )
+    run("eval", *paths, "--protocol", "crowdhuman", "--json")
+    assert json.loads(capsys.readouterr().out)["JI"] == expected
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    run("eval", *paths, "--protocol", "crowdhuman")
+    assert "(JI) not computed: matching by the largest sum needs SciPy" in capsys.readouterr().out.splitlines()[2]
+
+
 def test_results_and_the_sizes_of_images(tmp_path: Path) -> None:
     found = apf.read_results(write_lines(tmp_path / "found.odgt", FOUND))
     assert found.select("image_id", "category_id", "score", "x", "width", "image_width").row(1) == (
@@ -81,7 +98,7 @@ def test_from_the_files_to_the_numbers_of_the_kit(tmp_path: Path, capsys: pytest
     assert evaluation.jaccard_index()["jaccard_index"].item() == pytest.approx(0.666666444, abs=1e-9)
     assert evaluation.detections["x"].to_list() == [620, 0, 700, 300] and evaluation.notes == ()
     assert run("eval", truth, found, "--protocol", "crowdhuman") == 0
-    assert [line.split(" = ")[1] for line in capsys.readouterr().out.splitlines()] == ["0.292", "0.000"]
+    assert [line.split(" = ")[1] for line in capsys.readouterr().out.splitlines()] == ["0.292", "0.000", "0.667"]
     assert run("check", truth, found) == 0
     assert run("convert", truth, tmp_path / "truth.json", "--to", "coco") == 0
     assert apf.read_dataset(tmp_path / "truth.json").annotations["ignore"].to_list() == [False, False, True, True]
