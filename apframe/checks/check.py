@@ -12,6 +12,7 @@ import polars as pl
 from apframe.checks.boxes import check_areas, check_boxes, check_image_sizes, check_near_duplicates
 from apframe.checks.cuboids import check_sides, check_yaws
 from apframe.checks.findings import Finding, Findings, as_table, of_refused
+from apframe.checks.label_maps import check_label_maps
 from apframe.checks.masks import check_masks
 from apframe.checks.misplaced import check_misplaced
 from apframe.checks.overlaps import check_overlaps
@@ -77,11 +78,12 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
 
     - errors: `duplicate_id`, `unknown_reference` (of annotations and lists of categories), `unknown_image` (of detections),
       `id_types` (text on one side, numbers on the other), `column` (missing, or of another type), `invalid_value` (missing,
-      NaN, negative, of another type), `invalid_shape` (keypoints, corners, intervals, cuboids)
+      NaN, negative, of another type), `invalid_shape` (keypoints, corners, intervals, cuboids), `label_map` (of segments:
+      missing, of another size, with other segments than those listed)
     - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `mask_size`, `area_of_box`, `area_of_mask`,
       `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `repeated_image`, `unknown_category`,
       `shifted_ids`, `no_overlap`, `corners`, `centres`, `fractions`, `swapped_axes`, `scaled`,
-      `resized_images`, `degrees` and `swapped_sides` (of cuboids)
+      `resized_images`, `degrees` and `swapped_sides` (of cuboids), `listed_segments` (of ground truth, unlike its label maps)
     - notes: `unused_category`, `image_without_annotations`, `missing_mask`, `many_of_category`, `many_detections`
     - errors or warnings: `invalid_mask` (a warning where there are boxes)
     - warnings or notes: `outside_image` (a note where a part is inside), `empty_box` (a note of detections)
@@ -164,5 +166,6 @@ def _check_results(found: pl.DataFrame, dataset: Dataset | None) -> Iterable[Fin
         yield from check_references(found, dataset)
         yield from check_boxes("detections", found, images)
         yield from check_masks("detections", found, images)
+        yield from check_label_maps(found, dataset)
         yield from check_shifts(found, dataset)
         yield from check_sides(found, dataset.core("annotations"))

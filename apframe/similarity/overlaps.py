@@ -107,7 +107,8 @@ def count_overlaps(
 def _warn_of_annotated(shared: pl.DataFrame, maps: pl.DataFrame, annotations: pl.DataFrame, void: Sequence[int]) -> None:
     """A warning where label maps of the ground truth have other segments than its annotations."""
     listed_ones = annotations.join(maps, on="image_id").select("image", pl.col("segment_id").alias("annotated").cast(pl.Int64))
-    painted = shared.filter(~pl.col("annotated").is_in([*void])).select("image", "annotated").unique()
+    is_void = pl.col("annotated").is_in([*void])
+    listed_ones, painted = listed_ones.filter(~is_void), shared.filter(~is_void).select("image", "annotated").unique()
     of_listed, of_painted = (
         one.join(other, on=["image", "annotated"], how="anti").sort("image", "annotated")
         for one, other in ((listed_ones, painted), (painted, listed_ones))

@@ -397,6 +397,7 @@ def test_every_check_is_named_in_the_documentation() -> None:
     named |= {"column", "no_overlap", "invalid_mask", "invalid_shape"}
     named |= {"centres", "swapped_axes", "scaled", "resized_images"}  # of tests/checks/test_misplaced.py
     named |= {"degrees", "swapped_sides"}  # of tests/checks/test_cuboids.py
+    named |= {"label_map", "listed_segments"}  # of tests/checks/test_label_maps.py
     words = (check.__doc__ or "").split("The checks are")[1].split("Raises")[0]
     documented = set(re.findall(r"`(\w+)`", words))
     assert documented == named

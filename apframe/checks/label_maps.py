@@ -1,0 +1,39 @@
+"""Label maps of both sides: whether they can be compared, and have the segments that are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from apframe.checks.findings import Finding, of_refused, of_table
+from apframe.collecting import collecting
+from apframe.exceptions import InputError
+from apframe.file_formats.refused import of_error
+from apframe.schema import Dataset, is_known
+
+
+def check_label_maps(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
+    """`label_map`: an error that evaluation would stop at as it counts pixels; `listed_segments`: annotated ones that differ.
+
+    The label maps of the images with detections are opened, which takes as long as evaluation does.
+
+    >>> list(check_label_maps(pl.DataFrame({"image_id": [1]}), Dataset({"image_id": [1]}, {"category_id": [1]}, {})))
+    []
+    """
+    images, annotations = dataset.images, dataset.annotations
+    tables = ((images, "label_map"), (annotations, "segment_id"), (detections, "label_map"), (detections, "segment_id"))
+    if not all(name in table.columns for table, name in tables):
+        return
+    from apframe.similarity.overlaps import count_overlaps  # brings in NumPy
+
+    found = detections.filter(is_known(detections["image_id"], images["image_id"]))
+    try:
+        with collecting() as warnings:
+            count_overlaps(found, images, annotations=annotations)
+    except InputError as error:
+        yield of_refused(of_error(error, name="label_map"))
+        return
+    for _, problem in warnings:
+        remedy = "Write the label maps and the lists of segments together."
+        yield of_table("warning", "listed_segments", "annotations", annotations.height, problem, remedy)
