@@ -6,12 +6,8 @@ import math
 
 import polars as pl
 
-from apframe.ranking.box_errors import KINDS, BoxErrors
+from apframe.ranking.box_errors import KINDS, NEEDS, BoxErrors
 from apframe.shapes.cuboids import SIZES, YAW
-
-_VELOCITY = ("velocity_x", "velocity_y")
-NEEDS = {"ate": (), "ase": SIZES, "aoe": (YAW,), "ave": _VELOCITY, "aae": ("attribute",)}
-"""The columns that each kind of error is made of, in both tables."""
 
 
 def with_errors(
@@ -80,7 +76,7 @@ def _orientation(errors: BoxErrors) -> pl.Expr:
 
 def _velocity(errors: BoxErrors) -> pl.Expr:
     del errors
-    x, y = (pl.col(name) - pl.col(f"{name}_right") for name in _VELOCITY)
+    x, y = (pl.col(name) - pl.col(f"{name}_right") for name in NEEDS["ave"])
     return (x * x + y * y).sqrt().fill_nan(None)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import ParameterError, listed
+from apframe.shapes.cuboids import SIZES, YAW
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +22,8 @@ KINDS = {
     "aae": "attribute_error",
 }
 """The kinds of errors, and the column of the hits that each is an average of."""
+NEEDS = {"ate": (), "ase": SIZES, "aoe": (YAW,), "ave": ("velocity_x", "velocity_y"), "aae": ("attribute",)}
+"""The columns that each kind of error is made of, in both tables."""
 
 
 @dataclass(frozen=True)

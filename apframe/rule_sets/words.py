@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from apframe.matching.policies import POLICIES
+from apframe.ranking.box_errors import NEEDS
 from apframe.rule_sets.classes import Bounds, Closed, Difficulty, Part
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.given import ALL_AREAS, short
@@ -14,6 +15,7 @@ from apframe.rule_sets.orientation import ORIENTATIONS
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import departures
 from apframe.rule_sets.summary import Headline, headlines
+from apframe.shapes.boxes import BOX, BOXES
 
 _WITHOUT_SCORES = "a detection and an annotation that reach the threshold; segments do not overlap, so there is at most one"
 
@@ -66,9 +68,23 @@ def describe(protocol: Protocol) -> str:
     return "\n".join([protocol.name, protocol.citation, *(f"{name:<12}{text}" for name, text in lines if text)])
 
 
+# columns that may stand in for others, and those that further rules read
+_OR = {"annotations.level": "n_points", "annotations.vis_ratio": "vis_bbox"}
+_FURTHER = {
+    "clipped_boxes": ("images.image_width", "images.image_height"),
+    "levels_of_points": ("annotations.n_points",),
+    "no_label_zones": ("detections.no_label_zone",),
+}
+
+
 def _needs(protocol: Protocol) -> str:
-    """The shape that is compared, then the columns that a rule reads where the data has them."""
+    """The shape that is compared and the columns of levels, then the columns that a rule reads where the data has them."""
     similarity = protocol.similarity
+    levels = [f"annotations.{name}" for each in protocol.difficulties for name, *_ in each.annotations]
+    for level in protocol.difficulties:
+        levels += [f"detections.{name}" for name, *_ in (*level.detections, *level.keeps)]
+    levels = [name for name in dict.fromkeys(levels) if similarity.shape is not BOXES or name.split(".")[1] not in BOX]
+    required = [similarity.reads, *(f"{name} (or {_OR[name]})" if name in _OR else name for name in levels)]
     columns = [
         ("annotations.area", protocol.area_ranges != (ALL_AREAS,) and not protocol.difficulties),
         ("annotations.is_crowd (a group; iscrowd in JSON)", protocol.crowds != "ordinary"),
@@ -78,13 +94,20 @@ def _needs(protocol: Protocol) -> str:
         ("images.neg_category_ids", protocol.judged_only),
         ("images.not_exhaustive_category_ids", protocol.judged_only),
         ("categories.parent_ids", protocol.expands_hierarchy),
+        ("annotations.alpha", protocol.orientation == "alpha"),
+        ("detections.alpha", protocol.orientation == "alpha"),
+        ("annotations.uncertain", "uncertain" in protocol.ignores),
     ]
     read = [name for name, is_read in columns if is_read]
+    read += [name for rule in protocol.further_rules for name in _FURTHER.get(rule, ())]
     read += dict.fromkeys(f"{table}.{rule.column}" for rule in protocol.keeps for table in rule.tables)
     for place in dict.fromkeys(f"{part.table}.{part.column}" for part in protocol.parts):
         values = [value for part in protocol.parts if f"{part.table}.{part.column}" == place for value in part.values]
         read.append(f"{place} ({', '.join(dict.fromkeys(values))})" if values else place)
-    return f"annotations and detections: {similarity.reads}" + (f"; if given: {', '.join(read)}" if read else "")
+    given = f"; if given: {', '.join(dict.fromkeys(read))}" if read else ""
+    of_errors = [name for kind in (protocol.errors.kinds if protocol.errors else ()) for name in NEEDS[kind]]
+    given += f"; for errors, of both: {', '.join(of_errors)}" if of_errors else ""
+    return f"annotations and detections: {', '.join(required)}{given}"
 
 
 def _few(values: Sequence[float]) -> str:

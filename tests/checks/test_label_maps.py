@@ -36,7 +36,7 @@ def test_label_maps_are_opened(name: str, tmp_path: Path) -> None:
     assert of_maps.select("severity", "check").rows() == expected
 
 
-def test_label_maps_of_classes(tmp_path: Path) -> None:
+def test_label_maps_of_classes() -> None:
     folder = Path(__file__).parents[2] / "data" / "segments" / "semantic"
     assert apf.check(folder / "truth", folder / "model_a").filter(severity="error").is_empty()
     assert "listed_segments" not in apf.check(folder / "truth", folder / "model_a")["check"].to_list()

@@ -481,6 +481,15 @@ NEEDS = {
     ("OPEN_IMAGES", "bbox"): "annotations.is_crowd (a group; iscrowd in JSON), categories.parent_ids",
     ("DOTA", "rotated"): "corners (x1, y1, ... x4, y4), or a box with angle (radians, counter-clockwise); if given: ",
     ("ACTIVITYNET", "interval"): "annotations and detections: start_time, end_time (seconds)\n",
+    ("KITTI", "bbox"): "in frames), annotations.occluded, annotations.truncated; if given: ",
+    ("KITTI", "3d"): ", annotations.occluded, annotations.truncated, annotations.height, detections.height; if given: ",
+    ("WAYMO", "3d"): ", annotations.level (or n_points); if given: annotations.ignore (difficult), annotations.n_points, "
+    "detections.no_label_zone, ",
+    ("NUSCENES", "distance"): "; for errors, of both: cuboid_length, cuboid_width, cuboid_height, cuboid_yaw, velocity_x, "
+    "velocity_y, attribute\n",
+    ("CITYPERSONS", "bbox"): ", annotations.vis_ratio (or vis_bbox); if given: ",
+    ("EUROCITY", "bbox"): ", annotations.occlusion, annotations.truncation; if given: ",
+    ("WIDER_FACE", "bbox"): ", annotations.easy, annotations.medium, annotations.hard\n",
     ("CROWDPOSE", "keypoints"): "keypoints (x, y, visibility of 14); if given: annotations.is_crowd (a group; iscrowd in JSON)"
     ", images.crowdIndex\n",
 }  # fmt: skip

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.detection.cuboid_errors import NEEDS
 from apframe.exceptions import RowError, UnitWarning, UnknownValueWarning, counted, listed, warn
 from apframe.ranking.at_cut_offs import AtCutOffs
+from apframe.ranking.box_errors import NEEDS
 from apframe.rows import refuse_rows, refuse_texts
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import SIZE, TABLES, is_known
