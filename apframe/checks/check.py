@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
+from apframe import exceptions
 from apframe.checks.boxes import check_areas, check_boxes, check_image_sizes, check_near_duplicates
 from apframe.checks.cuboids import check_sides, check_yaws
 from apframe.checks.findings import Finding, Findings, as_table, of_refused
@@ -17,9 +18,11 @@ from apframe.checks.masks import check_masks
 from apframe.checks.misplaced import check_misplaced
 from apframe.checks.overlaps import check_overlaps
 from apframe.checks.references import check_references, check_shifts, check_truth
-from apframe.checks.results import check_numbers, check_repeats, check_scores
+from apframe.checks.results import check_missing, check_numbers, check_repeats, check_scores
 from apframe.checks.runs import check_run
 from apframe.checks.shapes import check_shapes
+from apframe.collecting import collecting
+from apframe.exceptions import MissingResultsWarning, warn
 from apframe.file_formats.accepted import read_found, read_truth
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.file_formats.refused import Refused
@@ -82,8 +85,9 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
       missing, of another size, with other segments than those listed)
     - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `mask_size`, `area_of_box`, `area_of_mask`,
       `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `repeated_image`, `unknown_category`,
-      `shifted_ids`, `no_overlap`, `corners`, `centres`, `fractions`, `swapped_axes`, `scaled`,
-      `resized_images`, `degrees` and `swapped_sides` (of cuboids), `listed_segments` (of ground truth, unlike its label maps)
+      `missing_results`, `too_many_detections` (of nuScenes), `shifted_ids`, `no_overlap`, `corners`, `centres`, `fractions`,
+      `swapped_axes`, `scaled`, `resized_images`, `degrees` and `swapped_sides` (of cuboids), `listed_segments` (of ground
+      truth, unlike its label maps)
     - notes: `unused_category`, `image_without_annotations`, `missing_mask`, `many_of_category`, `many_detections`
     - errors or warnings: `invalid_mask` (a warning where there are boxes)
     - warnings or notes: `outside_image` (a note where a part is inside), `empty_box` (a note of detections)
@@ -108,11 +112,17 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
         return check_run(truth, detections)
     with pool() as others:
         read = others.submit(read_truth, truth, reading, alone=detections is None)
-        found, of_results, n_results = None, list[Refused](), dict[str, int]()
+        found, of_results, n_results, said = None, list[Refused](), dict[str, int](), list[tuple[str, str]]()
         if detections is not None:
-            found, of_results, n_results = read_found(detections, reading, lambda: read.result()[0])
+            with collecting() as said:
+                found, of_results, n_results = read_found(detections, reading, lambda: read.result()[0])
         dataset, refused, n_given = read.result()
     findings = [of_refused(each) for each in (*refused, *of_results)]
+    for category, message in said:
+        if category == MissingResultsWarning.__name__:
+            findings.append(check_missing(message))
+        else:
+            warn(message, getattr(exceptions, category))
     refused_of = {finding.table for finding in findings}
     if dataset is not None:
         findings += _check_dataset(dataset)

@@ -11,6 +11,7 @@ from apframe.exceptions import counted
 from apframe.rows import first_few
 
 _MOST = 100  # detections of an image and category that COCO counts
+_MOST_OF_NUSCENES = 500  # detections of a sample that nuScenes accepts
 
 
 def check_scores(detections: pl.DataFrame) -> Iterable[Finding]:
@@ -74,8 +75,20 @@ def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:
         )
 
 
+def check_missing(said: str) -> Finding:
+    """`missing_results`: images without a result file or an entry in the results, as the reader warns of them.
+
+    >>> check_missing("2 samples without an entry in the results").check
+    'missing_results'
+    """
+    remedy = "Supply their results: an empty file or list where nothing was detected."
+    return of_table("warning", "missing_results", "images", 0, said, remedy)
+
+
 def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
-    """`many_detections`: images with more than 100 detections of a category, and images with more than 100 in all.
+    """`many_of_category` and `many_detections`: images with more than 100 detections of a category, and with more in all.
+
+    `too_many_detections`: the same with more than 500 in all, where detections have velocities as in nuScenes' results.
 
     >>> found = pl.DataFrame({"image_id": [5] * 150, "category_id": [1] * 90 + [2] * 60})
     >>> [finding.problem for finding in check_numbers(found)]
@@ -102,3 +115,9 @@ def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
             ids, most = found["image_id"].unique().sort(), found.select(pl.max("len")).item()
             problem = f"have more than {_MOST} detections{of} ({most:,} at most)"
             yield Finding("note", what, "images", len(ids), first_few(ids), problem, remedy, "predicate")
+    beyond = images.filter(pl.col("len") > _MOST_OF_NUSCENES)
+    if beyond.height and "velocity_x" in detections.columns:
+        ids, most = beyond["image_id"].sort(), beyond.select(pl.max("len")).item()
+        problem = f"have more than {_MOST_OF_NUSCENES} detections ({most:,} at most), which nuScenes refuses"
+        remedy = f"Keep the {_MOST_OF_NUSCENES} with the highest scores of each sample."
+        yield Finding("warning", "too_many_detections", "images", len(ids), first_few(ids), problem, remedy, "predicate")

@@ -192,6 +192,14 @@ BAD = {
 }  # fmt: skip
 
 
+def test_check_reports_images_without_a_file(tmp_path: Path) -> None:
+    truth = text_folder(tmp_path / "truth", a=CAR, b=CAR, c="")
+    with warnings.catch_warnings(action="error"):
+        findings = apf.check(truth, text_folder(tmp_path / "found", a=f"{CAR} .5"))
+    (row,) = findings.filter(check="missing_results").select("severity", "table", "problem").rows()
+    assert row[:2] == ("warning", "images") and "2 images without a result file ('b', 'c')" in row[2]
+
+
 @pytest.mark.parametrize(("text", "message"), BAD.values(), ids=BAD)
 def test_bad_lines_are_named(text: str, message: str | None, tmp_path: Path) -> None:
     expected = f"{re.escape(message)}$" if message else r"a\.txt: not 15 fields .* in line 1; correct these lines$"

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.exceptions import FormatError, MissingResultsWarning, ParameterError
+from apframe.exceptions import FormatError, MissingResultsWarning, ParameterError, UnknownIdError
 from apframe.file_formats.nuscenes import NuScenes
 from apframe.file_formats.nuscenes.places import with_places
 from apframe.file_formats.nuscenes.splits import scenes_of
@@ -130,6 +130,32 @@ def test_samples_without_an_entry_are_listed(tmp_path: Path) -> None:
     path = write_results(tmp_path / "found.json", {"t2": RESULTS["t2"]})
     with pytest.warns(MissingResultsWarning, match=r"2 samples without an entry in the results \('t1', 't3'\).*with split="):
         apf.read_results(path, dataset=truth)
+
+
+def test_entries_for_unknown_samples_are_refused_without_boxes_too(tmp_path: Path) -> None:
+    truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
+    path = write_results(tmp_path / "found.json", RESULTS | {"t9": []})
+    with pytest.raises(
+        FormatError, match=r"found.json: entries without boxes for samples .* lacks: 't9'; nuScenes' own .* too"
+    ):
+        apf.evaluate(truth, path, apf.NUSCENES)
+    path = write_results(tmp_path / "found.json", RESULTS | {"t9": [box("t9", "car", 0.5, (0.0, 0.0, 0.0))]})
+    with pytest.raises(UnknownIdError, match="t9"):
+        apf.evaluate(truth, path, apf.NUSCENES)
+
+
+def test_boxes_are_of_the_sample_that_lists_them(tmp_path: Path) -> None:
+    path = write_results(tmp_path / "found.json", {"t1": RESULTS["t2"]})
+    with pytest.raises(FormatError, match=r"sample_token is not the token of the list in detection 1 \(sample 't1'\)"):
+        apf.read_results(path)
+
+
+def test_check_reports_samples_that_have_too_many_detections(tmp_path: Path) -> None:
+    truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
+    many = [box("t1", "car", k / 600, (100.0 + k, 60.0, 1.0)) for k in range(501)]
+    findings = apf.check(truth, write_results(tmp_path / "found.json", RESULTS | {"t1": many}))
+    (row,) = findings.filter(check="too_many_detections").select("severity", "rows", "problem").rows()
+    assert row == ("warning", ["t1"], "1 of 3 images has more than 500 detections (501 at most), which nuScenes refuses")
 
 
 def test_splits_are_scenes(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ class NuScenes(ReadOnly):
     Detections have the same cuboids, `velocity_x, velocity_y`, `attribute`, and the score; `ego_distance` and `in_rack` too,
     where the images of their data set say where the car and the racks are. An empty attribute_name is null, and so is NaN as a
     velocity. Samples without an entry in the results have no detections, with a `MissingResultsWarning`: nuScenes' own program
-    stops then.
+    stops then. Empty entries for unknown samples are an error, and so is a box whose sample_token is not that of its list.
 
     Source: nuscenes-devkit, docs/schema_nuscenes.md, eval/detection/README.md and eval/common/loaders.py.
     """
@@ -73,6 +73,7 @@ class NuScenes(ReadOnly):
         images = dataset.core("images")
         if images["image_id"].dtype != pl.String:
             return found
+        _refuse_empty_entries(path, images["image_id"], samples)
         _warn_of_missing_samples(path, images["image_id"], list(samples))
         return with_places(found, images)
 
@@ -105,16 +106,29 @@ def _detections(path: Path, samples: dict[str, list[Any]]) -> pl.DataFrame:
     yaw = rotation.select(yaw_of_quaternion()).to_series()
     velocity = fields.numbers("velocity", 2, optional=True)
     attribute = fields.text("attribute_name", optional=True)
+    category, score = fields.text("detection_name"), fields.number("detection_score")
+    tokens = fields.text("sample_token", optional=True)
+    others = [token is not None and token != place for token, place in zip(tokens, places, strict=True)]
+    fields.refuse(others, "sample_token is not the token of the list")
     return pl.DataFrame(
         {
             "image_id": pl.Series(places, dtype=pl.String),
-            "category_id": fields.text("detection_name"),
-            "score": fields.number("detection_score"),
+            "category_id": category,
+            "score": score,
             **dict(zip(CUBOID, (x, y, z, length, width, height, yaw), strict=True)),
             **{f"velocity_{axis}": values.fill_nan(None) for axis, values in zip("xy", velocity, strict=True)},
             "attribute": attribute.set(attribute == "", None),
         }
     )
+
+
+def _refuse_empty_entries(path: Path, images: pl.Series, samples: dict[str, list[Any]]) -> None:
+    """An error where all entries for unknown samples are empty, so that no detection would show that they are there."""
+    unknown = set(samples).difference(images)
+    if unknown and not any(samples[token] for token in unknown):
+        what = f"entries without boxes for samples that the ground truth lacks: {listed(sorted(unknown))}"
+        remedy = "nuScenes' own program stops here too: remove these entries, or give the ground truth of these results"
+        raise FormatError(what, remedy, path=path)
 
 
 def _warn_of_missing_samples(path: Path, images: pl.Series, samples: list[str]) -> None:
