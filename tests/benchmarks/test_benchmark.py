@@ -23,7 +23,10 @@ from .retrieval_worker import MEASURES, nested, numbers
 from .topics import DETECTION, KEYPOINTS, MASKS, METRICS, RETRIEVAL, SLICES, TOPICS, VOC
 
 # of pycocotools, where it decodes a mask
-pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"),
+]
 
 STATS = [k / 12 for k in range(12)]
 

@@ -24,7 +24,7 @@ from .worker import STREET
 
 SAMPLE = [str(Path(STREET) / f"{name}.json") for name in ("instances", "model_a", "model_b")]
 # of three hundred images in a hundred slices
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.FewResamplesWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::apframe.exceptions.FewResamplesWarning")]
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,8 @@ from .processes import Peaks, held_by, tree
 from .report import Bar, Run, all_equal, judge, page, summarize
 from .topics import SHARDS, TOPICS
 
+pytestmark = pytest.mark.slow
+
 
 def write(into: Path, n: int = 3) -> Path:
     generate_shards.write_shards(into, (61, 400, 1000), 7, n, seed=5)

@@ -247,6 +247,7 @@ SUSPICIONS: dict[str, tuple[dict[str, list[Row]], Found]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "expected"), SUSPICIONS.values(), ids=SUSPICIONS)
 def test_what_is_suspicious_is_found(data: dict[str, list[Row]], expected: Found) -> None:
     assert expected in found(data)
@@ -332,6 +333,7 @@ def test_nothing_is_said_to_be_missing_that_was_refused() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_every_line_says_which_table() -> None:
     for data, (_, name, table, _, _) in (*ERRORS.values(), *SUSPICIONS.values()):
         problems = check(data, data["detections"]).filter(check=name, table=table)["problem"]

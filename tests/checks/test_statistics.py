@@ -79,6 +79,7 @@ def test_unknown_columns(by: str, message: str) -> None:
         apf.stats(TRUTH, by=by)
 
 
+@pytest.mark.slow
 def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     paths = [str(STREET / "instances.json"), str(STREET / "model_a.json")]
     expected = apf.stats(*paths)

@@ -59,6 +59,7 @@ def files(folder: Path, truth: object = SMALL, results: object = FOUND) -> tuple
     return str(folder / "truth.json"), str(folder / "results.json")
 
 
+@pytest.mark.slow
 def test_eval_prints_twelve_lines_and_nothing_on_stderr() -> None:
     done = process("eval", TRUTH, RESULTS)
     assert (done.returncode, done.stderr) == (0, "")
@@ -150,6 +151,7 @@ OPTIONS: dict[str, tuple[list[str], dict[str, object]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "options"), OPTIONS.values(), ids=OPTIONS)
 def test_options(
     arguments: list[str],
@@ -428,6 +430,7 @@ def test_bad_usage_is_one_line(
     assert (code, out, err.count("\n")) == (2, "", 1) and err.startswith(f"error: {problem}")
 
 
+@pytest.mark.slow
 def test_only_the_module_of_the_verb_is_imported() -> None:
     script = """
 import sys

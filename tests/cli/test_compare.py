@@ -38,6 +38,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_two_models() -> None:
     done = compare(GT, A, B)
     assert (done.returncode, done.stderr) == (0, "")
@@ -75,6 +76,7 @@ def test_categories_without_names(tmp_path: Path) -> None:
     assert [int(row.split("|")[1]) for row in rows] == [row["id"] for row in truth["categories"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [
     {}, {"level": "category", "metrics": ["AP", "AP50"]}, {"by": ["weather", "camera"], "metrics": ["AP75"], "seed": 3},
     {"unit": "camera", "metrics": ["AP"], "n_resamples": 30}, {"within": "city", "metrics": ["AP"], "n_resamples": 30},
@@ -119,6 +121,7 @@ def test_a_part() -> None:
     assert row["n_units"] == foggy[0].dataset.images.height
 
 
+@pytest.mark.slow
 def test_several_models(tmp_path: Path) -> None:
     """The leaderboard by AP, then the differences from the first one."""
     third = tmp_path / "half.json"
@@ -135,6 +138,7 @@ def test_several_models(tmp_path: Path) -> None:
     assert {(row["run_a"], row["run_b"]) for row in json.loads(gated.stdout)} == {("model_a", "model_b"), ("model_a", "half")}
 
 
+@pytest.mark.slow
 def test_stored_evaluations(stored: Path) -> None:
     """The numbers of the files, under the names of the folders."""
     ours = compare(str(stored / "a"), str(stored / "b"), *FEW, "--csv")
@@ -154,6 +158,7 @@ def test_stored_evaluations_of_other_images(stored: Path) -> None:
     assert {row["n_units"] for row in csv.DictReader(io.StringIO(common.stdout))} == {str(n)}
 
 
+@pytest.mark.slow
 def test_standard_input_and_urls() -> None:
     arguments = ["compare", GT, A, "-", "--metrics", "AP", *FEW, "--csv"]
     with Path(B).open() as results:
@@ -173,6 +178,7 @@ def test_warnings_about_the_ground_truth_come_once(tmp_path: Path) -> None:
     assert done.stderr.count("nowhere.jpg") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flags", "code"), [
     (["--fail-if-worse", "AP"], 0),  # better
     (["--fail-if-worse", "AP50,AR10"], 0),  # worse, but the intervals include 0
@@ -190,6 +196,7 @@ def test_the_gate(flags: list[str], code: int) -> None:
     assert done.stderr.startswith("gate: ") == (code == 4)
 
 
+@pytest.mark.slow
 def test_the_gate_says_what_failed() -> None:
     done = compare(GT, A, B, "--fail-if-worse", "APs", "--max-drop", "AP50=0.005", "--json", "--n-resamples", "60")
     rows = {row["metric"]: row for row in json.loads(done.stdout)}
@@ -240,6 +247,7 @@ def test_what_is_refused(stored: Path) -> None:
         assert message in done.stderr
 
 
+@pytest.mark.slow
 def test_a_gate_that_cannot_test_is_an_error(tmp_path: Path) -> None:
     """No object is small, so that APs has no value; few images, so that AP has no interval."""
     truth: dict[str, Any] = {"images": [{"id": n} for n in range(30)], "categories": [{"id": 1, "name": "cat"}]}

@@ -188,6 +188,7 @@ def images_of(path: Path) -> list[int]:
     return apf.read_dataset(path).images["image_id"].sort().to_list()
 
 
+@pytest.mark.slow
 def test_parts_and_merges(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     truth, out = apf.read_dataset(TRUTH), tmp_path / "street.json"
     arguments = ["convert", TRUTH, str(out), "--to", "coco", "--split", "train=.8,val=.2", "--by", "city", "--seed", "1"]

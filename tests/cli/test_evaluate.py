@@ -47,6 +47,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     return Command(tmp_path, capsys, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_every_protocol(name: str, run: Command) -> None:
     evaluation = tiny(name)
@@ -70,6 +71,7 @@ def test_names_in_any_spelling(spelled: str, run: Command) -> None:
     assert (code, out, err) == (0, f"{tiny('open_images_challenge')}\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({name.split()[0] for name in TINY}))
 def test_names_in_capitals(name: str, run: Command) -> None:
     _, _, truth, results, _ = TINY["coco keypoints" if name == "crowdpose" else name]
@@ -173,6 +175,7 @@ def test_matching_makes_a_difference(matching: str, recall: float, run: Command)
     assert (code, json.loads(out)["AR100"]) == (0, recall)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTS)
 def test_out_and_sql(name: str, run: Command) -> None:
     folder = str(run.folder / "run")
@@ -187,6 +190,7 @@ def test_out_and_sql(name: str, run: Command) -> None:
     assert json.loads(out)[0]["max_detections"] == tiny(name).metrics["max_detections"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["voc2007", "lvis", "crowdpose", "coco keypoints", "proposals", "activitynet"])
 def test_by(name: str, run: Command) -> None:
     evaluation = tiny(name)
@@ -255,6 +259,7 @@ def test_category_map(run: Command) -> None:
     assert (code, err) == (2, "error: --category-map: matches no category: 'cats'; did you mean cat?\n")
 
 
+@pytest.mark.slow
 def test_a_dash_is_the_standard_input() -> None:
     text = Path(RESULTS).read_bytes()
     for given in (["eval", TRUTH, "-"], ["eval", "-", RESULTS]):

@@ -50,6 +50,7 @@ def named(tmp_path: Path) -> tuple[str, str, str]:
     return truth, results, str(tmp_path / "set")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437", "utf-8"])
 def test_every_encoding_is_good_enough(encoding: str, named: tuple[str, str, str], monkeypatch: Patch, tmp_path: Path) -> None:
     truth, results, folder = named

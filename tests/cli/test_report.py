@@ -13,6 +13,7 @@ STREET = Path(__file__).resolve().parents[2] / "data" / "street"
 FILES = [str(STREET / f"{name}.json") for name in ("instances", "model_a", "model_b")]
 
 
+@pytest.mark.slow
 def test_files_and_stored_evaluations_give_the_same_page(tmp_path: Path) -> None:
     for name in ("model_a", "model_b"):
         apf.evaluate(FILES[0], STREET / f"{name}.json").write_parquet(tmp_path / name)

@@ -97,6 +97,7 @@ def test_a_file_is_not_changed(places: dict[str, Path], capsys: Capture, monkeyp
     assert command(capsys, monkeypatch, "sql", str(places["set"]), statements.replace("TEMP", ""), "--csv")[:2] == (0, "a\n1\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["set", "file"])
 def test_all_tables_of_a_detection_set(place: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
     evaluation = apf.read_evaluation(places["set"])

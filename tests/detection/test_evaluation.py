@@ -179,6 +179,7 @@ def test_each_table_is_computed_once() -> None:
     assert evaluation.summary is evaluation.summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"agnostic": True}, {"max_detections": [2, 7]}, {"area_ranges": {"a": (0, 500)}}], ids=str
 )
@@ -237,6 +238,7 @@ CONTAINERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contain", CONTAINERS.values(), ids=CONTAINERS)
 def test_containers(contain: Callable[[pl.DataFrame, Path], Any], evaluation: apf.Evaluation, tmp_path: Path) -> None:
     dataset = apf.Dataset(**{name: contain(getattr(evaluation.dataset, name), tmp_path) for name in TABLES})
@@ -265,6 +267,7 @@ def test_fewest_columns(evaluation: apf.Evaluation) -> None:
 # ---- the sample data
 
 
+@pytest.mark.slow
 def test_sample_data_is_what_the_generator_makes(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, str(DATA / "generate.py"), "--out", str(tmp_path / "made")], check=True, capture_output=True
@@ -344,6 +347,7 @@ def test_formats_may_be_named(tmp_path: Path) -> None:
         apf.evaluate(truth, found, results_format="boxen")
 
 
+@pytest.mark.slow
 def test_names_none_of_which_is_known_are_told_with_the_format(tmp_path: Path) -> None:
     truth, found = as_boxes(tmp_path)
     for path in found.iterdir():

@@ -596,6 +596,7 @@ def test_the_masks_of_the_truth_are_decoded_once(monkeypatch: pytest.MonkeyPatch
     assert decoded == ["detections"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{"protocol": "lvis"}, {"categories": ["car", "bus"], "max_detections": [5]}, {"agnostic": True, "area_ranges": {}},

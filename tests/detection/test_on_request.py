@@ -64,6 +64,7 @@ def test_columns_of_ids_have_the_type_of_the_ids_they_are_named_after(computed: 
     assert computed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", ["twice", ["twice", "twice"]])
 def test_a_table_is_stored_where_it_is_named_and_read_back(tables: Any, computed: list[float], tmp_path: Path) -> None:
     evaluated().write_parquet(tmp_path / "run", tables=tables)

@@ -71,6 +71,7 @@ def test_matches_of_many_runs_are_one_table(street: apf.Evaluation, tmp_path: Pa
     assert dict(found.rows()) == expected
 
 
+@pytest.mark.slow
 def test_a_database_has_the_thresholds_that_are_named(street: apf.Evaluation, tmp_path: Path) -> None:
     street.write_duckdb(tmp_path / "some.duckdb", iou_thresholds=[0.75, 0.5])
     street.write_duckdb(tmp_path / "one.duckdb", iou_thresholds=0.6)

@@ -14,6 +14,7 @@ from tests.docs.reference import reference, undocumented
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_outputs_are_the_real_ones(name: str, tmp_path: Path) -> None:
     text = (DOCS / name).read_text()

@@ -134,6 +134,7 @@ CONFUSING: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sections", CONFUSING.values(), ids=CONFUSING)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_confusing_sections(sections: dict[str, Any], reverse: bool, tmp_path: Path) -> None:
@@ -214,6 +215,7 @@ MORE_FIELDS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", MORE_FIELDS.values(), ids=MORE_FIELDS)
 def test_large_results_equal_those_in_memory(more: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
@@ -250,6 +252,7 @@ def test_reading_in_small_pieces_gives_the_same_and_leaves_duckdb_its_threads(
     assert n_threads() == before
 
 
+@pytest.mark.slow
 def test_large_truth_equals_that_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     truth = copy.deepcopy(TRUTH)
@@ -398,6 +401,7 @@ ATTRIBUTES: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*ATTRIBUTES, "later key", "absent", "masks", "nested key"])
 def test_attributes_of_files_are_those_of_dicts(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file's attributes are scanned where that is right, else parsed: the table is the same as that of the parsed file."""

@@ -104,6 +104,7 @@ def test_every_form_in_memory(of_truth: str, of_results: str) -> None:
     assert_masks_are_right(apf.evaluate(truth_as(of_truth), results_as(of_results), iou_type="segm"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
 @pytest.mark.parametrize("of_results", ON_FILE)
 @pytest.mark.parametrize("of_truth", ON_FILE)
@@ -117,6 +118,7 @@ def test_every_form_on_file(of_truth: str, of_results: str, suffix: str, tmp_pat
     assert apf.read_coco(truth).annotations["mask"].null_count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [["packed", "run lengths", "polygons"], ["polygons", "packed", "run lengths"],
                                    ["run lengths", "polygons", "packed"], ["packed", "packed", "run lengths"]])  # fmt: skip
 @pytest.mark.parametrize("kind", ["memory", "file"])
@@ -172,6 +174,7 @@ def test_an_evaluation_of_masks_and_one_of_boxes_are_of_the_same_data(tmp_path: 
     assert hashes[0] == hashes[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ON_FILE)
 def test_masks_read_at_once_are_those_read_later(form: str, tmp_path: Path) -> None:
     path = written(truth_as(form), tmp_path / "truth.json")
@@ -240,6 +243,7 @@ def frame_of(masks: pl.Series) -> pl.DataFrame:
     return pl.DataFrame({"image_id": [1, 2, 2], "category_id": [1, 1, 1], "score": [0.9, 0.8, 0.7], "mask": masks})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("masks", FRAMES.values(), ids=FRAMES)
 def test_frames(masks: pl.Series, tmp_path: Path) -> None:
     frame = frame_of(masks)
@@ -250,6 +254,7 @@ def test_frames(masks: pl.Series, tmp_path: Path) -> None:
     assert_masks_are_right(apf.evaluate(truth_as("packed"), tmp_path / "found.parquet", iou_type="segm"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("masks", FRAMES.values(), ids=FRAMES)
 def test_evaluations_with_masks_of_frames_are_stored(masks: pl.Series, tmp_path: Path) -> None:
     evaluation = apf.evaluate(truth_as("packed"), frame_of(masks), iou_type="segm")
@@ -387,6 +392,7 @@ IMAGES = [
 CATEGORIES = [{"id": 1, "name": "animal"}, {"id": 2, "name": "cat", "parent_ids": [1], "frequency": "r"}]
 
 
+@pytest.mark.slow
 @each_shape
 def test_written_shapes(first: Json, second: Json, with_boxes: bool, tmp_path: Path) -> None:
     rows = [{"id": 5, **BOXED, **first, **ANNOTATION}, {"id": 4, **OTHER, **second}]

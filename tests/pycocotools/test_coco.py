@@ -50,6 +50,7 @@ def assert_equal_values(mine: Any, theirs: Any) -> None:
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.slow
 def test_dictionaries_are_those_of_reference(pair: tuple[Any, Any]) -> None:
     assert_equal_dictionaries(*pair)
 

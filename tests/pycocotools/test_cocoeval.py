@@ -104,6 +104,7 @@ def taller(encoding: Row, by: int) -> Row:
     return {"size": longer["size"], "counts": longer["counts"].decode()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["segm", "bbox"])
 @pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
 @pytest.mark.parametrize("other", ["images", "one result", "some annotations"])
@@ -136,6 +137,7 @@ SHAPES_IN_PART: dict[str, Callable[[list[Row]], list[Row]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["segm", "bbox"])
 @pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
 @pytest.mark.parametrize("part", SHAPES_IN_PART.values(), ids=SHAPES_IN_PART.keys())
@@ -206,6 +208,7 @@ PARAMETERS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", PARAMETERS.values(), ids=PARAMETERS.keys())
 @pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
 @pytest.mark.parametrize("from_cells", [False, True], ids=["tables", "cells"])
@@ -605,6 +608,7 @@ def test_dictionaries_of_cells_are_those_of_reference() -> None:
             assert groups[0] == groups[1]
 
 
+@pytest.mark.slow
 def test_annotations_that_were_changed_are_evaluated_again() -> None:
     def again(coco_eval: Any) -> Any:
         for row in coco_eval.cocoGt.anns.values():
@@ -698,6 +702,7 @@ def test_nothing_found_gives_zeros() -> None:
             assert coco_eval.stats[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))], ids=["copy", "pickle"])
 def test_copies_hold_what_was_evaluated(copied: Any) -> None:
     ours = evaluated(OURS, STREET / "instances.json", str(STREET / "model_a.json"))
@@ -712,6 +717,7 @@ def test_copies_hold_what_was_evaluated(copied: Any) -> None:
     assert_same_arrays(twin, ours)
 
 
+@pytest.mark.slow
 def test_steps_print_what_reference_prints() -> None:
     texts = []
     for make, evaluate in (OURS, REFERENCE):

@@ -12,6 +12,7 @@ from apframe.ranking.definitions import as_definition
 from apframe.ranking.weighted import Cell, average_precision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("definition", ["coco101", "interpolated", "step"])
 def test_the_size_of_chunks_changes_nothing(definition: str, monkeypatch: pytest.MonkeyPatch) -> None:
     verdicts = apf.evaluate("data/street/instances.json", "data/street/model_a.json")._pipeline.verdicts

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 import apframe as apf
 from apframe.report.compared import Compared
 
 
+@pytest.mark.slow
 def test_tables_are_those_of_compare(pair: Compared, models: list[apf.Evaluation]) -> None:
     a, b = models
     assert pair.overall.equals(a.compare(b, n_resamples=500))

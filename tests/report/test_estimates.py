@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 import apframe as apf
 from apframe.report.estimates import estimates
@@ -29,6 +30,7 @@ def test_numbers_are_those_of_the_evaluations() -> None:
     assert one.select("weather", "metric", "estimate", "low").rows() == [("fog", "AP", 0.0, None)]
 
 
+@pytest.mark.slow
 def test_every_section_can_be_made_of_one_image() -> None:
     for n in (1, 2, 3):
         made = {each.key: each for each in sections_of(about(models(n), None, "weather"))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 import apframe as apf
 from apframe.report.section import Chart, Details, Section, Table
@@ -31,6 +32,7 @@ def test_narrow_terminals_lose_columns() -> None:
     assert max(map(len, lines[3:5])) <= 14 and "not shown: gain" in " ".join(lines)
 
 
+@pytest.mark.slow
 def test_the_first_answers_of_two_models(models: list[apf.Evaluation]) -> None:
     lines = report_lines(models, names=["model_a", "model_b"], by="weather", n_resamples=500)
     asked = ["Is model_b better?", "Where?", "What kind of error?"]

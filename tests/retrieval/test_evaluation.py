@@ -364,6 +364,7 @@ def test_sql_errors_name_the_tables() -> None:
         apf.evaluate_run(QRELS, RUN).sql("SELECT * FROM queries")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("runs", "options"),
     [

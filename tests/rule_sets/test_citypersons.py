@@ -228,6 +228,7 @@ def test_slices_of_objects_are_matched_again() -> None:
         assert [row[name] for name in NAMES] == exactly(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ["last", "last_or_final", "first"])
 @pytest.mark.parametrize("together", [False, True])
 def test_weights_are_copies_of_images(row: str, together: bool) -> None:

@@ -37,6 +37,7 @@ def test_real_sample_has_its_published_numbers() -> None:
     assert [round(values[name], 4) for name in ("AP", "AP50", "AP75")] == [0.3195, 0.5623, 0.2989]
 
 
+@pytest.mark.slow
 @needs_sample
 def test_real_sample_of_masks_evaluated_as_boxes_equals_reference() -> None:
     truth, results = (json.loads((SAMPLE / name).read_text()) for name in ("instances.json", "detections_segm.json"))

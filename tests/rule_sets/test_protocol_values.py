@@ -588,6 +588,7 @@ def test_headlines() -> None:
     assert [line.metric for line in headlines(apf.LVIS)] == [m for m in HEADLINES["LVIS", "bbox"].split() if m[-1] not in "rcf"]
 
 
+@pytest.mark.slow
 @each_protocol
 def test_numbers_by_hand(name: str) -> None:
     evaluation = tiny(name)
@@ -622,6 +623,7 @@ def test_a_perfect_list_has_1(name: str) -> None:
     assert values == pytest.approx(best, abs=1e-12) and values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "file", "frame"])
 @each_protocol
 def test_without_detections_all_is_0(name: str, kind: str, tmp_path: Path) -> None:
@@ -644,6 +646,7 @@ def worst(protocol: apf.Protocol) -> dict[str, float]:
     return {} if errors is None else {kind.upper(): value for kind, value in zip(errors.kinds, errors.absent, strict=True)}
 
 
+@pytest.mark.slow
 @each_protocol
 def test_without_annotations_all_is_null_unless_absent_classes_count(name: str) -> None:
     protocol, options, truth, results, _ = TINY[name]
@@ -656,6 +659,7 @@ def test_without_annotations_all_is_null_unless_absent_classes_count(name: str) 
         assert "tp" not in set(evaluation.matches()["outcome"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TINY if name != "crowdpose"])
 def test_one_category_alone_is_as_among_others(name: str) -> None:
     protocol, options, truth, results, _ = TINY[name]
@@ -1039,6 +1043,7 @@ def test_round_trip(name: str, tmp_path: Path) -> None:
         assert_frame_equal(*texts, check_exact=True)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 @each_protocol
 def test_slices_are_made_of_the_whole(name: str, tmp_path: Path) -> None:
@@ -1071,6 +1076,7 @@ COUNTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTS)
 def test_sql(name: str, tmp_path: Path) -> None:
     evaluation = tiny(name)
@@ -1098,6 +1104,7 @@ def test_database(name: str, tmp_path: Path) -> None:
     assert limits == [(limit,) for limit in evaluation.protocol.max_detections]
 
 
+@pytest.mark.slow
 @each_protocol
 def test_html_and_other_tables(name: str) -> None:
     evaluation = tiny(name)
@@ -1154,6 +1161,7 @@ def test_what_was_expanded_is_not_expanded_again() -> None:
     assert again.dataset.annotations.rows() == evaluation.dataset.annotations.rows()
 
 
+@pytest.mark.slow
 @each_protocol
 def test_one_data_set_for_several_evaluations(name: str) -> None:
     protocol, options, truth, results, _ = TINY[name]

@@ -206,6 +206,7 @@ def test_every_number_is_that_of_plain_loops(seeds: range) -> None:
             assert dict(evaluation.summary.rows()) == pytest.approx(evaluate(truth, results, **rules), abs=1e-9)
 
 
+@pytest.mark.slow
 @each_version
 def test_slices_subsets_stored_sets_shards_updates_and_intervals(name: str, tmp_path: Path) -> None:
     truth, results = scenes(np.random.default_rng(7), 12)

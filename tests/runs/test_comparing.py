@@ -22,6 +22,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> apf.RunSets:
     return apf.scan_runs(f"{folder}/*")
 
 
+@pytest.mark.slow
 def test_stored_runs_are_compared_as_evaluations_are(runs: apf.RunSets) -> None:
     a, b = runs.evaluation("a"), runs.evaluation("b")
     options = {"metrics": ["AP", "AP50"], "by": "weather", "n_resamples": 200}

@@ -85,6 +85,7 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, scheme: s
             call()
 
 
+@pytest.mark.slow
 def test_an_object_store_is_listed(s3: Any) -> None:
     for name in ("run/b/images.parquet", "run/a/images.parquet", "run/.c/images.parquet", "run/shards.json", "run/d.parquet"):
         s3.pipe_file(f"shards/{name}", b"{}")

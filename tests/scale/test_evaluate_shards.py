@@ -192,6 +192,7 @@ def sharded(folder: Path, **options: Any) -> list[apf.Evaluation]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the verdicts of all categories at once:apframe.exceptions.LargeResultWarning")
 @pytest.mark.parametrize("memory", [None, 1])
 def test_nothing_is_read_again_for_verdicts_alone(tmp_path: Path, pair: list[apf.Evaluation], memory: int | None) -> None:

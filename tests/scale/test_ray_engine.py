@@ -32,6 +32,7 @@ from tests.parity.strategies import half_as_often
 from tests.scale.cutting import cut
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),  # the files and processes of Ray itself
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning"),

@@ -109,6 +109,7 @@ def test_shards_by_hand(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "shape"), [(name, shape) for name, shapes in SHAPES.items() for shape in shapes])
 def test_every_format_comes_back(name: str, shape: str, tmp_path: Path) -> None:
     truth, results = write_valid(name, shape, tmp_path)
@@ -164,6 +165,7 @@ FURTHER: list[list[dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, drawn: st.DataObject) -> None:
     """However small the pieces of a file are, the shards are those of the file read at once."""

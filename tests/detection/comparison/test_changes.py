@@ -159,6 +159,7 @@ def test_sums_are_differences_of_counts(
     check_sums(case, other, "coco", options, area_range, min_score)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases(strings=True), cases(strings=True), st.sampled_from(["voc2007", "lvis", "open_images", "voc2012"]))
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")

@@ -136,6 +136,7 @@ def test_another_choice() -> None:
         agree([made(), made()], ["a", "b"], "union")
 
 
+@pytest.mark.slow
 def test_the_sample_is_the_same_from_files_and_stored(tmp_path: Path) -> None:
     """A stored evaluation has all columns of the ground truth, one of files only those that are needed."""
     evaluations = [apf.evaluate(STREET / "instances.json", STREET / f"model_{name}.json") for name in "ab"]

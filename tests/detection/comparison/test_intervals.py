@@ -70,6 +70,7 @@ def test_four_of_twelve_categories_look_different_and_none_is(a: apf.Evaluation,
     assert round(table["q"].min(), 3) == 0.104  # type: ignore[arg-type, type-var]
 
 
+@pytest.mark.slow
 def test_strata_and_clusters(a: apf.Evaluation, b: apf.Evaluation) -> None:
     """Cities as strata change next to nothing; five of them as units are too few (DIAGNOSIS.md 7.2)."""
     strata = a.compare(b, metrics="AP", within="city")
@@ -161,6 +162,7 @@ def test_other_models_change_no_number(a: apf.Evaluation, b: apf.Evaluation) -> 
     assert both.filter(run_b="b")["p_holm"][0] >= alone["p_holm"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [(), "weather", apf.bins("occlusion", [0, 0.3, 1]), "score_band"])
 def test_each_model_has_its_numbers_whatever_its_place(a: apf.Evaluation, b: apf.Evaluation, by: Any) -> None:
     """Also by a column that only the detections have, of which one model lacks a value."""
@@ -293,6 +295,7 @@ def test_large_results_say_so(a: apf.Evaluation, monkeypatch: pytest.MonkeyPatch
         sample([a], Sampling(level="category", metrics="AP", n_resamples=70))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.FewResamplesWarning")
 @pytest.mark.parametrize("by", [(), "weather", "supercategory"])
 def test_both_levels_are_those_of_each(a: apf.Evaluation, b: apf.Evaluation, by: Any) -> None:

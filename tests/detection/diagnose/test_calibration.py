@@ -221,6 +221,7 @@ def test_a_cut_is_the_evaluation_without_the_others() -> None:
     assert ev.calibration(0.4, min_score=0.5).select("n", "mean_gap").row(0) == (1, pytest.approx(0.1))
 
 
+@pytest.mark.slow
 @settings(max_examples=max(settings().max_examples // 4, 1))
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data(), score=st.sampled_from([0, 0.3]), bins=st.sampled_from(["uniform", "quantile"]))

@@ -187,6 +187,7 @@ def sums(table: pl.DataFrame, side: pl.Expr) -> dict[Any, int]:
     return dict(table.filter(side.is_not_null()).group_by(side).agg(pl.col("n").sum()).rows())
 
 
+@pytest.mark.slow
 @settings(max_examples=max(settings().max_examples // 3, 1))
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data(), threshold=st.sampled_from([0.3, 0.5]), score=st.sampled_from([None, 0.3, 0.5]))
@@ -329,6 +330,7 @@ def test_pooled_categories_have_none() -> None:
             evaluated([(1, A)], [(1, A, 0.5)], **options).confusion()
 
 
+@pytest.mark.slow
 def test_in_sql_and_stored(tmp_path: Path) -> None:
     ev = evaluated([(1, A), (1, B)], [(3, A, 0.9), (1, MOVED, 0.8)])
     query = "SELECT found.name, n FROM confusion JOIN categories found ON category_id = found_category_id ORDER BY ALL"

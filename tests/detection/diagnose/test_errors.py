@@ -195,6 +195,7 @@ def impact_of(evaluation: apf.Evaluation) -> list[Any]:
     return [pytest.approx(row, abs=1e-12) for row in mean.select("n", "ap", "delta_ap").rows()]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")  # crowds alone have no occlusion
 @pytest.mark.parametrize(
     "keys",

@@ -27,6 +27,7 @@ def keys_of(table: pl.DataFrame) -> list[str]:
     return [name for name in table.columns[: table.columns.index("n")] if name not in ("name", "iou_threshold")]
 
 
+@pytest.mark.slow
 def test_a_resample_is_a_set_with_copies_of_images() -> None:
     """The rises of each draw, computed from copied images one by one, have the same quantiles; also in slices."""
     rng = np.random.default_rng(1)
@@ -76,6 +77,7 @@ def test_the_other_columns_stay(a: apf.Evaluation) -> None:
     assert table.columns[-3:] == ["low", "high", "se"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["weather", apf.bins("occlusion", [0, 0.3, 1]), "supercategory"])
 def test_slices(a: apf.Evaluation, by: Any) -> None:
     table, plain = a.error_impact(by=by, n_resamples=20), a.error_impact(by=by)

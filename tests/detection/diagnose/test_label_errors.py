@@ -105,6 +105,7 @@ def test_precision_chooses_the_lowest_score_that_has_it() -> None:
     assert missing("best_f1") == [2, 5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingColumnWarning")
 def test_every_family_has_label_errors(family: str) -> None:

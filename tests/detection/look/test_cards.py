@@ -66,6 +66,7 @@ def test_many_categories_do_not_hide_a_kind() -> None:
     assert choose_cards(cards, 300)["kind"].n_unique() == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANKED)
 def test_every_error_has_one_card(name: str) -> None:
     """Also where copies of annotations stand for categories above theirs."""

@@ -208,6 +208,7 @@ def test_cuboids_are_seen_from_above() -> None:
     assert 'd="M72 651.5L678 651.5L678 954.5L72 954.5z"' in shown.html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_pictures(name: str) -> None:
     ev = tiny_of(name)

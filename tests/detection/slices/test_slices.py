@@ -194,6 +194,7 @@ LISTS: dict[str, list[list[str | None] | None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", [["images"], ["categories"], ["annotations"], ["annotations", "detections"], ["detections"]])
 @pytest.mark.parametrize("dtype", [pl.List(pl.String), pl.List(pl.Categorical)])
 def test_each_item_of_a_list_is_a_slice(tables: list[str], dtype: Any) -> None:
@@ -475,6 +476,7 @@ PARTS: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conditions", PARTS.values(), ids=PARTS)
 def test_part_is_an_evaluation(evaluation: apf.Evaluation, conditions: list[Any], tmp_path: Path) -> None:
     part = evaluation.where(*conditions)
@@ -537,6 +539,7 @@ def test_images_without_matches_have_a_row(evaluation: apf.Evaluation) -> None:
     assert nothing.per_image().height == len(IMAGES["image_id"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["group", "row", "code", "member", "image", "0"])
 def test_attribute_may_have_any_name(name: str) -> None:
     images, annotations = (pl.DataFrame(table) for table in (IMAGES, ANNOTATIONS))
@@ -643,6 +646,7 @@ def test_dtype_of_the_column_stays(dtype: Any) -> None:
 # ---- real data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["images", "objects"])
 def test_sample_data_equals_reference(table: str) -> None:
     truth, results = (json.loads((STREET / name).read_text()) for name in ("instances.json", "model_a.json"))
@@ -717,6 +721,7 @@ def test_what_is_matched_for_slices_grows_with_rows(keys: list[Any], most: int, 
     assert all(rows.lists.height <= n for rows, n in zip(ranked, n_rows, strict=True))
 
 
+@pytest.mark.slow
 def test_groups_of_objects_may_be_matched_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     evaluation = many(n_images=5, n_categories=2, n_objects=100)
     for key in ("size", "depth"):

@@ -10,6 +10,7 @@ from apframe.report.sections import better
 from tests.rule_sets.test_protocol_values import tiny
 
 
+@pytest.mark.slow
 def test_of_two_and_of_one(pair: Compared, one: Compared) -> None:
     two = better.section(pair)
     assert two.heading == "Is model_b better?"
@@ -24,6 +25,7 @@ def test_of_two_and_of_one(pair: Compared, one: Compared) -> None:
     assert better.section(one).heading == "How good is model_a?"
 
 
+@pytest.mark.slow
 def test_the_answer_is_about_the_mean_over_all_categories() -> None:
     """Some protocols name the numbers of a category first."""
     for n in (1, 2):

@@ -53,6 +53,7 @@ def test_scores_in_words(scores: list[tuple[float, bool]], found: str) -> None:
     assert found in honest.section(hits(*scores)).sentences[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_every_protocol_has_the_section(name: str) -> None:
     with warnings.catch_warnings():

@@ -60,6 +60,7 @@ def test_categories_come_by_their_largest_difference_or_number(pair: Compared, o
     assert "model" not in alone.columns and alone["miss"].to_list() == sorted(alone["miss"], reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_the_section(name: str) -> None:
     section = kinds.section(of(tiny(name), tiny(name)))

@@ -102,6 +102,7 @@ def test_equal_models_are_all_best() -> None:
     assert said == "model_a, model_b and half_b have the highest AP, 0.500."
 
 
+@pytest.mark.slow
 def test_errors_are_best_where_they_are_lowest() -> None:
     """A protocol may name an error first."""
     board = pl.DataFrame({"run": ["b", "a"], "metric": ["ATE"] * 2, "estimate": [0.1, 0.2], "share_best": [0.75, 0.25]})
@@ -126,6 +127,7 @@ def test_slices_without_a_value_and_names_of_columns_as_keys() -> None:
     assert tables(section)["AP by lead"].select("key 0", "best").rows() == [("x", "best, differ, c"), (None, "best, c")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_all_sections(name: str) -> None:
     made = sections_of(Compared([tiny(name)] * 3, NAMES, n_resamples=100))

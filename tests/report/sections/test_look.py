@@ -75,6 +75,7 @@ def test_pictures_are_linked_and_missing_ones_counted(one: Compared, tmp_path: P
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_the_section(name: str) -> None:
     with warnings.catch_warnings():
@@ -102,6 +103,7 @@ def queries(text: str) -> list[str]:
     return [unescape(each) for each in re.findall(r'class="sql">([^<]*)', text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANKED)
 def test_queries_give_the_rows_in_question(name: str) -> None:
     with warnings.catch_warnings():

@@ -48,6 +48,7 @@ def test_heat_maps_have_the_shares_of_confusion(pair: Compared, models: list[apf
     assert [text for *_, text in shown] == [f"{share:.0%}".strip("%") if share >= 0.005 else "&lt;1" for *_, share in wanted]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_the_section(name: str) -> None:
     section = mistaken.section(of(tiny(name), tiny(name)))

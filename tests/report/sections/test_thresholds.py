@@ -117,6 +117,7 @@ def many(n_categories: int, n_models: int) -> Compared:
     return of(*(apf.evaluate(truth, each) for each in found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_the_section(name: str) -> None:
     with warnings.catch_warnings():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 import apframe as apf
 from apframe.report.compared import Compared
@@ -33,6 +34,7 @@ def test_categories_without_intervals_come_last(one: Compared, pair: Compared) -
         assert where._sorted(cut, compared)["name"][-1] == "worker"
 
 
+@pytest.mark.slow
 def test_keys_may_be_called_what_other_columns_are(models: list[apf.Evaluation]) -> None:
     for name in ("interval", "value"):
         street = models[0].dataset
