@@ -12,7 +12,7 @@ from apframe.report.compared import Compared
 from apframe.report.section import Chart
 from apframe.report.sections import honest
 from tests.report.sections.test_kinds import of, tables
-from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY, tiny
+from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
 
 def test_numbers_are_those_of_calibration(pair: Compared, models: list[apf.Evaluation]) -> None:
@@ -54,7 +54,7 @@ def test_scores_in_words(scores: list[tuple[float, bool]], found: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_the_section(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApframeWarning)
