@@ -279,7 +279,7 @@ def test_sample_data_is_what_the_generator_makes(tmp_path: Path) -> None:
 
 
 def test_sample_data_is_as_described() -> None:
-    assert sum(path.stat().st_size for path in DATA.rglob("*") if path.is_file()) < 3.5e6
+    assert sum(path.stat().st_size for path in DATA.rglob("*") if path.is_file()) < 4e6
     truth = apf.read_coco(TRUTH)
     assert (truth.images.height, truth.categories.height, truth.categories["supercategory"].n_unique()) == (300, 12, 4)
     assert {"weather", "time_of_day", "camera", "city"} <= set(truth.images.columns)

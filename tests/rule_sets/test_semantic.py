@@ -108,7 +108,7 @@ def test_stored_compared_resampled(tmp_path: Path) -> None:
     drawn = evaluation.draws(metric="fwIoU", n_resamples=5, seed=1)
     assert drawn.height == 5 and drawn["value"].n_unique() == 5
     other = apf.evaluate(paths[0], write(tmp_path / "other", truth[::-1]), "semantic")
-    with pytest.warns(match="only 8 units"):
+    with pytest.warns(match="only 8 images"):
         compared = evaluation.compare(other, n_resamples=100)
     difference = dict(evaluation.summary.rows())["mIoU"] - dict(other.summary.rows())["mIoU"]
     assert abs(compared.filter(metric="mIoU")["difference"].item()) == exactly(abs(difference))

@@ -165,7 +165,7 @@ def test_intervals_of_categories() -> None:
 
 
 def test_few_units_have_no_interval() -> None:
-    with pytest.warns(FewUnitsWarning, match="only 3 units"):
+    with pytest.warns(FewUnitsWarning, match="only 3 images"):
         table = scene_of_three().calibration(n_resamples=20)
     assert table.select(pl.col("^.*_(low|high)$").null_count()).row(0) == (2,) * 10
     with pytest.raises(ParameterError, match=r"confidence is between 0 and 1, such as .*, not 95"):

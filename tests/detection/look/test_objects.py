@@ -104,7 +104,7 @@ def test_intervals_have_their_times_in_words() -> None:
     ev = apf.evaluate(truth, [video | {"score": 0.5, "start_time": 2.0, "end_time": 5.04}], protocol="activitynet")
     found = objects_of([ev], ["a"], pl.Series([1]), 0.5)
     assert found["label"].to_list() == ["cat 0.50, 2.0 to 6.0 s", "cat 0.50, 2.0 to 5.0 s"]
-    assert 'd="M333.3 30H1000V46H333.3z"' in draw_objects(found)["shape"][0]
+    assert 'd="M333.3 50H1000V66H333.3z"' in draw_objects(found)["shape"][0]
 
 
 def test_stored_runs_and_parts_have_the_same(tmp_path: Path) -> None:
