@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
 
 import apframe as apf
 from tests.parity.reference import close
-from tests.rule_sets.generated import sets
+from tests.rule_sets.generated import on_many_sets
 
 Row = dict[str, Any]
 Data = tuple[dict[str, list[Row]], list[Row]]
@@ -62,30 +61,23 @@ def evaluate(data: Data, protocol: str = "flickr30k", **options: Any) -> apf.Eva
     return apf.evaluate(dataset, pl.DataFrame(results), protocol, **options)
 
 
-def check(data: Data) -> None:
-    expected = [(f"Success@{k}", *close([success(data, k)])) for k in LIMITS]
-    assert evaluate(data).summary.rows() == expected
-    assert evaluate(data, "refcoco").summary.rows() == expected[:1]
-
-
-@given(sets(phrases))
-def test_success_equals_loops(data: Data) -> None:
-    check(data)
-
-
-def test_success_equals_loops_on_fifty_sets() -> None:
-    for seed in range(50):
-        data = phrases(np.random.default_rng(seed), 1 + seed % 6)
-        if data[1] and data[0]["annotations"]:
-            check(data)
-
-
-@pytest.mark.slow
-def test_success_equals_loops_on_five_hundred_sets() -> None:
-    for seed in range(50, 550):
-        data = phrases(np.random.default_rng(seed), 1 + seed % 12)
-        if data[1] and data[0]["annotations"]:
-            check(data)
+@on_many_sets
+def test_success_equals_loops(seeds: range) -> None:
+    """Every set, of which all are evaluated at once."""
+    images: list[Row] = []
+    annotations: list[Row] = []
+    results: list[Row] = []
+    parts = {}
+    for seed in seeds:
+        truth, found = parts[f"{seed:03}"] = phrases(np.random.default_rng(seed), 1 + seed % 6)
+        for rows, own in ((images, truth["images"]), (annotations, truth["annotations"]), (results, found)):
+            rows += [row | {"image_id": f"{seed:03}/{row['image_id']}"} for row in own]
+    data = {"images": [image | {"set": image["image_id"][:3]} for image in images], "annotations": annotations}, results
+    for protocol, limits in (("flickr30k", LIMITS), ("refcoco", LIMITS[:1])):
+        by = evaluate(data, protocol).by("set")
+        assert by["set"].to_list() == list(parts)
+        for k in limits:
+            assert by[f"Success@{k}"].to_list() == close([success(part, k) for part in parts.values()])
 
 
 def test_slices_are_phrases_of_a_kind() -> None:
