@@ -121,7 +121,7 @@ def agrees(folder: Path, seed: int, dilation: float | None = None) -> None:
         assert values == (((None,) * 3, 0) if expected is None else (pytest.approx(expected[:3], abs=1e-9), expected[3]))
 
 
-@pytest.mark.parametrize("dilation", [None, 0.02])
+@pytest.mark.parametrize("dilation", [None, pytest.param(0.02, marks=pytest.mark.slow)])
 def test_plain_loop_on_generated_sets(dilation: float | None, tmp_path: Path) -> None:
     for seed in range(50):
         agrees(tmp_path, seed, dilation)
