@@ -33,6 +33,7 @@ def test_good_cuboids(strings: bool) -> None:
     assert named(*scene(strings=strings)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["sides", "yaw"])
 @pytest.mark.parametrize("strings", [False, True])
 def test_sides_that_were_exchanged(change: str, strings: bool) -> None:

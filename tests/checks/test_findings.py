@@ -134,6 +134,7 @@ ERRORS: dict[str, tuple[dict[str, list[Row]], Found]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "expected"), ERRORS.values(), ids=ERRORS)
 def test_what_is_refused_is_an_error(data: dict[str, list[Row]], expected: Found) -> None:
     assert [row for row in found(data) if row[0] == "error"] == [expected]

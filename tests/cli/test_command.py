@@ -85,6 +85,7 @@ def test_warning_that_nothing_matches(
     assert told.endswith("run `apframe check` on both to find out why\n") and told.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_error_is_one_line_without_a_traceback(tmp_path: Path) -> None:
     done = process("eval", str(tmp_path / "nowhere.json"), RESULTS)
     assert (done.returncode, done.stdout) == (1, "")
@@ -402,6 +403,7 @@ def test_ctrl_c_while_duckdb_reads(capsys: pytest.CaptureFixture[str], monkeypat
     assert command(capsys, monkeypatch, "formats") == (130, "", "")
 
 
+@pytest.mark.slow
 def test_a_profiler_sees_the_end_of_the_process() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "cProfile", "-m", "apframe", "--version"], capture_output=True, text=True, check=True

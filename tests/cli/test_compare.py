@@ -56,6 +56,7 @@ def test_two_models() -> None:
     assert second == "This set can detect a difference of 0.033."
 
 
+@pytest.mark.slow
 def test_categories() -> None:
     done = compare(GT, A, B, "--level", "category")
     assert (done.returncode, done.stderr) == (0, "")

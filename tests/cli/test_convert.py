@@ -49,6 +49,7 @@ def test_converted_data_has_the_same_numbers(street: str, tmp_path: Path, capsys
     assert values == pytest.approx(dict(expected.rows()), abs=1e-12)  # the categories are in another order
 
 
+@pytest.mark.slow
 def test_results_that_name_images_and_categories(street: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     found = str(tmp_path / "found")
     command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)

@@ -62,6 +62,7 @@ def test_every_protocol(name: str, run: Command) -> None:
     assert " ".join(values) == HEADLINES[evaluation.protocol.name, evaluation.protocol.iou_type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spelled", ["OPEN_IMAGES_CHALLENGE", "open_images_challenge", "open-images-challenge", "Open-Images_Challenge"]
 )
@@ -113,6 +114,7 @@ def test_bad_options_are_told_before_the_files_are_read(run: Command) -> None:
         assert (code, out) == (2, "") and "nowhere" not in err
 
 
+@pytest.mark.slow
 def test_rules(run: Command) -> None:
     for name in ("coco", "coco segm", "lvis", "proposals", "crowdpose"):
         evaluation = tiny(name)

@@ -200,6 +200,7 @@ def red(tmp_path: Path) -> tuple[str, str]:
     return files(tmp_path, truth, [*FOUND, {"image_id": 1, "category_id": 2, "bbox": [0, 0, -5, 5], "score": 0.5}])
 
 
+@pytest.mark.slow
 def test_names_do_not_steer_the_terminal(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     truth, results = red(tmp_path)
     good = str(tmp_path / "good.json")

@@ -251,6 +251,7 @@ def retrieval(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_pipe_of_a_detection_folder(detection: Path) -> None:
     text = (
         "CREATE TABLE m AS SELECT outcome FROM matches WHERE iou_threshold = 0.5 AND area_range = 'all';\n"
@@ -263,6 +264,7 @@ def test_pipe_of_a_detection_folder(detection: Path) -> None:
     assert (second, done.returncode, done.stderr) == ([{"metric": "AP"}], 0, "")
 
 
+@pytest.mark.slow
 def test_pipe_of_a_retrieval_folder(retrieval: Path) -> None:
     done = shell(retrieval, "SELECT count(*) AS n FROM per_query WHERE measure = 'AP';\nFROM nowhere;\nSELECT 1;", "--csv")
     n = apf.read_run_evaluation(retrieval).per_query.filter(measure="AP").height

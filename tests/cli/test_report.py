@@ -70,6 +70,7 @@ def test_bad_usage_is_one_line(tmp_path: Path, arguments: list[str], message: st
     assert not page.exists()
 
 
+@pytest.mark.slow
 def test_without_a_file_the_first_answers_are_printed(tmp_path: Path) -> None:
     done = apframe("report", *FILES, "--by", "weather", "--n-resamples", "500")
     assert (done.returncode, done.stderr) == (0, "")

@@ -20,6 +20,7 @@ def test_shards_are_written(tmp_path: Path, capsys: Capture, monkeypatch: Patch)
     assert sorted(path.name for path in into.iterdir()) == ["00000", "00001", "00002", "categories.parquet", "shards.json"]
 
 
+@pytest.mark.slow
 def test_fewer_images_than_shards(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     into = str(tmp_path / "shards")
     code, out, _ = command(capsys, monkeypatch, "shard", TRUTH, RESULTS, "--into", into, "--n", "400")

@@ -31,6 +31,7 @@ def shards(written: Path, tmp_path: Path, monkeypatch: Patch) -> Path:
     return tmp_path / "shards"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [
     [], ["--json"], ["--rules", "--protocol", "voc2012"], ["--by", "weather,supercategory", "--csv"],
     ["--where", "weather = 'fog' AND name = 'car'"], ["--categories", "car,van", "--agnostic", "--iou-thresholds", "0.5"],
@@ -51,6 +52,7 @@ def test_objects_are_read_again_with_a_warning(shards: Path, capsys: Capture, mo
     assert all(line.startswith("warning: ") and "3 shards" in line for line in err.splitlines()) and err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paths", [
     ["shards"], ["shards/"], ["shards/*/"], ["./shards/0*"],
     ["shards/00000", "shards/00001", "shards/00002", "shards/categories.parquet", "shards/shards.json"],

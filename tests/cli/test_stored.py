@@ -111,6 +111,7 @@ def test_all_tables_of_a_detection_set(place: str, places: dict[str, Path], caps
     assert command(capsys, monkeypatch, "sql", str(places[place]), query, "--csv") == (0, "ap\n1.0\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["search", "search_file"])
 def test_all_tables_of_a_retrieval_set(place: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
     for table in ("per_query", "summary", "coverage", "matches", "judgements", "runs"):

@@ -337,6 +337,7 @@ def as_boxes(folder: Path) -> tuple[Path, Path]:
     return folder / "truth", folder / "found"
 
 
+@pytest.mark.slow
 def test_formats_may_be_named(tmp_path: Path) -> None:
     truth, found = as_boxes(tmp_path)
     named = apf.evaluate(truth, found, format="boxes", results_format="Boxes")

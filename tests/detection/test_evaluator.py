@@ -667,6 +667,7 @@ def test_frames_of_the_same_columns_and_types_are_read_once(monkeypatch: pytest.
     assert evaluator.state()["image_id"].to_list() == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "second"),
     [

@@ -79,6 +79,7 @@ def test_a_table_is_stored_where_it_is_named_and_read_back(tables: Any, computed
     assert computed == []
 
 
+@pytest.mark.slow
 def test_a_table_that_is_not_named_is_not_stored(computed: list[float], tmp_path: Path) -> None:
     evaluated().write_parquet(tmp_path / "run")
     evaluated().write_duckdb(tmp_path / "run.duckdb")

@@ -41,6 +41,7 @@ def matched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", ["score", "best_overlap", "similarity", "optimal"])
 def test_images_and_categories_match_nothing_again(matching: str, matched: list[int]) -> None:
     evaluation = apf.evaluate(TRUTH, FOUND, matching=matching, max_detections=[10])

@@ -20,6 +20,7 @@ def street() -> apf.Evaluation:
     return apf.evaluate(STREET / "instances.json", STREET / "model_b.json", iou_thresholds=[0.5, 0.6, 0.75])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("thresholds", "stored"), [([0.75, 0.5, 0.5], [0.5, 0.75]), (0.6, [0.6]), ((), [])])
 def test_matches_are_stored_at_the_thresholds_that_are_named(
     thresholds: Any, stored: list[float], street: apf.Evaluation, tmp_path: Path

@@ -42,6 +42,7 @@ def test_canonical_tables(table: str, evaluation: apf.Evaluation) -> None:
     assert_described(frame, TABLES[table], optional=not_standard)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", RESULTS)
 def test_results(table: str, evaluation: apf.Evaluation) -> None:
     columns = tuple(column for column in RESULTS[table] if column.standard)  # others are of some protocols alone

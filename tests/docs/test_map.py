@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.docs.map import ROOT, count_lines, sizes
 from tests.test_layers import GROUPS
 
@@ -36,6 +38,7 @@ def test_the_drawing_has_every_package_in_its_order() -> None:
     assert all(f"{name}/" in drawing for name in last)
 
 
+@pytest.mark.slow
 def test_the_path_is_the_one_that_is_taken() -> None:
     done = subprocess.run([sys.executable, "-c", WATCH], capture_output=True, text=True, check=True, cwd=ROOT)
     taken = done.stdout.split()

@@ -78,6 +78,7 @@ def test_executed_anew_the_text_is_the_same(
     assert [texts(cell) for cell in anew.cells] == [texts(cell) for cell in cells(path)]
 
 
+@pytest.mark.slow
 @each_notebook
 def test_stored_as_make_notebooks_stores_it(path: Path, script: ModuleType) -> None:
     stored = path.read_text(encoding="utf-8")

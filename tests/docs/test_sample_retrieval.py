@@ -146,6 +146,7 @@ def test_equal_scores_are_stepped_apart(tmp_path: Path) -> None:
     assert (np.diff(np.rint(scores * 1e6)) == -1).any()
 
 
+@pytest.mark.slow
 def test_large_sets_are_the_same_each_time_and_may_be_shuffled(tmp_path: Path) -> None:
     once, again = generate(tmp_path / "once", *SIZE), generate(tmp_path / "again", *SIZE)
     assert [path.name for path in once.iterdir() if path.read_bytes() != (again / path.name).read_bytes()] == []

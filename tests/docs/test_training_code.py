@@ -62,6 +62,7 @@ def test_every_logger_gets_the_numbers(expected: apf.Evaluation) -> None:
     assert logged[-2:] == [numbers | {"step": 3}] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world_size", [1, 2])
 def test_lightning_callback(world_size: int, expected: apf.Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
     others: list[Any] = []

@@ -116,6 +116,7 @@ def test_attribute_columns(tmp_path: Path) -> None:
     assert annotations["ignore"].to_list() == [False, False, True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", list(permutations(TRUTH, 5))[::7], ids="-".join)
 def test_sections_in_any_order(order: tuple[str, ...], tmp_path: Path) -> None:
     path = as_file({name: TRUTH[name] for name in order}, tmp_path / "truth.json")
@@ -166,6 +167,7 @@ IDS: dict[str, tuple[list[Any], list[Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ids", "expected"), IDS.values(), ids=IDS)
 @pytest.mark.parametrize("is_file", [False, True])
 def test_ids(ids: list[Any], expected: list[Any], is_file: bool, tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ def assert_masks_are_right(evaluation: apf.Evaluation) -> None:
     assert evaluation.matches(0.5)["outcome"].to_list() == ["tp", "tp", "fp"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_results", FORMS)
 @pytest.mark.parametrize("of_truth", FORMS)
 def test_every_form_in_memory(of_truth: str, of_results: str) -> None:
@@ -278,6 +279,7 @@ def silently_read(path: Path) -> COCO:
         return COCO(str(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_written_masks(form: str, tmp_path: Path) -> None:
     again = through_file(apf.read_coco(truth_as(form)), tmp_path)

@@ -59,6 +59,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_parquet_and_csv_are_read_from_urls(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

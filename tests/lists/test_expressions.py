@@ -75,6 +75,7 @@ CONTEXTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("measure", MEASURES)
 def test_measures_in_every_context(measure: str, context: str) -> None:

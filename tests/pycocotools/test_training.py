@@ -254,6 +254,7 @@ def as_yolox(truth: Path, results: list[Row], iou_type: str) -> Any:
 EVALUATORS = {"detectron2": as_detectron2, "compiled detectron2": as_compiled_detectron2, "mmdetection": as_mmdetection}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("evaluator", "iou_type"),
     [
@@ -289,6 +290,7 @@ for each in (COCO, COCOeval, Params, mask.encode, pycocotools.coco.COCO, coco_mo
 """
 
 
+@pytest.mark.slow
 def test_patched_imports_give_the_drop_in_in_every_form() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -34,6 +34,7 @@ def test_numbers_equal_the_tables_they_come_from(models: list[apf.Evaluation], t
     assert [number(row[head.index("difference")]) for row in rows] == [round(value, 3) for value in by_weather["difference"]]
 
 
+@pytest.mark.slow
 def test_numbers_of_errors_and_confusions_equal_their_tables(models: list[apf.Evaluation], tmp_path: Path) -> None:
     tables = read_tables(apf.write_report(tmp_path / "report.html", *models, n_resamples=100).read_text())
     head, *rows = tables["Errors at IoU 0.5, and AP that each kind costs"]
@@ -47,6 +48,7 @@ def test_numbers_of_errors_and_confusions_equal_their_tables(models: list[apf.Ev
         assert [number(row[head_listed.index(name)]) for row in listed] == [n.get((row[0], row[1]), 0) for row in listed]
 
 
+@pytest.mark.slow
 def test_names_are_text_wherever_they_are_shown(tmp_path: Path) -> None:
     bad = "<img src=x onerror=alert(1)>"
     box = {"bbox": [0, 0, 9, 9]}
@@ -106,6 +108,7 @@ def test_targets_are_checked_before_the_work(models: list[apf.Evaluation], tmp_p
     work.assert_not_called()
 
 
+@pytest.mark.slow
 def test_pictures_are_put_into_the_page_once(models: list[apf.Evaluation], tmp_path: Path) -> None:
     """Several cards are about one image, of errors and of labels."""
     pytest.importorskip("PIL.Image")
@@ -128,6 +131,7 @@ def apf_weather(value: str) -> str:
     return f"weather = '{value}'"
 
 
+@pytest.mark.slow
 def test_warnings_stand_in_the_section_that_they_are_about(models: list[apf.Evaluation]) -> None:
     """100 resamples are too few to correct for 12 categories, not for one pair of models. Each warning is there once."""
     subject = about(models, None, ["weather"], n_resamples=100)

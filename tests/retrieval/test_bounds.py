@@ -26,6 +26,7 @@ QRELS: Nested = {"q": {"a": 1, "b": 0, "c": 1}}
 RUN: Nested = {"q": {"a": 4.0, "x": 3.0, "b": 2.0, "y": 1.0}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "nonrelevant", "relevant", "n_unjudged"),
     [
@@ -133,6 +134,7 @@ grades = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([-1, 0, 1, 2
 lists = st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @given(st.lists(st.tuples(grades, lists), min_size=1, max_size=3), st.data())
 def test_no_judgements_of_these_documents_are_outside(queries: list[tuple[dict[str, int], list[str]]], data: Any) -> None:

@@ -536,6 +536,7 @@ def test_measures_are_read_as_they_are_printed(measure: apf.Measure, upper: bool
     assert apf.as_measure(f" {text.replace(measure.name, in_case, 1)} ") == measure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_every_measure_is_computed(name: str) -> None:
     measure = (

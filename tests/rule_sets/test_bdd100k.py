@@ -71,6 +71,7 @@ def test_s2_an_ignored_box_takes_any_number(ignored: Json, tmp_path: Path) -> No
     assert numbers(tmp_path, truth, [frame("a", label("car", SQUARE, 0.5), *inside)])["AP"] == pytest.approx(1, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_s3_classes_are_renamed(tmp_path: Path) -> None:
     """Of detections too; those of the three ignored ones count, as they are of the class then."""
     for old, new in RENAMED.items():

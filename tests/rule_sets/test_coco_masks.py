@@ -24,6 +24,7 @@ mask_sets = sets(masks)
 seeds = st.integers(0, 2**32)
 
 
+@pytest.mark.slow
 @needs_sample
 def test_real_sample_equals_reference() -> None:
     truth, results = (json.loads((SAMPLE / name).read_text()) for name in ("instances.json", "detections_segm.json"))
@@ -88,6 +89,7 @@ def test_ground_truth_without_boxes_equals_reference(data: tuple[Truth, list[Row
     assert_equal(apf.evaluate(bare, results, iou_type="segm"), by_pycocotools(truth, results, "segm"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("boxes", [None, "masks", "polygons"])
 @pytest.mark.parametrize("iou_type", ["segm", "bbox"])
 def test_files_equal_reference(boxes: str | None, iou_type: str, tmp_path: Path) -> None:
@@ -101,6 +103,7 @@ def test_files_equal_reference(boxes: str | None, iou_type: str, tmp_path: Path)
     assert_equal(apf.evaluate(*paths, iou_type=iou_type), by_pycocotools(truth, results, iou_type))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("from_file", [False, True], ids=["in memory", "file"])
 @pytest.mark.parametrize("iou_type", ["segm", "bbox"])
 def test_areas_are_those_of_the_masks_if_the_first_result_has_no_box(iou_type: str, from_file: bool, tmp_path: Path) -> None:

@@ -198,6 +198,7 @@ def test_intervals_and_comparisons() -> None:
     assert (compared["share_better"] < 0.2).all()
 
 
+@pytest.mark.slow
 def test_stored_sets_queries_shards_and_updates_have_the_same_numbers(tmp_path: Path) -> None:
     truth, detections, images = crowded()
     evaluation = evaluate(truth, detections, images)

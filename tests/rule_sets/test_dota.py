@@ -236,6 +236,7 @@ def one_class(objects: list[tuple[list[float], int]], found: list[tuple[list[flo
     return dataset, pl.DataFrame([cell | {"corners": corners, "score": score} for corners, score in found])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_cases_of_the_references(name: str) -> None:
     objects, found, expected = CASES[name]
@@ -252,6 +253,7 @@ def test_list_a_as_the_area_under_the_curve() -> None:
     assert evaluation.metrics.filter(category_id=1)["ap"].to_list() == [pytest.approx(0.755555556, abs=1e-9)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [apf.DOTA_V1, apf.MMROTATE], ids=lambda each: each.name)
 def test_slices_subsets_stored_sets_shards_updates_and_intervals(protocol: apf.Protocol, tmp_path: Path) -> None:
     truth, results = rotated(np.random.default_rng(5), 12)

@@ -125,6 +125,7 @@ def test_k3_regions_are_of_the_image_alone(iou_type: str) -> None:
     assert numbers(ev) == pytest.approx([15.555555556] * 3, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_perfect_results_need_41_positives_for_a_perfect_number() -> None:
     for n, at_40, at_11 in ((1, 0, 100 / 11), (8, 17.5, 200 / 11), (40, 97.5, 1000 / 11), (41, 100, 100), (50, 100, 100)):
         annotations, detections = [gt("Car", 0, 0, 100, 100, image_id=str(i)) for i in range(n)], []
@@ -200,6 +201,7 @@ STREET = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positions", [11, 40])
 @pytest.mark.parametrize(("shifted", "iou_type", "metric", "r11", "r40"), STREET)
 def test_k21_and_k20(
@@ -314,6 +316,7 @@ def test_as_plain_loops(sets: tuple[list[Row], list[Row]], positions: int) -> No
     same_as_loops(evaluated(annotations, detections, recall_positions=positions), annotations, detections, positions)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data)
 def test_classes_of_a_choice_have_the_sizesof_all(sets: tuple[list[Row], list[Row]]) -> None:
@@ -325,6 +328,7 @@ def test_classes_of_a_choice_have_the_sizesof_all(sets: tuple[list[Row], list[Ro
     assert numbers(part) == pytest.approx(numbers(every), abs=1e-9)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data, st.data())
 def test_slices_of_images_are_evaluations_of_them(sets: tuple[list[Row], list[Row]], draw: st.DataObject) -> None:
@@ -396,6 +400,7 @@ def test_matches_are_those_of_all_detections(sets: tuple[list[Row], list[Row]]) 
             assert counted == [sum(each) for each in list(zip(*counts, strict=True))[:3]]
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data, st.integers(0, 2**32))
 def test_image_weights_are_copies_of_images(sets: tuple[list[Row], list[Row]], seed: int) -> None:
@@ -497,6 +502,7 @@ def as_files(folder: Path, rows: list[Row]) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shifted", "iou_type", "metric", "r11", "r40"), STREET)
 def test_k21_and_k20_from_files_to_numbers_by_the_command(
     shifted: bool, iou_type: str, metric: str, r11: tuple[float, ...], r40: tuple[float, ...],
@@ -511,6 +517,7 @@ def test_k21_and_k20_from_files_to_numbers_by_the_command(
         assert [100 * values[f"{metric}_Car_{level}"] for level in LEVELS] == pytest.approx(expected, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_two_results_are_compared_by_the_moderate_level(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

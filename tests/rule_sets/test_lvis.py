@@ -178,6 +178,7 @@ RULES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lists", "values", "outcomes"), RULES.values(), ids=RULES)
 def test_rules_one_by_one(lists: dict[str, list[int]], values: dict[str, float], outcomes: dict[int, str]) -> None:
     truth, results = a_case(**lists)

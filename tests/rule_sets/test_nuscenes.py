@@ -41,6 +41,7 @@ N1 = ([float(x) for x in range(0, 100, 10)],
       [(0.3, 0.9), (500, 0.85), (10.7, 0.8), (21.5, 0.7), (510, 0.6), (33, 0.5), (40.1, 0.4), (50.1, 0.3)])  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("truth", "found", "ap", "ate"),
     [
@@ -193,6 +194,7 @@ def test_slices_of_objects_are_matched_again() -> None:
     assert one_side["NDS"].null_count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [apf.NUSCENES, ARGOVERSE2_OF_CARS], ids=lambda protocol: protocol.name)
 def test_weights_are_copies_of_images(protocol: apf.Protocol) -> None:
     rng = np.random.default_rng(5)
@@ -252,6 +254,7 @@ def nearest_of(truth: list[Row], found: list[Row]) -> list[tuple[Row, Row]]:
     return pairs
 
 
+@pytest.mark.slow
 def test_stored_sets_queries_shards_and_updates_have_the_same_numbers(tmp_path: Path) -> None:
     truth, found, images = weathered()
     for number, row in enumerate(found):
@@ -296,6 +299,7 @@ def test_what_comes_after_the_matches() -> None:
         evaluation.arrays()
 
 
+@pytest.mark.slow
 def test_the_best_run_by_an_error_has_the_least(tmp_path: Path) -> None:
     truth, found, images = weathered(n_images=30)
     near = [row | {"cuboid_x": other["cuboid_x"]} for row, other in nearest_of(truth, found)]

@@ -87,6 +87,7 @@ RULES: dict[str, tuple[list[Any], list[Any], Outcomes, float | None, Outcomes, f
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_rules_one_by_one(rule: tuple[list[Any], list[Any], Outcomes, float | None, Outcomes, float | None]) -> None:
     annotations, detections, plain, plain_ap, challenge, challenge_ap = rule

@@ -108,6 +108,7 @@ RULES: dict[str, tuple[list[tuple[Place, str]], list[tuple[Place, float]], tuple
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_rules_one_by_one(rule: str) -> None:
     annotations, detections, challenge, plain = RULES[rule]
@@ -304,6 +305,7 @@ def test_generated_sets_equal_loops(seeds: range) -> None:
             assert_loops_agree(data, challenge=bool(seed % 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [PLAIN, CHALLENGE], ids=["plain", "challenge"])
 def test_the_same_everywhere(protocol: apf.Protocol, tmp_path: Path) -> None:
     dataset, found = tables(*some_masks(np.random.default_rng(5), 9))

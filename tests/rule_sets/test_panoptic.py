@@ -78,6 +78,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_cases_of_the_kit(name: str, tmp_path: Path) -> None:
     truth, found, expected, of_all = CASES[name]

@@ -599,6 +599,7 @@ def test_numbers_by_hand(name: str) -> None:
     assert len(str(evaluation).splitlines()) == len(values)  # and none about departures
 
 
+@pytest.mark.slow
 @each_protocol
 def test_a_perfect_list_has_1(name: str) -> None:
     evaluation = tiny(name)
@@ -1092,6 +1093,7 @@ def test_sql(name: str, tmp_path: Path) -> None:
 LONGER = [pytest.param(name, marks=pytest.mark.slow) for name in ("coco segm", "lvis", "open_images")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["voc2007", "activitynet", *LONGER])
 def test_database(name: str, tmp_path: Path) -> None:
     evaluation = tiny(name)
@@ -1183,6 +1185,7 @@ MADE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_boxes_that_were_made_stay_with_their_areas(name: str, tmp_path: Path) -> None:
     evaluation = tiny(name)

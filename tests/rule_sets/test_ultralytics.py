@@ -70,6 +70,7 @@ def test_lists(name: str) -> None:
     assert area(Ultralytics(), flags, n) == pytest.approx(now, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LISTS)
 def test_lists_from_boxes(name: str) -> None:
     flags, n, before, now = LISTS[name]

@@ -69,6 +69,7 @@ CASES: dict[str, tuple[Any, Any, int, tuple[float, float, float]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_cases(name: str) -> None:
     objects, rows, n_images, expected = CASES[name]
@@ -130,6 +131,7 @@ def weathered() -> tuple[apf.Dataset, pl.DataFrame]:
     return apf.Dataset(images, dataset.categories, dataset.annotations), apf.read_coco_results(results)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [apf.VISDRONE, apf.VISDRONE_MEAN], ids=lambda each: each.name)
 def test_slices_subsets_stored_sets_shards_updates_and_intervals(protocol: apf.Protocol, tmp_path: Path) -> None:
     assert_same_everywhere(*weathered(), protocol, tmp_path)

@@ -199,6 +199,7 @@ def test_equal_scores_stay_in_the_order_of_the_input() -> None:
         assert evaluation.summary["value"].to_list() == [value]
 
 
+@pytest.mark.slow
 def test_slices_stored_sets_and_updates(tmp_path: Path) -> None:
     data = scenes(np.random.default_rng(4), 14)
     for protocol in ("visual_genome", "visual_genome_mean"):
@@ -225,6 +226,7 @@ def test_slices_stored_sets_and_updates(tmp_path: Path) -> None:
     assert_frame_equal(evaluator.compute().summary, evaluate(data).summary)
 
 
+@pytest.mark.slow
 def test_shards_have_the_same_numbers(tmp_path: Path) -> None:
     data = scenes(np.random.default_rng(6), 12)
     for protocol in ("visual_genome", "visual_genome_mean"):

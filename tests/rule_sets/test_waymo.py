@@ -166,6 +166,7 @@ def test_scores_above_the_cut_offs_are_warned_of() -> None:
         evaluated([gt(0)], [dt(0, 90), dt(9, 80), dt(30, 1)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["3d", "bev"])
 @pytest.mark.parametrize(("side", "matches"), [("cuboid_width", {"3d", "bev"}), ("cuboid_height", {"3d"})])
 def test_what_has_a_tiny_side_that_is_compared_matches_nothing(side: str, matches: set[str], iou_type: str) -> None:
@@ -178,6 +179,7 @@ def test_what_has_a_tiny_side_that_is_compared_matches_nothing(side: str, matche
         assert metrics.select("n_positives", "n_detections").row(0) == (1, 1)  # it is missed, and false
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["3d", "bev"])
 @pytest.mark.parametrize("side", ["cuboid_length", "cuboid_height"])
 def test_what_has_any_huge_side_matches_nothing(side: str, iou_type: str) -> None:
@@ -186,6 +188,7 @@ def test_what_has_any_huge_side_matches_nothing(side: str, iou_type: str) -> Non
         assert numbers(ev) == pytest.approx([expected] * 2, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_boxes_of_images_have_limits_too() -> None:
     for side, expected in ((0.01, 0), (0.011, 1), (1e6, 0), (9e5, 1)):
         box = {"x": 5.0, "y": 5.0, "width": 4.0, "height": side}
@@ -323,6 +326,7 @@ def test_counts_at_every_cut_off(sets: tuple[list[Row], list[Row]]) -> None:
             assert row["recall"] == pytest.approx(row["tp"] / (row["tp"] + row["fn"]) if row["tp"] + row["fn"] else None)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data, st.integers(0, 2**32))
 def test_image_weights_are_copies_of_images(sets: tuple[list[Row], list[Row]], seed: int) -> None:
@@ -353,6 +357,7 @@ def breakdown(ev: apf.Evaluation, name: str, level: str = "L1") -> dict[str, flo
     return dict(table.select("bin", "ap").rows())
 
 
+@pytest.mark.slow
 def test_w7_a_match_across_a_border_is_a_miss_and_a_false_positive() -> None:
     ev = evaluated(*HAND["W7"][:2])
     assert breakdown(ev, "RANGE") == {"[0, 30)": 0, "[30, 50)": 0, "[50, inf)": 0}
@@ -366,6 +371,7 @@ def test_size_is_that_of_the_longest_side() -> None:
     assert breakdown(ev, "SIZE") == {"[0, 7)": pytest.approx(1), "[7, inf)": pytest.approx(0.5)}
 
 
+@pytest.mark.slow
 def test_velocity_is_that_of_the_object_that_a_detection_overlaps_most() -> None:
     standing, driving = {"velocity_x": 0.0, "velocity_y": 0.1}, {"velocity_x": 3.0, "velocity_y": 4.0}
     # one beside the standing car is false there alone; one far from both is false for both
@@ -376,6 +382,7 @@ def test_velocity_is_that_of_the_object_that_a_detection_overlaps_most() -> None
     assert breakdown(evaluated([gt(20, **driving)], [dt(20, 0.8)]), "VELOCITY")["[3, 10)"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_what_matches_an_object_of_another_velocity_finds_none_of_this_one() -> None:
     standing, driving = {"velocity_x": 0.0, "velocity_y": None}, {"velocity_x": 3.0, "velocity_y": 4.0}
     ev = evaluated([gt(0, **standing), gt(0.3, **driving)], [dt(0.25, 0.9)])
@@ -385,6 +392,7 @@ def test_what_matches_an_object_of_another_velocity_finds_none_of_this_one() -> 
     assert metrics.select("n_positives", "n_detections").row(0) == (1, 0)
 
 
+@pytest.mark.slow
 def test_cameras_are_those_that_are_named_or_that_see_the_centre() -> None:
     left = {"cuboid_y": 3.0}  # 31 degrees at 5 m: of the camera to the left of the front alone
     between = {"cuboid_y": 2.0}  # 22 degrees: of both

@@ -31,6 +31,7 @@ def test_stored_runs_are_compared_as_evaluations_are(runs: apf.RunSets) -> None:
     assert other_way.select("run_a", "run_b", pl.col("difference", "low").round(4)).rows() == [("b", "a", -0.0082, -0.032)]
 
 
+@pytest.mark.slow
 def test_the_leaderboard_says_how_sure_its_order_is(runs: apf.RunSets) -> None:
     board = runs.leaderboard(n_resamples=1000)
     assert board.columns[:7] == ["run", "epoch", "AP", "low", "high", "share_best", "rank_low"]
@@ -39,6 +40,7 @@ def test_the_leaderboard_says_how_sure_its_order_is(runs: apf.RunSets) -> None:
     assert runs.leaderboard("AP50", where="epoch = 0", n_resamples=20).height == 1
 
 
+@pytest.mark.slow
 def test_differences_are_a_table_in_sql(runs: apf.RunSets, tmp_path: Path) -> None:
     found = runs.sql("SELECT run_a, run_b, round(low, 4) AS low FROM differences WHERE metric = 'AP'")
     assert found.rows() == [("a", "b", -0.0148)]
@@ -52,6 +54,7 @@ def test_differences_are_a_table_in_sql(runs: apf.RunSets, tmp_path: Path) -> No
         different.sql("FROM differences")
 
 
+@pytest.mark.slow
 def test_print_shows_the_leaderboard(runs: apf.RunSets) -> None:
     assert "share_best" in str(runs)
     assert "0.756" in str(runs)

@@ -22,6 +22,7 @@ def runs_of(folder: Path, *results: Any, annotations: Any = None) -> apf.RunSets
     return apf.scan_runs(folder / "*")
 
 
+@pytest.mark.slow
 def test_what_several_runs_find_is_one_row(tmp_path: Path) -> None:
     runs = runs_of(
         tmp_path,
@@ -66,6 +67,7 @@ def test_runs_of_different_ground_truth_are_refused(tmp_path: Path) -> None:
         runs.label_errors()
 
 
+@pytest.mark.slow
 def test_masks_and_keypoints_are_compared_as_such(tmp_path: Path) -> None:
     box = {"image_id": 1, "category_id": 1, "bbox": FAR}
     mask = [box | {"segmentation": [[200, 0, 220, 0, 220, 10, 200, 10]], "score": score} for score in (0.6, 0.8)]

@@ -74,6 +74,7 @@ def listing(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_runs_are_one_table(written: Path) -> None:
     sets = scan_runs(written / "*")
     assert len(sets) == 2 and repr(sets) == "RunSets(2 runs: 'model_a', 'model_b')"
@@ -110,6 +111,7 @@ def test_summary_and_leaderboard(written: Path) -> None:
     assert sets.leaderboard()["run"].to_list() == ["model_b", "model_a"] != sets.leaderboard("ARs")["run"].to_list()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 def test_runs_are_ranked_by_the_number_of_their_benchmark(tmp_path: Path) -> None:
     driving = STREET.parent / "driving"
@@ -187,6 +189,7 @@ def test_an_attribute_called_run_is_kept(tmp_path: Path) -> None:
     assert sets.tables["images"].select("run", "images.run").collect().rows() == [("a", "monday")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [([[1.5]], ["rain"]), (["rain"], [[1.5]]), ([[1.5]], [{"x": 1}]), ([7], [[1.5]])])
 def test_columns_that_cannot_stand_below_each_other(first: list[Any], second: list[Any], tmp_path: Path) -> None:
     write(tmp_path / "a", images={"attribute": first})
@@ -197,6 +200,7 @@ def test_columns_that_cannot_stand_below_each_other(first: list[Any], second: li
     assert sets.leaderboard().height == 2
 
 
+@pytest.mark.slow
 def test_sql(written: Path) -> None:
     sets = scan_runs(written / "*")
     best = sets.sql("SELECT run, value FROM summary WHERE metric = $metric ORDER BY value DESC", metric="AP")
@@ -287,6 +291,7 @@ def test_names(tmp_path: Path) -> None:
     assert scan_runs(tmp_path / "**").leaderboard().height == 4
 
 
+@pytest.mark.slow
 def test_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for place in ("b", "a", "deep/c", ".hidden"):
         write(tmp_path / place)
@@ -345,6 +350,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "error", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_is_no_run_is_refused(make: Callable[[Path], Any], error: type[Exception], message: str, tmp_path: Path) -> None:
     write(tmp_path / "a")
@@ -430,6 +436,7 @@ def test_subset_beside_the_whole_is_told(tmp_path: Path) -> None:
         apf.scan_runs(str(tmp_path / "*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "difference"), DIFFERENCES.values(), ids=DIFFERENCES)
 def test_runs_that_differ_are_told_in_one_warning(options: dict[str, Any], difference: str, tmp_path: Path) -> None:
     write(tmp_path / "a")
@@ -471,6 +478,7 @@ def test_runs_that_are_replaced_after_the_scan_are_not_mixed(tmp_path: Path) -> 
     assert runs.evaluation("a").detections["width"].to_list() == [8]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["runs/*", "runs/a*", "*/a", "**"])
 def test_a_pattern_matches_a_run_whose_writer_was_killed_in_its_swap(
     pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

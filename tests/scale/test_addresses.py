@@ -106,6 +106,7 @@ def test_an_object_store_is_listed(s3: Any) -> None:
     assert expand("s3://shards/run/*")[-2:] == ["s3://shards/run/e.parquet", "s3://shards/run/shards.json"]
 
 
+@pytest.mark.slow
 def test_tables_of_an_object_store(s3: Any) -> None:
     for name in ODD:
         s3.pipe_file(f"shards/{name}/images.parquet", parquet(ROWS.with_columns(name=pl.lit(name))))

@@ -144,6 +144,7 @@ def test_work_is_used_again_unless_something_changes(shards: Path, tmp_path: Pat
     assert len(matched) == 7
 
 
+@pytest.mark.slow
 def test_damaged_verdicts_are_computed_again(shards: Path, tmp_path: Path) -> None:
     work, random = tmp_path / "work", Random(0)
     expected = apf.evaluate_shards(shards, work=work).metrics
@@ -311,6 +312,7 @@ def test_slices_of_objects_are_those_of_the_whole(case: Case, protocol: str, by:
             assert_frame_equal(parts.by(*given), expected, check_exact=False, rel_tol=0, abs_tol=1e-12)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(
     cases_with_attributes(),
@@ -342,6 +344,7 @@ def test_parts_are_those_of_the_whole(
         assert_frame_equal(part.by("colour"), expected.by("colour"), check_exact=False, rel_tol=0, abs_tol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
 @pytest.mark.parametrize("table", ["confusion", "confusion_pairs", "errors", "label_errors", "calibration"])
 def test_what_objects_say_is_that_of_the_whole(table: str, shards: Path) -> None:

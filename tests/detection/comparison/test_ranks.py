@@ -20,6 +20,7 @@ def models() -> list[apf.Evaluation]:
     return [apf.evaluate(STREET / "instances.json", STREET / f"model_{name}.json") for name in "ab"]
 
 
+@pytest.mark.slow
 def test_intervals_and_shares(models: list[apf.Evaluation]) -> None:
     table = ranks(models, ["a", "b"], Sampling(metrics="AP", n_resamples=200))
     assert table["run"].to_list() == ["a", "b"]

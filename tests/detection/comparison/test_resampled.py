@@ -31,6 +31,7 @@ def tiny() -> tuple[dict[str, list[dict[str, object]]], list[dict[str, object]]]
     return {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": [box | {"id": 1}]}, [box | {"score": 0.5}]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.FewUnitsWarning")
 @pytest.mark.parametrize(
     ("by", "level", "options"),

@@ -296,6 +296,7 @@ def box_columns(box: list[int]) -> dict[str, list[float]]:
     return {name: [float(side)] for name, side in zip(("x", "y", "width", "height"), box, strict=True)}
 
 
+@pytest.mark.slow
 def test_tables_in_sql_and_stored_sets(street: apf.Evaluation, tmp_path: Path) -> None:
     evaluation = apf.evaluate(STREET / "instances.json", STREET / "model_b.json", iou_thresholds=[0.3, 0.5])
     assert evaluation.sql("SELECT count(*) AS n FROM errors").item() == evaluation.errors(0.3).height

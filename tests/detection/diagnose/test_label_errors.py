@@ -77,6 +77,7 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any], list[tuple[Any, ...]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 def test_conditions_one_by_one(case: tuple[Any, Any, dict[str, Any], list[tuple[Any, ...]]]) -> None:

@@ -58,6 +58,7 @@ def as_file(data: Any, path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "file"])
 @pytest.mark.parametrize(("problem", "fields"), BAD_ANNOTATIONS.items())
 def test_annotations_are_left_out(problem: str, fields: dict[str, Any], kind: str, tmp_path: Path) -> None:

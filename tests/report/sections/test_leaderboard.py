@@ -32,6 +32,7 @@ def of_three(truth: object, *results: object) -> Compared:
     return Compared(found, NAMES)
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_compare_and_the_evaluations(three: Compared) -> None:
     shown = tables(leaderboard.best(three))
     a, b, half = three.evaluations
@@ -61,6 +62,7 @@ def test_the_answers_in_words(three: Compared) -> None:
     assert leaderboard.kinds(three).sentences == ["In all 3 models, missed annotations cost most AP."]
 
 
+@pytest.mark.slow
 def test_best_of_each_row_and_its_lead(three: Compared) -> None:
     shown = tables(leaderboard.where(three))
     assert list(shown) == ["AP by category", "AP by weather", "By the size of objects"]

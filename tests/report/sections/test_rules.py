@@ -47,6 +47,7 @@ def test_calls_in_python_are_those_of_the_page(pair: Compared, one: Compared) ->
     assert "a.compare([b, ...], seed=3), " in text(of(*[tiny("coco")] * 3, n_resamples=1_000, seed=3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_calls_in_python_have_an_answer(name: str) -> None:
     """What is named works, and what is refused is not named."""

@@ -14,6 +14,7 @@ from tests.report.read_back import read_tables
 from tests.rule_sets.test_protocol_values import tiny
 
 
+@pytest.mark.slow
 def test_tables_by_category_slice_and_size(pair: Compared) -> None:
     blocks = [each for each in where.section(pair).blocks if isinstance(each, Table)]
     assert where.section(pair).sentences[1] == "AP by weather: the 95 % interval includes 0 in all 4 slices."
@@ -48,6 +49,7 @@ def test_keys_may_be_called_what_other_columns_are(models: list[apf.Evaluation])
             assert head[0] == name and [row[0] for row in rows] == ["clear", "fog", "rain", "snow"]
 
 
+@pytest.mark.slow
 def test_one_category_with_a_value() -> None:
     said = where.section(Compared([tiny("kitti")], ["a"])).sentences
     assert said == ["Only Car has a value of AP_moderate, 0.475."]
