@@ -78,7 +78,10 @@ def hits_by_score(rows: Rows, rules: MatchingRules) -> pl.DataFrame:
     pairs = rows.links.filter((rows.detections["place"] <= rules.limits[-1]).gather(rows.links["detection"]))
     largest = pairs.select(pl.max_horizontal(pairs.columns[2:])).to_series().to_numpy()
     reach = count_reached(largest, rules.cuts, strict=rules.strict)
-    pairs = pairs.filter(pl.Series(reach > 0))
+    matters = pl.Series(reach > 0)
+    if rules.policy.touches_crowds:  # however low the similarity
+        matters |= rows.annotations["is_crowd"].gather(pairs["annotation"])
+    pairs = pairs.filter(matters)
     score = rows.detections["score"].gather(pairs["detection"]).fill_null(-np.inf).to_numpy()
     part = connect(pairs["detection"].to_numpy(), _rivalled(rows, pairs))
     # by component, then score descending: `level` numbers the scores of a component from its highest

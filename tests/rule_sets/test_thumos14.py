@@ -261,3 +261,20 @@ def test_parts_are_the_whole(tmp_path: Path) -> None:
     other = apf.evaluate(dataset_of(truth), found.with_columns(score=scores[::-1]), apf.THUMOS14)
     compared = one.compare(other, metrics="AP", n_resamples=40)
     assert compared["difference"].to_list() == close([other["AP"] - one["AP"]])
+
+
+def test_what_overlaps_an_ambiguous_segment_counts_at_no_score() -> None:
+    """The table of thresholds matches anew at each score; an overlap below the threshold is enough there too."""
+    truth = {
+        "images": [{"id": 1}],
+        "categories": [{"id": 1, "name": "Diving"}, {"id": 2, "name": "Ambiguous"}],
+        "annotations": [
+            {"id": 1, "image_id": 1, "category_id": 1, "start_time": 0.0, "end_time": 10.0},
+            {"id": 2, "image_id": 1, "category_id": 2, "start_time": 69.0, "end_time": 75.0},
+        ],
+    }
+    rows = [(60.0, 70.0, 0.9), (0.0, 9.0, 0.8)]
+    found = [{"image_id": 1, "category_id": 1, "start_time": a, "end_time": b, "score": score} for a, b, score in rows]
+    evaluation = apf.evaluate(truth, found, "thumos14")
+    assert evaluation.matches(0.5)["outcome"].to_list() == ["ignored", "tp"]
+    assert evaluation.thresholds(0.5).filter(pl.col("tp") + pl.col("fp") > 0).select("tp", "fp").rows() == [(1, 0)]
