@@ -9,7 +9,6 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from apframe import exceptions
 from apframe.checks.boxes import check_areas, check_boxes, check_image_sizes, check_near_duplicates
 from apframe.checks.cuboids import check_sides, check_yaws
 from apframe.checks.findings import Finding, Findings, as_table, of_refused
@@ -22,7 +21,7 @@ from apframe.checks.results import check_missing, check_numbers, check_repeats, 
 from apframe.checks.runs import check_run
 from apframe.checks.shapes import check_shapes
 from apframe.collecting import collecting
-from apframe.exceptions import MissingResultsWarning, warn
+from apframe.exceptions import MissingResultsWarning, warn_again
 from apframe.file_formats.accepted import read_found, read_truth
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.file_formats.refused import Refused
@@ -118,11 +117,9 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
                 found, of_results, n_results = read_found(detections, reading, lambda: read.result()[0])
         dataset, refused, n_given = read.result()
     findings = [of_refused(each) for each in (*refused, *of_results)]
-    for category, message in said:
-        if category == MissingResultsWarning.__name__:
-            findings.append(check_missing(message))
-        else:
-            warn(message, getattr(exceptions, category))
+    missing = MissingResultsWarning.__name__
+    findings += [check_missing(message) for category, message in said if category == missing]
+    warn_again(each for each in said if each[0] != missing)
     refused_of = {finding.table for finding in findings}
     if dataset is not None:
         findings += _check_dataset(dataset)

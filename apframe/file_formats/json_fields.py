@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError, listed, plural
 
 _LARGEST = 2**63
 
@@ -47,7 +47,7 @@ class Fields:
         """An error that names the objects that are flagged: their numbers, from 1, and the place of the first."""
         numbers = list(compress(range(1, len(self.rows) + 1), wrong))
         if numbers:
-            noun = self.noun if len(numbers) == 1 else f"{self.noun}{'es' if self.noun.endswith('x') else 's'}"
+            noun = self.noun if len(numbers) == 1 else plural(self.noun)
             place = f" ({self.unit} {self.places[numbers[0] - 1]!r})" if self.unit else ""
             raise FormatError(f"{problem} in {noun} {listed(numbers)}{place}", "correct the file", path=self.path, rows=numbers)
 

@@ -66,8 +66,10 @@ def why_nothing_matches(
     if not n_near:
         mine = on_annotated.row(0, named=True)
         theirs = boxes.filter(pl.col("image_id") == mine["image_id"]).row(0, named=True)
-        columns = shape.needs if shape is not None and shape in _NEARNESS else BOX
-        near = _NEARNESS[shape] if shape is not None and shape in _NEARNESS else f"overlaps one by IoU {LOW} or more"
+        columns: Sequence[str] = BOX
+        near = f"overlaps one by IoU {LOW} or more"
+        if shape is not None and shape in _NEARNESS:
+            columns, near = shape.needs, _NEARNESS[shape]
         return (
             f"none of the {counted(sample.height, 'detection')} on images with annotations {near}; "
             f"on image {mine['image_id']!r}, for example, detection {mine['detection_id']!r} is at {_shown(mine, columns)}, "
