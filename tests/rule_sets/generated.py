@@ -6,7 +6,7 @@ A seed and a number of images make a data set; hypothesis chooses both, and find
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass
@@ -64,6 +64,18 @@ def joined(parts: Iterable[tuple[Truth, list[Row]]]) -> tuple[Truth, list[Row]]:
         categories = truth["categories"]
     annotations = [row | {"id": number} for number, row in enumerate(annotations, 1)]
     return {"images": images, "categories": categories, "annotations": annotations}, results
+
+
+def joined_by_name(parts: Mapping[str, tuple[Truth, list[Row]]]) -> tuple[Truth, list[Row]]:
+    """As `joined`, of sets with images that have names as `image_id`; the images have the name of their `set`."""
+    images: list[Row] = []
+    annotations: list[Row] = []
+    results: list[Row] = []
+    for name, (truth, found) in parts.items():
+        images += [image | {"image_id": f"{name}/{image['image_id']}", "set": name} for image in truth["images"]]
+        for rows, own in ((annotations, truth["annotations"]), (results, found)):
+            rows += [row | {"image_id": f"{name}/{row['image_id']}"} for row in own]
+    return {"images": images, "annotations": annotations}, results
 
 
 def framed(random: np.random.Generator, n_images: int, n_categories: int = N_CATEGORIES) -> Truth:

@@ -10,7 +10,7 @@ import pytest
 
 import apframe as apf
 from tests.parity.reference import close
-from tests.rule_sets.generated import on_many_sets
+from tests.rule_sets.generated import joined_by_name, on_many_sets
 
 Row = dict[str, Any]
 Data = tuple[dict[str, list[Row]], list[Row]]
@@ -64,15 +64,8 @@ def evaluate(data: Data, protocol: str = "flickr30k", **options: Any) -> apf.Eva
 @on_many_sets
 def test_success_equals_loops(seeds: range) -> None:
     """Every set, of which all are evaluated at once."""
-    images: list[Row] = []
-    annotations: list[Row] = []
-    results: list[Row] = []
-    parts = {}
-    for seed in seeds:
-        truth, found = parts[f"{seed:03}"] = phrases(np.random.default_rng(seed), 1 + seed % 6)
-        for rows, own in ((images, truth["images"]), (annotations, truth["annotations"]), (results, found)):
-            rows += [row | {"image_id": f"{seed:03}/{row['image_id']}"} for row in own]
-    data = {"images": [image | {"set": image["image_id"][:3]} for image in images], "annotations": annotations}, results
+    parts = {f"{seed:03}": phrases(np.random.default_rng(seed), 1 + seed % 6) for seed in seeds}
+    data = joined_by_name(parts)
     for protocol, limits in (("flickr30k", LIMITS), ("refcoco", LIMITS[:1])):
         by = evaluate(data, protocol).by("set")
         assert by["set"].to_list() == list(parts)

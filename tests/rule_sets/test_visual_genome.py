@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError
 from tests.parity.reference import close
-from tests.rule_sets.generated import on_many_sets
+from tests.rule_sets.generated import joined_by_name, on_many_sets
 
 Row = dict[str, Any]
 Data = tuple[dict[str, list[Row]], list[Row]]
@@ -110,46 +110,21 @@ def evaluate(data: Data, protocol: str = "visual_genome", **options: Any) -> apf
     return apf.evaluate(dataset, pl.DataFrame(results), protocol, **({"max_detections": LIMITS} | options))
 
 
-def check(data: Data) -> None:
-    """Every set of the data, which is named in its images, has the numbers of the loops."""
-    names = sorted({image["set"] for image in data[0]["images"]})
-    parts = [(part(data[0], name), part(data[1], name)) for name in names]
-    for iou_type, phrase in (("relation", False), ("phrase", True)):
-        found = evaluate(data, iou_type=iou_type).by("set")
-        assert found["set"].to_list() == names
-        for k in LIMITS:
-            assert found[f"R@{k}"].to_list() == close([mean(recalls(each, k, phrase=phrase)) for each in parts])
-        found = evaluate(data, "visual_genome_mean", iou_type=iou_type).by("set")
-        for k in LIMITS:
-            of_each = [[mean(recalls(each, k, phrase=phrase, of=of)) for of in RELATIONS] for each in parts]
-            assert found[f"mR@{k}"].to_list() == close([mean([each for each in some if each is not None]) for some in of_each])
-
-
-def part(rows: Any, name: str) -> Any:
-    """The rows of a set, or the tables."""
-    if isinstance(rows, dict):
-        return {table: part(own, name) for table, own in rows.items()}
-    return [row for row in rows if row["image_id"].startswith(f"{name}/")]
-
-
-def many(seeds: range) -> Data:
-    """As many sets in one."""
-    images: list[Row] = []
-    annotations: list[Row] = []
-    results: list[Row] = []
-    for seed in seeds:
-        truth, found = scenes(np.random.default_rng(seed), 1 + seed % 6)
-        for rows, own in ((images, truth["images"]), (annotations, truth["annotations"]), (results, found)):
-            rows += [row | {"image_id": f"{seed:03}/{row['image_id']}"} for row in own]
-    images = [image | {"set": image["image_id"][:3]} for image in images]
-    return {"images": images, "annotations": annotations}, results
-
-
 @on_many_sets
 def test_recall_equals_loops(seeds: range) -> None:
-    data = many(seeds)
-    check(data)
+    """Every set, of which all are evaluated at once."""
+    parts = {f"{seed:03}": scenes(np.random.default_rng(seed), 1 + seed % 6) for seed in seeds}
+    data = joined_by_name(parts)
     assert len(evaluate(data).detections) - len(data[1]) > 20  # detections that find several relations
+    for iou_type, phrase in (("relation", False), ("phrase", True)):
+        found = evaluate(data, iou_type=iou_type).by("set")
+        assert found["set"].to_list() == list(parts)
+        for k in LIMITS:
+            assert found[f"R@{k}"].to_list() == close([mean(recalls(part, k, phrase=phrase)) for part in parts.values()])
+        found = evaluate(data, "visual_genome_mean", iou_type=iou_type).by("set")
+        for k in LIMITS:
+            of_each = [[mean(recalls(part, k, phrase=phrase, of=of)) for of in RELATIONS] for part in parts.values()]
+            assert found[f"mR@{k}"].to_list() == close([mean([each for each in some if each is not None]) for some in of_each])
 
 
 SMALL, FAR = (0, 0, 9, 9), (50, 0, 9, 9)
