@@ -23,7 +23,7 @@ pytestmark = [
     for name in ("NoAnnotations", "NothingMatches", "MissedCategory")
 ]
 
-POLICIES_WITH_THRESHOLDS = [name for name in OF_LISTS if not POLICIES[name].is_of_nearest]
+POLICIES_WITH_THRESHOLDS = [name for name in OF_LISTS if not (POLICIES[name].is_of_nearest or POLICIES[name].touches_crowds)]
 
 
 def at_own(case: Case, own: dict[str, float], **options: Any) -> apf.Evaluation:
