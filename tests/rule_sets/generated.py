@@ -22,6 +22,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 import apframe as apf
+from tests.parity.reference import close
 from tests.parity.strategies import half_as_often as half_as_often
 
 Row = dict[str, Any]
@@ -76,6 +77,14 @@ def joined_by_name(parts: Mapping[str, tuple[Truth, list[Row]]]) -> tuple[Truth,
         for rows, own in ((annotations, truth["annotations"]), (results, found)):
             rows += [row | {"image_id": f"{name}/{row['image_id']}"} for row in own]
     return {"images": images, "annotations": annotations}, results
+
+
+def assert_sets_equal(evaluation: apf.Evaluation, expected: Sequence[Mapping[Any, float | None]]) -> None:
+    """Of joined sets, AP of each category in each `set`, which are in order, and its mean over the categories."""
+    by = evaluation.by("set", level="category")
+    assert by["category_id"].to_list() == [category for each in expected for category in each]
+    assert by["AP"].to_list() == close(value for each in expected for value in each.values())
+    assert evaluation.by("set")["AP"].to_list() == close(mean(each.values()) for each in expected)
 
 
 def framed(random: np.random.Generator, n_images: int, n_categories: int = N_CATEGORIES) -> Truth:

@@ -10,7 +10,19 @@ import pytest
 
 import apframe as apf
 from tests.parity.reference import close
-from tests.rule_sets.generated import BOX, Row, Truth, area_under_envelope, box_iou, boxes, mean, on_many_sets, tables
+from tests.rule_sets.generated import (
+    BOX,
+    Row,
+    Truth,
+    area_under_envelope,
+    assert_sets_equal,
+    box_iou,
+    boxes,
+    joined,
+    mean,
+    on_many_sets,
+    tables,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
@@ -218,22 +230,17 @@ def verified(random: np.random.Generator, n_images: int) -> tuple[Truth, list[Ro
     return truth, [row | {"place": place} for place, row in enumerate(results)]
 
 
-def assert_loops_agree(seed: int, *, challenge: bool) -> None:
-    truth, results = verified(np.random.default_rng(seed), 1 + seed % 4)
-    if not results or not truth["annotations"]:
-        return
-    evaluation = apf.evaluate(*tables(truth, results, "is_crowd"), CHALLENGE if challenge else PLAIN)
-    expected = average_precisions(truth, results, challenge=challenge)
-    found = dict(evaluation.metrics.select("category_id", "ap").rows())
-    assert list(found.values()) == close(expected[category] for category in found)
-    assert evaluation.summary["value"].to_list() == close([mean(expected.values())])
-
-
 @pytest.mark.parametrize("challenge", [False, True], ids=["plain", "challenge"])
 @on_many_sets
 def test_generated_sets_equal_loops(seeds: range, challenge: bool) -> None:
-    for seed in seeds:
-        assert_loops_agree(seed, challenge=challenge)
+    """Every set, of which all are evaluated at once; and the first one alone."""
+    parts = [verified(np.random.default_rng(seed), 1 + seed % 4) for seed in seeds]
+    expected = [average_precisions(*part, challenge=challenge) for part in parts]
+    protocol = CHALLENGE if challenge else PLAIN
+    assert_sets_equal(apf.evaluate(*tables(*joined(parts), "is_crowd"), protocol), expected)
+    alone = apf.evaluate(*tables(*parts[0], "is_crowd"), protocol)
+    assert alone.metrics.select("category_id", "ap").rows() == list(zip(expected[0], close(expected[0].values()), strict=True))
+    assert alone.summary["value"].to_list() == close([mean(expected[0].values())])
 
 
 @pytest.mark.parametrize(("places", "ap"), [([FAR, BOX_A], 1.0), ([BOX_A, FAR], 0.5)], ids=["a hit", "a false positive"])

@@ -24,10 +24,13 @@ from tests.rule_sets.generated import (
     Row,
     Truth,
     area_under_envelope,
+    assert_sets_equal,
     box_iou,
     half_as_often,
+    joined,
     masks,
     mean,
+    on_many_sets,
     sets,
 )
 
@@ -297,12 +300,14 @@ def test_any_table_equals_loops(data: tuple[Truth, list[Row]], challenge: bool) 
     assert_loops_agree(data, challenge=challenge)
 
 
-@pytest.mark.parametrize("seeds", [range(50), pytest.param(range(50, 500), marks=pytest.mark.slow)], ids=["50", "500"])
+@on_many_sets
 def test_generated_sets_equal_loops(seeds: range) -> None:
-    for seed in seeds:
-        data = some_masks(np.random.default_rng(seed), 4)
-        if data[1] and data[0]["annotations"]:
-            assert_loops_agree(data, challenge=bool(seed % 2))
+    """Every set, of which all are evaluated at once."""
+    parts = [some_masks(np.random.default_rng(seed), 4) for seed in seeds]
+    data = tables(*joined(parts))
+    for challenge, protocol in enumerate((PLAIN, CHALLENGE)):
+        expected = [average_precisions(*part, challenge=bool(challenge)) for part in parts]
+        assert_sets_equal(apf.evaluate(*data, protocol, iou_type="segm"), expected)
 
 
 @pytest.mark.slow
