@@ -43,11 +43,19 @@ def outcomes_of(people: list[Row], detections: list[Row]) -> list[tuple[float, b
     return outcomes
 
 
+def by_image(rows: list[Row], images: list[Any]) -> list[list[Row]]:
+    """The rows of each image."""
+    of_image: dict[Any, list[Row]] = {image: [] for image in images}
+    for row in rows:
+        of_image[row["image_id"]].append(row)
+    return list(of_image.values())
+
+
 def summary(truth: list[Row], detections: list[Row], images: list[Any]) -> tuple[float | None, float | None]:
     """AP and the log-average miss rate."""
     outcomes = []
-    for image in images:
-        outcomes += outcomes_of(*([row for row in rows if row["image_id"] == image] for rows in (truth, detections)))
+    for people, found in zip(by_image(truth, images), by_image(detections, images), strict=True):
+        outcomes += outcomes_of(people, found)
     outcomes.sort(key=lambda outcome: -outcome[0])
     n = sum(not row["ignore"] for row in truth)
     if not n:
@@ -68,10 +76,9 @@ def jaccard_index(truth: list[Row], detections: list[Row], images: list[Any]) ->
     best = None
     for s in range(10):
         values = []
-        for image in images:
-            own = [row for row in truth if row["image_id"] == image]
+        for own, of_image in zip(by_image(truth, images), by_image(detections, images), strict=True):
             people, regions = ([row for row in own if row["ignore"] == flag] for flag in (False, True))
-            found = [row for row in detections if row["image_id"] == image and row["score"] > s / 10]
+            found = [row for row in of_image if row["score"] > s / 10]
             overlaps = np.array([[overlap(row, person) for person in people] for row in found]).reshape(len(found), len(people))
             overlaps[overlaps <= 0.5] = 0
             rows, columns = linear_sum_assignment(-overlaps)
