@@ -22,9 +22,11 @@ from apframe.ranking.miss_rates import LAMR_POINTS, MissRates
 from apframe.ranking.rules import rank_by
 from apframe.rule_sets.summary import headlines
 from tests.rule_sets.generated import on_many_sets
+from tests.rule_sets.many_sets import Sets, together
 from tests.rule_sets.miss_rates_reference import BOUNDS, POINTS, eurocity, miss_rates
 
 Row = dict[str, Any]
+IMAGES = range(1, 5)
 NAMES = ("LAMR_reasonable", "LAMR_small", "LAMR_heavy", "LAMR_all")
 
 
@@ -45,11 +47,8 @@ def evaluate(
     truth: list[Row], detections: list[Row], protocol: apf.Protocol = apf.CITYPERSONS, images: Any = 10, **options: Any
 ) -> apf.Evaluation:
     rows = {"image_id": list(range(1, images + 1))} if isinstance(images, int) else images
-    columns = {"image_id": pl.Int64, "category_id": pl.Int64}
-    dataset = apf.Dataset(
-        rows, {"category_id": [1], "name": ["pedestrian"]}, pl.DataFrame(truth, schema_overrides=columns) if truth else {}
-    )
-    table: Any = pl.DataFrame(detections, schema_overrides=columns) if detections else {}
+    dataset = apf.Dataset(rows, {"category_id": [1], "name": ["pedestrian"]}, pl.DataFrame(truth) if truth else {})
+    table: Any = pl.DataFrame(detections) if detections else {}
     return apf.evaluate(dataset, table, protocol=protocol, **options)
 
 
@@ -184,16 +183,18 @@ def generated(rng: np.random.Generator, n_images: int = 4) -> tuple[list[Row], l
     return truth, detections
 
 
-def check(seed: int) -> None:
-    truth, detections = generated(np.random.default_rng(seed))
-    assert summary(evaluate(truth, detections, images=4)) == exactly(miss_rates(truth, detections, 4))
+def by_set(sets: dict[int, Sets], protocol: apf.Protocol) -> list[list[float | None]]:
+    """The numbers of each set, with all of them evaluated at once."""
+    truth, detections, images = together(sets, IMAGES)
+    evaluation = evaluate(truth, detections, protocol, images)
+    return [list(row) for row in evaluation.by("set").sort("set").select(evaluation.summary["metric"].to_list()).rows()]
 
 
 @on_many_sets
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 def test_as_a_plain_loop_does(seeds: range) -> None:
-    for seed in seeds:
-        check(seed)
+    sets = {seed: generated(np.random.default_rng(seed)) for seed in seeds}
+    for found, rows in zip(by_set(sets, apf.CITYPERSONS), sets.values(), strict=True):
+        assert found == exactly(miss_rates(*rows, len(IMAGES)))
 
 
 def weathered(seed: int = 3, n_images: int = 12) -> tuple[list[Row], list[Row], Row]:
@@ -341,21 +342,21 @@ def test_eurocity_leaves_out_detections_at_the_bound(height: float, n_wrong: int
     assert evaluation["LAMR_reasonable"] == 1
 
 
-def check_eurocity(seed: int) -> None:
+def in_euro_city(seed: int) -> Sets:
+    """A set whose people are occluded and cut off, and some of which are groups."""
     rng = np.random.default_rng(seed)
     truth, detections = generated(rng)
     for row in truth:
         row |= {"occlusion": float(rng.choice([0, 0.1, 0.4, 0.8])), "truncation": float(rng.choice([0, 0.1, 0.4, 0.8]))}
         row["is_crowd"] = bool(rng.random() < 0.15)
-    values = evaluate(truth, detections, apf.EUROCITY, images=4).summary["value"].to_list()
-    assert values == exactly(eurocity(truth, detections, 4))
+    return truth, detections
 
 
 @on_many_sets
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 def test_eurocity_as_a_plain_loop_does(seeds: range) -> None:
-    for seed in seeds:
-        check_eurocity(seed)
+    sets = {seed: in_euro_city(seed) for seed in seeds}
+    for found, rows in zip(by_set(sets, apf.EUROCITY), sets.values(), strict=True):
+        assert found == exactly(eurocity(*rows, len(IMAGES)))
 
 
 @pytest.mark.parametrize("place", [0, 1])  # as a group, each detection is inside it
