@@ -16,6 +16,7 @@ from apframe.exceptions import BoxFormatWarning, ColumnError, ParameterError
 from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.rules import rank_by
 from tests.rule_sets.generated import on_many_sets
+from tests.rule_sets.many_sets import together
 from tests.rule_sets.wider_face_reference import average_precision
 
 Row = dict[str, Any]
@@ -134,12 +135,12 @@ def generated(rng: np.random.Generator, n_images: int = 4) -> tuple[list[Row], l
 
 
 @on_many_sets
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 def test_as_a_plain_loop_does(seeds: range) -> None:
-    for seed in seeds:
-        truth, detections = generated(np.random.default_rng(seed), 2)
-        expected = [average_precision(truth, detections, name) for name in SETS]
-        assert summary(evaluate(truth, detections, ["i0", "i1"])) == exactly(expected)
+    """Every set, of which all are evaluated at once."""
+    sets = {seed: generated(np.random.default_rng(seed), 2) for seed in seeds}
+    table = evaluate(*together(sets, ["i0", "i1"])).by("set").sort("set").select(NAMES)
+    for found, rows in zip(table.rows(), sets.values(), strict=True):
+        assert list(found) == exactly([average_precision(*rows, name) for name in SETS])
 
 
 def weathered(seed: int = 3, n_images: int = 12) -> tuple[list[Row], list[Row], Row]:
