@@ -11,6 +11,7 @@ import pytest
 import apframe as apf
 from apframe.rule_sets.summary import main_headline
 from tests.rule_sets.generated import box_iou, on_many_sets
+from tests.rule_sets.many_sets import together
 
 Row = dict[str, Any]
 
@@ -19,8 +20,8 @@ def person(x: float, side: float, **flags: Any) -> Row:
     return {"image_id": 1, "category_id": 1, "x": x, "y": 0.0, "width": side, "height": side, **flags}
 
 
-def evaluate(truth: list[Row], detections: list[Row], n_images: int = 1) -> apf.Evaluation:
-    dataset = apf.Dataset({"image_id": range(1, n_images + 1)}, {"category_id": [1], "name": ["person"]}, pl.DataFrame(truth))
+def evaluate(truth: list[Row], detections: list[Row], images: Any = None) -> apf.Evaluation:
+    dataset = apf.Dataset(images or {"image_id": [1]}, {"category_id": [1], "name": ["person"]}, pl.DataFrame(truth))
     return apf.evaluate(dataset, pl.DataFrame(detections), protocol="tinyperson")
 
 
@@ -149,11 +150,10 @@ def scenes(random: np.random.Generator, n_images: int) -> tuple[list[Row], list[
 
 
 @on_many_sets
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 def test_every_number_equals_loops(seeds: range) -> None:
-    for seed in seeds:
-        truth, found = scenes(np.random.default_rng(seed), 3)
-        if found:
-            expected = by_loops(truth, found)
-            values = dict(evaluate(truth, found, 3).summary.rows())
-            assert values == pytest.approx(expected, abs=1e-9)
+    """Every set, of which all are evaluated at once."""
+    sets = {seed: scenes(np.random.default_rng(seed), 3) for seed in seeds}
+    evaluation = evaluate(*together(sets))
+    found = evaluation.by("set").sort("set").select(evaluation.summary["metric"].to_list())
+    for row, rows in zip(found.to_dicts(), sets.values(), strict=True):
+        assert row == pytest.approx(by_loops(*rows), abs=1e-9)
