@@ -79,12 +79,12 @@ def joined_by_name(parts: Mapping[str, tuple[Truth, list[Row]]]) -> tuple[Truth,
     return {"images": images, "annotations": annotations}, results
 
 
-def assert_sets_equal(evaluation: apf.Evaluation, expected: Sequence[Mapping[Any, float | None]]) -> None:
-    """Of joined sets, AP of each category in each `set`, which are in order, and its mean over the categories."""
+def assert_sets_equal(evaluation: apf.Evaluation, expected: Sequence[Mapping[Any, float | None]], metric: str = "AP") -> None:
+    """Of joined sets, the number of each category in each `set`, which are in order, and its mean over the categories."""
     by = evaluation.by("set", level="category")
     assert by["category_id"].to_list() == [category for each in expected for category in each]
-    assert by["AP"].to_list() == close(value for each in expected for value in each.values())
-    assert evaluation.by("set")["AP"].to_list() == close(mean(each.values()) for each in expected)
+    assert by[metric].to_list() == close(value for each in expected for value in each.values())
+    assert evaluation.by("set")[metric].to_list() == close(mean(each.values()) for each in expected)
 
 
 def framed(random: np.random.Generator, n_images: int, n_categories: int = N_CATEGORIES) -> Truth:

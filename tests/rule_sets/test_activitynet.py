@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,15 @@ from hypothesis import given
 import apframe as apf
 from apframe.exceptions import UnknownIdError
 from tests.parity.reference import close
-from tests.rule_sets.generated import area_under_envelope, half_as_often, mean, on_many_sets, sets
+from tests.rule_sets.generated import (
+    area_under_envelope,
+    assert_sets_equal,
+    half_as_often,
+    joined_by_name,
+    mean,
+    on_many_sets,
+    sets,
+)
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
@@ -69,36 +78,33 @@ def videos(random: np.random.Generator, n_images: int) -> tuple[dict[str, list[R
     return truth, [row | {"score": score} for row, score in zip(results, scores.tolist(), strict=True)]
 
 
-def evaluate(truth: dict[str, list[Row]], results: list[Row]) -> apf.Evaluation:
+def evaluate(truth: dict[str, list[Row]], results: list[Row], protocol: apf.Protocol = apf.ACTIVITYNET) -> apf.Evaluation:
     dataset = apf.Dataset(pl.DataFrame(truth["images"]), {"category_id": ACTIVITIES}, pl.DataFrame(truth["annotations"]))
-    return apf.evaluate(dataset, pl.DataFrame(results), apf.ACTIVITYNET)
+    return apf.evaluate(dataset, pl.DataFrame(results), protocol)
 
 
-def check(data: tuple[dict[str, list[Row]], list[Row]]) -> None:
-    truth, results = data
-    if not results or not truth["annotations"]:
-        return
-    evaluation = evaluate(truth, results)
-    expected: dict[tuple[str, float], float | None] = {}
+def average_precisions(truth: dict[str, list[Row]], results: list[Row], threshold: float) -> dict[str, float | None]:
+    values: dict[str, float | None] = {}
     for activity in ACTIVITIES:
-        of_activity = [[row for row in rows if row["category_id"] == activity] for rows in (truth["annotations"], results)]
-        for threshold in THRESHOLDS:
-            n_positives = len(of_activity[0])
-            value = area_under_envelope(judge(*of_activity, threshold), n_positives) if n_positives else None
-            expected[activity, round(threshold, 10)] = value
-    metrics = evaluation.metrics.sort("category_id", "iou_threshold")
-    assert metrics.select("category_id", "iou_threshold").rows() == list(expected)
-    assert metrics["ap"].to_list() == close(expected.values())
-    summary = {"AP": mean(expected.values())}
-    for place in (0.5, 0.75, 0.95):
-        summary[f"AP{place * 100:.0f}"] = mean(value for (_, threshold), value in expected.items() if threshold == place)
-    assert evaluation.summary.rows() == list(zip(summary, close(summary.values()), strict=True))
+        expected, found = ([row for row in rows if row["category_id"] == activity] for rows in (truth["annotations"], results))
+        values[activity] = area_under_envelope(judge(expected, found, threshold), len(expected)) if expected else None
+    return values
 
 
 @on_many_sets
 def test_average_precision_equals_loops(seeds: range) -> None:
-    for seed in seeds:
-        check(videos(np.random.default_rng(seed), 1 + seed % 6))
+    """Every set, of which all are evaluated at once, with the means of each threshold; and the first one alone."""
+    parts = {f"{seed:03}": videos(np.random.default_rng(seed), 1 + seed % 6) for seed in seeds}
+    expected = {f"AP{at * 100:.0f}": [average_precisions(*part, at) for part in parts.values()] for at in THRESHOLDS}
+    evaluation = evaluate(*joined_by_name(parts), replace(apf.ACTIVITYNET, report=("AP", *expected)))
+    for metric, of_sets in expected.items():
+        assert_sets_equal(evaluation, of_sets, metric)
+    of_each = [[value for of_set in some for value in of_set.values()] for some in zip(*expected.values(), strict=True)]
+    assert evaluation.by("set")["AP"].to_list() == close(mean(values) for values in of_each)
+    alone = evaluate(*parts[f"{seeds[0]:03}"])
+    assert alone.metrics.sort("iou_threshold", "category_id")["ap"].to_list() == close(of_each[0])
+    of_first = {metric: mean(expected[metric][0].values()) for metric in ("AP50", "AP75", "AP95")}
+    assert alone.summary.rows() == list(zip(("AP", *of_first), close([mean(of_each[0]), *of_first.values()]), strict=True))
 
 
 @half_as_often

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import UnknownCategoryWarning, UnknownImageWarning
 from tests.parity.reference import close
-from tests.rule_sets.generated import area_under_envelope, mean, sets
+from tests.rule_sets.generated import area_under_envelope, assert_sets_equal, joined_by_name, mean, on_many_sets, sets
 from tests.rule_sets.parts_of_sets import assert_parts_are_the_whole
 
 pytestmark = pytest.mark.filterwarnings(
@@ -104,7 +105,9 @@ def evaluate(data: Data) -> apf.Evaluation:
     return apf.evaluate(dataset_of(data[0]), pl.DataFrame(data[1]), "ava")
 
 
-def check(data: Data) -> None:
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownCategoryWarning")
+@given(sets(frames))
+def test_numbers_equal_loops(data: Data) -> None:
     evaluation, expected = evaluate(data), by_loops(data)
     metrics = evaluation.metrics.sort("category_id")
     assert metrics["category_id"].to_list() == list(expected)
@@ -113,29 +116,13 @@ def check(data: Data) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownCategoryWarning")
-@given(sets(frames))
-def test_numbers_equal_loops(data: Data) -> None:
-    check(data)
-
-
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownCategoryWarning")
-def test_numbers_equal_loops_on_fifty_sets() -> None:
-    deep = 0
-    for seed in range(50):
-        data = frames(np.random.default_rng(seed), 1 + seed % 6)
-        if data[1] and data[0]["annotations"]:
-            check(data)
-            deep += max(sum(row["image_id"] == name for row in data[1]) for name in {row["image_id"] for row in data[1]}) > MOST
-    assert deep  # the limit matters in some of them
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownCategoryWarning")
-def test_numbers_equal_loops_on_five_hundred_sets() -> None:
-    for seed in range(50, 550):
-        data = frames(np.random.default_rng(seed), 1 + seed % 9)
-        if data[1] and data[0]["annotations"]:
-            check(data)
+@on_many_sets
+def test_numbers_of_many_sets_equal_loops(seeds: range) -> None:
+    """Every set, of which all are evaluated at once."""
+    parts = {f"{seed:03}": frames(np.random.default_rng(seed), 1 + seed % 9) for seed in seeds}
+    data = joined_by_name(parts)
+    assert max(Counter(row["image_id"] for row in data[1]).values()) > MOST  # the limit matters
+    assert_sets_equal(evaluate(data), [by_loops(part) for part in parts.values()])
 
 
 A, B, FALSE = (0.0, 0.0, 0.25, 0.25), (0.5, 0.5, 0.25, 0.25), (0.75, 0.0, 0.125, 0.125)

@@ -16,7 +16,7 @@ import apframe as apf
 from apframe.exceptions import ParameterError
 from apframe.ranking.definitions import ElevenPoint
 from tests.parity.reference import close
-from tests.rule_sets.generated import mean, sets
+from tests.rule_sets.generated import assert_sets_equal, joined_by_name, mean, on_many_sets, sets
 from tests.rule_sets.parts_of_sets import assert_parts_are_the_whole
 
 pytestmark = pytest.mark.filterwarnings(
@@ -119,40 +119,50 @@ def means_of(expected: dict[tuple[str, float], float | None]) -> dict[str, float
     return summary
 
 
-def check(data: Data) -> None:
+def outcomes_by_loops(data: Data, threshold: float) -> dict[str, list[str]]:
+    """The outcomes of the detections of each action that has some, in rank order."""
+    ambiguous = [row for row in data[0]["annotations"] if row["category_id"] == AMBIGUOUS]
+    outcomes = {}
+    for action in ACTIONS:
+        own, found = ([row for row in rows if row["category_id"] == action] for rows in (data[0]["annotations"], data[1]))
+        outcomes[action] = [outcome for _, outcome in judge(own, ambiguous, found, threshold)]
+    return {action: each for action, each in outcomes.items() if each}
+
+
+def outcomes_of(evaluation: apf.Evaluation, threshold: float, *by: str) -> dict[tuple[str, ...], list[str]]:
+    """The same of an evaluation; by other columns of the images too."""
+    matches = evaluation.matches(threshold).drop_nulls("detection_id").join(evaluation.dataset.images, on="image_id")
+    groups = matches.sort("rank").group_by(*by, "category_id", maintain_order=True).agg("outcome")
+    return {tuple(key): outcomes for *key, outcomes in groups.rows()}
+
+
+@given(sets(videos))
+def test_numbers_equal_loops(data: Data) -> None:
     evaluation, expected = evaluate(data), by_loops(data)
     metrics = evaluation.metrics.sort("category_id", "iou_threshold")
     assert metrics.select("category_id", "iou_threshold").rows() == list(expected)
     assert metrics["ap"].to_list() == close(expected.values())
     summary = means_of(expected)
     assert evaluation.summary.rows() == list(zip(summary, close(summary.values()), strict=True))
-    ambiguous = [row for row in data[0]["annotations"] if row["category_id"] == AMBIGUOUS]
     for threshold in (0.1, 0.5):
-        matches = evaluation.matches(threshold).drop_nulls("detection_id").sort("rank")
-        for action in ACTIONS:
-            own, found = ([row for row in rows if row["category_id"] == action] for rows in (data[0]["annotations"], data[1]))
-            outcomes = [outcome for _, outcome in judge(own, ambiguous, found, threshold)]
-            assert matches.filter(category_id=action)["outcome"].to_list() == outcomes
+        outcomes = {(action,): each for action, each in outcomes_by_loops(data, threshold).items()}
+        assert outcomes_of(evaluation, threshold) == outcomes
 
 
-@given(sets(videos))
-def test_numbers_equal_loops(data: Data) -> None:
-    check(data)
-
-
-def test_numbers_equal_loops_on_fifty_sets() -> None:
-    for seed in range(50):
-        data = videos(np.random.default_rng(seed), 1 + seed % 5)
-        if data[1] and data[0]["annotations"]:
-            check(data)
-
-
-@pytest.mark.slow
-def test_numbers_equal_loops_on_five_hundred_sets() -> None:
-    for seed in range(50, 550):
-        data = videos(np.random.default_rng(seed), 1 + seed % 9)
-        if data[1] and data[0]["annotations"]:
-            check(data)
+@on_many_sets
+def test_numbers_of_many_sets_equal_loops(seeds: range) -> None:
+    """Every set, of which all are evaluated at once."""
+    parts = {f"{seed:03}": videos(np.random.default_rng(seed), 1 + seed % 9) for seed in seeds}
+    evaluation, expected = evaluate(joined_by_name(parts)), [by_loops(part) for part in parts.values()]
+    assert evaluation.by("set")["AP"].to_list() == close(mean(each.values()) for each in expected)
+    for threshold in THRESHOLDS:
+        at = [{action: each[action, round(threshold, 10)] for action in ACTIONS} for each in expected]
+        assert_sets_equal(evaluation, at, f"AP{threshold * 100:.0f}")
+    for threshold in (0.1, 0.5):
+        outcomes = {
+            (name, action): each for name, part in parts.items() for action, each in outcomes_by_loops(part, threshold).items()
+        }
+        assert outcomes_of(evaluation, threshold, "set") == outcomes
 
 
 OLDER = replace(apf.THUMOS14, definition=ElevenPoint())
