@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
@@ -16,7 +17,7 @@ from apframe.exceptions import ColumnError, ParameterError
 from apframe.ranking.miss_rate_ranking import MissRateRanking
 from apframe.ranking.rules import rank_by
 from tests.parity.reference import close
-from tests.rule_sets.generated import sets
+from tests.rule_sets.generated import joined_by_name, on_many_sets, sets
 from tests.rule_sets.parts_of_sets import assert_parts_are_the_whole
 
 pytestmark = pytest.mark.filterwarnings(
@@ -102,34 +103,23 @@ def evaluate(data: Data, **options: Any) -> apf.Evaluation:
     return apf.evaluate(dataset_of(data[0]), pl.DataFrame(data[1]), "luna16", **options)
 
 
-def check(data: Data, most: int = 100) -> None:
+@given(sets(scans), st.sampled_from([100, 3]))
+def test_cpm_equals_loops(data: Data, most: int) -> None:
     evaluation = evaluate(data, max_detections=most)
     assert evaluation.summary.rows() == [("CPM", *close([cpm(*data, most)]))]
 
 
-@given(sets(scans))
-def test_cpm_equals_loops(data: Data) -> None:
-    check(data)
-    check(data, 3)
-
-
-def test_cpm_equals_loops_on_fifty_sets() -> None:
-    n_copies = 0
-    for seed in range(50):
-        data = scans(np.random.default_rng(seed), 1 + seed % 6)
-        if data[1] and data[0]["annotations"]:
-            check(data)
-            check(data, 2 + seed % 5)
-            n_copies += len(evaluate(data).detections) - len(data[1])
-    assert n_copies > 20  # marks in several findings
-
-
-@pytest.mark.slow
-def test_cpm_equals_loops_on_five_hundred_sets() -> None:
-    for seed in range(50, 550):
-        data = scans(np.random.default_rng(seed), 1 + seed % 12)
-        if data[1] and data[0]["annotations"]:
-            check(data, 100 if seed % 2 else 2 + seed % 7)
+@on_many_sets
+def test_cpm_of_many_sets_equals_loops(seeds: range) -> None:
+    """Every set, of which all are evaluated at once, with several limits of marks in a scan."""
+    parts = {f"{seed:03}": scans(np.random.default_rng(seed), 1 + seed % 12) for seed in seeds}
+    data = joined_by_name(parts)
+    for most in (100, 2, 3, 6):
+        evaluation = evaluate(data, max_detections=most)
+        by = evaluation.by("set")
+        assert by["set"].to_list() == list(parts)
+        assert by["CPM"].to_list() == close(cpm(*part, most) for part in parts.values())
+        assert most < 100 or len(evaluation.detections) - len(data[1]) > 20  # marks in several findings
 
 
 Place = tuple[str, float]
