@@ -19,6 +19,7 @@ from tests.parity.reference import close
 from tests.parity.voc_reference import average_precision
 from tests.rule_sets.everywhere import assert_same_everywhere
 from tests.rule_sets.generated import BOX, half_as_often, mean, on_many_sets, sets
+from tests.rule_sets.many_sets import together
 
 shapely = pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
 
@@ -184,26 +185,27 @@ CLASSES = ["plane", "bridge"]
 @on_many_sets
 @pytest.mark.parametrize("protocol", [apf.DOTA_V1, apf.DOTA_V15, apf.MMROTATE], ids=lambda protocol: protocol.name)
 def test_what_others_print_equals_loops(protocol: apf.Protocol, seeds: range) -> None:
-    for seed in seeds:
-        check_others(*rotated(np.random.default_rng(seed), 1 + seed % 3), protocol)
+    """Every set with any rows, of which all are evaluated at once."""
+    made = {seed: rotated(np.random.default_rng(seed), 1 + seed % 3) for seed in seeds}
+    rows = {seed: (truth["annotations"], results) for seed, (truth, results) in made.items() if truth["annotations"] or results}
+    annotations, results, images = together(rows)
+    named = apf.Dataset(images, {"category_id": CATEGORIES, "name": CLASSES}, by_angle(annotations))
+    evaluation = apf.evaluate(named, by_angle(results), protocol)
+    n = {"DOTA_V1": 15, "DOTA_V15": 16}.get(protocol.name)
+    assert evaluation.by("category_id").height == (len(CATEGORIES) if n is None else n)
+    found = evaluation.by("set").sort("set")["AP"].to_list()
+    assert found == close([expected_of(*made[seed], protocol, n) for seed in rows])
 
 
-def check_others(truth: Any, results: list[Row], protocol: apf.Protocol) -> None:
-    if not results or not truth["annotations"]:
-        return
-    annotations = by_angle(truth["annotations"])
-    named = apf.Dataset({"image_id": truth["images"]}, {"category_id": CATEGORIES, "name": CLASSES}, annotations)
+def expected_of(truth: Any, results: list[Row], protocol: apf.Protocol, n: int | None) -> float | None:
+    """The mean over the categories, or over as many as the protocol has, `n`."""
     values = []
     for category in CATEGORIES:
         rows = [row for row in truth["annotations"] if row["category_id"] == category]
         n_positives = sum(not (row["ignore"] and protocol.ignores) for row in rows)
         ap = average_precision(judge(truth, results, category, protocol), n_positives, 2007)
         values.append(0.0 if ap is None and protocol.classes.counts_absent else ap)
-    n = {"DOTA_V1": 15, "DOTA_V15": 16}.get(protocol.name)
-    expected = mean(values) if n is None else sum(value or 0 for value in values) / n
-    evaluation = apf.evaluate(named, by_angle(results), protocol)
-    assert evaluation.summary.rows() == [("AP", *close([expected]))]
-    assert evaluation.by("category_id").height == (len(CATEGORIES) if n is None else n)
+    return mean(values) if n is None else sum(value or 0 for value in values) / n
 
 
 def square(x: float, y: float = 0) -> list[float]:
