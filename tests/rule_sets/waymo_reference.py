@@ -149,8 +149,13 @@ def evaluate(
 ) -> tuple[float, float]:
     """AP and APH of a class at a level; 0 where there is nothing to be found."""
     points: tuple[list[tuple[float, float]], list[tuple[float, float]]] = ([], [])
+    scores = np.array([row["score"] for row in detections if row["category_id"] == name], dtype=np.float32)
+    counted: dict[int, tuple[int, int, int, float]] = {}  # by the number of detections that are left
     for cut_off in CUT_OFFS:
-        tp, fp, fn, agreed = counts(annotations, detections, name, level, cut_off, first=first, alike=alike, inside=inside)
+        n = int((scores >= cut_off).sum())
+        if n not in counted:
+            counted[n] = counts(annotations, detections, name, level, cut_off, first=first, alike=alike, inside=inside)
+        tp, fp, fn, agreed = counted[n]
         recall = tp / (tp + fn) if tp + fn else 0.0
         for curve, value in zip(points, (tp, agreed), strict=True):
             curve.append((recall, value / (tp + fp) if recall else 1.0))
