@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from PIL import Image
 
@@ -18,7 +19,7 @@ N = 4
 
 
 def write(folder: Path, maps: list[np.ndarray]) -> Path:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for k, values in enumerate(maps):
         Image.fromarray(values.astype(np.uint8)).save(folder / f"{k}.png")
     return folder
@@ -58,25 +59,29 @@ def exactly(values: Any) -> Any:
 
 @on_many_sets
 def test_confusion_matrix_of_all_pixels(seeds: range, tmp_path: Path) -> None:
-    for seed in seeds:
-        check(seed, tmp_path / str(seed))
+    """Of every set, of every image and of all together, with the maps of all sets evaluated at once."""
+    sets = {str(seed): generated(seed, 2) for seed in seeds}
+    whole = [[each for maps in sets.values() for each in maps[side]] for side in (0, 1)]
+    for name, (truth, found) in sets.items():
+        write(tmp_path / "truth" / name, truth)
+        write(tmp_path / "found" / name, found)
+    dataset = apf.read_dataset(tmp_path / "truth")
+    detections = apf.read_results(tmp_path / "found", dataset=dataset)
+    images = dataset.images.with_columns(set=pl.col("image_id").str.split("/").list.first())
+    dataset = apf.Dataset(images, dataset.categories, dataset.annotations)
+    for ignored in ((255,), (0, 255)):
+        evaluation = apf.evaluate(dataset, detections, apf.SEMANTIC, similarity=apf.LabelIoU(ignored=ignored))
+        assert evaluation.metrics["category_id"].to_list() == [k for k in range(N) if k not in ignored]
+        assert dict(evaluation.summary.rows()) == exactly(of_matrix(*whole, ignored))
+        of_sets, of_images = (numbers_by(evaluation, key) for key in ("set", "image_id"))
+        for name, (truth, found) in sets.items():
+            assert of_sets[name] == exactly(of_matrix(truth, found, ignored)), name
+            for k in range(2):
+                assert of_images[f"{name}/{k}"] == exactly(of_matrix(truth[k : k + 1], found[k : k + 1], ignored)), name
 
 
-def check(seed: int, folder: Path) -> None:
-    folder.mkdir()
-    truth, found = generated(seed, 2)
-    paths = write(folder / "truth", truth), write(folder / "found", found)
-    evaluation = apf.evaluate(*paths, protocol="semantic")
-    assert dict(evaluation.summary.rows()) == exactly(of_matrix(truth, found))
-    if seed % 10:
-        return
-    of_image = evaluation.by("image_id")
-    for k in range(len(truth)):
-        row = of_image.filter(image_id=str(k)).select("mIoU", "fwIoU", "mACC", "pACC").to_dicts()[0]
-        assert row == exactly(of_matrix(truth[k : k + 1], found[k : k + 1]))
-    without = apf.evaluate(*paths, apf.SEMANTIC, similarity=apf.LabelIoU(ignored=(0, 255)))
-    assert dict(without.summary.rows()) == exactly(of_matrix(truth, found, (0, 255)))
-    assert without.metrics["category_id"].to_list() == [1, 2, 3]
+def numbers_by(evaluation: apf.Evaluation, key: str) -> dict[str, dict[str, float]]:
+    return {row[key]: {name: row[name] for name in evaluation.protocol.report} for row in evaluation.by(key).to_dicts()}
 
 
 def test_a_class_on_one_side_alone(tmp_path: Path) -> None:
