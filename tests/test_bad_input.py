@@ -74,7 +74,7 @@ def one_line(error: BaseException) -> str:
     return text
 
 
-in_memory_and_as_files = pytest.mark.parametrize("kind", ["memory", "file", "gzip"])
+in_memory_and_as_files = pytest.mark.parametrize("kind", ["memory", "file", pytest.param("gzip", marks=pytest.mark.slow)])
 
 # fields of one row of the results -> error, and what its message says before it names the row
 BAD_RESULTS: dict[str, tuple[Row, type[ApframeError], str]] = {
@@ -111,7 +111,7 @@ BAD_RESULTS: dict[str, tuple[Row, type[ApframeError], str]] = {
 }
 
 
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("place", [0, pytest.param(1, marks=pytest.mark.slow)])
 @in_memory_and_as_files
 @pytest.mark.parametrize(("fields", "error", "message"), BAD_RESULTS.values(), ids=BAD_RESULTS)
 def test_bad_results(fields: Row, error: type[ApframeError], message: str, kind: str, place: int, tmp_path: Path) -> None:
@@ -121,6 +121,7 @@ def test_bad_results(fields: Row, error: type[ApframeError], message: str, kind:
     assert f" is {2 if mixed else place + 1}; " in one_line(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fields", "error", "message"), BAD_RESULTS.values(), ids=BAD_RESULTS)
 def test_bad_results_far_down_a_file(fields: Row, error: type[ApframeError], message: str, tmp_path: Path) -> None:
     with pytest.raises(error, match=message) as caught:
@@ -158,7 +159,7 @@ BAD_TRUTH: dict[str, tuple[str, Row, type[ApframeError], str]] = {
 }
 
 
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("place", [0, pytest.param(1, marks=pytest.mark.slow)])
 @in_memory_and_as_files
 @pytest.mark.parametrize(("table", "fields", "error", "message"), BAD_TRUTH.values(), ids=BAD_TRUTH)
 def test_bad_truth(
@@ -188,7 +189,7 @@ def test_duplicate_ids(table: str, kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", [[1, 2], None, 3, "row"])
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("place", [0, pytest.param(1, marks=pytest.mark.slow)])
 @in_memory_and_as_files
 def test_row_that_is_not_an_object(row: Any, kind: str, place: int, tmp_path: Path) -> None:
     rows = [row if number == place else good for number, good in enumerate(RESULTS)]

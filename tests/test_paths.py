@@ -101,6 +101,7 @@ CASES: dict[str, tuple[str, Callable[[Path, str], None], Callable[[str], str]]] 
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("case", CASES)
 def test_a_name_is_no_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, name: str) -> None:
@@ -113,6 +114,7 @@ def test_a_name_is_no_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
     assert read(str(tmp_path / (name + ending))) == "meant"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("case", ["results, Arrow", "results, Parquet", "run, text", "queries, CSV", "evaluation"])
 def test_nor_is_that_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, name: str) -> None:

@@ -120,6 +120,7 @@ def test_a_notebook_shows_nothing_before_two_seconds(notebook: list[str], monkey
     assert notebook == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [Screen, io.StringIO], ids=["terminal", "pipe"])
 def test_a_database_shows_what_is_being_written(
     stream: type[io.StringIO], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

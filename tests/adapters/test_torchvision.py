@@ -48,6 +48,7 @@ def run_script(truth: Truth, results: list[Row], iou_type: str) -> None:
     assert_equal(evaluator.compute(), reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [pytest.param("model_a", marks=pytest.mark.slow), "model_b"])
 def test_script_on_the_sample_has_the_numbers_of_the_reference(model: str) -> None:
     truth = json.loads((STREET / "instances.json").read_text())

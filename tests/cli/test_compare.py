@@ -98,6 +98,7 @@ def test_programs_get_the_table_of_the_library(options: dict[str, Any]) -> None:
         assert json.loads(done.stdout) == json.loads(table.write_json())
 
 
+@pytest.mark.slow
 def test_papers() -> None:
     done = compare(GT, A, B, *FEW, "--metrics", "ap,AP50", "--markdown")
     head, _, *rows = done.stdout.splitlines()
@@ -148,6 +149,7 @@ def test_stored_evaluations(stored: Path) -> None:
     assert (ours.returncode, ours.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_stored_evaluations_of_other_images(stored: Path) -> None:
     done = compare(str(stored / "a"), str(stored / "half"))
     assert done.returncode == 1 and done.stdout == ""

@@ -19,6 +19,7 @@ DRIVING = DATA / "driving"
 MODELS = ("model_a", "model_b")
 
 
+@pytest.mark.slow
 def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
     script = [sys.executable, str(DATA / "generate_driving.py"), "--out", str(tmp_path / "made")]
     subprocess.run(script, check=True, capture_output=True)

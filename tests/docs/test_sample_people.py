@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
@@ -14,6 +15,7 @@ DATA = Path(__file__).parents[2] / "data"
 PEOPLE = DATA / "people"
 
 
+@pytest.mark.slow
 def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
     script = [sys.executable, str(DATA / "generate_people.py"), "--out", str(tmp_path / "made")]
     subprocess.run(script, check=True, capture_output=True)

@@ -60,6 +60,7 @@ def means(values: pl.DataFrame) -> dict[str, float]:
 # ---- the sample
 
 
+@pytest.mark.slow
 def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
     made = {path.name: path.read_bytes() for path in generate(tmp_path / "made").iterdir()}
     committed = {path.name: path.read_bytes() for path in SEARCH.iterdir()}
@@ -116,6 +117,7 @@ def test_sample_tells_its_story() -> None:
 SIZE = ("--queries", "30", "--documents", "200", "--relevant", "10")
 
 
+@pytest.mark.slow
 def test_large_set(tmp_path: Path) -> None:
     folder = generate(tmp_path, *SIZE)
     assert {path.name for path in folder.iterdir()} == {"qrels.txt", "qrels.parquet", "run.txt", "run.parquet"}
@@ -138,6 +140,7 @@ def test_large_set(tmp_path: Path) -> None:
     assert (found.height, found.filter(pl.col("relevance") > 0).height) == (30 * 16, 30 * 8)
 
 
+@pytest.mark.slow
 def test_equal_scores_are_stepped_apart(tmp_path: Path) -> None:
     # 20,000 scores on millionths below 8: some would be tied
     run = read_run(generate(tmp_path, "--queries", "2", "--documents", "20000", "--relevant", "3") / "run.txt")

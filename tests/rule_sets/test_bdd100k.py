@@ -217,6 +217,7 @@ def test_what_frames_in_memory_need() -> None:
     assert evaluation.summary["value"][0] == pytest.approx(1, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissedCategoryWarning")
 def test_all_that_follows_has_the_classes(tmp_path: Path) -> None:
     """Slices, stored sets, shards and batches give the same numbers, for the same names."""

@@ -229,6 +229,7 @@ def test_weights_are_copies_of_images() -> None:
         assert found[0, weighting] == pytest.approx(mean(copies), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_comparisons_and_reports(tmp_path: Path) -> None:
     truth, results = scenes(np.random.default_rng(7), 40)
     a, b = (evaluate((truth, rows), max_detections=None) for rows in (results, results[::2]))

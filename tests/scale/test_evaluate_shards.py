@@ -124,6 +124,7 @@ def test_pairs_of_files(tmp_path: Path) -> None:
         apf.evaluate_shards(*patterns)
 
 
+@pytest.mark.slow
 def test_work_is_used_again_unless_something_changes(shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from apframe.scale.one_shard import Job
 
@@ -257,6 +258,7 @@ def test_tables_of_objects_are_those_of_the_whole(case: Case, protocol: str, dat
             assert_frame_equal(mine.sort(by), theirs.sort(by), check_column_order=False)
 
 
+@pytest.mark.slow
 def test_objects_are_read_again_and_that_is_said(shards: Path) -> None:
     whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
     with pytest.warns(SecondPassWarning, match="the objects of 5 shards are read again"):
@@ -271,6 +273,7 @@ def test_objects_are_read_again_and_that_is_said(shards: Path) -> None:
         apf.evaluate_shards(shards, memory=1000).sql("SELECT * FROM errors")
 
 
+@pytest.mark.slow
 def test_a_part_needs_the_memory_of_its_own_objects(shards: Path) -> None:
     whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json").where("weather = 'fog'")
     ev = apf.evaluate_shards(shards, memory=250_000)
@@ -281,6 +284,7 @@ def test_a_part_needs_the_memory_of_its_own_objects(shards: Path) -> None:
     assert_frame_equal(found, whole.errors(), check_column_order=False)
 
 
+@pytest.mark.slow
 def test_a_warning_of_sql_names_the_line_of_the_caller(shards: Path) -> None:
     with pytest.warns(SecondPassWarning, match="are read again for the tables of annotations and detections") as caught:
         assert apf.evaluate_shards(shards).sql("SELECT count(*) FROM annotations").item() == 2400
@@ -353,6 +357,7 @@ def test_what_objects_say_is_that_of_the_whole(table: str, shards: Path) -> None
     assert_frame_equal(getattr(parts, table)(), getattr(whole, table)(), check_exact=False, rel_tol=0, abs_tol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
 def test_ids_that_each_file_counts_for_itself_are_numbered_through(tmp_path: Path) -> None:
     box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
@@ -373,6 +378,7 @@ def test_ids_that_each_file_counts_for_itself_are_numbered_through(tmp_path: Pat
     assert_frame_equal(stored.matches(), parts.matches())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
 def test_copies_of_annotations_have_ids_of_their_own(tmp_path: Path) -> None:
     categories = [{"id": 1, "name": "animal", "parent_ids": []}, {"id": 2, "name": "cat", "parent_ids": [1]}]
@@ -395,6 +401,7 @@ def test_numbers_in_the_whole_input_stay_out_of_the_tables(shards: Path) -> None
         assert "input_row" not in {*parts.detections.columns, *parts.dataset.annotations.columns}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default::apframe.exceptions.NoAnnotationsWarning")
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
 @pytest.mark.parametrize("condition", ["occlusion > 2", "name = 'car'"])
@@ -407,6 +414,7 @@ def test_parts_without_annotations_are_warned_of(condition: str, shards: Path) -
         apf.evaluate_shards(shards).where(condition)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["bbox", "3d"])
 def test_classes_and_void_detections_of_kitti(iou_type: str, tmp_path: Path) -> None:
     """Detections that are copied for other classes share the number of their original."""

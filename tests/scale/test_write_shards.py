@@ -185,6 +185,7 @@ def test_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, drawn: st
     assert_holds(tmp_path / "shards", apf.read_dataset(case.truth), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [name for name in SOURCES if name != "frame"])
 def test_damaged_files_are_named(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that are cut off, or have other bytes somewhere, are an error of their own if they cannot be read."""
@@ -375,6 +376,7 @@ NESTED: dict[str, list[dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 @pytest.mark.parametrize("name", NESTED)
 def test_rows_of_images_in_parts(name: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

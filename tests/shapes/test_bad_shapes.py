@@ -82,7 +82,7 @@ def one_line(error: BaseException) -> str:
     return text
 
 
-in_memory_and_as_files = pytest.mark.parametrize("kind", ["memory", "file"])
+in_memory_and_as_files = pytest.mark.parametrize("kind", ["memory", pytest.param("file", marks=pytest.mark.slow)])
 
 # what is compared, and a good shape
 SHAPES: dict[str, tuple[Json, Json]] = {

@@ -243,6 +243,7 @@ def test_without_altair(monkeypatch: pytest.MonkeyPatch) -> None:
         plot_slice_heatmap(weather(), "weather", "n_images")
 
 
+@pytest.mark.slow
 def test_a_chart_can_be_saved_as_a_picture(tmp_path: Path) -> None:
     """In a process of its own: a thread of vl-convert's JavaScript engine has crashed the one that ran it, some time later."""
     pytest.importorskip("vl_convert")

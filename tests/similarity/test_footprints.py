@@ -40,6 +40,7 @@ def test_as_shapely() -> None:
     np.testing.assert_allclose(shared_footprints(left, right), expected, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", [1e-2, 1e-4, 1e-6, 1e-8, 1e-10])
 def test_sides_that_nearly_lie_on_each_other(turn: float) -> None:
     left = rectangles(5_000, 2)

@@ -62,6 +62,7 @@ def test_runs_of_all_versions_can_be_compared(tmp_path: Path) -> None:
     assert runs.sql("SELECT count(*) FROM detections").item() == 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_upgrade_rewrites_what_an_earlier_version_stored(version: str, tmp_path: Path) -> None:
     for kind in ("detection", "search"):
@@ -125,6 +126,7 @@ def test_names_and_tags_are_columns_of_the_leaderboard(tmp_path: Path) -> None:
     assert "<td>baseline</td>" in runs._repr_html_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "selected"),
     [

@@ -97,6 +97,7 @@ def run_script(truth: Truth, results: list[Row], iou_type: str, average: str = "
         assert computed[name].dtype == np.float32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("average", ["macro", "micro"])
 @pytest.mark.parametrize("model", [pytest.param("model_a", marks=pytest.mark.slow), "model_b"])
 def test_script_on_the_sample_has_the_numbers_of_the_reference(model: str, average: str) -> None:
@@ -109,6 +110,7 @@ def test_script_with_boxes_has_the_numbers_of_the_reference(data: tuple[Truth, l
     run_script(*data, "bbox", average)
 
 
+@pytest.mark.slow
 @given(sets(masks, 3), st.sampled_from(["macro", "micro"]))
 def test_script_with_masks_has_the_numbers_of_the_reference(data: tuple[Truth, list[Row]], average: str) -> None:
     run_script(*data, "segm", average)
