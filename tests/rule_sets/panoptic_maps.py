@@ -32,7 +32,10 @@ def write_map(path: Path, pixels: np.ndarray) -> str:
 
 
 def evaluate(folder: Path, images: Sequence[tuple[Side, Side]], protocol: Any = None, **options: Any) -> apf.Evaluation:
-    """The evaluation of pairs of annotated and detected label maps, whose frames name files in the folder."""
+    """The evaluation of pairs of annotated and detected label maps, whose frames name files in the folder.
+
+    Each four images are a `set`, as `generated` makes them.
+    """
     annotations: list[dict[str, Any]] = []
     detections: list[dict[str, Any]] = []
     paths = []
@@ -60,6 +63,7 @@ def evaluate(folder: Path, images: Sequence[tuple[Side, Side]], protocol: Any = 
         "image_id": range(len(paths)),
         "label_map": paths,
         "weather": ["dry" if k % 2 else "wet" for k in range(len(paths))],
+        "set": [k // 4 for k in range(len(paths))],
     }
     dataset = apf.Dataset(frame, CATEGORIES, truths)
     return apf.evaluate(dataset, table, protocol or apf.COCO_PANOPTIC, **options)
@@ -79,7 +83,7 @@ def quality(
                 of_truth, of_found = truth.pixels == a["id"], found.pixels == d["id"]
                 shared, void = (of_truth & of_found).sum(), (of_found & (truth.pixels == 0)).sum()
                 iou = shared / (of_found.sum() + a["area"] - shared - void)
-                if dilation is not None and shared:
+                if dilation is not None and iou > 0.5:
                     edges = [boundary(each, dilation) for each in (of_truth, of_found)]
                     shared, void = (edges[0] & edges[1]).sum(), (edges[1] & (truth.pixels == 0)).sum()
                     iou = min(iou, shared / (edges[0].sum() + edges[1].sum() - shared - void))

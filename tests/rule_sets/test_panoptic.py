@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError
 from apframe.ranking.weighted import Cell, weighted_ranking
+from tests.rule_sets.generated import on_many_sets
 from tests.rule_sets.panoptic_maps import Side, evaluate, generated, means, quality
 
 CAR, PERSON, ROAD, SKY = 1, 2, 3, 4
+MEANS = ("PQ", "SQ", "RQ")
 Region = tuple[slice, slice]
 
 
@@ -85,7 +88,7 @@ def test_cases_of_the_kit(name: str, tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, [(truth, found)])
     assert of_summary(evaluation) == pytest.approx(of_all[:3], abs=1e-9)
     assert evaluation.by("isthing")["n_categories"].sum() == of_all[3]
-    sums = {category: counts(evaluation, category) for category in expected}
+    sums = {category: counts(evaluation.matches(0.5), category) for category in expected}
     assert {category: pytest.approx(values, abs=1e-9) for category, values in expected.items()} == sums
     in_loop = quality([(truth, found)])
     assert means(in_loop) == pytest.approx(of_all, abs=1e-9)
@@ -93,46 +96,49 @@ def test_cases_of_the_kit(name: str, tmp_path: Path) -> None:
 
 def of_summary(evaluation: apf.Evaluation, part: str = "") -> list[Any]:
     summary = dict(evaluation.summary.rows())
-    return [summary[f"{name}{part}"] for name in ("PQ", "SQ", "RQ")]
+    return [summary[f"{name}{part}"] for name in MEANS]
 
 
-def counts(evaluation: apf.Evaluation, category: int) -> tuple[float, int, int, int]:
+def counts(matches: pl.DataFrame, category: int) -> tuple[float, int, int, int]:
     """The sum of IoU, and the numbers of tp, fp, fn of a category, from the matches."""
-    matches = evaluation.matches(0.5).filter(category_id=category)
+    matches = matches.filter(category_id=category)
     n = dict(matches.group_by("outcome").len().rows())
     iou = matches.filter(outcome="tp")["similarity"].sum()
     return iou, *(n.get(outcome, 0) for outcome in ("tp", "fp", "fn"))  # type: ignore[return-value]
 
 
-def agrees(folder: Path, seed: int, dilation: float | None = None) -> None:
-    images = generated(seed)
-    iou_type = "panoptic" if dilation is None else "panoptic_boundary"
-    evaluation = evaluate(folder, images, iou_type=iou_type, unknown_images="drop")
-    sums = quality(images, dilation=dilation)
-    for part, categories in (("", (1, 2, 3, 4)), ("_things", (1, 2)), ("_stuff", (3, 4))):
-        expected = means(sums, categories)
-        assert of_summary(evaluation, part) == ([None] * 3 if expected is None else pytest.approx(expected[:3], abs=1e-9))
-    for category in (1, 2, 3, 4):
-        assert counts(evaluation, category) == pytest.approx(sums[category], abs=1e-9)
-    of_weather = evaluation.by("weather")
-    for weather, kept in (("wet", images[::2]), ("dry", images[1::2])):
-        row = of_weather.filter(weather=weather)
-        expected = means(quality(kept, dilation=dilation))
-        values = row.select("PQ", "SQ", "RQ").row(0), row["n_categories"].item()
-        assert values == (((None,) * 3, 0) if expected is None else (pytest.approx(expected[:3], abs=1e-9), expected[3]))
+def by(evaluation: apf.Evaluation, *keys: str) -> dict[Any, list[Any]]:
+    """PQ, SQ, RQ and the number of categories of each slice."""
+    return {row[: len(keys)]: row[len(keys) :] for row in evaluation.by(*keys).select(*keys, *MEANS, "n_categories").rows()}
 
 
-@pytest.mark.parametrize("dilation", [None, pytest.param(0.02, marks=pytest.mark.slow)])
-def test_plain_loop_on_generated_sets(dilation: float | None, tmp_path: Path) -> None:
-    for seed in range(50):
-        agrees(tmp_path, seed, dilation)
+def exactly(sums: dict[int, list[float]], categories: tuple[int, ...] = (1, 2, 3, 4)) -> Any:
+    expected = means(sums, categories)
+    return (None, None, None, 0) if expected is None else pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.slow
+@on_many_sets
 @pytest.mark.parametrize("dilation", [None, 0.02])
-def test_plain_loop_on_many_generated_sets(dilation: float | None, tmp_path: Path) -> None:
-    for seed in range(100, 600):
-        agrees(tmp_path, seed, dilation)
+def test_plain_loop_on_generated_sets(dilation: float | None, seeds: range, tmp_path: Path) -> None:
+    """Every set, its things and stuff and each half of it, with all of them evaluated at once."""
+    sets = [generated(seed) for seed in seeds]
+    every = [pair for images in sets for pair in images]
+    evaluation = evaluate(tmp_path, every, iou_type="panoptic" if dilation is None else "panoptic_boundary")
+    of_set, of_part, of_half = (by(evaluation, "set", *further) for further in ((), ("isthing",), ("weather",)))
+    matches = evaluation.matches(0.5).join(evaluation.dataset.images, on="image_id")
+    matched = matches.partition_by("set", as_dict=True)
+    for number, images in enumerate(sets):
+        sums = quality(images, dilation=dilation)
+        assert of_set[number,] == exactly(sums), number
+        for is_thing, categories in ((1, (1, 2)), (0, (3, 4))):
+            assert of_part[number, is_thing] == exactly(sums, categories), number
+        for category in (1, 2, 3, 4):
+            assert counts(matched.get((number,), matches.clear()), category) == pytest.approx(sums[category], abs=1e-9), number
+        for weather, kept in (("wet", images[::2]), ("dry", images[1::2])):
+            assert of_half[number, weather] == exactly(quality(kept, dilation=dilation)), number
+    sums = quality(every, dilation=dilation)
+    for part, categories in (("", (1, 2, 3, 4)), ("_things", (1, 2)), ("_stuff", (3, 4))):
+        assert (*of_summary(evaluation, part), len(categories)) == exactly(sums, categories)
 
 
 def test_stored_and_read_again(tmp_path: Path) -> None:
