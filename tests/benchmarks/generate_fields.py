@@ -77,15 +77,15 @@ def of_boxes(kind: str, n_images: int, rng: np.random.Generator) -> dict[str, pl
 
 def draw_segments(rng: np.random.Generator) -> tuple[Array, Array, Array]:
     """Two label maps of ellipses over stripes, whose numbers are those of segments from 1 on, and the categories of all."""
-    y, x = np.mgrid[:HEIGHT, :WIDTH]
-    ids = 1 + (y * 3 // HEIGHT)
-    found = 1 + ((y + int(rng.integers(-20, 20))).clip(0, HEIGHT - 1) * 3 // HEIGHT)
+    y, x = np.ogrid[:HEIGHT, :WIDTH]
+    below = np.stack([y, (y + int(rng.integers(-20, 20))).clip(0, HEIGHT - 1)])
+    ids, found = np.repeat((1 + below * 3 // HEIGHT).astype(np.uint8), WIDTH, axis=2)
     for number in range(4, 4 + OBJECTS):
         centre, radii = rng.uniform((0, 0), (HEIGHT, WIDTH)), rng.uniform(15, 110, 2)
         for labels, shift in ((ids, 0.0), (found, 0.15)):
             (cy, cx), (ry, rx) = centre + rng.normal(0, shift, 2) * radii, radii * np.exp(rng.normal(0, shift, 2))
-            box = np.s_[max(0, int(cy - ry)) : int(cy + ry) + 1, max(0, int(cx - rx)) : int(cx + rx) + 1]
-            labels[box][((y[box] - cy) / ry) ** 2 + ((x[box] - cx) / rx) ** 2 <= 1] = number
+            rows, columns = slice(max(0, int(cy - ry)), int(cy + ry) + 1), slice(max(0, int(cx - rx)), int(cx + rx) + 1)
+            labels[rows, columns][((y[rows] - cy) / ry) ** 2 + ((x[:, columns] - cx) / rx) ** 2 <= 1] = number
     categories = np.append(rng.integers(N_THINGS, N_CATEGORIES, 3), rng.integers(0, N_THINGS, OBJECTS)) + 1
     return ids, found, categories
 
@@ -97,13 +97,13 @@ def write_segments(folder: Path, n_images: int, rng: np.random.Generator) -> Non
     for image in range(n_images):
         *maps, categories = draw_segments(rng)
         for (name, rows), ids in zip(sides.items(), maps, strict=True):
-            Image.fromarray(np.stack([ids, 0 * ids, 0 * ids], axis=-1).astype(np.uint8)).save(
+            Image.fromarray(np.stack([ids, 0 * ids, 0 * ids], axis=-1)).save(
                 folder / f"segments_{name}_{n_images}" / f"{image:06}.png", compress_level=1
             )
-            numbers, areas = np.unique(ids, return_counts=True)
             segments = [
                 {"id": number, "category_id": int(categories[number - 1]), "area": area, "iscrowd": 0}
-                for number, area in zip(numbers.tolist(), areas.tolist(), strict=True)
+                for number, area in enumerate(np.bincount(ids.ravel()).tolist())
+                if area
             ]
             rows.append({"image_id": image, "file_name": f"{image:06}.png", "segments_info": segments})
     head = {
