@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 Row = dict[str, Any]
@@ -51,12 +52,16 @@ def _lacks(*rows: Row) -> bool:
 
 
 def _shared_area(one: Row, other: Row) -> float:
+    first, second = (
+        _footprint(*(row[f"cuboid_{name}"] for name in ("x", "y", "length", "width", "yaw"))) for row in (one, other)
+    )
+    return float(first.intersection(second).area)
+
+
+@lru_cache(10_000)
+def _footprint(x: float, y: float, length: float, width: float, yaw: float) -> Any:
     import shapely  # an optional package
 
-    return float(shapely.Polygon(_corners(one)).intersection(shapely.Polygon(_corners(other))).area)
-
-
-def _corners(row: Row) -> list[tuple[float, float]]:
-    cos, sin = math.cos(row["cuboid_yaw"]), math.sin(row["cuboid_yaw"])
-    sides = [(a * row["cuboid_length"] / 2, b * row["cuboid_width"] / 2) for a, b in ((1, 1), (-1, 1), (-1, -1), (1, -1))]
-    return [(row["cuboid_x"] + a * cos - b * sin, row["cuboid_y"] + a * sin + b * cos) for a, b in sides]
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    sides = [(a * length / 2, b * width / 2) for a, b in ((1, 1), (-1, 1), (-1, -1), (1, -1))]
+    return shapely.Polygon([(x + a * cos - b * sin, y + a * sin + b * cos) for a, b in sides])
