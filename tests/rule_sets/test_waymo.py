@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError, UnitWarning
 from tests.parity.strategies import half_as_often
 from tests.rule_sets import waymo_reference
+from tests.rule_sets.generated import on_many_sets
 from tests.rule_sets.many_sets import slices_of
 from tests.rule_sets.turned_cuboids import OVERLAPS, remembered
 
@@ -220,16 +221,8 @@ def generated(random: np.random.Generator, n_frames: int) -> tuple[list[Row], li
             for _ in range(random.integers(0, 3)):
                 moved = x + float(random.choice([0, 0.1, 0.2, 0.3, 0.45, 0.7, -0.3]))
                 key["cuboid_y"] = float(random.uniform(0, 0.2))
-                detections.append(
-                    dt(
-                        moved,
-                        0,
-                        category=kind,
-                        cuboid_yaw=float(random.choice(yaws)),
-                        no_label_zone=random.random() < 0.2,
-                        **key,
-                    )
-                )
+                more = {"cuboid_yaw": float(random.choice(yaws)), "no_label_zone": random.random() < 0.2}
+                detections.append(dt(moved, 0, category=kind, **more, **key))
     if not detections:
         detections = [dt(0, 0, frame="f0")]
     scores = random.permutation(len(detections)) + random.uniform(0, 0.9, len(detections))
@@ -240,7 +233,13 @@ def generated(random: np.random.Generator, n_frames: int) -> tuple[list[Row], li
     ]
 
 
-data = st.builds(lambda seed, n: generated(np.random.default_rng(seed), n), st.integers(0, 2**32), st.integers(1, 4))
+def some_frames(numbers: st.SearchStrategy[int]) -> st.SearchStrategy[tuple[list[Row], list[Row]]]:
+    return st.builds(lambda seed, n: generated(np.random.default_rng(seed), n), st.integers(0, 2**32), numbers)
+
+
+data = some_frames(st.integers(1, 4))
+# breakdowns take as long for many frames as for one
+seldom, many = settings(max_examples=max(settings().max_examples // 5, 1)), some_frames(st.sampled_from([16, 8, 1]))
 
 
 def same_as_loops(ev: apf.Evaluation, annotations: list[Row], detections: list[Row], *, first: bool = False) -> None:
@@ -250,8 +249,11 @@ def same_as_loops(ev: apf.Evaluation, annotations: list[Row], detections: list[R
             assert numbers(ev, metric, short) == pytest.approx(expected, abs=1e-9), (name, metric)
 
 
-def same_on_sets(seeds: range, matching: str, iou_type: str) -> None:
-    """The plain loops on generated sets, whose cuboids are turned a little."""
+@pytest.mark.parametrize("iou_type", ["3d", "bev"])
+@pytest.mark.parametrize("matching", ["largest_sum", "score_first"])
+@on_many_sets
+def test_many_sets_equal_plain_loops(seeds: range, matching: str, iou_type: str) -> None:
+    """Every set, of which all are evaluated at once; cuboids are turned a little."""
     sets, alike, n_found = {}, remembered(OVERLAPS[iou_type]), 0
     for seed in seeds:
         random = np.random.default_rng(seed)
@@ -268,19 +270,6 @@ def same_on_sets(seeds: range, matching: str, iou_type: str) -> None:
                 assert (row[f"AP_L{level}"], row[f"APH_L{level}"]) == pytest.approx((ap, aph), abs=1e-9), (seed, name)
                 n_found += ap > 0
     assert n_found > len(sets)
-
-
-@pytest.mark.parametrize("iou_type", ["3d", "bev"])
-@pytest.mark.parametrize("matching", ["largest_sum", "score_first"])
-def test_as_plain_loops_on_fifty_sets(matching: str, iou_type: str) -> None:
-    same_on_sets(range(50), matching, iou_type)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("iou_type", ["3d", "bev"])
-@pytest.mark.parametrize("matching", ["largest_sum", "score_first"])
-def test_as_plain_loops_on_five_hundred_sets(matching: str, iou_type: str) -> None:
-    same_on_sets(range(50, 550), matching, iou_type)
 
 
 @half_as_often
@@ -431,8 +420,8 @@ def test_names_of_cameras_that_cannot_be_are_refused() -> None:
         ev.waymo_breakdowns()
 
 
-@half_as_often
-@given(data, st.integers(0, 2**32))
+@seldom
+@given(many, st.integers(0, 2**32))
 def test_bins_of_velocity_and_camera_as_plain_loops(sets: tuple[list[Row], list[Row]], seed: int) -> None:
     random = np.random.default_rng(seed)
     annotations, detections = ([row | {"cuboid_y": row["cuboid_y"] + 1} for row in rows] for rows in sets)
@@ -460,8 +449,8 @@ def test_bins_of_velocity_and_camera_as_plain_loops(sets: tuple[list[Row], list[
         assert (row["ap"], row["oriented_ap"]) == pytest.approx((ap, aph), abs=1e-9), row
 
 
-@half_as_often
-@given(data)
+@seldom
+@given(many)
 def test_bins_of_range_are_evaluations_of_their_objects(sets: tuple[list[Row], list[Row]]) -> None:
     sides = [[row | {"cuboid_x": row["cuboid_x"] + 29} for row in rows] for rows in sets]
     table = evaluated(*sides).waymo_breakdowns().filter(breakdown="RANGE")

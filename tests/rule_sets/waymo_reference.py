@@ -105,11 +105,13 @@ def counts(
     """True positives, false positives, misses and the sum of the agreements at a cut-off; `inside` are annotations of a bin."""
     tp = fp = fn = 0
     agreed = 0.0
-    for frame in dict.fromkeys(row["image_id"] for row in (*annotations, *detections)):
-        gts = [row for row in annotations if (row["image_id"], row["category_id"]) == (frame, name)]
-        dts = [row for row in detections if (row["image_id"], row["category_id"]) == (frame, name)]
-        dts = [row for row in dts if np.float32(row["score"]) >= cut_off]
-        dts.sort(key=lambda row: -row["score"])
+    frames: dict[Any, tuple[list[Row], list[Row]]] = {}
+    for side, rows in enumerate((annotations, detections)):
+        for row in rows:
+            if row["category_id"] == name:
+                frames.setdefault(row["image_id"], ([], []))[side].append(row)
+    for gts, dts in frames.values():
+        dts = sorted((row for row in dts if np.float32(row["score"]) >= cut_off), key=lambda row: -row["score"])
         pairs = (scores_first if first else best_assignment)(gts, dts, THRESHOLDS[name], alike)
         found, matched = {g for _, g in pairs}, {d for d, _ in pairs}
         tp += sum(inside(gts[g]) for _, g in pairs)
@@ -151,8 +153,7 @@ def evaluate(
     points: tuple[list[tuple[float, float]], list[tuple[float, float]]] = ([], [])
     scores = np.array([row["score"] for row in detections if row["category_id"] == name], dtype=np.float32)
     counted: dict[int, tuple[int, int, int, float]] = {}  # by the number of detections that are left
-    for cut_off in CUT_OFFS:
-        n = int((scores >= cut_off).sum())
+    for cut_off, n in zip(CUT_OFFS, (scores[:, None] >= np.array(CUT_OFFS)).sum(axis=0).tolist(), strict=True):
         if n not in counted:
             counted[n] = counts(annotations, detections, name, level, cut_off, first=first, alike=alike, inside=inside)
         tp, fp, fn, agreed = counted[n]
