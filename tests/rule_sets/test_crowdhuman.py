@@ -133,12 +133,12 @@ def clipped(rows: list[Row]) -> list[Row]:
 
 @on_many_sets
 def test_as_plain_loops_do(seeds: range) -> None:
-    """Every set, of which all are evaluated at once; the Jaccard index of a set is the best of the means of its images."""
+    """Every set and all as one, evaluated at once; the Jaccard index of a set is the best of the means of its images."""
     sets = {seed: generated(np.random.default_rng(seed)) for seed in seeds}
     truth, detections, images = together(sets, IMAGES)
     evaluation = evaluate(truth, detections, images)
-    whole = reference.jaccard_index(clipped(truth), clipped(detections), images["image_id"])
-    assert evaluation.jaccard_index()["jaccard_index"].item() == exactly(whole)
+    whole = clipped(truth), clipped(detections), images["image_id"]
+    assert numbers(evaluation) == exactly([*reference.summary(*whole), reference.jaccard_index(*whole)])
     found = {row["set"]: (row["AP"], row["LAMR"]) for row in evaluation.by("set").iter_rows(named=True)}
     of_images = evaluation.jaccard_index(level="image").join(evaluation.dataset.images, on="image_id")
     means = of_images.group_by("set", "score_threshold").agg(pl.col("jaccard_index").mean())
