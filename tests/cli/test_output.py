@@ -44,10 +44,12 @@ def encoded(monkeypatch: Patch, encoding: str, *arguments: str) -> tuple[int, by
 
 @pytest.fixture
 def named(tmp_path: Path) -> tuple[str, str, str]:
-    """Ground truth and results with such names, and a set of them."""
-    truth, results = files(tmp_path, TRUTH_OF_NAMES, FOUND)
-    apf.evaluate(truth, results).write_parquet(tmp_path / "set")
-    return truth, results, str(tmp_path / "set")
+    """Ground truth and results with such names, and a set of them, in a folder beside which there is nothing."""
+    folder = tmp_path / "named"
+    folder.mkdir()
+    truth, results = files(folder, TRUTH_OF_NAMES, FOUND)
+    apf.evaluate(truth, results).write_parquet(folder / "set")
+    return truth, results, str(folder / "set")
 
 
 @pytest.mark.slow
@@ -143,10 +145,11 @@ PLACES = [(verb, each) for verb in BASES for each in COMMANDS[verb].params if no
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("named")
 @pytest.mark.parametrize(("verb", "place"), PLACES, ids=lambda each: getattr(each, "name", each))
-def test_arguments_may_have_any_characters(verb: str, place: Any, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_arguments_may_have_any_characters(
+    verb: str, place: Any, named: tuple[str, str, str], capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.chdir(Path(named[0]).parent)
     Path("qrels").write_text("1 0 a 1\n")
     Path("run").write_text("1 Q0 a 1 0.5 x\n")
     for value in VALUES:
