@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import subprocess
 import sys
 import tomllib
@@ -39,10 +40,20 @@ GROUPS = {
 ORDER = [package for packages in GROUPS.values() for package in packages]
 
 
+@cache
+def all_nodes() -> dict[str, list[ast.AST]]:
+    """All nodes of the syntax tree of each file, by its path: half a million, which no collection needs to look through."""
+    gc.disable()
+    nodes = {str(path.relative_to(PACKAGE)): list(ast.walk(ast.parse(path.read_text()))) for path in PACKAGE.rglob("*.py")}
+    gc.enable()
+    gc.freeze()
+    return nodes
+
+
 def packages_imported(path: Path) -> set[str]:
     """The packages of apframe that a file imports, at its top or inside functions."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in all_nodes()[str(path.relative_to(PACKAGE))]:
         modules = []
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
@@ -103,11 +114,6 @@ def test_the_package_knows_its_version() -> None:
     assert apf.__version__ == project["version"] == citation["version"]
 
 
-@cache
-def trees() -> dict[str, ast.Module]:
-    return {str(path.relative_to(PACKAGE)): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
-
-
 def test_files_are_short_enough_to_read() -> None:
     lengths = {path: len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")}
     assert {str(path): n for path, n in lengths.items() if n > 450} == {}
@@ -116,8 +122,8 @@ def test_files_are_short_enough_to_read() -> None:
 def test_functions_take_few_parameters() -> None:
     """Except those that users call, and the commands, which have a parameter for each option."""
     many = set()
-    for name, tree in trees().items():
-        for node in ast.walk(tree):
+    for name, nodes in all_nodes().items():
+        for node in nodes:
             if isinstance(node, ast.FunctionDef):
                 taken = node.args
                 named = [
@@ -132,15 +138,11 @@ def test_functions_take_few_parameters() -> None:
 def test_private_names_stay_in_their_module() -> None:
     """A method that is bound into a class of another module has a parameter `self` and belongs to the class."""
     used = set()
-    for name, tree in trees().items():
-        own = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-        own |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
-        own |= {
-            field.target.id
-            for field in ast.walk(tree)
-            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        }
-        for node in ast.walk(tree):
+    for name, nodes in all_nodes().items():
+        own = {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        own |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+        own |= {node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)}
+        for node in nodes:
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith("apframe"):
                 used |= {(name, each.name) for each in node.names if each.name.startswith("_")}
             if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
@@ -151,7 +153,5 @@ def test_private_names_stay_in_their_module() -> None:
 
 
 def test_threads_come_from_one_place() -> None:
-    named = {
-        path for path, tree in trees().items() for node in ast.walk(tree) if getattr(node, "id", "") == "ThreadPoolExecutor"
-    }
+    named = {path for path, nodes in all_nodes().items() for node in nodes if getattr(node, "id", "") == "ThreadPoolExecutor"}
     assert named == {"threads.py"}
