@@ -110,12 +110,10 @@ def assert_same_cells(ours: Any, reference: Any) -> None:
         if theirs is not None:
             assert list(mine) == list(theirs)
             for name, value in theirs.items():
-                np.testing.assert_array_equal(mine[name], value, err_msg=name)
-                assert np.shape(mine[name]) == np.shape(value), name
+                assert np.array_equal(mine[name], value), (name, mine[name], value)  # which is faster than np.testing
     assert ours.ious.keys() == reference.ious.keys()
     for key, value in reference.ious.items():
-        np.testing.assert_array_equal(ours.ious[key], value, err_msg=str(key))
-        assert np.shape(ours.ious[key]) == np.shape(value)
+        assert np.array_equal(ours.ious[key], value), (key, ours.ious[key], value)
 
 
 def in_files(folder: Path, truth: Any, results: Any) -> tuple[Path, str]:
