@@ -28,7 +28,7 @@ REMEDY = (
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A set, many sets, a set of a search run, and DuckDB files of the first and the last."""
     folder = tmp_path_factory.mktemp("sets")
-    evaluation = apf.evaluate(*files(folder))
+    evaluation = apf.evaluate(*files(folder), iou_thresholds=[0.5, 0.75])  # to write the tables of ten takes long
     evaluation.write_parquet(folder / "runs" / "a")
     evaluation.write_duckdb(folder / "a.duckdb", tables=list(ON_REQUEST))
     ranking = apf.evaluate_run(SEARCH / "qrels.txt", SEARCH / "run_dense.txt")
