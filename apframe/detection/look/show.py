@@ -18,6 +18,7 @@ from apframe.detection.look.objects import objects_of, with_outlines
 from apframe.detection.look.pictures import PicturesInside
 from apframe.detection.tables import threshold_at
 from apframe.exceptions import ParameterError, counted, did_you_mean, nearest, shown
+from apframe.rule_sets.refused import refuse_scores
 from apframe.schema import SIZE
 from apframe.show.cards import card
 from apframe.show.drawings import MODELS, TRUTH, draw_objects, legend, picture, picture_sizes, style
@@ -96,7 +97,7 @@ def show(
     Raises
     ------
     ParameterError
-        no such image, or a threshold that was not evaluated
+        no such image, or a threshold that was not evaluated; or a protocol without precision, such as those of segments
     FormatError
         the folder of pictures does not exist
     NotComparableError
@@ -114,6 +115,7 @@ def show(
     """
     if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
         raise ParameterError(f"is a number or None, not {min_score!r}", option="min_score")
+    refuse_scores(self.protocol, "pictures of single images")
     evaluations, called = _beside(self, others, names)
     image_ids = _known_image(self, image_id)
     image = images_of(self, image_ids, PicturesInside(images))

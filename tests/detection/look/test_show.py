@@ -217,3 +217,11 @@ def test_every_protocol_has_pictures(name: str) -> None:
     for kind in ("fp", "fn"):
         shown = ev.show_errors(kind, 2)
         assert shown.html.count("<article") == shown.table.height
+
+
+@pytest.mark.parametrize("min_score", [0.3, None])
+def test_segments_have_no_pictures(min_score: float | None) -> None:
+    folder = Path(__file__).parents[3] / "data" / "segments" / "panoptic"
+    evaluation = apf.evaluate(folder / "truth.json", folder / "model_a.json", "coco_panoptic")
+    with pytest.raises(ParameterError, match="does not rank detections by score, so it has no pictures of single images"):
+        evaluation.show(1, min_score=min_score)
