@@ -22,8 +22,8 @@ demo: .venv/installed
 test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto -m "not slow" --ignore=tests/parity --ignore=tests/properties
+	$(BIN)/mypy -n auto
+	POLARS_MAX_THREADS=1 APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto -m "not slow" --ignore=tests/parity --ignore=tests/properties
 
 # what needs signals, processes, a disk of 1 MB, kernels of notebooks, every protocol or thousands of cases, the pages of docs/,
 # and the comparisons with references and the properties on more generated data sets; about 20 minutes

@@ -12,6 +12,8 @@ import apframe as apf
 from apframe.columns import exact
 from apframe.exceptions import ParameterError, RenamedColumnWarning
 
+pytestmark = pytest.mark.slow
+
 PATTERNS = ["*", "^$", "^x.*$", "^.*$", "^[$", "^a\\.b$"]
 IN_ANOTHER_CASE = ["Image_ID", "SCORE", "X", "Name", "File_Name", "Query_Id"]
 OF_TABLES = ["", "row", "group", "code", "value", "name_right", "len", "slice"]  # which a table on the way may have itself
@@ -60,7 +62,7 @@ def test_exact_is_one_column(name: str) -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [[*PATTERNS, *OF_TABLES], pytest.param([*IN_ANOTHER_CASE, *OTHERS], marks=pytest.mark.slow)],
+    [[*PATTERNS, *OF_TABLES], [*IN_ANOTHER_CASE, *OTHERS]],
     ids=["some", "others"],
 )
 def test_slices(tables: list[str], names: list[str]) -> None:
@@ -210,7 +212,6 @@ def test_updates_of_an_evaluator() -> None:
     assert evaluator.compute().by("^x.*$").equals(apf.evaluate(dataset, found).by("^x.*$"))
 
 
-@pytest.mark.slow
 def test_charts() -> None:
     evaluation = apf.evaluate(*data("images"))
     plain = apf.plot_slices(evaluation.by("plain", marginals=True)).to_dict()

@@ -70,12 +70,14 @@ def test_results_cross_processes(method: str, tmp_path: Path) -> None:
         assert_same(tables(sent_back[name]), expected)
 
 
+@pytest.mark.slow
 def test_copies_say_the_same(tmp_path: Path) -> None:
     for result in evaluated(tmp_path).values():
         assert_same(tables(copy.copy(result)), tables(result))
         assert_same(tables(copy.deepcopy(result)), tables(result))
 
 
+@pytest.mark.slow
 def test_a_pickle_of_a_stored_set_does_without_its_folder(tmp_path: Path) -> None:
     results = evaluated(tmp_path)
     sent = pickle.dumps(results["stored"])
@@ -83,6 +85,7 @@ def test_a_pickle_of_a_stored_set_does_without_its_folder(tmp_path: Path) -> Non
     assert_same(tables(pickle.loads(sent)), tables(results["evaluation"]))
 
 
+@pytest.mark.slow
 def test_what_is_known_of_the_metrics_is_not_computed_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     results = evaluated(tmp_path)
     metrics = results["evaluation"].metrics

@@ -56,6 +56,7 @@ def test_one_image_needs_no_list() -> None:
     assert from_supervision(detections(), [7])["image_id"].to_list() == [7]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compact", [False, True])
 def test_detections_of_the_library_are_taken(compact: bool) -> None:
     supervision = pytest.importorskip("supervision")

@@ -36,6 +36,7 @@ def test_the_truth_is_the_summary_of_the_population(street: Population) -> None:
     assert street.truth() == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_the_library(street: Population) -> None:
     """A sample of every image in their order is the whole, with the same draws."""
     made = street.intervals(np.arange(300), n_resamples=100, seed=4)

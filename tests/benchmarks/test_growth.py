@@ -154,6 +154,7 @@ def default_threads() -> Iterator[None]:
     apf.set_threads(None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("default_threads")
 def test_every_stage_takes_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     generate_shards.write_shards(tmp_path, (40, 200, 600), 3, 4, seed=5)

@@ -304,6 +304,7 @@ def scene(n: int, **fields: Any) -> tuple[dict[str, list[Row]], list[Row]]:
     return truth, [row | {"score": k / 1000} | fields for k, row in enumerate(truth["annotations"])]
 
 
+@pytest.mark.slow
 def test_boxes_that_overlap_nothing_are_of_another_scale() -> None:
     truth, results = scene(60)
     assert check(truth, results).is_empty()

@@ -378,6 +378,7 @@ def test_help_names_everything(verb: tuple[str, ...]) -> None:
         assert text in shown.output
 
 
+@pytest.mark.slow
 def test_ctrl_c_waits_until_an_import_lets_it_through() -> None:
     script = """
 import importlib._bootstrap, signal

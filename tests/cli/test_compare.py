@@ -67,6 +67,7 @@ def test_categories() -> None:
     )
 
 
+@pytest.mark.slow
 def test_categories_without_names(tmp_path: Path) -> None:
     truth = json.loads(Path(GT).read_text())
     truth["categories"] = [{"id": row["id"]} for row in truth["categories"]]
@@ -115,6 +116,7 @@ def test_papers() -> None:
     assert r"metric & model\_a & model\_b & difference" in compare(GT, A, B, *FEW, "--metrics", "AP", "--latex").stdout
 
 
+@pytest.mark.slow
 def test_a_part() -> None:
     done = compare(GT, A, B, "--where", "weather = 'fog'", "--metrics", "AP", *FEW, "--json")
     row = json.loads(done.stdout)[0]
@@ -173,6 +175,7 @@ def test_standard_input_and_urls() -> None:
     assert refused.returncode == 2 and "only .parquet and .csv are read from a URL" in refused.stderr
 
 
+@pytest.mark.slow
 def test_warnings_about_the_ground_truth_come_once(tmp_path: Path) -> None:
     attributes = tmp_path / "sites.csv"
     names = apf.read_coco(GT).images["file_name"]

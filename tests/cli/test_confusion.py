@@ -55,6 +55,7 @@ def test_without_mistakes_there_is_no_table(run: Any) -> None:
         )
 
 
+@pytest.mark.slow
 def test_all_cells_for_programs(run: Any) -> None:
     table = apf.evaluate(TRUTH, FOUND).confusion()
     code, out, _ = run("--json")

@@ -31,6 +31,7 @@ def test_worked_example_by_one_command(capsys: Capture, monkeypatch: Patch) -> N
         assert (code, round(json.loads(out)["AP"], 4)) == (0, published)
 
 
+@pytest.mark.slow
 def test_converted_data_has_the_same_numbers(street: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     boxes, found = str(tmp_path / "boxes"), str(tmp_path / "found")
     code, out, _ = command(capsys, monkeypatch, "convert", street, boxes, "--to", "boxes")
@@ -61,6 +62,7 @@ def test_results_that_name_images_and_categories(street: str, tmp_path: Path, ca
     assert (code, out) == (0, f"{apf.evaluate(street, apf.read_results(found), join_by_name=['images', 'categories'])}\n")
 
 
+@pytest.mark.slow
 def test_results_of_another_type_of_ids_are_not_converted(
     street: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:

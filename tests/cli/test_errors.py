@@ -52,6 +52,7 @@ def test_slices_are_rows(run: Any) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_tables_for_programs(run: Any) -> None:
     evaluation = apf.evaluate(TRUTH, FOUND, iou_thresholds=[0.6])
     _, out, _ = run("--json", "--iou-threshold", "0.6")

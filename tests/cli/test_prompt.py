@@ -272,6 +272,7 @@ def test_pipe_of_a_retrieval_folder(retrieval: Path) -> None:
     assert done.stderr.startswith("error: Catalog Error") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_csv_and_json_exclude_each_other(detection: Path) -> None:
     done = shell(detection, "SELECT 1;", "--csv", "--json")
     assert (done.returncode, done.stdout) == (2, "")

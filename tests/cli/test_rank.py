@@ -106,6 +106,7 @@ def test_levels_and_limits_as_trec_eval_takes_them() -> None:
     assert rank(QRELS, DENSE, "-M", "20").stdout.splitlines()[-1] == "the first 20 documents of each query"
 
 
+@pytest.mark.slow
 def test_markdown_and_latex() -> None:
     ev = apf.evaluate_run(QRELS, [LEXICAL, DENSE], "AP NumQ")
     assert rank(QRELS, LEXICAL, DENSE, "-m", "AP NumQ", "--markdown").stdout == f"{ev.to_markdown()}\n"

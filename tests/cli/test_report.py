@@ -30,6 +30,7 @@ def test_files_and_stored_evaluations_give_the_same_page(tmp_path: Path) -> None
     assert pages[0] == pages[1]
 
 
+@pytest.mark.slow
 def test_stored_search_runs(tmp_path: Path) -> None:
     data = STREET.parent / "search"
     for name in ("lexical", "hybrid"):
@@ -50,6 +51,7 @@ def test_targets_are_checked_before_anything_is_read(tmp_path: Path) -> None:
         assert done.returncode == 1 and message in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

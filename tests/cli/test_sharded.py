@@ -45,6 +45,7 @@ def test_the_output_is_that_of_files(options: list[str], shards: Path, capsys: C
     assert (shards.parent / "work").exists() is ("--work" in options)
 
 
+@pytest.mark.slow
 def test_objects_are_read_again_with_a_warning(shards: Path, capsys: Capture, monkeypatch: Patch) -> None:
     expected = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--where", "truncated")
     code, out, err = command(capsys, monkeypatch, "eval", "--shards", str(shards), "--where", "truncated")
@@ -64,6 +65,7 @@ def test_shards_are_named_as_one_likes(paths: list[str], shards: Path, capsys: C
     assert command(capsys, monkeypatch, "eval", "--shards", *paths) == expected
 
 
+@pytest.mark.slow
 def test_two_patterns_are_pairs_of_files(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     truth, found = json.loads(Path(TRUTH).read_text()), json.loads(Path(RESULTS).read_text())
     for number in range(2):
@@ -76,6 +78,7 @@ def test_two_patterns_are_pairs_of_files(tmp_path: Path, capsys: Capture, monkey
     assert command(capsys, monkeypatch, "eval", "--shards", *patterns, "--json", "--gt-format", "coco") == expected
 
 
+@pytest.mark.slow
 def test_an_evaluation_of_shards_is_stored(shards: Path, capsys: Capture, monkeypatch: Patch) -> None:
     options = ["--name", "a", "--tag", "lr=.1", "--matches", "0.5"]
     command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--out", "whole", *options)
@@ -96,6 +99,7 @@ def test_an_empty_shard(shards: Path, capsys: Capture, monkeypatch: Patch) -> No
     assert command(capsys, monkeypatch, "eval", "--shards", "shards/*") == expected
 
 
+@pytest.mark.slow
 def test_damaged_shards_stop_it_or_are_left_out(shards: Path, capsys: Capture, monkeypatch: Patch) -> None:
     (shards / "00001" / "detections.parquet").write_bytes(b"PAR1")
     code, out, err = command(capsys, monkeypatch, "eval", "--shards", "shards")

@@ -60,6 +60,7 @@ OUTSIDE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place", ["set", "file", pytest.param("sets", marks=pytest.mark.slow), pytest.param("search", marks=pytest.mark.slow)]
 )
@@ -83,6 +84,7 @@ def test_sql_stays_with_the_tables(
     assert place != "file" or places[place].read_bytes() == content
 
 
+@pytest.mark.slow
 def test_a_file_is_not_changed(places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
     for statement in (
         "CREATE TABLE t AS SELECT 1 AS a",

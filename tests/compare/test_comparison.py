@@ -245,6 +245,7 @@ def test_p_of_the_bootstrap_says_what_the_interval_says() -> None:
     assert same.filter(pl.col("p") < 0.5).is_empty()
 
 
+@pytest.mark.slow
 def test_se_bias_and_detectable_are_of_the_resampled_means() -> None:
     row = compare_runs(drawn(400, 2)).row(0, named=True)
     a, b = (part["value"].to_numpy() for part in drawn(400, 2).partition_by("run", maintain_order=True))

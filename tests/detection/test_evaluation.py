@@ -295,6 +295,7 @@ def test_headline_is_of_all_areas_wherever_that_range_is_named() -> None:
     assert (named["AP"], named["APs"]) == (plain["AP"], plain["APs"])
 
 
+@pytest.mark.slow
 def test_one_number_stands_for_a_list_and_limits_come_in_any_order() -> None:
     files = STREET / "instances.json", STREET / "model_a.json"
     one = apf.evaluate(*files, max_detections=100, iou_thresholds=0.5, categories="car").summary

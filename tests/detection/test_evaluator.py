@@ -79,6 +79,7 @@ def assert_same(one: apf.Evaluation, other: apf.Evaluation) -> None:
 # ---- divided, ordered and doubled in any way
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
 )
@@ -103,6 +104,7 @@ def test_any_division_into_updates_and_shards_equals_one_evaluation(data: st.Dat
     assert_same(first.compute(), apf.evaluate(truth, detections.sort("image_id", maintain_order=True), protocol))
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_which_of_different_results_is_kept_depends_on_their_contents_alone(data: st.DataObject) -> None:
     rows = st.lists(st.sampled_from([0.1, 0.5, 0.9]), min_size=1, max_size=3)
@@ -636,6 +638,7 @@ def test_repr() -> None:
     assert repr(evaluator) == f"Evaluator({truth}, 2 detections, protocol=COCO)"
 
 
+@pytest.mark.slow
 def test_threads_that_update_at_the_same_moment_lose_nothing() -> None:
     rows = results(RESULTS)
     parts = [part for _, part in sorted(rows.partition_by("image_id", as_dict=True).items())]

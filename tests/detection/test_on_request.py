@@ -111,6 +111,7 @@ def test_unknown_names_are_refused_before_anything_is_written(tables: Any, compu
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_intervals_are_a_table(tmp_path: Path) -> None:
     box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = TRUTH | {

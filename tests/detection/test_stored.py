@@ -58,6 +58,7 @@ def test_matches_that_were_changed_are_refused(street: apf.Evaluation, tmp_path:
         apf.read_evaluation(tmp_path / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.RunsDifferWarning")
 def test_matches_of_many_runs_are_one_table(street: apf.Evaluation, tmp_path: Path) -> None:
     other = apf.evaluate(STREET / "instances.json", STREET / "model_a.json", iou_thresholds=[0.5])

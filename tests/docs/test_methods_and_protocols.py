@@ -263,6 +263,7 @@ SITUATIONS: dict[tuple[str, str], Callable[[], pl.DataFrame]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("always::apframe.exceptions.CategoriesNotComparedWarning")
 def test_what_depends_on_the_data() -> None:
     _, *rows = rows_of("What depends on the data?")

@@ -48,6 +48,7 @@ def test_the_navigation_has_every_page() -> None:
     assert sorted(navigation) == sorted([*PAGES, *notebooks, *(f"reference/{name}" for name in reference())])
 
 
+@pytest.mark.slow
 def test_a_page_shows_values_prints_warnings_and_errors(tmp_path: Path) -> None:
     page = (
         "```python\nimport apframe as apf\nprint(1)\n2\n```\n\n```text\n1\n2\n```\n\n"

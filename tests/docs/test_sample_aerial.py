@@ -15,6 +15,7 @@ DATA = Path(__file__).parents[2] / "data"
 AERIAL = DATA / "aerial"
 
 
+@pytest.mark.slow
 def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
     script = [sys.executable, str(DATA / "generate_aerial.py"), "--out", str(tmp_path / "made")]
     subprocess.run(script, check=True, capture_output=True)
@@ -24,6 +25,7 @@ def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
         assert path.read_bytes() == (AERIAL / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_sample_is_as_described() -> None:
     truth, found = AERIAL / "visdrone" / "annotations", AERIAL / "visdrone" / "results"
     weighted, plain = (apf.evaluate(truth, found, name) for name in ("visdrone", "visdrone_mean"))

@@ -58,6 +58,7 @@ def test_both_forms_of_the_results_are_of_the_same_objects(name: str) -> None:
     assert (away - both["ego_distance"]).abs().median() < 0.05  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_sample_shows_how_the_models_differ() -> None:
     """Model A is better far away, at night, and on the whole; model B in rain and near by."""
     protocol = apf.COCO.with_options(similarity=apf.CentreDistance(), iou_thresholds=[-4, -2, -1, -0.5])

@@ -28,6 +28,7 @@ def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
     assert_frame_equal(again.annotations, sample.annotations)
 
 
+@pytest.mark.slow
 def test_sample_is_as_described() -> None:
     assert sum(path.stat().st_size for path in PEOPLE.rglob("*.*")) < 150_000
     a, b = (apf.evaluate(PEOPLE / "walkers_val.json", PEOPLE / f"walkers_{name}.json", "citypersons") for name in "ab")

@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import apframe as apf
 
 DATA = Path(__file__).parents[2] / "data"
 RELATIONS = DATA / "relations"
 
 
+@pytest.mark.slow
 def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
     script = [sys.executable, str(DATA / "generate_relations.py"), "--out", str(tmp_path / "made")]
     subprocess.run(script, check=True, capture_output=True)
@@ -20,6 +23,7 @@ def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
     assert sum(map(len, made.values())) < 500_000
 
 
+@pytest.mark.slow
 def test_sample_is_as_described() -> None:
     recalls = {
         (protocol, model): apf.evaluate(RELATIONS / "truth.json", RELATIONS / f"model_{model}.json", protocol).summary["value"][

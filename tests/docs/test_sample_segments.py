@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import apframe as apf
 from apframe.shapes.label_maps import read_label_map
 
@@ -13,6 +15,7 @@ DATA = Path(__file__).parents[2] / "data"
 SEGMENTS = DATA / "segments"
 
 
+@pytest.mark.slow
 def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
     script = [sys.executable, str(DATA / "generate_segments.py"), "--out", str(tmp_path / "made")]
     subprocess.run(script, check=True, capture_output=True)

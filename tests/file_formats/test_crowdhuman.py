@@ -68,6 +68,7 @@ def test_boxes_that_are_wrong_are_counted_in_words(tmp_path: Path) -> None:
         apf.read_dataset(write_lines(tmp_path / "truth.odgt", wrong))
 
 
+@pytest.mark.slow
 def test_the_command_has_the_jaccard_index(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +92,7 @@ def test_results_and_the_sizes_of_images(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_from_the_files_to_the_numbers_of_the_kit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth, found = write_lines(tmp_path / "truth.odgt", TRUTH), write_lines(tmp_path / "found.odgt", FOUND)
     evaluation = apf.evaluate(truth, found, "crowdhuman")

@@ -128,6 +128,7 @@ def test_the_order_of_the_pairs_does_not_matter(problem: Problem, data: st.DataO
     assert written_out(one, problem) == written_out(other, problem)
 
 
+@pytest.mark.slow
 @given(problems())
 def test_more_thresholds_and_slices_than_an_integer_has_bits(problem: Problem) -> None:
     n = len(problem.ignored)

@@ -298,6 +298,7 @@ def test_the_list_of_results_may_change_afterwards(change: Any) -> None:
     assert stats[0][0] > 0
 
 
+@pytest.mark.slow
 def test_index_is_whole_for_every_thread_that_looks(tmp_path: Path) -> None:
     images = [{"id": n} for n in range(300)]
     rows = [{"id": n, "image_id": n % 300, "category_id": 1, "bbox": [0, 0, 1, 1], "area": 1} for n in range(9000)]

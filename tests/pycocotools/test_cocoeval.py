@@ -72,6 +72,7 @@ def test_real_data_equals_reference(iou_type: str) -> None:
     assert_same(*both(REAL / "instances.json", str(REAL / f"detections_{iou_type}.json"), iou_type))
 
 
+@pytest.mark.slow
 @as_tables_and_by_cells
 @given(case=cases())
 def test_generated_boxes_equal_reference(case: Case, kinds: Any) -> None:

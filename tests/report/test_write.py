@@ -66,6 +66,7 @@ def test_names_are_text_wherever_they_are_shown(tmp_path: Path) -> None:
         assert bad not in text and text.count("&lt;img src=x") > 20
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_bytes(models: list[apf.Evaluation], tmp_path: Path) -> None:
     once, again = (apf.write_report(tmp_path / f"{n}.html", *models, n_resamples=100, title="x").read_bytes() for n in range(2))
     assert once == again

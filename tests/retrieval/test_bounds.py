@@ -95,6 +95,7 @@ def test_a_query_with_one_value_alone_has_none() -> None:
     assert ev.bounds(n_resamples=9).select("if_nonrelevant", "if_relevant", "n_unjudged", "n_units").rows() == [(1, 1, 0, 1)]
 
 
+@pytest.mark.slow
 def test_means_of_several_runs() -> None:
     qrels: Nested = {f"q{k:02}": {"a": 1, "b": 0} for k in range(24)}
     runs: dict[str, Nested] = {

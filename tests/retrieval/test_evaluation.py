@@ -346,6 +346,7 @@ def test_wrong_queries(queries: Any, kind: type[ApframeError], message: str) -> 
 TABLES = ["per_query", "summary", "coverage", "matches", "judgements", "runs", "queries"]
 
 
+@pytest.mark.slow
 def test_sql() -> None:
     evaluation = apf.evaluate_run(QRELS, {"x": RUN, "y": BETTER}, "AP RR", queries=QUERIES)
     rows = {name: evaluation.sql(f"SELECT count(*) FROM {name}").item() for name in TABLES}

@@ -207,6 +207,7 @@ def test_stored_sets_slices_and_updates_have_the_same_numbers(tmp_path: Path) ->
     assert evaluation.intervals(n_resamples=20)["estimate"].to_list() == close(evaluation.summary["value"])
 
 
+@pytest.mark.slow
 def test_parts_are_the_whole(tmp_path: Path) -> None:
     truth, results = frames(np.random.default_rng(11), 12)
     found = pl.DataFrame(results).filter(pl.col("image_id") != "elsewhere,900.000000", pl.col("category_id") != "swim")

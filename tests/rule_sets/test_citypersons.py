@@ -268,6 +268,7 @@ def test_intervals_and_comparisons() -> None:
     assert compared["difference"].item() > 0 and compared["share_better"].item() < 0.1
 
 
+@pytest.mark.slow
 def test_stored_sets_queries_shards_and_updates_have_the_same_numbers(tmp_path: Path) -> None:
     truth, detections, images = weathered()
     evaluation = evaluate(truth, detections, images=images)

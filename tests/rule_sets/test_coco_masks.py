@@ -54,6 +54,7 @@ def test_masks_without_boxes_equal_reference(data: tuple[Truth, list[Row]]) -> N
     assert_equal(apf.evaluate(truth, results, iou_type="segm"), by_pycocotools(truth, results, "segm"))
 
 
+@pytest.mark.slow
 def test_annotations_without_boxes_of_a_file_are_those_in_memory(tmp_path: Path) -> None:
     truth, results = masks(np.random.default_rng(3), 8)
     without = [{name: value for name, value in row.items() if name != "bbox"} for row in truth["annotations"]]

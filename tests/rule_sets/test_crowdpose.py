@@ -92,6 +92,7 @@ def test_a_part_without_people_is_null() -> None:
     assert values["AP_easy"] is None
 
 
+@pytest.mark.slow
 def test_borders_between_the_parts() -> None:
     """Each image has one person, found on all but one of them: the part of that one has lost it."""
     joints = [float(number) for k in range(14) for number in (k, 2 * k, 2)]

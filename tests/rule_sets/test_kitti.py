@@ -105,6 +105,7 @@ def test_the_kits_numbers(case: str) -> None:
     assert values == pytest.approx([easy, others, others], abs=1e-8)
 
 
+@pytest.mark.slow
 def test_eleven_positions() -> None:
     def at_11(annotations: list[Row], detections: list[Row]) -> list[float | None]:
         return numbers(apf.evaluate(dataset(annotations), pl.DataFrame(detections), "kitti", recall_positions=11))
@@ -152,6 +153,7 @@ def test_k13_the_exact_one_faces_backwards() -> None:
     assert numbers(ev, metric="AOS") == pytest.approx([15.277777778] * 3, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_k14_one_detection_without_alpha_leaves_no_orientation() -> None:
     unknown = [*found()[:-1], found()[-1] | {"alpha": None}]
     ev = apf.evaluate(dataset(cars()), pl.DataFrame(unknown), protocol=apf.KITTI)

@@ -247,6 +247,7 @@ def test_a_report_needs_the_rule_of_its_lines() -> None:
         apf.Protocol("mine", "", report=("LAMR",), miss_rates=apf.LUNA16.miss_rates)
 
 
+@pytest.mark.slow
 def test_parts_are_the_whole(tmp_path: Path) -> None:
     truth, results = scans(np.random.default_rng(11), 12)
     for number, image in enumerate(truth["images"]):

@@ -223,6 +223,7 @@ def test_weights_are_copies_of_images(protocol: apf.Protocol) -> None:
     )
 
 
+@pytest.mark.slow
 def test_intervals_and_comparisons() -> None:
     truth, found, images = weathered(n_images=30)
     shifted = [row | {"cuboid_x": row["cuboid_x"] + 0.5} for row in found]

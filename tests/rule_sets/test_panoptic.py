@@ -175,6 +175,7 @@ def test_reports_leave_out_what_needs_scores(tmp_path: Path) -> None:
     assert f"{of_summary(evaluation)[0]:.3f}" in written
 
 
+@pytest.mark.slow
 def test_stored_with_the_tables_that_need_no_scores(tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, generated(3))
     evaluation.write_duckdb(tmp_path / "all.duckdb")

@@ -926,6 +926,7 @@ MINE = apf.Protocol(
 LEVELS = DIFFICULT | {"categories": [CATEGORIES[0] | {"level": 1}, CATEGORIES[1] | {"level": 2}]}
 
 
+@pytest.mark.slow
 def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
     evaluation = apf.evaluate(LEVELS, ONE_HIT, MINE)
     expected = {"AP": 0.5, "AP50": 0.5, "APs": 0.5, "AR5": 0.5, "AR": 0.5, "AP_fog": 1.0, "AP_low": 1.0}
@@ -988,6 +989,7 @@ def test_parts_of_pooled_categories_are_null() -> None:
     assert values["AP"] is not None
 
 
+@pytest.mark.slow
 def test_all_detections() -> None:
     for name in ("voc2007", "voc2012", "open_images", "open_images_challenge", "dota", "activitynet"):
         evaluation = tiny(name)

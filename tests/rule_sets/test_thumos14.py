@@ -261,6 +261,7 @@ def test_categories_that_are_none_of_the_twenty() -> None:
                      pl.DataFrame(data[1]), "thumos14")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_parts_are_the_whole(tmp_path: Path) -> None:
     truth, results = videos(np.random.default_rng(11), 12)
     for number, image in enumerate(truth["images"]):

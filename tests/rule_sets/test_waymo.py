@@ -354,6 +354,7 @@ def test_w7_a_match_across_a_border_is_a_miss_and_a_false_positive() -> None:
     assert breakdown(ev, "VELOCITY") == {}
 
 
+@pytest.mark.slow
 def test_size_is_that_of_the_longest_side() -> None:
     bus = {"cuboid_length": 7.0}
     ev = evaluated([gt(0), gt(20, **bus)], [dt(0, 0.9), dt(20, 0.8, **bus), dt(40, 0.95, **bus)])
@@ -402,6 +403,7 @@ def test_cameras_are_those_that_are_named_or_that_see_the_centre() -> None:
     assert breakdown(behind, "CAMERA") == {name: pytest.approx(int(name == "FRONT")) for name in cameras}
 
 
+@pytest.mark.slow
 def test_breakdowns_without_detections_are_0() -> None:
     table = evaluated([gt(5, velocity_x=1.0, velocity_y=0.0)], []).waymo_breakdowns()
     assert set(table["breakdown"]) == {"RANGE", "SIZE", "VELOCITY", "CAMERA"} and table["ap"].unique().to_list() == [0]
@@ -449,6 +451,7 @@ def test_bins_of_velocity_and_camera_as_plain_loops(sets: tuple[list[Row], list[
         assert (row["ap"], row["oriented_ap"]) == pytest.approx((ap, aph), abs=1e-9), row
 
 
+@pytest.mark.slow
 @seldom
 @given(many)
 def test_bins_of_range_are_evaluations_of_their_objects(sets: tuple[list[Row], list[Row]]) -> None:

@@ -44,6 +44,7 @@ def test_two_detections_of_one_run_count_once(tmp_path: Path) -> None:
     assert runs.label_errors().select(COLUMNS).rows() == [("missing", None, 1, 1, "a", 4, 0.7)]
 
 
+@pytest.mark.slow
 def test_annotations_that_no_run_touches_are_spurious(tmp_path: Path) -> None:
     faint = found((1, A, 0.9), (1, B, 0.049))
     assert [*runs_of(tmp_path / "one", faint).label_errors().select(COLUMNS).rows()] == [

@@ -449,6 +449,7 @@ def test_runs_that_differ_are_told_in_one_warning(options: dict[str, Any], diffe
     assert of["a"] == of["c"] and (of["a"] == of["b"]) == ("images" not in options)
 
 
+@pytest.mark.slow
 def test_many_runs_that_differ_are_not_all_listed(tmp_path: Path) -> None:
     for number in range(7):
         write(tmp_path / f"r{number}")
@@ -465,6 +466,7 @@ def test_runs_of_one_data_and_protocol_give_no_warning(tmp_path: Path) -> None:
         assert len(scan_runs(tmp_path / "*")) == 2
 
 
+@pytest.mark.slow
 def test_runs_that_are_replaced_after_the_scan_are_not_mixed(tmp_path: Path) -> None:
     write(tmp_path / "a", 8), write(tmp_path / "b", 8)
     runs = scan_runs([tmp_path / "a", tmp_path / "b"])

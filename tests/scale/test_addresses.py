@@ -118,6 +118,7 @@ def test_tables_of_an_object_store(s3: Any) -> None:
     assert expand("s3://shards/*") == sorted(f"s3://shards/{name}" for name in ODD)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_in_an_object_store(s3: Any) -> None:
     for missing in ("s3://shards/none.parquet", "s3://none/none.parquet"):
         assert not exists(missing)

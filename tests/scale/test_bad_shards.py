@@ -185,6 +185,7 @@ def test_numbers_of_files_that_are_none(tmp_path: Path) -> None:
         apf.evaluate_shards(tmp_path / "gt.json", tmp_path / "dt.parquet")
 
 
+@pytest.mark.slow
 def test_numbers_in_one_file_only(tmp_path: Path) -> None:
     for number, ids in enumerate([(1, 2), (3, 4)]):
         part = TRUTH.images.filter(pl.col("image_id").is_in(ids))
@@ -325,6 +326,7 @@ def test_no_annotations_are_a_warning_where_no_shard_has_any(shards: Path) -> No
     assert len(caught) == 1
 
 
+@pytest.mark.slow
 def test_empty_shards(shards: Path) -> None:
     """Without images, with images that show nothing, and without detections."""
     for name in ("images", "annotations", "detections"):

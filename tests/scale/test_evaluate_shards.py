@@ -113,6 +113,7 @@ def files(folder: Path, truth: dict[str, Any], found: list[dict[str, Any]], n: i
     return folder / "gt*.json", folder / "dt*.json"
 
 
+@pytest.mark.slow
 def test_pairs_of_files(tmp_path: Path) -> None:
     truth, found = json.loads((STREET / "instances.json").read_text()), json.loads((STREET / "model_a.json").read_text())
     patterns = files(tmp_path / "files", truth, found)
@@ -159,6 +160,7 @@ def test_damaged_verdicts_are_computed_again(shards: Path, tmp_path: Path) -> No
         assert apf.evaluate_shards(shards, work=work).metrics.equals(expected)
 
 
+@pytest.mark.slow
 def test_files_that_change_after_they_were_matched_are_an_error(shards: Path) -> None:
     parts = apf.evaluate_shards(shards)
     table = pl.read_parquet(shards / "00001" / "detections.parquet")
@@ -217,6 +219,7 @@ def test_nothing_is_read_again_for_verdicts_alone(tmp_path: Path, pair: list[apf
     assert_frame_equal(copied.metrics, whole.metrics)
 
 
+@pytest.mark.slow
 def test_a_stored_set_is_that_of_the_whole(tmp_path: Path, pair: list[apf.Evaluation]) -> None:
     with pytest.warns(SecondPassWarning, match="the objects of 5 shards are read again for the tables of annotations and det"):
         sharded(tmp_path)[0].write_parquet(tmp_path / "run")
@@ -234,6 +237,7 @@ def test_a_stored_set_is_that_of_the_whole(tmp_path: Path, pair: list[apf.Evalua
     assert_frame_equal(stored.by("occlusion"), pair[0].by("occlusion"))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(cases_with_attributes(), st.sampled_from(["coco", "voc2007", "proposals"]), st.data())
 def test_tables_of_objects_are_those_of_the_whole(case: Case, protocol: str, data: st.DataObject) -> None:
@@ -291,6 +295,7 @@ def test_a_warning_of_sql_names_the_line_of_the_caller(shards: Path) -> None:
     assert {each.filename for each in caught} == {__file__}
 
 
+@pytest.mark.slow
 @half_as_often
 @given(
     cases_with_attributes(),

@@ -182,6 +182,7 @@ def test_evaluate_and_evaluator_take_them(table: Path) -> None:
     assert evaluator.compute().by("weather").equals(expected)
 
 
+@pytest.mark.slow
 def test_lists_of_texts_in_coco_are_slices(tmp_path: Path) -> None:
     truth = json.loads((Path(__file__).parents[2] / "data" / "street" / "instances.json").read_text())
     for image in truth["images"]:

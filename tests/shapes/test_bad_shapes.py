@@ -280,6 +280,7 @@ def test_shapes_of_other_types(shape: str, fields: Json, problem: str, kind: str
     assert flat.get(field, "correct these rows") in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_good_shapes_are_good(tmp_path: Path) -> None:
     for options, shape in SHAPES.values():
         for kind in ("memory", "file"):

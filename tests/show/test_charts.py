@@ -111,6 +111,7 @@ def test_of_many_curves_the_best_and_the_worst_have_a_colour() -> None:
     assert len({row["curve"] for row in drawn(spec)}) == 50
 
 
+@pytest.mark.slow
 def test_no_more_rows_than_altair_takes() -> None:
     spec = plot_precision_recall(precision_recall(*map(str, range(12)), n=1500)).to_dict()
     assert 4000 < len(drawn(spec)) <= 5000
@@ -119,6 +120,7 @@ def test_no_more_rows_than_altair_takes() -> None:
         plot_precision_recall(precision_recall(*map(str, range(2000)), n=3))
 
 
+@pytest.mark.slow
 def test_curves_of_an_evaluation() -> None:
     found = apf.evaluate("data/street/instances.json", "data/street/model_a.json")
     curve = pl.concat([found.curves(threshold, category=1) for threshold in (0.5, 0.75)])
@@ -158,6 +160,7 @@ def test_roc() -> None:
     assert len(drawn(spec)) == roc("a", "b").height
 
 
+@pytest.mark.slow
 def test_charts_side_by_side() -> None:
     both = plot_precision_recall(precision_recall("a")) | plot_precision_recall(precision_recall("a"))
     assert len({param["name"] for param in both.to_dict()["params"]}) == 2

@@ -70,6 +70,7 @@ def test_the_largest_mistakes() -> None:
     assert one["title"]["subtitle"][-1] == "the 1 largest of 2 cells"
 
 
+@pytest.mark.slow
 def test_the_conditions_are_said() -> None:
     def said(**columns: Any) -> str:
         table = TABLE.with_columns(iou_threshold=0.5, area_range=pl.lit("all"), **columns)

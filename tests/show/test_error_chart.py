@@ -40,6 +40,7 @@ def test_the_pieces_are_the_rises_of_the_mean(street: apf.Evaluation) -> None:
     assert [row["text"] for row in drawn(apf.plot_error_impact(impact.with_columns(ap=0.39)), 1)] == ["AP 0.390"]
 
 
+@pytest.mark.slow
 def test_several_models_and_slices_are_bars(street: apf.Evaluation) -> None:
     impact = street.error_impact()
     two = drawn(apf.plot_error_impact({"a": impact, "b": impact}), 1)

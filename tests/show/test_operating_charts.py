@@ -38,6 +38,7 @@ def table(*names: str, n: int = 3) -> pl.DataFrame:
     return pl.DataFrame(lines)
 
 
+@pytest.mark.slow
 def test_each_category_has_a_chart_of_three_lines() -> None:
     spec = plot_operating_points(table("cat", "dog")).to_dict()
     assert [part["title"]["text"] for part in spec["concat"]] == ["cat", "dog"]
@@ -92,6 +93,7 @@ def test_models_are_named_with_their_average_the_lowest_first() -> None:
     assert spec["layer"][0]["encoding"]["color"]["title"] == "run · log-average miss rate"
 
 
+@pytest.mark.slow
 def test_charts_of_an_evaluation() -> None:
     evaluation = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
     thresholds = evaluation.thresholds(0.5).filter(pl.col("name").is_in(["pedestrian", "car"]))

@@ -47,6 +47,7 @@ def test_one_model() -> None:
     assert bars["encoding"]["y"]["title"] == "Share that is right"
 
 
+@pytest.mark.slow
 def test_several_models_side_by_side() -> None:
     spec = plot_reliability({"a": TABLE, "b": TABLE.with_columns(pl.col("gap") / 2)}).to_dict()
     assert [panel["title"]["text"] for panel in panels(spec)] == ["a", "b"]
@@ -55,6 +56,7 @@ def test_several_models_side_by_side() -> None:
     assert [panel["title"]["text"] for panel in panels(plot_reliability(both, "run").to_dict())] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_a_panel_without_detections_stays() -> None:
     nothing = TABLE.with_columns(n=0, **{name: pl.lit(None, pl.Float64) for name in TABLE.columns[-5:]})
     spec = plot_reliability({"a": TABLE, "b": nothing}).to_dict()

@@ -147,6 +147,7 @@ def test_of_many_lines_the_best_and_the_worst_have_a_colour() -> None:
     assert len(drawn(spec, 1)) == 10
 
 
+@pytest.mark.slow
 def test_the_best_stays_where_lines_are_thinned() -> None:
     table = thresholds(*"abcdefghijkl", n=1500)
     spec = plot_thresholds(table).to_dict()

@@ -54,6 +54,7 @@ def test_bars_in_the_order_of_the_frame() -> None:
     assert [tip["title"] for tip in bars["encoding"]["tooltip"] if "title" in tip] == ["weather", "AP"]
 
 
+@pytest.mark.slow
 def test_slices_of_little_support_are_pale() -> None:
     spec = plot_slices(weather()).to_dict()
     assert column(spec, "few") == [True, False, True]
@@ -73,6 +74,7 @@ def test_slices_of_little_support_are_pale() -> None:
     assert column(unknown, "text")[0] == "0.200 · ? annotations"
 
 
+@pytest.mark.slow
 def test_runs_side_by_side() -> None:
     both = pl.concat([weather(run=pl.lit("b")), weather(run=pl.lit("a"), AP=pl.col("AP") / 2)])
     spec = plot_slices(both, overall={"a": 0.15, "b": 0.3}).to_dict()
@@ -100,6 +102,7 @@ def test_the_line_of_all_is_in_the_picture() -> None:
     assert spec["title"]["subtitle"][0] == "dashed line: overall 0.700"
 
 
+@pytest.mark.slow
 def test_the_keys_stand_before_the_metrics() -> None:
     cells = pl.DataFrame({
         "occlusion": pl.Series(["[0, 0.3)", "[0.6, 1]"] * 2, dtype=BINS),
@@ -137,6 +140,7 @@ def test_rows_of_margins_are_called_all() -> None:
     assert heat["y"]["scale"]["domain"] == ["rain", "null", "all"]
 
 
+@pytest.mark.slow
 def test_heat_map() -> None:
     cells = pl.DataFrame({
         "weather": ["rain", "rain", "clear", "clear"],
@@ -165,6 +169,7 @@ def test_heat_map() -> None:
     assert one["layer"][0]["encoding"]["color"]["scale"]["domain"] == [-0.4, 0.6]
 
 
+@pytest.mark.slow
 def test_gains_have_zero_in_the_middle_of_the_colours() -> None:
     def scale(low: float, high: float) -> Any:
         chart = plot_slice_heatmap(MARGINS, "bin", "weather", domain=(low, high))

@@ -139,6 +139,7 @@ def test_what_needs_similarities_from_0_to_1(evaluation: apf.Evaluation) -> None
     assert evaluation.calibration(-2)["n"].sum() > 0
 
 
+@pytest.mark.slow
 def test_stored_and_in_sql(evaluation: apf.Evaluation, tmp_path: Path) -> None:
     evaluation.write_parquet(tmp_path / "run", tables=["errors", "lrp"])
     again = apf.read_evaluation(tmp_path / "run")

@@ -33,6 +33,7 @@ def by_shapely(left: Array, right: Array) -> Array:
     return areas
 
 
+@pytest.mark.slow
 def test_as_shapely() -> None:
     left, right = rectangles(20_000, 0), rectangles(20_000, 1)
     expected = by_shapely(left, right)

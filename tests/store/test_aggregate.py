@@ -123,6 +123,7 @@ def test_average_precision_with_where_and_without_rows() -> None:
     assert sql.query(tables, "SELECT average_precision(false, score, 0) AS ap FROM items")["ap"].to_list() == [None]
 
 
+@pytest.mark.slow
 def test_average_precision_of_columns_with_any_name() -> None:
     """Names inside the macro are not those of the query's columns."""
     for name in ("k", "level", "n", "best", "share", "total", "definition", "then_by", "rank", "point", "n_positives"):

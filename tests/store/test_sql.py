@@ -165,6 +165,7 @@ def test_last_of_several_statements_answers_and_none_is_refused() -> None:
         sql.query({}, None)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_only_what_a_query_touches_is_computed() -> None:
     evaluation = evaluate()
     assert evaluation.sql("SELECT weather, count(*) AS n FROM images GROUP BY ALL")["n"].sum() == 300

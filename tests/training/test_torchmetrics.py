@@ -105,6 +105,7 @@ def test_script_on_the_sample_has_the_numbers_of_the_reference(model: str, avera
     run_script(truth, json.loads((STREET / f"{model}.json").read_text()), "bbox", average)
 
 
+@pytest.mark.slow
 @given(sets(boxes), st.sampled_from(["macro", "micro"]))
 def test_script_with_boxes_has_the_numbers_of_the_reference(data: tuple[Truth, list[Row]], average: str) -> None:
     run_script(*data, "bbox", average)

@@ -143,6 +143,7 @@ def test_what_is_refused() -> None:
         a.changes([])  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @half_as_often
 @given(
     cases(), cases(), st.sampled_from(OF_LISTS), st.sampled_from(["all", "small"]), st.sampled_from([None, 0.3]),

@@ -58,6 +58,7 @@ def test_the_reference_values_of_the_sample(a: apf.Evaluation, b: apf.Evaluation
     assert rounded(table[1:], "difference", "low", "high", "se") == [-0.0064, -0.0368, 0.0287, 0.0169]
 
 
+@pytest.mark.slow
 def test_four_of_twelve_categories_look_different_and_none_is(a: apf.Evaluation, b: apf.Evaluation) -> None:
     """DIAGNOSIS.md 7.2."""
     table = a.compare(b, level="category", metrics="AP")
@@ -81,6 +82,7 @@ def test_strata_and_clusters(a: apf.Evaluation, b: apf.Evaluation) -> None:
     assert clusters["se"][0] < 0.7 * strata["se"][0]
 
 
+@pytest.mark.slow
 def test_a_model_against_itself(a: apf.Evaluation) -> None:
     table = a.compare(a, names=["one", "two"], n_resamples=500, level="category")
     with_interval = table.drop_nulls("low")

@@ -275,6 +275,7 @@ def test_bad_input(name: str) -> None:
             method(**options)
 
 
+@pytest.mark.slow
 def test_in_sql_and_stored(tmp_path: Path) -> None:
     assert BY_HAND.sql("SELECT n, ece FROM calibration ORDER BY category_id").rows() == [(4, pytest.approx(0.275)), (0, None)]
     assert BY_HAND.sql("SELECT sum(n) FROM reliability").item() == 4

@@ -154,6 +154,7 @@ def test_bad_options() -> None:
             method(area_range="tiny")
 
 
+@pytest.mark.slow
 def test_tables_of_sql_are_those_of_the_lowest_threshold() -> None:
     evaluation = evaluate(FOUR, FOUND, iou_thresholds=[0.5, 0.75])
     for name, table in (("lrp", evaluation.lrp()), ("miss_rates", evaluation.miss_rates()), ("froc", evaluation.froc())):

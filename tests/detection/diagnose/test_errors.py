@@ -236,6 +236,7 @@ def test_a_key_of_the_categories_averages_over_those_of_the_slice(street: apf.Ev
     assert_frame_equal(table, means.sort("supercategory", "error"), abs_tol=1e-12)
 
 
+@pytest.mark.slow
 def test_keys_of_images_and_categories_at_once(street: apf.Evaluation) -> None:
     table = street.error_impact(by=["weather", "name"])
     columns = ["name", "error", "n", "ap", "delta_ap"]

@@ -20,6 +20,7 @@ def test_panoptic_results_have_no_scores(tmp_path: Path) -> None:
         evaluation.jaccard_index()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
 def test_shards_have_the_same_index(tmp_path: Path) -> None:
     box = {"category_id": 1, "y": 0.0, "width": 90.0, "height": 90.0}

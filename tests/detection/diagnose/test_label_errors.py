@@ -154,6 +154,7 @@ def test_pooled_categories_propose_none() -> None:
         evaluation.label_errors(min_score="precision:.9")
 
 
+@pytest.mark.slow
 def test_the_table_in_sql_and_stored_sets(tmp_path: Path) -> None:
     evaluation = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
     evaluation.write_parquet(tmp_path / "run", tables="label_errors")

@@ -122,6 +122,7 @@ def test_an_empty_image_changes_only_false_positives_per_image() -> None:
     assert more["fppi"].to_list() == pytest.approx([0, 1 / 3, 1 / 3, 2 / 3])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 def test_no_images_no_rows() -> None:
     evaluation = apf.evaluate({"images": [], "categories": [{"id": 1, "name": "cat"}], "annotations": []}, [])

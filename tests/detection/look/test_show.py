@@ -131,6 +131,7 @@ def test_stored_runs_show_the_same(models: list[apf.Evaluation], tmp_path: Path)
     assert stored.show_errors("cls").html == models[0].show_errors("cls").html
 
 
+@pytest.mark.slow
 def test_shards_are_read_again(models: list[apf.Evaluation], tmp_path: Path) -> None:
     apf.write_shards(STREET / "instances.json", STREET / "model_a.json", tmp_path, n=3)
     sharded = apf.evaluate_shards(tmp_path, name="model_a")

@@ -47,6 +47,7 @@ def test_names_are_found_in_any_case_on_either_side(lowered: tuple[bool, bool]) 
         assert numbers(ev) == pytest.approx([17.5] * 3) and ev.detections.height == 9
 
 
+@pytest.mark.slow
 def test_waymo_and_nuscenes_take_any_case() -> None:
     box: Row = {"image_id": "s", "cuboid_x": 1.0, "cuboid_y": 0.0, "cuboid_z": 0.0, "cuboid_yaw": 0.0, "level": 1}
     box |= {"cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_height": 1.5}

@@ -169,6 +169,7 @@ def test_chosen_values_alone_in_their_order(evaluation: apf.Evaluation) -> None:
     assert evaluation.by({"weather": [None, "sun"]})["weather"].to_list() == [None, "sun"]
 
 
+@pytest.mark.slow
 def test_chosen_values_of_the_objects_are_those_slices_of_all(evaluation: apf.Evaluation) -> None:
     for key in ("colour", "annotations.colour", "detections.colour", "source", "supercategory"):
         table = evaluation.by(key)
@@ -176,6 +177,7 @@ def test_chosen_values_of_the_objects_are_those_slices_of_all(evaluation: apf.Ev
         assert_frame_equal(evaluation.by({key: [chosen]}), table.filter(pl.first() == chosen), check_row_order=False)
 
 
+@pytest.mark.slow
 def test_values_of_several_columns_and_keys_in_a_list(evaluation: apf.Evaluation) -> None:
     both = evaluation.by("weather", "colour")
     assert_frame_equal(evaluation.by(["weather", "colour"]), both)
@@ -580,6 +582,7 @@ def test_curves_of_no_slice_are_an_error() -> None:
 # ---- where the tables come from
 
 
+@pytest.mark.slow
 def test_attributes_of_files_are_read(evaluation: apf.Evaluation, tmp_path: Path) -> None:
     truth, results = tmp_path / "truth.json", tmp_path / "results.json"
     apf.write_coco(evaluation.dataset, truth)
@@ -591,6 +594,7 @@ def test_attributes_of_files_are_read(evaluation: apf.Evaluation, tmp_path: Path
     assert_frame_equal(apf.evaluate(truth, results).where(condition).summary, evaluation.where(condition).summary)
 
 
+@pytest.mark.slow
 def test_stored_evaluation_has_slices(evaluation: apf.Evaluation, tmp_path: Path) -> None:
     evaluation.write_parquet(tmp_path / "run")
     again = apf.read_evaluation(tmp_path / "run")

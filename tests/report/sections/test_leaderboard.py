@@ -95,6 +95,7 @@ def test_kinds_of_all_models_side_by_side(three: Compared) -> None:
         assert shown["Errors of each kind"].filter(model=name).row(0)[1:] == tuple(wanted["n"])
 
 
+@pytest.mark.slow
 def test_equal_models_are_all_best() -> None:
     compared = of_three(ONE_OF_TWO, ONE_HIT, ONE_HIT, ONE_HIT)
     categories = tables(leaderboard.where(compared))["AP by category"]
@@ -122,6 +123,7 @@ def test_errors_are_best_where_they_are_lowest() -> None:
         assert row["best"] == (", ".join(best) or None)
 
 
+@pytest.mark.slow
 def test_slices_without_a_value_and_names_of_columns_as_keys() -> None:
     images = [image | {"lead": lead} for image, lead in zip(ONE_OF_TWO["images"], (None, "x"), strict=True)]
     found = [apf.evaluate(ONE_OF_TWO | {"images": images}, each) for each in (ONE_HIT, [], ONE_HIT)]
@@ -136,6 +138,7 @@ def test_every_protocol_has_all_sections(name: str) -> None:
     assert [each.key for each in made][:5] == ["what", "better", "where", "kinds", "mistaken"]
 
 
+@pytest.mark.slow
 def test_nothing_annotated() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoAnnotationsWarning)
@@ -146,6 +149,7 @@ def test_nothing_annotated() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_categories_with_intervals_come_first() -> None:
     images = [{"id": k} for k in range(30)]
     rows = [{"image_id": k, "category_id": 1 if k < 28 else 2, "bbox": [0, 0, 9, 9]} for k in range(30)]

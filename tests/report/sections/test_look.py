@@ -144,6 +144,7 @@ def test_keys_of_slices_may_be_called_anything() -> None:
     assert "onclick=alert(1) y" not in text.replace("&quot; onclick=alert(1) y", "")
 
 
+@pytest.mark.slow
 def test_many_categories_are_cut_in_words() -> None:
     n = 1203
     categories = [{"id": k, "name": f"category {k}"} for k in range(n)]
@@ -172,6 +173,7 @@ def test_queries_name_the_model_that_they_are_about() -> None:
     assert models[1].sql(query)["outcome"].to_list() == ["fn"]
 
 
+@pytest.mark.slow
 def test_no_cards_if_none_are_wanted(pair: Compared) -> None:
     none = replace(pair, max_images=0)
     section = look.section(none)

@@ -71,6 +71,7 @@ def test_of_one_run_every_measure_is_shown() -> None:
     assert table["n_relevant"].to_list() == wanted.to_list()
 
 
+@pytest.mark.slow
 def test_what_was_judged(two: apf.RunEvaluation) -> None:
     section = queries.coverage(Searched(two, NAMES, n_resamples=200))
     table, judged, bounds = frames(section)

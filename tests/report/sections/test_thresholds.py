@@ -76,6 +76,7 @@ def test_the_section_of_many_categories_is_small() -> None:
     assert 20_000 < len(page("a", [section])) - len(page("a", [])) < 300_000
 
 
+@pytest.mark.slow
 def test_the_rarest_of_very_many_categories_are_cut() -> None:
     table = by_category(many(n_categories=1_203, n_models=1))
     assert table.frame.height == 1_203

@@ -28,6 +28,7 @@ def test_columns_to_slice_by_are_named_if_none_was_asked_for(one: Compared) -> N
     assert "weather, time_of_day, camera, city" in where.section(one).notes[0]
 
 
+@pytest.mark.slow
 def test_categories_without_intervals_come_last(one: Compared, pair: Compared) -> None:
     for compared in (one, pair):
         rows = compared.by_category.filter(metric="AP")
@@ -55,6 +56,7 @@ def test_one_category_with_a_value() -> None:
     assert said == ["Only Car has a value of AP_moderate, 0.475."]
 
 
+@pytest.mark.slow
 def test_tests_are_called_what_they_are(pair: Compared, models: list[apf.Evaluation]) -> None:
     """Over one row, q is p: it is shown only where there are several rows to correct for."""
     by_category, by_weather, by_size = (each.frame for each in where.section(pair).blocks if isinstance(each, Table))
