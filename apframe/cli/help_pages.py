@@ -52,7 +52,7 @@ _PURPOSES = {
     "image_attributes queries category_map unmapped invalid drop_unknown_images",
     "Shards": "shards memory work skip_bad_shards engine",
     "Gate": "fail_if_worse max_drop",
-    "Output": "out into title images embed max_images n name tag matches per_query compare rules pairs "
+    "Output": "out into title images embed max_images tables n name tag matches per_query compare rules pairs "
     "as_json as_csv as_markdown as_latex",
 }
 

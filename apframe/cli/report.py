@@ -14,7 +14,7 @@ from apframe.cli.files import Files
 from apframe.cli.models import are_stored, read_models
 from apframe.cli.options import GIVEN, Where, words
 from apframe.cli.output import is_plain, print_lines, progress, terminal_width
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, counted
 from apframe.paths import names_of
 from apframe.store.parquet import RETRIEVAL, read_manifest
 
@@ -38,6 +38,7 @@ def report_models(
     images: Annotated[Path | None, Option(metavar="DIR", help="the folder of the pictures, which the page links")] = None,
     embed: Annotated[bool, Option("--embed", help="put thumbnails into the page instead of links")] = False,
     max_images: Annotated[int, Option(metavar="300", help="how many errors are shown as pictures; 0 for none")] = _MOST_IMAGES,
+    tables: Annotated[bool, Option("--tables", help="write the tables as Parquet too, into a folder beside the page")] = False,
     by: Annotated[list[str] | None, Option(metavar="weather,camera", help="a table of slices by each of these columns")] = None,
     title: Annotated[
         str | None, Option(metavar="TEXT", help="the heading of the page (default: the names of the models)")
@@ -55,8 +56,9 @@ def report_models(
     bytes.
     """
     is_stored = are_stored(paths, context, least=1)
-    about_page = {"--images": images, "--embed": embed, "--max-images": max_images != _MOST_IMAGES, "--title": title}
-    if out is None and (given := [option for option, value in about_page.items() if value]):
+    page: dict[str, Any] = {"images": images, "embed": embed, "max_images": max_images, "title": title, "tables": tables}
+    usual = {"images": None, "embed": False, "max_images": _MOST_IMAGES, "title": None, "tables": False}
+    if out is None and (given := [f"--{option.replace('_', '-')}" for option, value in page.items() if value != usual[option]]):
         raise ParameterError(f"{given[0]} is about the page", "say where it is written, with --out")
     if embed and images is None:
         raise ParameterError("--embed needs --images, the folder of the pictures")
@@ -66,9 +68,11 @@ def report_models(
     if out is not None:
         from apframe.report.arguments import check_page
         from apframe.report.page import free_path
+        from apframe.report.parquet_tables import folder_beside
 
-        check_page(embed, images, max_images, title, ())  # before anything is read
-        free_path(out)
+        check_page(embed, images, max_images, title, (), tables)  # before anything is read
+        target = free_path(out)
+        beside = folder_beside(target) if tables else None
     rules = None if is_stored else files.rules()
     with progress() as say:
         names, evaluations = None, list[apf.Evaluation | apf.RunEvaluation]()
@@ -87,8 +91,8 @@ def report_models(
         else:
             say(f"writing {out}")
             command = shlex.join([*context.command_path.split(), *context.meta[GIVEN]])
-            written = apf.write_report(
-                out, *evaluations, images=images, embed=embed, max_images=max_images, title=title, command=command, **options
-            )
+            written = apf.write_report(out, *evaluations, **page, command=command, **options)
             lines = [f"{out}: {written.stat().st_size / 1e6:.1f} MB; open it in a browser"]
+            if beside is not None:
+                lines.append(f"{out.with_name(beside.name)}: {counted(len([*beside.glob('*.parquet')]), 'table')} as Parquet")
     print_lines(lines)

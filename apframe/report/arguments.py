@@ -41,14 +41,15 @@ def split_evaluations(evaluations: Sequence[Any]) -> tuple[list[Evaluation], lis
     return models, runs
 
 
-def check_page(embed: Any, images: Any, max_images: Any, title: Any, sections: Any) -> None:
+def check_page(embed: Any, images: Any, max_images: Any, title: Any, sections: Any, tables: Any) -> None:
     """An error where an option of the page has an invalid value."""
     if isinstance(max_images, bool) or not isinstance(max_images, int) or max_images < 0:
         raise ParameterError(f"is a whole number of at least 0, not {shown(max_images, _LONGEST)}", option="max_images")
     if title is not None and not isinstance(title, str):
         raise ParameterError(f"is a text or None, not {shown(title, _LONGEST)}", option="title")
-    if not isinstance(embed, bool):
-        raise ParameterError(f"is True or False, not {shown(embed, _LONGEST)}", option="embed")
+    for option, value in (("embed", embed), ("tables", tables)):
+        if not isinstance(value, bool):
+            raise ParameterError(f"is True or False, not {shown(value, _LONGEST)}", option=option)
     if embed and images is None:
         raise ParameterError(f"needs the folder of the pictures, {spelled('images', '')}", option="embed")
     if not isinstance(sections, (list, tuple)) or not all(isinstance(each, Section) for each in sections):

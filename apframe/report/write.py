@@ -16,6 +16,7 @@ from apframe.detection.look.pictures import Pictures
 from apframe.report.arguments import check_page, columns_of_queries, keys_of_slices, split_evaluations
 from apframe.report.compared import Compared, in_words
 from apframe.report.page import free_path, page, write_page
+from apframe.report.parquet_tables import folder_beside, write_parquet_tables
 from apframe.report.searched import Searched, together
 from apframe.report.section import Section
 from apframe.report.sections import (
@@ -81,6 +82,7 @@ def write_report(
     n_resamples: int = 1_000,
     seed: int = 0,
     sections: Sequence[Section] = (),
+    tables: bool = False,
     command: str = "",
 ) -> Path:
     """Write one HTML file about one evaluation, two or more: numbers, where they differ, and the errors behind them.
@@ -110,6 +112,9 @@ def write_report(
         of the intervals, see `Evaluation.intervals`
     sections
         sections of your own, which follow the others
+    tables
+        write the tables of the page as Parquet files too, with the rows that the page cuts: into the folder `report_tables`
+        beside `report.html`
     command
         what makes the page again, to be shown on it
 
@@ -120,7 +125,7 @@ def write_report(
     Raises
     ------
     OutputError
-        there is a file that apframe did not write, or the path cannot be written
+        there is a file that apframe did not write, or the path cannot be written; likewise of the folder of tables
     NotComparableError
         another ground truth, other images or other rules
     ParameterError
@@ -138,12 +143,15 @@ def write_report(
     True
     """
     split_evaluations(evaluations)  # before the work, not after it
-    check_page(embed, images, max_images, title, sections)
+    check_page(embed, images, max_images, title, sections, tables)
     target = free_path(path)
+    beside = folder_beside(target) if tables else None
     pictures = Pictures(images, target.parent, embed=embed)
     shown = {"pictures": pictures, "max_images": max_images}
     subject = about(evaluations, names, by, shown, command=command, n_resamples=n_resamples, seed=seed)
     made = [*sections_of(subject), *sections]
+    if beside is not None:
+        write_parquet_tables(beside, made)
     return write_page(target, page(title or in_words(subject.names), made, pictures=pictures.held))
 
 

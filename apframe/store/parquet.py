@@ -23,7 +23,9 @@ from apframe.schema import TABLES
 
 SCHEMA_VERSION = 4
 OLDEST = SCHEMA_VERSION - 2  # that is read
-DETECTION, RETRIEVAL = "detection", "retrieval"  # the kinds of evaluation
+DETECTION, RETRIEVAL, REPORT = "detection", "retrieval", "report"
+_HELD = {DETECTION: "an evaluation of detection", RETRIEVAL: "an evaluation of retrieval", REPORT: "the tables of a report"}
+"""The kinds of sets, in words."""
 
 
 def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.LazyFrame], manifest: Mapping[str, Any]) -> None:
@@ -62,7 +64,7 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.Lazy
 
 
 def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[str] = ()) -> dict[str, Any]:
-    """The manifest of a folder that `write_tables` wrote, of the kind ("detection" or "retrieval") if one is named.
+    """The manifest of a folder that `write_tables` wrote, of the kind ("detection", "retrieval", "report") if one is named.
 
     Raises
     ------
@@ -96,7 +98,9 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
         readable = f"{OLDEST} to {SCHEMA_VERSION}"
         raise FormatError(f"written with schema version {version}, this apframe reads {readable}", remedy, path=folder)
     if kind is not None and manifest.get("kind", kind) != kind:
-        raise FormatError(f"this is an evaluation of {manifest['kind']}, not of {kind}", path=folder)
+        there, needed_kind = (_HELD.get(each, each) for each in (manifest["kind"], kind))
+        remedy = "read its Parquet files with Polars or DuckDB" if manifest["kind"] == REPORT else ""
+        raise FormatError(f"holds {there}, not {needed_kind}", remedy, path=folder)
     _refuse_lacking(folder, manifest, ["kind", "tables"])
     if problem := damage(manifest):
         raise FormatError(f"{MANIFEST} is damaged, {problem}", "evaluate again", path=folder)
@@ -325,7 +329,7 @@ def refuse_foreign(folder: str | Path, kind: str) -> None:
     manifest = find_manifest(folder)
     other = (manifest or {}).get("kind", kind)
     if other != kind:
-        raise OutputError(f"holds an evaluation of {other}, not of {kind}", "name another folder", path=folder)
+        raise OutputError(f"holds {_HELD.get(other, other)}, not {_HELD[kind]}", "name another folder", path=folder)
     known = {MANIFEST, *(f"{name}.parquet" for name in (manifest or {}).get("tables") or ())}
     foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in known or manifest is None)
     if foreign:

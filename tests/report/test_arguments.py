@@ -52,6 +52,7 @@ def test_numbers_of_cards(models: list[apf.Evaluation], tmp_path: Path, value: A
         ({"sections": "xy"}, "sections is a list of Section"),
         ({"embed": True}, "embed needs the folder of the pictures, images="),
         ({"embed": 1}, "embed is True or False, not 1"),
+        ({"tables": "x"}, "tables is True or False, not 'x'"),
         ({"by": 3}, "by is a key of slices or a list of them, not 3"),
         ({"names": "x"}, "names is a list of texts"),
     ],

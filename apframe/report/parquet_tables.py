@@ -1,0 +1,80 @@
+"""The tables of a page as files of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from apframe.exceptions import OutputError
+from apframe.report.section import Block, Details, Section, Table
+from apframe.store.parquet import REPORT, refuse_foreign, write_tables
+
+_LONGEST = 60  # characters of the name of a table
+
+
+def folder_beside(page: Path) -> Path:
+    """Return where the tables of a page are written: `report_tables` beside `report.html`.
+
+    Raises
+    ------
+    OutputError
+        something else than tables of a report is there
+    """
+    folder = page.with_name(f"{page.stem}_tables")
+    try:
+        refuse_foreign(folder, REPORT)
+    except OutputError as error:
+        raise OutputError(error.problem, "choose another name for the report", path=error.path) from error
+    return folder
+
+
+def write_parquet_tables(folder: Path, sections: Sequence[Section]) -> None:
+    """Write all tables of these sections, with the rows that a page cuts too, as one Parquet file each.
+
+    A file is called as its section and the caption of the table. Earlier tables are replaced together, or not at all.
+    """
+    write_tables(folder, named_tables(sections), {"kind": REPORT})
+
+
+def named_tables(sections: Sequence[Section]) -> dict[str, pl.DataFrame]:
+    """Return the tables of sections by names of words and underscores; a name that is there already gets a number.
+
+    Columns are called as on the page, without those that hold drawings.
+
+    >>> table = Table(pl.DataFrame({"estimate_a": [0.5]}), "AP by city, lowest first", {"estimate_a": "model_a"})
+    >>> tables = named_tables([Section("city", "In which cities?", blocks=[table, table])])
+    >>> list(tables), tables["city_ap_by_city_lowest_first"].columns
+    (['city_ap_by_city_lowest_first', 'city_ap_by_city_lowest_first_2'], ['model_a'])
+    """
+    named: dict[str, pl.DataFrame] = {}
+    for section in sections:
+        for table in _tables(section.blocks):
+            words = re.sub(r"\W+", "_", f"{section.key} {table.caption}".lower()).strip("_")
+            if len(words) > _LONGEST:
+                words = words[:_LONGEST].rpartition("_")[0] or words[:_LONGEST]
+            number = 1 + sum(name == words or re.fullmatch(rf"{words}_\d+", name) is not None for name in named)
+            named[words if number == 1 else f"{words}_{number}"] = _as_shown(table)
+    return named
+
+
+def _as_shown(table: Table) -> pl.DataFrame:
+    frame = table.frame.drop([name for name in table.frame.columns if name in table.drawn])
+    heads = list[str]()
+    for name in frame.columns:
+        head = table.heads.get(name, name)
+        while head in heads:  # a model may be called as another column is
+            head += "_"
+        heads.append(head)
+    frame.columns = heads
+    return frame
+
+
+def _tables(blocks: Sequence[Block]) -> Iterator[Table]:
+    for block in blocks:
+        if isinstance(block, Table):
+            yield block
+        elif isinstance(block, Details):
+            yield from _tables(block.blocks)
