@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,28 @@ def test_numbers_of_one_channel(dtype: type, mode: str, tmp_path: Path) -> None:
     assert image.mode == mode
     image.save(tmp_path / "map.png")
     assert read_label_map(tmp_path / "map.png").tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA"])
+def test_pixels_are_the_same_without_imagecodecs(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = Image.effect_noise((7, 5), 90).convert(mode)
+    image.save(tmp_path / "plain.png")
+    image.convert("RGB").save(tmp_path / "transparent.png", transparency=image.convert("RGB").getpixel((0, 0)))
+    paths = [str(tmp_path / name) for name in ("plain.png", "transparent.png")]
+    read = [read_label_map(path) for path in paths]
+    shared = share_pixels(*([path] for path in paths))
+    monkeypatch.setitem(sys.modules, "imagecodecs", None)
+    for path, numbers in zip(paths, read, strict=True):
+        assert (read_label_map(path) == numbers).all()
+    assert share_pixels(*([path] for path in paths)).equals(shared)
+
+
+def test_pictures_that_are_too_large_are_left_to_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_map(tmp_path / "map.png", NUMBERS)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1)
+    monkeypatch.setattr("apframe.shapes.label_maps._LARGEST", 5)
+    with pytest.raises(FormatError, match=r"map\.png: cannot be read as an image \(Image size \(6 pixels\) exceeds limit"):
+        read_label_map(path)
 
 
 @pytest.mark.parametrize("mode", ["1", "LA", "CMYK", "F"])
