@@ -18,7 +18,7 @@ demo: .venv/installed
 	$(BIN)/apframe report $(TRUTH) data/street/model_a.json data/street/model_b.json --by weather,time_of_day \
 	  --images data/street/images --out runs/report.html
 
-# ruff, mypy, doctests and all tests that are quick; about 8 minutes on two cores. The same in every run, as is test-slow
+# ruff, mypy, doctests and all tests that are quick; about 4 minutes on two cores. The same in every run, as is test-slow
 test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -26,7 +26,7 @@ test: .venv/installed-test
 	POLARS_MAX_THREADS=1 APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto -m "not slow" --ignore=tests/parity --ignore=tests/properties
 
 # what needs signals, processes, a disk of 1 MB, kernels of notebooks, every protocol or thousands of cases, the pages of docs/,
-# and the comparisons with references and the properties on more generated data sets; about 20 minutes
+# and the comparisons with references and the properties on generated data sets; about 25 minutes
 test-slow: .venv/installed-test docs
 	APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto -m slow tests
 	APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python -m pytest -q -n auto tests/parity tests/properties tests/matching
