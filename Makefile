@@ -28,7 +28,7 @@ test: .venv/installed-test
 # what needs signals, processes, a disk of 1 MB, kernels of notebooks, every protocol or thousands of cases, the pages of docs/,
 # and the comparisons with references and the properties on generated data sets; about 25 minutes
 test-slow: .venv/installed-test docs
-	APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto -m slow tests
+	APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto -m slow tests --ignore=tests/parity --ignore=tests/properties --ignore=tests/matching
 	APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python -m pytest -q -n auto tests/parity tests/properties tests/matching
 
 # all tests on data that are new in each run: 1,000 generated data sets for each property, 5,000 mutated files of each format;
