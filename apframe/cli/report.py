@@ -57,9 +57,9 @@ def report_models(
     """
     is_stored = are_stored(paths, context, least=1)
     page: dict[str, Any] = {"images": images, "embed": embed, "max_images": max_images, "title": title, "tables": tables}
-    usual = {"images": None, "embed": False, "max_images": _MOST_IMAGES, "title": None, "tables": False}
-    if out is None and (given := [f"--{option.replace('_', '-')}" for option, value in page.items() if value != usual[option]]):
-        raise ParameterError(f"{given[0]} is about the page", "say where it is written, with --out")
+    usual = {"max_images": _MOST_IMAGES}
+    if out is None and (given := [name for name, value in page.items() if value != usual.get(name) and value is not False]):
+        raise ParameterError(f"--{given[0].replace('_', '-')} is about the page", "say where it is written, with --out")
     if embed and images is None:
         raise ParameterError("--embed needs --images, the folder of the pictures")
     of_search = is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths)
@@ -94,5 +94,6 @@ def report_models(
             written = apf.write_report(out, *evaluations, **page, command=command, **options)
             lines = [f"{out}: {written.stat().st_size / 1e6:.1f} MB; open it in a browser"]
             if beside is not None:
-                lines.append(f"{out.with_name(beside.name)}: {counted(len([*beside.glob('*.parquet')]), 'table')} as Parquet")
+                folder = beside if out.is_symlink() else out.with_name(beside.name)
+                lines.append(f"{folder}: {counted(len([*folder.glob('*.parquet')]), 'table')} as Parquet")
     print_lines(lines)

@@ -21,7 +21,7 @@ def folder_beside(page: Path) -> Path:
     Raises
     ------
     OutputError
-        something else than tables of a report is there
+        something other than tables of a report is there
     """
     folder = page.with_name(f"{page.stem}_tables")
     try:
@@ -32,9 +32,9 @@ def folder_beside(page: Path) -> Path:
 
 
 def write_parquet_tables(folder: Path, sections: Sequence[Section]) -> None:
-    """Write all tables of these sections, with the rows that a page cuts too, as one Parquet file each.
+    """Write all tables of these sections, including rows that a page cuts, as one Parquet file each.
 
-    A file is called as its section and the caption of the table. Earlier tables are replaced together, or not at all.
+    A file is named after its section and the table's caption. Earlier tables are replaced together, or not at all.
     """
     write_tables(folder, named_tables(sections), {"kind": REPORT})
 
@@ -42,7 +42,7 @@ def write_parquet_tables(folder: Path, sections: Sequence[Section]) -> None:
 def named_tables(sections: Sequence[Section]) -> dict[str, pl.DataFrame]:
     """Return the tables of sections by names of words and underscores; a name that is there already gets a number.
 
-    Columns are called as on the page, without those that hold drawings.
+    Columns have the names that the page shows, and those that hold drawings are left out.
 
     >>> table = Table(pl.DataFrame({"estimate_a": [0.5]}), "AP by city, lowest first", {"estimate_a": "model_a"})
     >>> tables = named_tables([Section("city", "In which cities?", blocks=[table, table])])
@@ -55,8 +55,11 @@ def named_tables(sections: Sequence[Section]) -> dict[str, pl.DataFrame]:
             words = re.sub(r"\W+", "_", f"{section.key} {table.caption}".lower()).strip("_")
             if len(words) > _LONGEST:
                 words = words[:_LONGEST].rpartition("_")[0] or words[:_LONGEST]
-            number = 1 + sum(name == words or re.fullmatch(rf"{words}_\d+", name) is not None for name in named)
-            named[words if number == 1 else f"{words}_{number}"] = _as_shown(table)
+            name, number = words or "table", 1
+            while name in named:
+                number += 1
+                name = f"{words}_{number}"
+            named[name] = _as_shown(table)
     return named
 
 

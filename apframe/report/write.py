@@ -113,7 +113,7 @@ def write_report(
     sections
         sections of your own, which follow the others
     tables
-        write the tables of the page as Parquet files too, with the rows that the page cuts: into the folder `report_tables`
+        write the tables of the page as Parquet files too, including rows that the page cuts: into the folder `report_tables`
         beside `report.html`
     command
         what makes the page again, to be shown on it
@@ -125,7 +125,7 @@ def write_report(
     Raises
     ------
     OutputError
-        there is a file that apframe did not write, or the path cannot be written; likewise of the folder of tables
+        there is a file that apframe did not write, or the path cannot be written; the same goes for the folder of tables
     NotComparableError
         another ground truth, other images or other rules
     ParameterError
@@ -150,9 +150,10 @@ def write_report(
     shown = {"pictures": pictures, "max_images": max_images}
     subject = about(evaluations, names, by, shown, command=command, n_resamples=n_resamples, seed=seed)
     made = [*sections_of(subject), *sections]
+    text = page(title or in_words(subject.names), made, pictures=pictures.held)
     if beside is not None:
         write_parquet_tables(beside, made)
-    return write_page(target, page(title or in_words(subject.names), made, pictures=pictures.held))
+    return write_page(target, text)
 
 
 def about(

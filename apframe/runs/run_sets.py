@@ -36,7 +36,7 @@ from apframe.schema import DIFFERENCES
 from apframe.show.html import html_table
 from apframe.show.terminal import table_lines
 from apframe.store import sql
-from apframe.store.parquet import DETECTION, RETRIEVAL, read_manifest
+from apframe.store.parquet import DETECTION, REPORT, RETRIEVAL, read_manifest
 from apframe.store.results import LazyTable, QueryableResult
 
 if TYPE_CHECKING:
@@ -87,12 +87,14 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
     kept: dict[Path, dict[str, Any]] = {}
     left_out: list[str] = []
     for path in paths:
-        if is_pattern and read_manifest(path)["kind"] == RETRIEVAL:
+        kind = read_manifest(path)["kind"] if is_pattern else DETECTION
+        if kind == RETRIEVAL:
             left_out.append(str(path))
-        else:
+        elif kind != REPORT:  # whose tables lie beside a page
             kept[path] = read_manifest(path, DETECTION, ["created", "versions", *NEEDED])
     if not kept:
-        raise FormatError(f"no evaluation of {DETECTION} is among them, only of {RETRIEVAL}: {listed(left_out)}", path=folders)
+        others = f", only of {RETRIEVAL}: {listed(left_out)}" if left_out else ""
+        raise FormatError(f"no evaluation of {DETECTION} is among them{others}", path=folders)
     if left_out:
         what = f"left out evaluations of {RETRIEVAL}, since only those of {DETECTION} can be read together: {listed(left_out)}"
         warn(what, RunsLeftOutWarning)

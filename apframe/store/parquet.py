@@ -88,7 +88,8 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
     manifest = manifest_at(folder)
     if manifest is None:
         what = f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one"
-        runs = [str(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}")) if find_manifest(path.parent) is not None]
+        inside = {path.parent: find_manifest(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}"))}
+        runs = [str(path) for path, found in inside.items() if found is not None and found.get("kind") != REPORT]
         if runs:
             raise FormatError(what, f"name one of them, such as {', '.join(runs[:3])}; apframe.scan_runs reads them together")
         raise FormatError(what, "write one with --out or Evaluation.write_parquet")

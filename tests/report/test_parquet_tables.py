@@ -40,6 +40,8 @@ def test_heads_that_are_equal() -> None:
 
 def test_tables_inside_others_and_names_that_are_taken() -> None:
     frame = pl.DataFrame({"AP": [0.5]})
+    numbered = [Table(frame, caption) for caption in ("x", "x 3", "x", "x 2", "")]
+    assert list(named_tables([Section("a", "?", blocks=numbered)])) == ["a_x", "a_x_3", "a_x_2", "a_x_2_2", "a"]
     inner = Details("more", [Table(frame, "AP by city: all"), Table(frame, "w" * 300), Table(frame, "one " * 40)])
     tables = named_tables([Section("a", "?", blocks=[Table(frame, "AP by city (all)"), inner]), Section("b", "?", ["none"])])
     assert list(tables) == ["a_ap_by_city_all", "a_ap_by_city_all_2", "a", "a_" + "_".join(["one"] * 14)]
@@ -73,6 +75,8 @@ def test_the_command_says_where_they_are_and_writes_them_again(tmp_path: Path) -
         assert done.stdout.splitlines()[1] == f"{folder}: {n_tables} tables as Parquet"
     with pytest.raises(FormatError, match="holds the tables of a report, not an evaluation of detection; read its Parquet"):
         apf.read_evaluation(folder)
+    apf.evaluate(*files).write_parquet(tmp_path / "run")
+    assert apf.scan_runs(f"{tmp_path}/*").leaderboard()["run"].to_list() == ["run"]
     (folder / "notes.txt").write_text("mine")
     done = apframe("report", "absent", "absent", "--out", str(page), "--tables")
     assert done.returncode == 1 and "holds something else (notes.txt); choose another name for the report" in done.stderr

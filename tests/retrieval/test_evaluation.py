@@ -398,9 +398,9 @@ def test_wrong_kind_of_folder(tmp_path: Path) -> None:
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, box)
     apf.evaluate(truth, box | {"score": [1.0]}).write_parquet(tmp_path / "detection")
     apf.evaluate_run(QRELS, RUN).write_parquet(tmp_path / "retrieval")
-    with pytest.raises(FormatError, match="retrieval: this is an evaluation of retrieval, not of detection"):
+    with pytest.raises(FormatError, match="retrieval: holds an evaluation of retrieval, not an evaluation of detection"):
         apf.read_evaluation(tmp_path / "retrieval")
-    with pytest.raises(FormatError, match="detection: this is an evaluation of detection, not of retrieval"):
+    with pytest.raises(FormatError, match="detection: holds an evaluation of detection, not an evaluation of retrieval"):
         apf.read_run_evaluation(tmp_path / "detection")
 
 
@@ -460,7 +460,7 @@ def test_queries_may_be_a_csv_file(tmp_path: Path) -> None:
 
 def test_an_evaluation_of_another_kind_is_not_overwritten(tmp_path: Path) -> None:
     apf.evaluate("data/street/instances.json", "data/street/model_a.json").write_parquet(tmp_path / "run")
-    with pytest.raises(OutputError, match="holds an evaluation of detection, not of retrieval"):
+    with pytest.raises(OutputError, match="holds an evaluation of detection, not an evaluation of retrieval"):
         apf.evaluate_run(QRELS, RUN).write_parquet(tmp_path / "run")
 
 

@@ -335,9 +335,9 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "a search run": (
         lambda at: write_search(at / "s"),
         FormatError,
-        "s: this is an evaluation of retrieval, not of detection$",
+        "s: holds an evaluation of retrieval, not an evaluation of detection$",
     ),
-    "a search run in a list": (lambda at: [at / "a", write_search(at / "s")], FormatError, "s: this is an evaluation of retr"),
+    "a search run in a list": (lambda at: [at / "a", write_search(at / "s")], FormatError, "s: holds an evaluation of retr"),
     "search runs alone": (
         lambda at: write_search(at / "search" / "s").parent / "*",
         FormatError,
