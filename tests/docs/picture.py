@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 import apframe as apf
-from tests.report.browser import opened
+from tests.report.browser import opened, wait_until
 
 ROOT = Path(__file__).parents[2]
 PICTURE, SHOWN = ROOT / "docs" / "report.png", ROOT / "docs" / "show.png"
@@ -30,7 +30,7 @@ def take(page: Path) -> bytes:
 
     with opened(page, viewport=SIZE) as tab:
         tab.evaluate("document.querySelector('#look').scrollIntoView()")
-        tab.wait_for_function("[...document.images].slice(0, 9).every((each) => each.complete)")
+        wait_until(tab, "[...document.images].slice(0, 9).every((each) => each.complete)")
         shot = Image.open(BytesIO(tab.screenshot()))
     small = BytesIO()
     shot.convert("RGB").quantize(255, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)

@@ -33,3 +33,12 @@ def opened(path: Path, **options: Any) -> Iterator[Any]:
         yield page
         browser.close()
     assert problems == []
+
+
+def wait_until(page: Any, condition: str) -> None:
+    """Wait for a condition in JavaScript: pages forbid Playwright's own way of asking for it again."""
+    for _ in range(300):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"not true after 30 s: {condition}")

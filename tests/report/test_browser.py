@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import apframe as apf
-from tests.report.browser import opened
+from tests.report.browser import opened, wait_until
 
 PICTURES = Path(__file__).parents[2] / "data" / "street" / "images"
 pytestmark = pytest.mark.slow
@@ -105,7 +105,7 @@ def test_what_looks_like_html_is_text_everywhere(odd: Path) -> None:
 def test_pictures_with_odd_names_load_and_missing_ones_are_counted(odd: Path) -> None:
     with opened(odd) as page:
         page.evaluate("document.querySelectorAll('img').forEach((each) => each.loading = 'eager')")
-        page.wait_for_function("[...document.images].every((each) => each.complete)")
+        wait_until(page, "[...document.images].every((each) => each.complete)")
         loaded = page.evaluate("[...document.images].map((each) => each.naturalWidth)")
         assert set(loaded) == {64}
         assert len({each.get_attribute("src") for each in page.locator("img").all()}) == 3
@@ -129,7 +129,7 @@ def test_cards_are_filtered_sorted_and_opened(street: Path) -> None:
         scores = [float(each.get_attribute("data-score")) for each in cards.all()]
         assert scores == sorted(scores)
         gallery.get_by_role("button", name="Show all").click()
-        page.wait_for_function("document.querySelectorAll('#look .card:not([hidden])').length === 300")
+        wait_until(page, "document.querySelectorAll('#look .card:not([hidden])').length === 300")
         cards.nth(0).focus()
         page.keyboard.press("Enter")
         dialog = page.get_by_role("dialog")
