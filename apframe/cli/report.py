@@ -57,8 +57,8 @@ def report_models(
     """
     is_stored = are_stored(paths, context, least=1)
     page: dict[str, Any] = {"images": images, "embed": embed, "max_images": max_images, "title": title, "tables": tables}
-    usual = {"max_images": _MOST_IMAGES}
-    if out is None and (given := [name for name, value in page.items() if value != usual.get(name) and value is not False]):
+    chosen = page | {"max_images": max_images != _MOST_IMAGES}
+    if out is None and (given := [name for name, value in chosen.items() if value]):
         raise ParameterError(f"--{given[0].replace('_', '-')} is about the page", "say where it is written, with --out")
     if embed and images is None:
         raise ParameterError("--embed needs --images, the folder of the pictures")

@@ -52,10 +52,10 @@ def named_tables(sections: Sequence[Section]) -> dict[str, pl.DataFrame]:
     named: dict[str, pl.DataFrame] = {}
     for section in sections:
         for table in _tables(section.blocks):
-            words = re.sub(r"\W+", "_", f"{section.key} {table.caption}".lower()).strip("_")
+            words = re.sub(r"\W+", "_", f"{section.key} {table.caption}".lower()).strip("_") or "table"
             if len(words) > _LONGEST:
                 words = words[:_LONGEST].rpartition("_")[0] or words[:_LONGEST]
-            name, number = words or "table", 1
+            name, number = words, 1
             while name in named:
                 number += 1
                 name = f"{words}_{number}"

@@ -215,9 +215,8 @@ def _count(*maps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Runs of equal pixels are counted, which are far fewer than pixels.
     """
     flat = [each.reshape(-1, each.shape[-1]) for each in maps]
-    starts = np.sort(
-        np.concatenate([_run_starts(each) for each in flat]), kind="stable"
-    )  # of duplicates, all but one are empty
+    # a place that is named several times begins runs without pixels
+    starts = np.sort(np.concatenate([_run_starts(each) for each in flat]), kind="stable")
     numbers = np.zeros(len(starts), dtype=np.int64)
     for each in flat:
         numbers = numbers * _STEP + _numbers(each[starts])
