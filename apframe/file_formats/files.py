@@ -395,10 +395,10 @@ def is_inside(path: Path, folders: Iterable[Path]) -> bool:
     return any(written.startswith(os.path.join(os.path.abspath(folder), "")) for folder in folders)  # noqa: PTH100, PTH118
 
 
-def stamp(path: Path) -> tuple[int, int] | None:
-    """Tells a file from a later version of it: the time of its last change, and its size; None when it is gone."""
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """Tells a file from a later one of its name: number on disk, time of the last change, size; None when it is gone."""
     try:
         status = path.stat()
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size

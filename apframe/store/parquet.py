@@ -327,11 +327,21 @@ def refuse_foreign(folder: str | Path, kind: str) -> None:
         raise OutputError("this is a file", "name a folder", path=folder)
     if not is_folder(folder):
         return
+    if foreign := _foreign(folder, kind):
+        raise OutputError(f"holds something else ({', '.join(foreign[:3])})", "name an empty or a new folder", path=folder)
+
+
+def _foreign(folder: Path, kind: str) -> list[str]:
+    """The names in a folder that are not of a set of this kind; an OutputError if it holds one of another kind."""
     manifest = find_manifest(folder)
     other = (manifest or {}).get("kind", kind)
     if other != kind:
         raise OutputError(f"holds {_HELD.get(other, other)}, not {_HELD[kind]}", "name another folder", path=folder)
-    known = {MANIFEST, *(f"{name}.parquet" for name in (manifest or {}).get("tables") or ())}
-    foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in known or manifest is None)
-    if foreign:
-        raise OutputError(f"holds something else ({', '.join(foreign[:3])})", "name an empty or a new folder", path=folder)
+    try:
+        names = {path.name for path in folder.iterdir()}
+    except FileNotFoundError:  # another writer takes it away now, and puts a set of its own there
+        return []
+    if manifest is not None:
+        names -= {MANIFEST, *(f"{name}.parquet" for name in manifest.get("tables") or ())}
+    was_replaced = names and find_manifest(folder) != manifest  # so that the names are not those of this manifest
+    return _foreign(folder, kind) if was_replaced else sorted(names)

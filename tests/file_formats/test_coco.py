@@ -277,6 +277,31 @@ def test_file_changed_before_its_attributes_are_read(tmp_path: Path) -> None:
         _ = truth.annotations
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_file_that_is_replaced_in_the_moment_in_which_it_is_read(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later file has no stamp of an earlier one, be it replaced after the first reading or before the second."""
+    path, read, n_calls = as_file(TRUTH, tmp_path / "truth.json"), coco_format.read_unpacked, 0
+    other = as_file(TRUTH | {"info": "another"}, tmp_path / "other.json")
+
+    def replaced_meanwhile(at: Path) -> bytes:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 2 == number:
+            other.replace(path)
+        content = read(at)
+        if n_calls == 1 == number:
+            other.replace(path)
+        return content
+
+    monkeypatch.setattr(coco_format, "read_unpacked", replaced_meanwhile)
+    truth = apf.read_coco(path)
+    with pytest.raises(FormatError, match="the file has been changed or removed since it was read; read it again"):
+        _ = truth.annotations
+    assert not other.exists()
+
+
 def test_file_removed_before_its_attributes_are_read(tmp_path: Path) -> None:
     path = as_file(TRUTH, tmp_path / "truth.json")
     truth = apf.read_coco(path)

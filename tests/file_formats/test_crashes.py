@@ -163,7 +163,8 @@ def test_two_writers_and_a_reader(tmp_path: Path) -> None:
                 n_read += 1
             except FormatError as error:
                 assert "another evaluation was written to this folder while it was being read; read it again" in str(error)
-        assert one.poll() is None and other.poll() is None
+        for writer in (one, other):
+            assert writer.poll() is None, writer.stderr and writer.stderr.read().decode()
     assert n_read > 0
     WRITES["run"](300, tmp_path / "run")
     assert size_of_run(tmp_path / "run") == 300

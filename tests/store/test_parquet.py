@@ -356,6 +356,33 @@ def test_a_set_that_is_replaced_while_its_manifest_is_read(tmp_path: Path, monke
         apf.read_evaluation(tmp_path / "run")
 
 
+@pytest.mark.parametrize("becomes", ["another set", "nothing", "something else"])
+def test_a_place_that_changes_while_it_is_looked_at(becomes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "run"
+    small(0.9).write_parquet(folder)
+    find = parquet.find_manifest
+
+    def changed_meanwhile(at: Path) -> Any:
+        manifest = find(at)
+        monkeypatch.undo()
+        if becomes == "another set":  # which has files that the first one does not name
+            write_tables(folder, {"more": pl.DataFrame({"a": [1]})}, {"kind": "detection"})
+        else:
+            shutil.rmtree(folder)
+            if becomes == "something else":
+                only(tmp_path, "thesis.txt")
+        return manifest
+
+    monkeypatch.setattr(parquet, "find_manifest", changed_meanwhile)
+    if becomes == "something else":
+        with pytest.raises(OutputError, match=r"holds something else \(thesis\.txt\)"):
+            small(0.8).write_parquet(folder)
+        assert {path.name for path in folder.iterdir()} == {"thesis.txt"}
+    else:
+        small(0.8).write_parquet(folder)
+        assert apf.read_evaluation(folder).detections["score"].max() == 0.8
+
+
 def test_a_set_that_is_read_as_a_data_set_is_of_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small(0.9).write_parquet(tmp_path / "run")
     find = tables.find_manifest

@@ -108,6 +108,7 @@ def coco_in_memory(source: Any) -> CocoTruth:
 
 def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> CocoTruth:
     """Read a file, or its unpacked bytes, as `read_coco` does, without checking it."""
+    read_at = stamp(path)  # before it is read, so that a later file never has this stamp
     text = read_unpacked(path) if kept is None else kept
     if kind_at(path) != "file":  # a pipe is empty by now
         kept = text
@@ -116,14 +117,14 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         return _of_json(parse_json(path, text), str(path))
     rest, annotations, place = scanned
     are_read = masks or "mask" in annotations.columns  # which they are where boxes are made of them
-    read_at = stamp(path)
 
     def read_again() -> bytes:
         if kept is not None:
             return kept
-        if stamp(path) != read_at:
+        text = read_unpacked(path) if stamp(path) == read_at else None
+        if text is None or stamp(path) != read_at:
             raise FormatError("the file has been changed or removed since it was read", "read it again", path=path)
-        return read_unpacked(path)
+        return text
 
     def attributes() -> tuple[pl.DataFrame, set[str]]:
         scanned = scan_attributes(read_again(), place, annotations, masks=not are_read)
