@@ -1,13 +1,17 @@
 """How many data sets hypothesis makes for each test (APFRAME_EXAMPLES), and whether they are new ones (APFRAME_NEW_EXAMPLES).
 
 They are the same in every run unless new ones are asked for, so that no run fails by chance; `make test-full` looks further.
+Of the cases of each slow test, one in APFRAME_SHARE is run, of those of the documentation all.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+from collections import defaultdict
+from zlib import crc32
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.disks import small_disk as small_disk
@@ -22,6 +26,25 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("apframe")
+
+
+SHARE = int(os.environ.get("APFRAME_SHARE", "1"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep a share of the cases of each slow test, the same in every run; each test begins with another one of its cases."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("slow") and "docs" not in item.path.parts:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    left_out = {
+        item
+        for test, of_test in cases.items()
+        for number, item in enumerate(of_test)
+        if (number - crc32(test.encode()) % min(SHARE, len(of_test))) % SHARE
+    }
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:
