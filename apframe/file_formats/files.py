@@ -399,6 +399,6 @@ def stamp(path: Path) -> tuple[int, int, int] | None:
     """Tells a file from a later one of its name: number on disk, time of the last change, size; None when it is gone."""
     try:
         status = path.stat()
-    except OSError:
+    except (OSError, ValueError):  # gone, or a name that nothing can have
         return None
     return status.st_ino, status.st_mtime_ns, status.st_size
