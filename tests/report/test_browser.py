@@ -26,6 +26,13 @@ def street(models: list[apf.Evaluation], tmp_path_factory: pytest.TempPathFactor
     )
 
 
+@pytest.fixture(scope="module")
+def few(models: list[apf.Evaluation], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with few cards, for what takes long with all of them."""
+    path = tmp_path_factory.mktemp("few") / "report.html"
+    return apf.write_report(path, *models, by="weather", images=PICTURES, max_images=12, n_resamples=500)
+
+
 def column(page: object, caption: str, head: str) -> list[str]:
     """The texts of a column as they are shown."""
     table = page.locator("table", has=page.locator("caption", has_text=caption))  # type: ignore[attr-defined]
@@ -51,9 +58,8 @@ def test_tables_are_sorted_by_mouse_and_keyboard(street: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_contrast_and_labels(models: list[apf.Evaluation], tmp_path: Path, scheme: str) -> None:
+def test_contrast_and_labels(few: Path, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is missing")
-    few = apf.write_report(tmp_path / "few.html", *models, by="weather", images=PICTURES, max_images=12, n_resamples=500)
     with opened(few, color_scheme=scheme) as page:
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
         found = axe.Axe().run(page)
@@ -212,11 +218,11 @@ def test_pictures_inside_the_page_are_there_once_and_seen_on_every_card(tmp_path
             assert seen.convert("RGB").getpixel((seen.width // 2, seen.height // 4)) == pytest.approx((0, 128, 128), abs=8)
 
 
-def test_page_can_be_read_without_scripts_and_printed(street: Path) -> None:
-    with opened(street, java_script_enabled=False) as page:
+def test_page_can_be_read_without_scripts_and_printed(few: Path) -> None:
+    with opened(few, java_script_enabled=False) as page:
         assert page.get_by_text("Is model_b better?").count() >= 1
         assert len(column(page, "AP by category", "name")) == 12
-    with opened(street) as page:
+    with opened(few) as page:
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate("[...document.querySelectorAll('details:not(.card *)')].every((each) => each.open)")
