@@ -14,7 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from apframe.exceptions import OutputError, ParameterError
-from apframe.store import sql
+from apframe.store import databases, sql
 from apframe.store.databases import write_database
 from tests.store.test_aggregate import ITEMS
 
@@ -56,6 +56,19 @@ def test_parts_are_held_one_at_a_time(tmp_path: Path) -> None:
 
     write_database(path, {"parts": parts()})
     assert seen == [0, 1, 2]
+
+
+def test_small_parts_are_written_together_and_large_ones_alone(tmp_path: Path) -> None:
+    heights = [40_000, 0, 40_000, 30_000, 250_000, 1, 2]
+    starts = [sum(heights[:number]) for number in range(len(heights))]
+    parts = [
+        pl.LazyFrame({"a": range(start, start + height)}, schema={"a": pl.Int64})
+        for start, height in zip(starts, heights, strict=True)
+    ]
+    assert [frame.height for frame in databases._of_some_length(parts)] == [110_000, 250_000, 3]
+    write_database(tmp_path / "run.duckdb", {"parts": parts})
+    with duckdb.connect(tmp_path / "run.duckdb", read_only=True) as connection:
+        assert connection.sql("SELECT a FROM parts").pl()["a"].to_list() == [*range(sum(heights))]
 
 
 def test_database_replaces_its_own(tmp_path: Path) -> None:
