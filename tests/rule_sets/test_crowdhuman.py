@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import ParameterError
+from apframe.exceptions import NotComparableError, ParameterError
 from apframe.ranking.miss_rate_ranking import MissRateRanking
 from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.rules import rank_by
@@ -200,6 +200,24 @@ def test_intervals_and_comparisons() -> None:
     compared = a.compare(b, n_resamples=60)
     assert (compared["difference"] < 0).to_list() == [True, False]
     assert (compared["share_better"] < 0.2).all()
+
+
+def test_models_are_compared_where_one_finds_nothing_and_so_says_no_size() -> None:
+    people = pl.DataFrame([person(-20, 0, 100, 100), person(-20, 0, 100, 100, image=2)])
+    truth = apf.Dataset({"image_id": [1, 2]}, {"category_id": [1], "name": ["person"]}, people)
+    sized = pl.DataFrame([found(0, 0, 80, 100, 0.9), found(0, 0, 80, 100, 0.8, image=2)]).with_columns(
+        image_width=pl.lit(WIDTH), image_height=pl.lit(HEIGHT)
+    )
+    a, b = (apf.evaluate(truth, rows, apf.CROWDHUMAN) for rows in (sized, sized.head(1)))
+    assert a.notes == b.notes == ()
+    assert [each.matches()["outcome"].to_list() for each in (a, b)] == [["tp", "tp"], ["tp", "fn"]]
+    for pair in ((a, b), (b, a)):
+        compared = pair[0].compare(pair[1], n_resamples=20)
+        assert compared["difference"][0] == exactly(pair[1]["AP"] - pair[0]["AP"])
+    moved = people.with_columns(x=pl.Series([-20, 7]))
+    other = apf.evaluate(apf.Dataset(truth.images, truth.categories, moved), sized, apf.CROWDHUMAN)
+    with pytest.raises(NotComparableError, match="differ in the ground truth"):
+        a.compare(other, n_resamples=20)
 
 
 @pytest.mark.slow

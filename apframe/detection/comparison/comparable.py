@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, counted, listed, one_of, spelled, warn
-from apframe.schema import TABLES, is_known
+from apframe.schema import BOX, SIZE, TABLES, is_known
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -168,11 +168,32 @@ def _refuse_other_truth(first: Evaluation, other: Evaluation, pair: str) -> None
         if mine.schema[keys[0]] != theirs.schema[keys[0]]:
             raise _different_types(pair, keys[0], mine[keys[0]], theirs[keys[0]])
         mine, theirs = mine.sort(keys), theirs.sort(keys)
+        if table == "annotations" and "clipped_boxes" in first.protocol.further_rules:
+            mine, theirs = _clipped_alike(first, other, mine, theirs)
         what = _difference(mine, theirs, table, keys)
         if what:
             subsets = {each.conditions for each in (first, other)}
             remedy = "compare the same subset of both" if len(subsets) > 1 else "evaluate both against the same file"
             raise NotComparableError(f"{pair} differ in the ground truth: {table}: {what}", remedy)
+
+
+def _clipped_alike(
+    first: Evaluation, other: Evaluation, mine: pl.DataFrame, theirs: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Sorted annotations with the boxes of the second evaluation where only one of them knows the size of the image.
+
+    Sizes may come with the detections. Where there are none, nothing is compared with the boxes, clipped or not.
+    """
+    unsized = [
+        images.filter(pl.any_horizontal(pl.col(SIZE).is_null()))["image_id"]
+        for images in (each.dataset.core("images") for each in (first, other))
+        if set(SIZE) <= set(images.columns)
+    ]
+    of_one = [is_known(mine["image_id"], each) for each in unsized]
+    if len(of_one) < 2 or mine.height != theirs.height or not (of_one[0] ^ of_one[1]).any():
+        return mine, theirs
+    boxes = [pl.when(of_one[0] ^ of_one[1]).then(theirs[name]).otherwise(mine[name]).alias(name) for name in (*BOX, "area")]
+    return mine.with_columns(boxes), theirs
 
 
 def _difference(mine: pl.DataFrame, theirs: pl.DataFrame, table: str, keys: list[str]) -> str:

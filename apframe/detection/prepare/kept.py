@@ -164,7 +164,8 @@ def ignore_uncertain(inputs: Inputs, protocol: Protocol) -> Inputs:
 def clip_boxes(inputs: Inputs, protocol: Protocol) -> Inputs:
     """Boxes cut off at the edges of their image, in which they keep a pixel: CROWDHUMAN.
 
-    Sizes of images may come with the detections. There is a note on images of unknown size, whose boxes stay as they are.
+    Sizes of images may come with the detections. There is a note on images of unknown size, whose boxes stay as they are; not
+    of those without detections, as nothing is compared with their boxes.
 
     Source: `clip_all_boader` of CrowdDet.
     """
@@ -182,7 +183,7 @@ def clip_boxes(inputs: Inputs, protocol: Protocol) -> Inputs:
     unknown = sized.filter(pl.any_horizontal(pl.col(SIZE).is_null()))["image_id"]
     boxed = {"x", "width"} <= set(found.columns)  # otherwise their boxes are made of another shape, later
     annotations, found = _clipped(dataset.annotations, sized), _clipped(found, sized) if boxed else found
-    n = int(is_known(unknown, pl.concat([annotations["image_id"], found["image_id"]]).unique()).sum())
+    n = int(is_known(unknown, found["image_id"].unique()).sum())
     note = [f"{counted(n, 'image')} of unknown size: boxes are not cut off at the edges there"] if n else []
     part = dataset.part(images, annotations)
     return replace(inputs, dataset=part, annotations=part.core("annotations"), detections=found, said=(*inputs.said, *note))
