@@ -182,7 +182,9 @@ def threshold_at(self: Evaluation, iou_threshold: float | None) -> int:
     if number is not None:
         return number
     shown = ", ".join(f"{threshold:.10g}" for threshold in self.protocol.iou_thresholds)
-    remedy = f"there are {shown}; to add it, name it in {spelled('iou_thresholds')} when evaluating"
+    add = f"name it in {spelled('iou_thresholds')} when evaluating"
+    is_one = len(self.protocol.iou_thresholds) == 1
+    remedy = f"there is only {shown}; use that (None is the lowest), or {add}" if is_one else f"there are {shown}; to add it, {add}"
     raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated", remedy)
 
 
