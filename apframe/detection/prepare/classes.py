@@ -170,7 +170,8 @@ def _refuse_missing(inputs: Inputs, protocol: Protocol) -> None:
         missing = [column for column in dict.fromkeys(needed[table]) if column not in frame.columns]
         if missing and frame.height:
             remedy = f"add it, as null where it is unknown; {protocol.name} uses it to tell levels of difficulty apart"
-            raise ColumnError(f"no column {', '.join(missing)}", remedy, table=table)
+            called = ["vis_ratio (or vis_bbox)" if column == "vis_ratio" else column for column in missing]
+            raise ColumnError(f"no column {', '.join(called)}", remedy, table=table)
 
 
 def _with_copies(frame: pl.DataFrame, targets: Sequence[tuple[Any, Any]], key: str) -> pl.DataFrame:
