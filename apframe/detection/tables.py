@@ -184,8 +184,8 @@ def threshold_at(self: Evaluation, iou_threshold: float | None) -> int:
     shown = ", ".join(f"{threshold:.10g}" for threshold in self.protocol.iou_thresholds)
     add = f"name it in {spelled('iou_thresholds')} when evaluating"
     is_one = len(self.protocol.iou_thresholds) == 1
-    remedy = f"there is only {shown}; use that (None is the lowest), or {add}" if is_one else f"there are {shown}; to add it, {add}"
-    raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated", remedy)
+    use = f"there is only {shown}; use that (None is the lowest), or" if is_one else f"there are {shown}; to add it,"
+    raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated", f"{use} {add}")
 
 
 def area_at(self: Evaluation, area_range: str | None) -> int:

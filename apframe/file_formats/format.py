@@ -123,7 +123,7 @@ class Format(ABC):
     def refuse_writing(self) -> None:
         """An error where the format is only read."""
         if not self.writable:
-            raise ParameterError(f"{self.title} can be read, but not written", "choose another format: see apf.formats()")
+            raise ParameterError(f"{self.title} can be read, but not written", "choose another: `apframe formats` lists them")
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """List values that are lost although the format has their column: column, flags of the rows, what happens to them."""

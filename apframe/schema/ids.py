@@ -41,7 +41,7 @@ def _agreeing_ids(table: str, ids: pl.Series, owner: str, rows: pl.DataFrame) ->
     remedies = [f"use the ids of the {owner}"]
     if not cast.null_count():
         also = ", and annotations likewise" if table == "detections" and not is_text else ""
-        remedies = [f'cast {key} to integers: {holder}.with_columns(pl.col("{key}").cast(pl.Int64)){also}']
+        remedies = [f'make {key} of the {holder} whole numbers (in Polars .cast(pl.Int64), in JSON 7 instead of "7"){also}']
     could_be_names = are_names or (cast.null_count() and (len(names) or not is_text))
     if table == "detections" and could_be_names:
         remedies.append(f"join them by name ({spelled('join_by_name', owner)})")

@@ -130,11 +130,11 @@ def lacking(similarity: Similarity, table: str, columns: str) -> ColumnError:
 
     >>> from apframe.similarity.interval_iou import IntervalIoU
     >>> print(lacking(IntervalIoU(), "detections", "end_time"))  # doctest: +ELLIPSIS
-    detections: no column end_time, which intersection over union of intervals of time needs; supply it, or choose an ...
+    detections: no column end_time, needed to compare by intersection over union of intervals of time; supply it, or ...
     """
     of_coco = " (COCO's JSON has it as segmentation; in a frame, rename that to mask)" if columns == "mask" else ""
     return ColumnError(
-        f"no column {columns}, which {similarity.words} needs",
+        f"no column {columns}, needed to compare by {similarity.words}",
         f"supply it{of_coco}, or choose an {spelled('iou_type')} or a similarity that does not need it",
         table=table,
     )

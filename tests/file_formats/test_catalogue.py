@@ -44,7 +44,7 @@ def test_formats_that_are_only_read_say_so(tmp_path: Path) -> None:
         "coco_panoptic", "label_maps", "ava", "thumos14", "luna16",
     ]  # fmt: skip
     for name in read_only:
-        message = f"^{FORMATS[name].title} can be read, but not written; choose another format"
+        message = f"^{FORMATS[name].title} can be read, but not written; choose another: `apframe formats` lists them$"
         with pytest.raises(ParameterError, match=message):
             apf.write_dataset(TRUTH, tmp_path / "a", name)
         with pytest.raises(ParameterError, match=message):

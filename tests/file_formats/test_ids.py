@@ -174,7 +174,7 @@ def test_a_name_that_nobody_asks_for_may_be_ambiguous() -> None:
     assert with_ids_by_name(pl.DataFrame({"image_id": ["b"]}), given, "images")["image_id"].to_list() == [3]
 
 
-CAST = 'cast image_id to integers: {}.with_columns(pl.col("image_id").cast(pl.Int64))'
+CAST = 'make image_id of the {} whole numbers (in Polars .cast(pl.Int64), in JSON 7 instead of "7")'
 JOIN = 'join them by name (join_by_name="images")'
 # ids and names of two images, ids of two detections -> what to do
 OF_TWO_TYPES: dict[str, tuple[list[int] | list[str], list[str] | None, list[int] | list[str], str]] = {

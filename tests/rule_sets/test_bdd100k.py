@@ -125,7 +125,8 @@ def test_other_classes_are_left_out_and_misspelled_ones_asked_about(tmp_path: Pa
         found = numbers(tmp_path, truth, [frame("a", label("car", SQUARE, 0.9))])
     assert found["AP"] == pytest.approx(1, abs=1e-9)
     with pytest.raises(
-        ParameterError, match=r"^protocol: BDD100K evaluates 'pedestrian', .*, but the categories are 'cat'; rename th"
+        ParameterError,
+        match=r"^protocol: BDD100K evaluates 'pedestrian', .*, but the categories are 'cat'; rename yours with category_map",
     ):
         numbers(tmp_path, [frame("a", label("cat", SQUARE))], [])
 

@@ -126,7 +126,7 @@ def test_persons_are_pedestrians_and_the_visible_share_is_needed() -> None:
     results = pl.DataFrame([found(0, 0, 41, 100, 0.9)])
     assert apf.evaluate(truth, results, protocol="caltech")["LAMR_reasonable"] == 0
     bare = apf.Dataset(truth.images, truth.categories, truth.annotations.drop("vis_ratio"))
-    with pytest.raises(ColumnError, match=r"^annotations: no column vis_ratio \(or vis_bbox\); add it, as null where it is unknown"):
+    with pytest.raises(ColumnError, match=r"^annotations: no column vis_ratio \(or vis_bbox\); add it, as null"):
         apf.evaluate(bare, results, protocol="caltech")
 
 

@@ -301,7 +301,7 @@ def test_nothing_to_compare(shape: str, columns: str, side: str, kind: str, tmp_
     truth = truth if side == "detections" else TRUTH
     results = results if side == "annotations" else RESULTS
     first = "annotations" if side == "annotations" else "detections"
-    with pytest.raises(ColumnError, match=rf"^{first}: no column {columns}, which .+ needs; supply it") as caught:
+    with pytest.raises(ColumnError, match=rf"^{first}: no column {columns}, needed to compare by .+; supply it") as caught:
         summary(truth, results, kind, tmp_path, **options)
     one_line(caught.value)
     assert ("COCO's JSON has it as segmentation" in str(caught.value)) == (columns == "mask")
@@ -338,7 +338,7 @@ def test_no_interval_has_an_end(kind: str, with_boxes: bool, table: str, tmp_pat
 def test_no_rotated_boxes(side: str, kind: str, tmp_path: Path) -> None:
     truth, results = with_shape(SHAPES["dota"][1])
     data = (TRUTH, results) if side == "annotations" else (truth, RESULTS)
-    with pytest.raises(ColumnError, match=f"^{side}: no column angle or corners, which .* rotated boxes needs; supply it"):
+    with pytest.raises(ColumnError, match=f"^{side}: no column angle or corners, needed to compare by .* rotated boxes;"):
         summary(*data, kind, tmp_path, protocol="dota")
 
 

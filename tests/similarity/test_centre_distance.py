@@ -55,7 +55,7 @@ def test_rows_without_a_cuboid() -> None:
     broken = found.with_columns(cuboid_y=pl.Series([0.0, 1.0]))
     with pytest.raises(RowError, match=r"^annotations: cuboid_x is missing or not a finite number where row is 2; supply"):
         CentreDistance().pair(found, broken.with_columns(is_crowd=False), -9.0)
-    with pytest.raises(ColumnError, match=r"^detections: no column cuboid_z, which minus the distance of the centres in"):
+    with pytest.raises(ColumnError, match=r"^detections: no column cuboid_z, needed to compare by minus the distance"):
         CentreDistance("xyz").pair(found, found, -9.0)
 
 

@@ -90,5 +90,7 @@ def test_no_pair() -> None:
 
 
 def test_missing_columns() -> None:
-    with pytest.raises(ColumnError, match=r"^annotations: no column cuboid_height, which intersection over union of cuboids"):
+    with pytest.raises(
+        ColumnError, match=r"^annotations: no column cuboid_height, needed to compare by intersection over union"
+    ):
         pairs(cars({}), cars({}).drop("cuboid_height"))

@@ -88,7 +88,7 @@ def test_intervals_that_cannot_be_right(found: list[Interval], truth: list[Inter
 
 def test_missing_columns() -> None:
     detections, annotations = frames([GOOD], [GOOD], [False])
-    with pytest.raises(ColumnError, match=r"^annotations: no column end_time, which intersection over union of"):
+    with pytest.raises(ColumnError, match=r"^annotations: no column end_time, needed to compare by intersection over union of"):
         IntervalIoU().pair(detections, annotations.drop("end_time"), 0.5)
 
 

@@ -147,7 +147,7 @@ def test_other_keypoints_than_sigmas() -> None:
 
 def test_missing_column() -> None:
     detections, annotations = frames([GOOD], [GOOD])
-    with pytest.raises(ColumnError, match=r"^detections: no column keypoints, which object keypoint similarity of 2"):
+    with pytest.raises(ColumnError, match=r"^detections: no column keypoints, needed to compare by object keypoint similarity"):
         TWO.pair(detections.drop("keypoints"), annotations, 0.5)
 
 

@@ -202,7 +202,7 @@ def test_neither_corners_nor_angle() -> None:
         RowError, match=r"^detections: corners is missing where detection_id is 11; supply it, or a column angle"
     ):
         pairs(by_corners([SQUARE, None]), by_corners([SQUARE]))  # type: ignore[list-item]
-    with pytest.raises(ColumnError, match=r"^annotations: no column angle or corners, which .* rotated boxes needs; supply it"):
+    with pytest.raises(ColumnError, match=r"^annotations: no column angle or corners, needed to compare by .*; supply it"):
         pairs(by_corners([SQUARE]), by_angle([(0.0, 0.0, 2.0, 2.0, 0.0)]).drop("angle"))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.detection.prepare.hierarchy import expand_annotations
-from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning, listed, nearest, warn
+from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning, listed, nearest, spelled, warn
 from apframe.rows import refuse_rows
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import TABLES, Dataset, called, is_known, map_ids, merge_categories
@@ -96,7 +96,7 @@ def own_categories(
     is_ours = names.str.to_lowercase().is_in(list(became))
     if not is_ours.any():
         problem = f"{protocol.name} evaluates {listed(list(classes.names))}, but the categories are {listed(names.to_list())}"
-        remedy = f'rename them, as in category_map={{"{names[0] if len(names) else "auto"}": "{classes.names[0]}"}}'
+        remedy = f"rename yours with {spelled('category_map')}, a map from each name to one of these"
         raise ParameterError(problem, remedy, option="protocol")
     _ask_about(names.filter(~is_ours & is_known(categories["category_id"], annotations["category_id"].unique())), protocol)
     became |= {name.lower(): name for name in (*(other for _, other in classes.neighbours), *classes.regions)}
