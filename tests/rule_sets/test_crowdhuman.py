@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import NotComparableError, ParameterError
+from apframe.exceptions import NotComparableError, ParameterError, UnitWarning
 from apframe.ranking.miss_rate_ranking import MissRateRanking
 from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.rules import rank_by
@@ -200,6 +200,13 @@ def test_intervals_and_comparisons() -> None:
     compared = a.compare(b, n_resamples=60)
     assert (compared["difference"] < 0).to_list() == [True, False]
     assert (compared["share_better"] < 0.2).all()
+
+
+def test_scores_beyond_all_thresholds_of_the_jaccard_index_are_warned_of() -> None:
+    evaluation = evaluate(THREE, [row | {"score": 100 * row["score"]} for row in HITS])
+    with pytest.warns(UnitWarning, match=r"^scores go up to 90, but those that the Jaccard index tries only to 0\.9: scale"):
+        evaluation.jaccard_index()
+    assert evaluation.jaccard_index(min_scores=[0, 50])["score_threshold"].item() == 0
 
 
 def test_models_are_compared_where_one_finds_nothing_and_so_says_no_size() -> None:

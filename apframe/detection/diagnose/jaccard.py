@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.detection.tables import threshold_at, with_names
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError, UnitWarning, one_of, warn
 from apframe.rule_sets.refused import refuse_scores
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ def jaccard_index(
         the protocol has no scores; a threshold that was not evaluated, min_scores that are not numbers, an unknown level;
         SciPy is not installed
 
+    Warns
+    -----
+    UnitWarning
+        scores go beyond 1, and min_scores do not
+
     Source: Chu et al., CVPR 2020; CrowdDet, `JIToolkits/JI_tools.py` and `compute_JI.py`.
 
     >>> from apframe import Dataset, evaluate
@@ -70,7 +75,12 @@ def jaccard_index(
         raise ParameterError(f"must be one number or more, not {list(min_scores)}", option="min_scores")
     from apframe.detection.diagnose.jaccard_counts import JaccardCounts  # brings in NumPy
 
-    images = JaccardCounts(self._pipeline.inputs.in_memory, self.protocol, threshold)
+    inputs = self._pipeline.inputs.in_memory
+    highest = inputs.detections["score"].max()
+    if isinstance(highest, float) and max(scores) <= 1 < highest:
+        problem = f"scores go up to {highest:g}, but those that the Jaccard index tries only to {max(scores):g}"
+        warn(f"{problem}: scale the scores, or name others as min_scores", UnitWarning)
+    images = JaccardCounts(inputs, self.protocol, threshold)
     table = pl.concat([images.at(score) for score in sorted(scores)])
     ids = self._pipeline.verdicts.lists["category_id"]
     table = table.with_columns(ids.gather(table["category"]).alias("category_id"), iou_threshold=pl.lit(threshold).round(10))
