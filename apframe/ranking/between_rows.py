@@ -9,6 +9,7 @@ from apframe.ranking.of_rows import ListedRows, OfRows
 if TYPE_CHECKING:
     import numpy as np
 
+_MOST = 1 << 14  # rows that are worked on together
 _SLACK = 1e-9  # by which sums of weights that are not whole miss a level
 
 
@@ -33,26 +34,33 @@ class Ultralytics(OfRows):
         """Average precision of each list; a detection of weight 2 is two rows."""
         import numpy as np
 
-        columns = [self._of_weighting(rows, w) for w in range(rows.own.shape[1])]
-        return np.stack(columns, axis=1) if columns else np.zeros(rows.positives.shape)
+        is_whole = bool((rows.own == np.rint(rows.own)).all())
+        step = max(1, _MOST // max(1, len(rows.own))) if is_whole else 1  # long sums of other numbers are less exact
+        blocks = [slice(begin, begin + step) for begin in range(0, rows.own.shape[1], step)]
+        areas = [self._of_weightings(rows, block, is_whole=is_whole) for block in blocks]
+        return np.concatenate(areas, axis=1) if areas else np.zeros(rows.positives.shape)
 
-    def _of_weighting(self, rows: ListedRows, w: int) -> np.ndarray:
-        """The same under one weighting, of shape (lists,)."""
+    def _of_weightings(self, rows: ListedRows, block: slice, *, is_whole: bool) -> np.ndarray:
+        """The same under some of the weightings, whose lists follow one another."""
         import numpy as np
 
-        own, n_lists = rows.own[:, w], len(rows.bounds) - 1
+        own, positives = rows.own[:, block].T.ravel(), rows.positives[:, block].T.ravel()
+        n_lists, of_each = len(positives), len(rows.bounds) - 1
+        begins = of_each * np.arange(rows.positives[:, block].shape[1])[:, None]  # the first list of each weighting
+        is_true, of = np.tile(rows.is_true, len(begins)), (rows.list + begins).ravel()
         copies = np.ceil(own).astype(np.int64)
         row = np.repeat(np.arange(len(own)), copies)
-        part = np.minimum(own[row] - (np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)), 1)
-        of = rows.list[row].astype(np.int64)
+        of, part = of[row], np.ones(len(row))
+        if not is_whole:
+            part = np.minimum(own[row] - (np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)), 1)
         bounds = np.searchsorted(of, np.arange(n_lists + 1))
-        tp, n = (_down(values, bounds, of) for values in (part * rows.is_true[row], part))
-        recall = tp / np.maximum(rows.positives[of, w], np.finfo(float).tiny)
+        tp, ranked = (_down(values, bounds, of) for values in (part * is_true[row], part))
+        recall = tp / np.maximum(positives[of], np.finfo(float).tiny)
         levels = np.linspace(0, 1, 101)
-        if not (own == np.rint(own)).all():
+        if not is_whole:
             nearest = np.rint(recall * 100).astype(np.int64).clip(0, 100)
             recall = np.where(np.abs(recall - levels[nearest]) < _SLACK, levels[nearest], recall)
-        best = _envelope(tp / n, of)
+        best = _envelope(tp / ranked, of)
         # how many rows of each list have a recall of at most each level
         above = np.searchsorted(levels, recall, side="left")
         width = len(levels) + 1
@@ -66,7 +74,7 @@ class Ultralytics(OfRows):
         read = p0 + (p1 - p0) * np.divide(levels - r0, r1 - r0, out=np.ones_like(r0), where=r1 > r0)
         read = np.where((total == 0) | (is_last & self.falls_at_once), 0.0, read)
         area: np.ndarray = ((read[:, 1:] + read[:, :-1]) / 2 * np.diff(levels)).sum(axis=1)
-        return area
+        return area.reshape(len(begins), of_each).T
 
 
 class UltralyticsBefore(Ultralytics):
