@@ -109,6 +109,7 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     is_read_as_usual = not any(value and value != getattr(usual, name) for name, value in options.items())
     if is_read_as_usual and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
         return check_run(truth, detections)
+    reading = reading.of_files(truth, detections)
     with pool() as others:
         read = others.submit(read_truth, truth, reading, alone=detections is None)
         found, of_results, n_results, said = None, list[Refused](), dict[str, int](), list[tuple[str, str]]()

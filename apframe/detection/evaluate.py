@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -177,6 +178,7 @@ def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Se
 
 def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
     """Read what is evaluated, and the rows that cannot be evaluated, where these are to be left out; see `evaluate`."""
+    choice = replace(choice, reading=choice.reading.of_files(truth, detections))
     if choice.invalid != "error":
         return _valid_inputs(truth, detections, choice)
     reading = choice.reading

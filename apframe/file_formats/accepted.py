@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ColumnError, RowError
-from apframe.file_formats.catalogue import choose_format, refuse_options, tables_in_memory, take_results, taken_options
+from apframe.file_formats.catalogue import choose_format, tables_in_memory, take_results
 from apframe.file_formats.class_names import with_class_names
 from apframe.file_formats.coco import Coco, read_result_columns, tables_of_json
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading_from
-from apframe.file_formats.format import FIXED, OPEN, USUAL, taken_boxes
+from apframe.file_formats.format import FIXED, OPEN, USUAL, refuse_options, taken_boxes, taken_options
 from apframe.file_formats.nested_rows import holds_columns
 from apframe.file_formats.reading import Reading
 from apframe.file_formats.refused import PLACE, Refused, accept_detections, accept_truth, of_error

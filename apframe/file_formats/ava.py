@@ -45,6 +45,7 @@ class Ava(ReadOnly):
     )
     results_are = "a CSV file without a header, lines of video, second, x1, y1, x2, y2, action, score"
     dataset_from = ("file", "folder")
+    results_ending = ".csv"
 
     def is_dataset(self, path: Path) -> bool:
         """Lines of a name and numbers, of which the last two are whole; or a folder with such a file and a label map."""

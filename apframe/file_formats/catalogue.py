@@ -21,8 +21,8 @@ from apframe.file_formats.crowdhuman import CrowdHuman
 from apframe.file_formats.csv_table import Csv
 from apframe.file_formats.cvat import Cvat
 from apframe.file_formats.dota import Dota
-from apframe.file_formats.files import read_head, reading, reading_from, settled_kind
-from apframe.file_formats.format import FIXED, OPEN, USUAL, Format, taken_boxes
+from apframe.file_formats.files import reading_from, settled_kind
+from apframe.file_formats.format import FIXED, OPEN, USUAL, Format, refuse_options, taken_boxes, taken_options
 from apframe.file_formats.hugging_face import HuggingFace
 from apframe.file_formats.ids import with_ids_by_name
 from apframe.file_formats.kitti import Kitti
@@ -32,7 +32,7 @@ from apframe.file_formats.labelbox import Labelbox
 from apframe.file_formats.labelme import Labelme
 from apframe.file_formats.luna16 import Luna16
 from apframe.file_formats.lvis import Lvis
-from apframe.file_formats.mistaken import SWAPPED, names_beside, recognized, refuse_benchmark
+from apframe.file_formats.mistaken import SWAPPED, guessed, is_empty, is_json, names_beside, recognized, refuse_benchmark
 from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
 from apframe.file_formats.nuscenes import NuScenes
 from apframe.file_formats.object_rows import as_detections, is_of_objects, tables_of_objects
@@ -336,7 +336,9 @@ def naming_format(source: Any, format: str | None) -> Iterator[None]:
         raise
 
 
-def choose_format(source: str | Path, name: str | None, role: str, option: str = "format") -> Format:
+def choose_format(
+    source: str | Path, name: str | None, role: str, option: str = "format", beside: Callable[[], Format | None] = lambda: None
+) -> Format:
     """The format that was named, or the only one that the path looks like.
 
     Parameters
@@ -345,6 +347,8 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
         "dataset" or "results"
     option
         what the parameter is called that names the format, for errors
+    beside
+        gives the format of the ground truth: that of results which look like none, as its reader says what is wrong where
     """
     path = Path(source)
     if not str(source):
@@ -365,18 +369,34 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     likely = _likely(path, kind, role)
     if len(likely) == 1:
         return likely[0]
-    if not likely and _is_json(path, kind):
+    if not likely and is_json(path, kind):
         others = _likely(path, kind, "results") if role == "dataset" else []
         if not others or FORMATS["coco"] in others:
             return FORMATS["coco"]  # whose reader says what is wrong
     if not likely:
         _refuse_mistaken(path, kind, role)
+        if (other := beside()) is not None and kind in _from(other, role) and other.ends_results(path):
+            return other
+        if known := guessed(path, kind):
+            raise FormatError(*known, path=path)
     if likely:
         problem = "looks like " + " and like ".join(f"{each.name} ({_words(each, role)})" for each in likely)
     else:
         problem = f"no format has a {'data set' if role == 'dataset' else 'results'} {kind} like this"
     names = ", ".join(each.name for each in likely or FORMATS.values() if kind in _from(each, role))
     raise FormatError(f"its format cannot be detected: {problem}", f"choose one with {spelled(option, '')}: {names}", path=path)
+
+
+def format_of_truth(source: Any, name: str | None) -> Format | None:
+    """The format that was named, or the only one that a file or folder of ground truth looks like; None for all else.
+
+    >>> format_of_truth("nowhere", None)
+    """
+    if name is not None:
+        return as_format(name)
+    kind = kind_at(source) if isinstance(source, (str, Path)) else None
+    likely = _likely(Path(source), kind, "dataset") if kind in ("file", "folder") else []
+    return likely[0] if len(likely) == 1 else None
 
 
 def _likely(path: Path, kind: str, role: str) -> list[Format]:
@@ -386,7 +406,7 @@ def _likely(path: Path, kind: str, role: str) -> list[Format]:
 
 def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
     """An error where it shows what a path is, though of no format in this role."""
-    if _is_empty(path, kind):
+    if is_empty(path, kind):
         raise FormatError(f"the {kind} is empty", path=path)
     others = _likely(path, kind, "results" if role == "dataset" else "dataset")
     if others:
@@ -412,36 +432,9 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
         raise FormatError("this is a folder", f"to read its only JSON file, name that file: {documents[0]}", path=path)
 
 
-def _is_empty(path: Path, kind: str) -> bool:
-    if kind == "folder":
-        return not any(path.iterdir())
-    with reading(path) as file:
-        return not file.read(1)
-
-
-def _is_json(path: Path, kind: str) -> bool:
-    return kind == "file" and (".json" in path.name or read_head(path, 64).lstrip()[:1] in (b"{", b"["))
-
-
 def _from(format_: Format, role: str) -> tuple[str, ...]:
     return format_.dataset_from if role == "dataset" else format_.results_from
 
 
 def _words(format_: Format, role: str) -> str:
     return format_.dataset_is if role == "dataset" else format_.results_are
-
-
-def taken_options(format_: Format, **options: Any) -> dict[str, Any]:
-    """The options that were given, all of which the format takes."""
-    given = {name: value for name, value in options.items() if value is not None}
-    for name in given:
-        if name not in format_.options:
-            raise ParameterError(f"{format_.title} does not take {spelled(name)}")
-    return given
-
-
-def refuse_options(**options: Any) -> None:
-    """An error where options of files were given with what is in memory, which has no use for them."""
-    given = [spelled(name, "") for name, value in options.items() if value is not None]
-    if given:
-        raise ParameterError(f"{', '.join(given)}: only for files and folders", "leave it out for data in memory")

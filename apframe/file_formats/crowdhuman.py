@@ -39,13 +39,14 @@ class CrowdHuman(ReadOnly):
     asks_for_images = True
 
     def is_dataset(self, path: Path) -> bool:
-        """A line with gtboxes, but no dtboxes."""
-        line = _first_line(path)
-        return b'"gtboxes"' in line and b'"dtboxes"' not in line
+        """The ending .odgt, or a line with gtboxes, but no dtboxes."""
+        head = _head(path)
+        return b'"dtboxes"' not in head and (b'"gtboxes"' in head or _is_odgt(path))
 
     def is_results(self, path: Path) -> bool:
-        """A line with dtboxes."""
-        return b'"dtboxes"' in _first_line(path)
+        """The ending .odgt, but no line with gtboxes; or a line with dtboxes."""
+        head = _head(path)
+        return b'"dtboxes"' in head or (b'"gtboxes"' not in head and _is_odgt(path))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -93,8 +94,15 @@ class CrowdHuman(ReadOnly):
         return found.join(sizes, on="image_id", how="left", maintain_order="left")
 
 
-def _first_line(path: Path) -> bytes:
-    head = read_head(path).removeprefix(b"\xef\xbb\xbf").lstrip()
+def _is_odgt(path: Path) -> bool:
+    return ".odgt" in path.name.lower()
+
+
+def _head(path: Path) -> bytes:
+    """What shows whose boxes the lines have: the first of them, or all that are read of a file that is called .odgt."""
+    head = read_head(path).lstrip()
+    if _is_odgt(path):
+        return head
     return head.partition(b"\n")[0] if head[:1] == b"{" and b'"ID"' in head else b""
 
 

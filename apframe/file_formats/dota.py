@@ -59,6 +59,7 @@ class Dota(Format):
         "Task2_CLASS.txt with lines of image score xmin ymin xmax ymax"
     )
     dataset_from = results_from = ("folder",)
+    results_ending = ".txt"
     holds = {
         "images": tuple(_HEADER.values()),
         "categories": (),

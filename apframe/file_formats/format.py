@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError, spelled
+from apframe.paths import files_in, is_folder
 from apframe.schema import Dataset
 
 ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
@@ -29,6 +30,8 @@ class Format(ABC):
         what the files are, in words, for help and errors
     dataset_from, results_from
         whether a path is a "file", a "folder", or either; the first is what is written
+    results_ending
+        the ending of text files of results, which have this format if they look like none and the ground truth has it: ".csv"
     options
         which of `split` and `image_sizes` its reader of data sets takes
     fractions
@@ -55,6 +58,7 @@ class Format(ABC):
     results_are: ClassVar[str]
     dataset_from: ClassVar[tuple[str, ...]] = ("file",)
     results_from: ClassVar[tuple[str, ...]] = ("file",)
+    results_ending: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ()
     fractions: ClassVar[bool] = False
     asks_for_images: ClassVar[bool] = False
@@ -74,6 +78,14 @@ class Format(ABC):
     @abstractmethod
     def is_results(self, path: Path) -> bool:
         """Return whether a path looks like results of this format."""
+
+    def ends_results(self, path: Path) -> bool:
+        """Whether a file, or a file in a folder, has the ending of results of this format, packed or not."""
+        if not self.results_ending:
+            return False
+        if is_folder(path):
+            return bool(files_in(path, self.results_ending, deep=True))
+        return self.results_ending in path.name.lower()
 
     @abstractmethod
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
@@ -161,3 +173,19 @@ def taken_boxes(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, u
         options = " and ".join(map(spelled, given))
         raise ParameterError(f"{options}: {of} defines how its boxes are written", "leave it out")
     return {}
+
+
+def taken_options(format_: Format, **options: Any) -> dict[str, Any]:
+    """The options that were given, all of which the format takes."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in format_.options:
+            raise ParameterError(f"{format_.title} does not take {spelled(name)}")
+    return given
+
+
+def refuse_options(**options: Any) -> None:
+    """An error where options of files were given with what is in memory, which has no use for them."""
+    given = [spelled(name, "") for name, value in options.items() if value is not None]
+    if given:
+        raise ParameterError(f"{', '.join(given)}: only for files and folders", "leave it out for data in memory")

@@ -66,6 +66,7 @@ class Kitti(Format):
     dataset_is = "a folder of text files, one for each image, lines of 15 fields: type truncated occluded alpha left top ..."
     results_are = "the same, lines of 16 fields, the last the score"
     dataset_from = results_from = ("folder",)
+    results_ending = ".txt"
     asks_for_images = True
     holds = {
         "images": (),

@@ -42,6 +42,7 @@ class Luna16(ReadOnly):
     )
     results_are = "a CSV file with seriesuid, coordX, coordY, coordZ, probability"
     dataset_from = ("folder",)
+    results_ending = ".csv"
 
     def is_dataset(self, path: Path) -> bool:
         """A folder with the file of nodules, whose header has seriesuid."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from apframe.exceptions import ParameterError, same_name
-from apframe.file_formats.files import read_head
+from apframe.file_formats.files import read_head, reading
 from apframe.file_formats.lines import first_fields, is_number, text_files
 
 SWAPPED = "are the two swapped?"
@@ -30,6 +30,19 @@ def refuse_benchmark(name: str) -> None:
         raise ParameterError(f"no format {name!r}", remedy)
 
 
+def is_empty(path: Path, kind: str) -> bool:
+    """Whether a file or folder has nothing in it."""
+    if kind == "folder":
+        return not any(path.iterdir())
+    with reading(path) as file:
+        return not file.read(1)
+
+
+def is_json(path: Path, kind: str) -> bool:
+    """Whether a file is JSON, by its name or how it begins."""
+    return kind == "file" and (".json" in path.name or read_head(path, 64).lstrip()[:1] in (b"{", b"["))
+
+
 def recognized(path: Path, kind: str, role: str) -> tuple[str, str] | None:
     """Return problem and remedy of a file or folder in a role, "dataset" or "results"; None if unknown.
 
@@ -46,18 +59,25 @@ def names_beside(path: Path) -> list[str]:
         return []
 
 
-def _recognized_file(path: Path) -> tuple[str, str] | None:
-    head = read_head(path, 1 << 12)
-    if head.startswith(b"PK\x03\x04"):
-        return "this is a zip archive", "unpack it, and name what is in it"
-    if head.startswith((b"\x89PNG", b"\xff\xd8\xff")):
-        return "this is a picture", "name the file or folder that has the boxes"
-    first = head.partition(b"\n")[0].decode(errors="replace")
+def guessed(path: Path, kind: str) -> tuple[str, str] | None:
+    """Return problem and remedy of a text file by its first line, which may as well be a wrong line of a known format."""
+    if kind != "file":
+        return None
+    first = read_head(path, 1 << 12).partition(b"\n")[0].decode(errors="replace")
     fields = first.split()
     if (len(fields) == _N_RUN and fields[1] == "Q0") or (len(fields) == _N_JUDGEMENT and is_number(fields[3])):
         return "this looks like judgements or a run of a search engine", _SEARCH
     if path.suffix.lower() in (".csv", ".tsv") and any(map(is_number, first.replace(";", ",").replace("\t", ",").split(","))):
         return "the first line holds numbers", "it must name the columns, such as image_id,class,x,y,width,height"
+    return None
+
+
+def _recognized_file(path: Path) -> tuple[str, str] | None:
+    head = read_head(path, 8)
+    if head.startswith(b"PK\x03\x04"):
+        return "this is a zip archive", "unpack it, and name what is in it"
+    if head.startswith((b"\x89PNG", b"\xff\xd8\xff")):
+        return "this is a picture", "name the file or folder that has the boxes"
     return None
 
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypedDict
 
-from apframe.exceptions import ParameterError, RowError, spelled
-from apframe.file_formats.catalogue import joined_results, naming_format, read_raw_results, read_truth
+from apframe.exceptions import FormatError, ParameterError, RowError, spelled
+from apframe.file_formats.catalogue import (
+    choose_format,
+    format_of_truth,
+    joined_results,
+    naming_format,
+    read_raw_results,
+    read_truth,
+)
 from apframe.file_formats.class_names import joined_tables
+from apframe.file_formats.files import reading_from
 from apframe.file_formats.in_parts import take_results_in_parts
+from apframe.paths import kind_at
 from apframe.schema import Dataset
 
 
@@ -70,6 +81,20 @@ class Reading:
     def boxes(self) -> dict[str, Any]:
         """How boxes are written: `box_format` and `relative`."""
         return {"box_format": self.box_format, "relative": self.relative}
+
+    def of_files(self, truth: Any, detections: Any) -> Reading:
+        """The same, with the format of results at a path: what they look like, or else that of their ground truth.
+
+        >>> Reading().of_files("annotations", [])
+        Reading()
+        """
+        is_path = isinstance(detections, (str, Path)) and kind_at(detections) in ("file", "folder")
+        if self.results_format is not None or not is_path:
+            return self
+        with suppress(FormatError), reading_from(detections):  # these are said when the results are read
+            chosen = choose_format(detections, None, "results", beside=lambda: format_of_truth(truth, self.format))
+            return replace(self, results_format=chosen.name)
+        return self
 
     def dataset(self, truth: Any, *, masks: bool = False) -> Dataset:
         """The ground truth; see `read_dataset`."""

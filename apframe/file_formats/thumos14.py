@@ -51,6 +51,7 @@ class Thumos14(ReadOnly):
     dataset_is = "a folder of text files CLASS_test.txt (or CLASS_val.txt), one for each action, lines of video start end"
     results_are = "a text file, lines of video start end class score"
     dataset_from = ("folder",)
+    results_ending = ".txt"
 
     def is_dataset(self, path: Path) -> bool:
         """A file is called as a class and a part, and its first line is a name and two numbers."""

@@ -54,6 +54,7 @@ class VisDrone(ReadOnly):
     )
     results_are = "the same, lines with the score of the detection; the last two fields are -1"
     dataset_from = results_from = ("folder",)
+    results_ending = ".txt"
     options = ("image_sizes",)
     category_ids = NUMBER
     asks_for_images = True

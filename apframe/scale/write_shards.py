@@ -104,7 +104,7 @@ def write_shards(
     reading = Reading(
         format=format, results_format=results_format, split=split, image_sizes=image_sizes, box_format=box_format,
         relative=relative, join_by_name=join_by_name, names=names, category_map=category_map, unmapped=unmapped,
-    )  # fmt: skip
+    ).of_files(truth, detections)  # fmt: skip
     target = Path(folder)
     refuse_existing(target, "folder")
     dataset = read_truths(truth, reading)

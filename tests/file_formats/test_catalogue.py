@@ -272,3 +272,39 @@ def test_results_with_files_and_no_ids_say_how_to_join_them() -> None:
         RowError, match=r'image_id is missing .*; supply it, or join the images by file_name: join_by_name="images"'
     ):
         apf.read_results(found)
+
+
+WRONG_FIRST_LINES = {  # of results: the ground truth, the name and the text of the results, the message about them
+    "thumos14": ({"Diving_test.txt": "v 0 10\n"}, "a.txt", "v 0 10 99 0.5\nv 0 10 26 0.5\n",
+                 r"a\.txt: the class is not a number of THUMOS14's list, 7 to 97, and not a name in line 1;"),
+    "thumos14 like a run": ({"Diving_test.txt": "v 0 10\n"}, "a.txt", "v 0 10 26\n", r"a\.txt: not 5 fields .* in line 1;"),
+    "ava": ({"a.csv": "v,902,.1,.1,.5,.5,12,0\n", "a.pbtxt": 'item { name: "stand" id: 12 }\n'}, "a.csv",
+            "v,902,.1,.1,.5,.5,stand,.5\n", r"a\.csv: category_id is not a finite number in line 1;"),
+    "luna16": ({"annotations.csv": "seriesuid,coordX,coordY,coordZ,diameter_mm\n1.3,1,2,3,4\n"}, "a.csv",
+               "1.3,1,2,3,0.5\n", r"a\.csv: no column seriesuid, coordX, coordY, coordZ, probability;"),
+    "kitti": ({"000000.txt": "Car 0 0 0 10 20 30 40 1 1 1 1 1 1 0\n"}, "found/000000.txt",
+              "Car 0 0 0 10 20 30 40 1 1 1 1 1 1 0 9 9\n", r"found.000000\.txt: not 16 fields .* in line 1;"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG_FIRST_LINES)
+def test_results_that_look_like_none_are_read_in_the_format_of_their_ground_truth(case: str, tmp_path: Path) -> None:
+    files, name, text, message = WRONG_FIRST_LINES[case]
+    truth = written(tmp_path / "truth", files)
+    written(tmp_path, {name: text})
+    found = tmp_path / name.split("/")[0]
+    for read in (apf.evaluate, apf.check):
+        with pytest.raises(FormatError, match=message):
+            read(truth, found)
+
+
+def test_results_of_another_kind_are_not_read_in_the_format_of_their_ground_truth(tmp_path: Path) -> None:
+    truth = written(tmp_path / "truth", {"Diving_test.txt": "v 0 10\n"})
+    table = {"image_id": ["v"], "category_id": ["Diving"], "start_time": [0.0], "end_time": [10.0], "score": [0.5]}
+    pl.DataFrame(table).write_parquet(tmp_path / "a.parquet")
+    assert apf.evaluate(truth, tmp_path / "a.parquet", "thumos14").summary["value"].max() == 1
+    written(tmp_path, {"a.tsv": "v 0 10 26\n", "b.txt": ""})
+    with pytest.raises(FormatError, match="this looks like judgements or a run"):
+        apf.evaluate(truth, tmp_path / "a.tsv")
+    with pytest.raises(FormatError, match="the file is empty"):
+        apf.evaluate(truth, tmp_path / "b.txt")

@@ -137,3 +137,14 @@ def test_other_text_is_refused_with_its_line(tmp_path: Path) -> None:
     path.write_text("\n")
     with pytest.raises(FormatError, match=r"truth.odgt: the file is empty"):
         apf.read_dataset(path, "crowdhuman")
+
+
+def test_a_name_with_odgt_is_this_format_whatever_the_first_line(tmp_path: Path) -> None:
+    truth = write_lines(tmp_path / "truth.odgt", [{"ID": "a"}, *TRUTH])
+    found = write_lines(tmp_path / "found.odgt", [{"ID": "a", "boxes": []}, *FOUND])
+    assert apf.read_dataset(truth).annotations.height == 4
+    assert apf.read_results(found).height == 4
+    for read, name in ((apf.read_dataset, "gtboxes"), (apf.read_results, "dtboxes")):
+        path = write_lines(tmp_path / f"{name}.odgt", [{"IDs": "a"}, {"ID": "b", name: []}])
+        with pytest.raises(FormatError, match="ID is missing or not text in line 1"):
+            read(path)

@@ -78,3 +78,9 @@ def test_files_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> N
     folder = text_folder(tmp_path / "truth", a=text)
     with pytest.raises(FormatError, match=re.escape(f"{folder / 'a.txt'}: {message}")):
         apf.read_dataset(folder, "visdrone")
+
+
+def test_a_folder_of_empty_files_has_no_detections(tmp_path: Path) -> None:
+    truth = text_folder(tmp_path / "truth", **TRUTH)
+    evaluation = apf.evaluate(truth, text_folder(tmp_path / "found", a="", b=""), "visdrone")
+    assert evaluation.summary["value"].to_list() == [0] * 7
