@@ -24,6 +24,7 @@ _FACE = "face"
 _FLAGS = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")
 _SETS = ("easy", "medium", "hard")
 _MAT = re.compile(r"wider_face_(\w+)\.mat")
+_LOOKED_AT = 10  # files of results, of which any may be empty or broken
 _PICTURE = r"(?i)\.(jpe?g|png|bmp|webp)$"
 
 
@@ -53,6 +54,7 @@ class WiderFace(ReadOnly):
     )
     dataset_from = ("folder", "file")
     results_from = ("folder",)
+    results_ending = ".txt"
     boxes_of_results = OPEN
     asks_for_images = True
 
@@ -63,8 +65,8 @@ class WiderFace(ReadOnly):
         return path.suffix.lower() == ".txt" and _begins_with_picture(path)
 
     def is_results(self, path: Path) -> bool:
-        """A text file, somewhere inside the folder, that begins with a name and a number, each alone in its line."""
-        return _has_heading(next(iter(files_in(path, ".txt", deep=True)), None))
+        """One of the first text files inside the folder begins with a name and a number, each alone in its line."""
+        return any(map(_has_heading, files_in(path, ".txt", deep=True)[:_LOOKED_AT]))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -91,10 +93,8 @@ def _begins_with_picture(path: Path) -> bool:
     return len(fields) == 2 and re.search(_PICTURE, fields[0]) is not None and fields[1].isdecimal()
 
 
-def _has_heading(path: Path | None) -> bool:
+def _has_heading(path: Path) -> bool:
     """Whether a text file begins with a name and a number, each alone in its line."""
-    if path is None:
-        return False
     lines = [line.split() for line in read_head(path).decode("utf-8-sig", "replace").splitlines() if line.strip()][:2]
     return [len(line) for line in lines] == [1, 1] and not is_number(lines[0][0]) and lines[1][0].isdecimal()
 

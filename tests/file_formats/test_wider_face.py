@@ -165,3 +165,15 @@ def test_many_images_are_read_as_whole_columns(tmp_path: Path) -> None:
     as_text = apf.read_dataset(write_text(tmp_path / "truth.txt", {name: faces[name] for name in by_event}))
     assert as_text.annotations.select("image_id", *BOX).rows() == [row[:5] for row in expected]
     assert as_text.images["image_id"].to_list() == truth.images["image_id"].to_list() == by_event
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("", None), ("x y\n", r"0_Parade_0\.txt: no image is named before this in line 1")]
+)
+def test_the_first_file_of_a_folder_does_not_hide_its_format(text: str, message: str | None, tmp_path: Path) -> None:
+    found = written(write_results(tmp_path / "found", FOUND), {"0--Parade/0_Parade_0.txt": text})
+    if message is None:
+        assert apf.read_results(found).height == 4
+        return
+    with pytest.raises(FormatError, match=message):
+        apf.read_results(found)
