@@ -137,8 +137,11 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _section(path: Path, data: dict[str, Any], name: str) -> dict[str, Any]:
-    if not isinstance(data.get(name), dict):
+    if name not in data:
         raise FormatError(f"no object named {name}; found: {', '.join(data) or 'none'}", path=path)
+    if not isinstance(data[name], dict):
+        remedy = "write one whose keys are the videos"
+        raise FormatError(f"{name} is {kind_of(data[name])}, not an object", remedy, path=path)
     return data[name]
 
 

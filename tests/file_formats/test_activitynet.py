@@ -276,7 +276,7 @@ BAD = {
     "cut off": (json.dumps(TRUTH)[:-20], None),
     "a list": ([], "holds a list, not an object with videos; is it COCO's results?"),
     "no database": ({"taxonomy": [], "version": 1}, "no object named database; found: taxonomy, version"),
-    "a database that is a list": ({"database": []}, "no object named database; found: database"),
+    "a database that is a list": ({"database": []}, "database is a list, not an object; write one whose keys are the videos"),
     "a video twice": ('{"database": {"v_a": {"annotations": []}, "v_a": {"annotations": []}}}',
                       "an object has the key 'v_a' more than once; merge them into one"),
     "a video that is a list": ({"database": {"v_a": []}}, "no JSON object in the video 'v_a'; correct the file"),
@@ -326,6 +326,7 @@ def test_bad_rows_are_refused(data: Any, error: type[Exception], message: str, t
 
 BAD_RESULTS = {
     "no results": ({"version": 1}, "no object named results; found: version"),
+    "a list": ({"results": [1]}, "results is a list, not an object; write one whose keys are the videos"),
     "a text": ({"results": {"v_a": "jump"}}, "no list of results in the video 'v_a'; correct the file"),
     "no score": ({"results": {"v_a": [{"label": "jump", "segment": [1, 2]}]}},
                  "a score that is missing or not a number in the video 'v_a'; correct the file"),
