@@ -38,6 +38,7 @@ class CocoPanoptic(ReadOnly):
     title = "COCO panoptic JSON"
     dataset_is = "a JSON file with images, categories and annotations that list segments_info, and PNGs in a folder of its name"
     results_are = "the same with annotations alone: image_id, file_name, segments_info with id and category_id"
+    results_ending = ".json"
     asks_for_images = True
 
     def is_dataset(self, path: Path) -> bool:

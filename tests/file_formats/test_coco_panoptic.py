@@ -211,3 +211,17 @@ def test_results_of_other_images_are_left_out(tmp_path: Path) -> None:
     ):
         part = apf.evaluate(*paths, protocol="coco_panoptic")
     assert part.summary.equals(whole.where(pl.col("image_id") > 0).summary)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"annotations": []}', "images? of the ground truth without results"),
+        ("[]", "no list named annotations; is it COCO's panoptic JSON"),
+    ],
+)
+def test_results_without_any_image_are_an_error(text: str, message: str, tmp_path: Path) -> None:
+    truth, _ = write(tmp_path)
+    (tmp_path / "none.json").write_text(text)
+    with pytest.raises(FormatError, match=message):
+        apf.evaluate(truth, tmp_path / "none.json", "coco_panoptic")

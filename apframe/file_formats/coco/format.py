@@ -170,11 +170,11 @@ class Coco(Format):
         return head.lstrip()[:1] == b"{" and is_there and not (is_of_videos(head) or b'"data_row"' in head)
 
     def is_results(self, path: Path) -> bool:
-        """A JSON list of objects with an image_id, or an empty one; such objects in lines; a data set with scores."""
+        """A JSON list of objects with an image_id, such objects in lines, or a data set with scores."""
         head = read_head(path)
         if head.lstrip()[:1] == b"{":
             return are_lines(head) or (self.is_dataset(path) and SCORE in read_unpacked(path))
-        return head.lstrip()[:1] == b"[" and (b'"image_id"' in head or head.strip() == b"[]")
+        return head.lstrip()[:1] == b"[" and b'"image_id"' in head
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`. Of attributes of annotations, only masks are read."""
