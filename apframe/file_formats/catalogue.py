@@ -58,6 +58,7 @@ _ALL: tuple[Format, ...] = (
 FORMATS = {format_.name: format_ for format_ in _ALL}
 _ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data")  # of files in a folder that may be meant
 _MOST = 10
+_IN_FOLDERS = {"dataset": (".csv", ".mat"), "results": (".txt",)}  # endings of files that are named in place of their folder
 
 
 def formats(name: str | None = None) -> Listing:
@@ -372,10 +373,10 @@ def choose_format(
     if not likely and is_json(path, kind):
         others = _likely(path, kind, "results") if role == "dataset" else []
         if not others or FORMATS["coco"] in others:
-            return FORMATS["coco"]  # whose reader says what is wrong
+            return _beside(beside, path, kind, role) or FORMATS["coco"]  # whose reader says what is wrong
     if not likely:
         _refuse_mistaken(path, kind, role)
-        if (other := beside()) is not None and kind in _from(other, role) and other.ends_results(path):
+        if (other := _beside(beside, path, kind, role)) is not None:
             return other
         if known := guessed(path, kind):
             raise FormatError(*known, path=path)
@@ -385,6 +386,11 @@ def choose_format(
         problem = f"no format has a {'data set' if role == 'dataset' else 'results'} {kind} like this"
     names = ", ".join(each.name for each in likely or FORMATS.values() if kind in _from(each, role))
     raise FormatError(f"its format cannot be detected: {problem}", f"choose one with {spelled(option, '')}: {names}", path=path)
+
+
+def _beside(beside: Callable[[], Format | None], path: Path, kind: str, role: str) -> Format | None:
+    other = beside()
+    return other if other is not None and kind in _from(other, role) and other.ends_results(path) else None
 
 
 def format_of_truth(source: Any, name: str | None) -> Format | None:
@@ -414,13 +420,12 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
         names = " or ".join(each.name for each in others)
         remedy = SWAPPED if role == "dataset" else "are the two swapped, or do the results lack their scores?"
         raise FormatError(f"looks like {what} of {names}, but {needed} needed here", remedy, path=path)
-    is_one_of_many = (kind, role) == ("file", "results") and path.suffix.lower() == ".txt"
+    is_one_of_many = kind == "file" and path.suffix.lower() in _IN_FOLDERS[role]
     around = _likely(path.parent, "folder", role) if is_one_of_many else []
     if around:
         names = " or ".join(each.name for each in around)
-        raise FormatError(
-            f"this is one file of {names} results, which are a folder", f"name the folder: {path.parent}", path=path
-        )
+        what = "results, which are" if role == "results" else "ground truth, which is"
+        raise FormatError(f"this is one file of {names} {what} a folder", f"name the folder: {path.parent}", path=path)
     if known := recognized(path, kind, role):
         raise FormatError(*known, path=path)
     inside = [*files_in(path, *_ENDINGS)[:_MOST], *folders_in(path)[:_MOST]] if kind == "folder" else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,17 @@ def test_a_missing_name_is_answered_with_near_ones(tmp_path: Path) -> None:
         apf.read_dataset(tmp_path / "instance.json")
     with pytest.raises(FormatError, match=r"there is no such file or folder$"):
         apf.read_dataset(tmp_path / "nowhere" / "instance.json")
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "text"),
+    [
+        ("luna16", "annotations.csv", "seriesuid,coordX,coordY,coordZ,diameter_mm\n"),
+        ("wider_face", "wider_face_val.mat", "MATLAB"),
+    ],
+)
+def test_a_file_of_ground_truth_that_is_a_folder_names_the_folder(of: str, name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    message = rf"{name}: this is one file of {of} ground truth, which is a folder; name the folder: {re.escape(str(tmp_path))}$"
+    with pytest.raises(FormatError, match=message):
+        apf.read_dataset(tmp_path / name)
