@@ -85,8 +85,8 @@ class Reading:
     def of_files(self, truth: Any, detections: Any) -> Reading:
         """The same, with the format of results at a path: what they look like, or else that of their ground truth.
 
-        >>> Reading().of_files("annotations", [])
-        Reading()
+        >>> Reading().of_files("annotations", []) == Reading()
+        True
         """
         is_path = isinstance(detections, (str, Path)) and kind_at(detections) in ("file", "folder")
         if self.results_format is not None or not is_path:
