@@ -154,6 +154,10 @@ class UnknownCategoryWarning(ApframeWarning):
     """Detections of categories that the ground truth does not have were dropped."""
 
 
+class UnnamedCategoryWarning(ApframeWarning):
+    """Label maps of the ground truth have labels that count as classes, but that the file with the names does not name."""
+
+
 class UnknownImageWarning(ApframeWarning):
     """Detections were dropped, because the ground truth has none of their images: all, or some, as the protocol says."""
 

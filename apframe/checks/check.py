@@ -12,7 +12,7 @@ import polars as pl
 from apframe.checks.boxes import check_areas, check_boxes, check_image_sizes, check_near_duplicates
 from apframe.checks.cuboids import check_sides, check_yaws
 from apframe.checks.findings import Finding, Findings, as_table, of_refused
-from apframe.checks.label_maps import check_label_maps
+from apframe.checks.label_maps import check_label_maps, check_labels
 from apframe.checks.masks import check_masks
 from apframe.checks.misplaced import check_misplaced
 from apframe.checks.overlaps import check_overlaps
@@ -86,7 +86,7 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
       `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `repeated_image`, `unknown_category`,
       `missing_results`, `too_many_detections` (of nuScenes), `shifted_ids`, `no_overlap`, `corners`, `centres`, `fractions`,
       `swapped_axes`, `scaled`, `resized_images`, `degrees` and `swapped_sides` (of cuboids), `listed_segments` (of ground
-      truth, unlike its label maps)
+      truth, unlike its label maps), `unnamed_label` (of ground truth)
     - notes: `unused_category`, `image_without_annotations`, `missing_mask`, `many_of_category`, `many_detections`
     - errors or warnings: `invalid_mask` (a warning where there are boxes)
     - warnings or notes: `outside_image` (a note where a part is inside), `empty_box` (a note of detections)
@@ -154,6 +154,7 @@ def worst(findings: pl.DataFrame) -> str | None:
 def _check_dataset(dataset: Dataset) -> Iterable[Finding]:
     images, annotations = dataset.core("images"), dataset.core("annotations")
     yield from check_truth(dataset)
+    yield from check_labels(dataset)
     yield from check_image_sizes(images)
     yield from check_boxes("annotations", annotations, images)
     yield from check_areas(annotations)

@@ -1,4 +1,4 @@
-"""Label maps of both sides: whether they can be compared, and have the segments that are listed."""
+"""Label maps of both sides: whether they can be compared, and have the segments and labels that are listed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,28 @@ import polars as pl
 
 from apframe.checks.findings import Finding, of_refused, of_table
 from apframe.collecting import collecting
+from apframe.detection.prepare.unnamed import describe_unnamed
 from apframe.exceptions import InputError
 from apframe.file_formats.refused import of_error
 from apframe.schema import Dataset, is_known
+
+
+def check_labels(dataset: Dataset) -> Iterable[Finding]:
+    """`unnamed_label`: labels that count as classes, although only others have a name.
+
+    >>> list(check_labels(Dataset({"image_id": [1]}, {"category_id": [1]}, {})))
+    []
+    """
+    if (unnamed := describe_unnamed(dataset)) is not None:
+        problem, remedy = unnamed
+        yield of_table(
+            "warning",
+            "unnamed_label",
+            "annotations",
+            dataset.core("annotations").height,
+            problem,
+            f"{remedy[0].upper()}{remedy[1:]}.",
+        )
 
 
 def check_label_maps(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:

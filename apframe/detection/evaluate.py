@@ -126,6 +126,8 @@ def evaluate(
     -----
     UnknownCategoryWarning
         detections of categories that the ground truth does not have were dropped.
+    UnnamedCategoryWarning
+        labels of the ground truth count as classes, but `classes.txt` does not name them.
     UnknownImageWarning
         detections were dropped, because their images are unknown: all of them, or some by the rules of the protocol.
     InvalidRowsWarning

@@ -17,6 +17,7 @@ from apframe.schema import Dataset, is_known
 _CLASSES = "classes.txt"
 # what Cityscapes appends to the name of an image: of the ground truth, and of the image itself, as results are often called
 _APPENDED = re.compile(r"_(gtFine|gtCoarse)_(labelIds|labelTrainIds)$|_leftImg8bit$")
+_GREY = 1 + (1 << 8) + (1 << 16)  # a color image whose channels are all 2 has the number 2 * _GREY
 _OTHERS = (".json", ".txt", ".xml", ".csv", ".yaml", ".parquet")
 
 
@@ -69,8 +70,24 @@ class LabelMaps(ReadOnly):
             if len(missing):
                 problem = f"no label map for {counted(len(missing), 'image')} of the ground truth ({listed(missing.to_list())})"
                 raise FormatError(problem, "names without the ending are the same on both sides", path=path)
+            _refuse_grey(regions.join(maps, on="image_id", maintain_order="left"), dataset)
         found = regions.join(maps.select("image_id", "label_map"), on="image_id", how="left", maintain_order="left")
         return found.select("image_id", "category_id", "segment_id", "label_map")
+
+
+def _refuse_grey(regions: pl.DataFrame, dataset: Dataset) -> None:
+    """An error where labels that the ground truth lacks are those of a color image whose three channels are the same."""
+    known = dataset.core("categories")["category_id"]
+    if dataset.merged is not None or not known.dtype.is_integer():
+        return
+    labels = pl.col("category_id")
+    are_grey = ((labels % _GREY == 0).all() & (labels > 0).any()).over("image_id")
+    grey = regions.filter(are_grey).filter(labels > 0, ~labels.is_in(known.implode()))
+    if not grey.is_empty():
+        first = grey["label_map"][0]
+        which = listed(grey.filter(label_map=first)["category_id"].sort().to_list())
+        problem = f"is a color image whose channels are the same, so that its labels are {which}"
+        raise FormatError(problem, "save label maps with a single channel", path=first)
 
 
 def _regions(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:

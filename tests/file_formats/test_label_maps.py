@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import apframe as apf
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, UnknownCategoryWarning
 
 
 def write(folder: Path, *names: str, values: list[list[int]] | None = None) -> Path:
@@ -53,3 +53,24 @@ def test_no_label_maps(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(FormatError, match="no PNG in this folder"):
         apf.read_dataset(tmp_path, "label_maps")
+
+
+def test_grey_pictures_in_color(tmp_path: Path) -> None:
+    truth, found = write(tmp_path / "truth", "a.png", "b.png"), write(tmp_path / "found", "a.png", "b.png")
+    with Image.open(found / "b.png") as image:
+        grey = image.convert("RGB")
+    grey.save(found / "b.png")
+    message = r"b\.png: is a color image whose channels are the same, so that its labels are 65793, 131586, 16777215; save"
+    with pytest.raises(FormatError, match=message):
+        apf.evaluate(truth, found, "semantic")
+    grey.save(truth / "b.png")  # both sides have these labels
+    assert apf.evaluate(truth, found, "semantic").dataset.categories["category_id"].to_list()[3:] == [
+        255,
+        65793,
+        131586,
+        16777215,
+    ]
+    colors = np.array([[[7, 7, 7], [1, 2, 3]]] * 3, dtype=np.uint8).transpose(1, 0, 2)
+    Image.fromarray(colors).save(found / "a.png")
+    with pytest.warns(UnknownCategoryWarning, match="460551"):  # but one grey color among others is none
+        apf.evaluate(truth, found, "semantic")

@@ -26,11 +26,13 @@ from apframe.detection.prepare.kept import (
     tell_visible_shares,
     warn_of_scores_beyond_cut_offs,
 )
+from apframe.detection.prepare.unnamed import describe_unnamed
 from apframe.exceptions import (
     ColumnError,
     NoAnnotationsWarning,
     ShapesLeftOutWarning,
     UnknownCategoryWarning,
+    UnnamedCategoryWarning,
     counted,
     listed,
     nearest,
@@ -52,6 +54,8 @@ def count_pixels(inputs: Inputs, protocol: Protocol) -> Inputs:
     similarity = protocol.similarity
     completed = similarity.complete(inputs.detections, inputs.dataset.images, inputs.annotations)
     if similarity.void_categories and inputs.category_ids.dtype.is_integer():
+        if (unnamed := describe_unnamed(inputs.dataset, similarity.void_categories)) is not None:
+            warn("; ".join(unnamed), UnnamedCategoryWarning)
         classes = inputs.category_ids.filter(~inputs.category_ids.is_in(similarity.void_categories))
         inputs = replace(inputs, category_ids=classes)
     return inputs if completed is inputs.detections else replace(inputs, detections=completed)
