@@ -255,7 +255,7 @@ class RunsDifferWarning(ApframeWarning):
 
 
 class SegmentsDifferWarning(ApframeWarning):
-    """Label maps of the ground truth and its lists of segments do not have the same segments."""
+    """Label maps of the ground truth and its lists of segments do not have the same segments, or the same areas."""
 
 
 class ImagesLeftOutWarning(ApframeWarning):

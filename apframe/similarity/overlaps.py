@@ -35,7 +35,7 @@ def count_overlaps(
     void
         numbers of annotated label maps that stand for no segment
     annotations
-        image_id, segment_id; a warning says where the annotated label maps have others
+        image_id, segment_id, area, is_crowd; a warning says where the annotated label maps have other segments, or other areas
     dilation
         overlaps have `boundary_iou` of boundaries so wide, see `share_pixels`; otherwise it is null
     are_all_listed
@@ -105,13 +105,13 @@ def count_overlaps(
 
 
 def _warn_of_annotated(shared: pl.DataFrame, maps: pl.DataFrame, annotations: pl.DataFrame, void: Sequence[int]) -> None:
-    """A warning where label maps of the ground truth have other segments than its annotations."""
-    listed_ones = annotations.join(maps, on="image_id").select("image", pl.col("segment_id").alias("annotated").cast(pl.Int64))
-    is_void = pl.col("annotated").is_in([*void])
-    listed_ones, painted = listed_ones.filter(~is_void), shared.filter(~is_void).select("image", "annotated").unique()
+    """A warning where label maps of the ground truth have other segments than its annotations, or other areas."""
+    key, is_void = ["image", "annotated"], pl.col("annotated").is_in([*void])
+    listed_ones = annotations.join(maps, on="image_id").with_columns(annotated=pl.col("segment_id").cast(pl.Int64))
+    listed_ones = listed_ones.filter(~is_void)
+    painted = shared.filter(~is_void).group_by(key).agg(pl.col("pixels").sum())
     of_listed, of_painted = (
-        one.join(other, on=["image", "annotated"], how="anti").sort("image", "annotated")
-        for one, other in ((listed_ones, painted), (painted, listed_ones))
+        one.join(other, on=key, how="anti").sort(key) for one, other in ((listed_ones, painted), (painted, listed_ones))
     )
     said = [
         (of_listed, "the ground truth lists segments that their label maps lack", "they count as missed"),
@@ -122,8 +122,24 @@ def _warn_of_annotated(shared: pl.DataFrame, maps: pl.DataFrame, annotations: pl
         ),
     ]
     parts = [f"{words}: {_named(rows, maps)}; {become}" for rows, words, become in said if not rows.is_empty()]
+    parts += _other_areas(listed_ones, painted, maps)
     if parts:
         warn("; ".join(parts), SegmentsDifferWarning)
+
+
+def _other_areas(listed_ones: pl.DataFrame, painted: pl.DataFrame, maps: pl.DataFrame) -> list[str]:
+    """What is said of segments whose listed area is not the number of their pixels; crowds aside, whose area is not read."""
+    if not {"area", "is_crowd"} <= set(listed_ones.columns):
+        return []
+    compared = listed_ones.filter(~pl.col("is_crowd")).join(painted, on=["image", "annotated"])
+    wrong = compared.filter(pl.col("area") != pl.col("pixels")).sort("image", "annotated")
+    if wrong.is_empty():
+        return []
+    first = wrong.row(0, named=True)
+    images = maps["image_id"].gather(wrong["image"].unique().sort()).to_list()
+    of = f"{counted(wrong.height, 'segment')} of {counted(len(images), 'image')} ({listed(images)})"
+    such = f"segment {first['annotated']} of image {first['image_id']} has {first['pixels']:,} pixels, not {first['area']:,g}"
+    return [f"the ground truth lists another area than its label maps have for {of}: {such}; the listed areas are used"]
 
 
 def _named(rows: pl.DataFrame, maps: pl.DataFrame) -> str:

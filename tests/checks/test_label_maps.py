@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import apframe as apf
-from tests.file_formats.test_coco_panoptic import Change, invent, relist, write
+from tests.file_formats.test_coco_panoptic import Change, invent, recount, relist, write
 
 
 def lose(truth: dict[str, Any], _: dict[str, Any]) -> None:
@@ -24,6 +24,7 @@ CASES: dict[str, tuple[Change | None, list[tuple[str, str]]]] = {
     "a number that is not listed": (relist, [("error", "label_map")]),
     "a segment without pixels": (invent, [("error", "label_map")]),
     "no such file": (rename, [("error", "label_map")]),
+    "other areas": (recount, [("warning", "listed_segments")]),
     "an annotated one that is not listed": (lose, [("warning", "listed_segments")]),
 }
 

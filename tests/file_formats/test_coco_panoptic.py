@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,42 @@ def test_annotated_label_maps_and_lists_that_differ(tmp_path: Path) -> None:
     message = r"segments that their label maps lack: 12345 \(image 0\); .*segments that are not listed: \d+ \(image 1\)"
     with pytest.warns(SegmentsDifferWarning, match=message):
         apf.evaluate(*paths, protocol="coco_panoptic")
+
+
+def recount(truth: dict[str, Any], _: dict[str, Any]) -> None:
+    """Wrong areas of two segments of image 0 and one of image 2."""
+    for number, place in ((0, 0), (0, 1), (2, 0)):
+        truth["annotations"][number]["segments_info"][place]["area"] += 1000
+
+
+@pytest.mark.parametrize("iou_type", [None, "panoptic_boundary"])
+def test_listed_areas_that_are_not_those_of_the_pixels(iou_type: str | None, tmp_path: Path) -> None:
+    paths = write(tmp_path, change=recount)
+    first = min(json.loads(paths[0].read_text())["annotations"][0]["segments_info"][:2], key=lambda segment: segment["id"])
+    message = (
+        r"for 3 segments of 2 images \(0, 2\): "
+        rf"segment {first['id']} of image 0 has {first['area'] - 1000} pixels, not {first['area']:,}; the listed areas are used"
+    )
+    with pytest.warns(SegmentsDifferWarning, match=message):
+        wrong = apf.evaluate(*paths, protocol="coco_panoptic", iou_type=iou_type)
+    right = apf.evaluate(*write(tmp_path), protocol="coco_panoptic", iou_type=iou_type)
+    assert wrong.summary["value"][0] < right.summary["value"][0]
+
+
+def test_areas_of_crowds_are_not_read(tmp_path: Path) -> None:
+    def of_crowd(more: int) -> Change:
+        def change(truth: dict[str, Any], _: dict[str, Any]) -> None:
+            segment = truth["annotations"][0]["segments_info"][0]
+            segment.update(iscrowd=1, area=segment["area"] + more)
+
+        return change
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        right, wrong = (
+            apf.evaluate(*write(tmp_path / str(more), change=of_crowd(more)), protocol="coco_panoptic") for more in (0, 1000)
+        )
+    assert wrong.summary.equals(right.summary)
 
 
 def test_images_without_annotations_are_left_out(tmp_path: Path) -> None:
