@@ -67,7 +67,7 @@ def count_overlaps(
     lacks = rows.select(pl.any_horizontal(pl.col("segment_id", "label_map").is_null())).to_series()
     refuse_rows("detections", detections, lacks, "segment_id or label_map is missing", "supply it or remove these rows")
     twice = rows.select(pl.struct("image_id", "segment_id").is_duplicated()).to_series()
-    refuse_rows("detections", detections, twice, "segment_id is not unique in its image", "make the numbers unique")
+    _refuse_segments(detections, twice, "segment_id is not unique in its image", "make the numbers unique", void)
     maps = rows.group_by("image_id", maintain_order=True).agg(pl.col("label_map").unique(maintain_order=True))
     several = rows["image_id"].is_in(maps.filter(pl.col("label_map").list.len() > 1)["image_id"].implode())
     refuse_rows("detections", detections, several, "their image has several label maps", "give one for each image")
@@ -100,8 +100,20 @@ def count_overlaps(
     )
     found = rows.join(sums, on=_KEY, how="left", maintain_order="left")
     remedy = "write the label map and the list of segments together, or remove these rows"
-    refuse_rows("detections", detections, found["area"].is_null(), "their label map has no pixel of the segment", remedy)
+    _refuse_segments(detections, found["area"].is_null(), "their label map has no pixel of the segment", remedy, void)
     return detections.with_columns(found.select("area", "void_area", "overlaps"))
+
+
+def _refuse_segments(detections: pl.DataFrame, broken: pl.Series, problem: str, remedy: str, void: Sequence[int]) -> None:
+    """An error that names the flagged rows, and of the first segment its image and label map."""
+    if not broken.any():
+        return
+    segments = detections.filter(broken).unique(["image_id", "segment_id"], keep="first", maintain_order=True)
+    first = segments.row(0, named=True)
+    which = f"segment {first['segment_id']} of image {first['image_id']}, {first['label_map']}"
+    which += f"; and {counted(segments.height - 1, 'other segment')}" if segments.height > 1 else ""
+    which += "; the number 0 stands for no segment" if 0 in void and first["segment_id"] == 0 else ""
+    refuse_rows("detections", detections, broken, f"{problem} ({which})", remedy)
 
 
 def _warn_of_annotated(shared: pl.DataFrame, maps: pl.DataFrame, annotations: pl.DataFrame, void: Sequence[int]) -> None:

@@ -112,7 +112,17 @@ def empty(_: dict[str, Any], found: dict[str, Any]) -> None:
 
 BROKEN: dict[str, tuple[Change, str]] = {
     "a number that is not listed": (relist, r"0\.png: segments 70000 are not among those listed for image 0"),
-    "a segment without pixels": (invent, "their label map has no pixel of the segment where detection_id is"),
+    "a segment without pixels": (
+        invent, r"their label map has no pixel of the segment \(segment 12345 of image 0, .*found/0\.png\) where detection_id is",
+    ),
+    "two segments without pixels": (
+        lambda _, found: [one["segments_info"].append({"id": 12345, "category_id": 1}) for one in found["annotations"][:2]],
+        r"\(segment 12345 of image 0, .*found/0\.png; and 1 other segment\) where",
+    ),
+    "a segment with the number 0": (
+        lambda _, found: found["annotations"][1]["segments_info"].extend([{"id": 0, "category_id": 1}] * 2),
+        r"\(segment 0 of image 1, .*found/1\.png; the number 0 stands for no segment\) where",
+    ),
     "an unknown category": (
         lambda _, found: first_of_found(found).update(category_id=77), r"found\.json: unknown category_id 77 in image 0",
     ),
@@ -124,7 +134,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "a segment twice": (
         lambda _, found: found["annotations"][0]["segments_info"].append(first_of_found(found)),
-        "segment_id is not unique in its image where detection_id is",
+        r"segment_id is not unique in its image \(segment 70000 of image 0, .*found/0\.png\) where detection_id is",
     ),
     "no list": (lambda _, found: found["annotations"][0].pop("segments_info"), "segments_info is missing or not a list"),
     "no id": (lambda _, found: first_of_found(found).pop("id"), "id is missing or not a whole number in segment 1"),
