@@ -25,7 +25,7 @@ class CocoPanoptic(ReadOnly):
     The label maps are PNGs in the folder beside the file that has its name without `.json`, or else in the folder of the file.
     They are opened when pixels are counted, not when the JSON is read.
 
-    `images` have the path of their `label_map`. Annotations have `segment_id`, the number of the segment in it, area and
+    `images` have the full path of their `label_map`. Annotations have `segment_id`, the number of the segment in it, area and
     is_crowd as in the file, and numbers of their own as `annotation_id`; boxes only if all segments have a bbox. Other fields
     of images, categories (`isthing`) and segments are attributes. Detections have `segment_id` and `label_map`; other fields of
     theirs, such as a score, are not read. Images without an entry in the annotations are left out, with an
@@ -120,7 +120,7 @@ def _label_maps(path: Path, images: list[dict[str, Any]]) -> pl.DataFrame:
     """image_id and the path of the label map of each image."""
     folder = path.parent / path.name.removesuffix(".gz").removesuffix(".json")
     folder = folder if folder != path and is_folder(folder) else path.parent
-    files = [folder / image["file_name"] for image in images]
+    files = [folder.absolute() / image["file_name"] for image in images]  # they may be opened in another working directory
     entries = Fields(path, "annotation", "", images)
     entries.refuse([not is_inside(file, [folder]) for file in files], "file_name leads out of the folder of the label maps")
     ids: list[Any] = [image["image_id"] for image in images]

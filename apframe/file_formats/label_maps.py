@@ -96,7 +96,8 @@ def _regions(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     if not files:
         raise FormatError("no PNG in this folder", "label maps are PNGs", path=path)
     names = [_APPENDED.sub("", file.relative_to(path).with_suffix("").as_posix()) for file in files]
-    maps = pl.DataFrame({"image_id": names, "file_name": [file.name for file in files], "label_map": list(map(str, files))})
+    paths = [str(file.absolute()) for file in files]  # they may be opened in another working directory
+    maps = pl.DataFrame({"image_id": names, "file_name": [file.name for file in files], "label_map": paths})
     if (is_double := maps["image_id"].is_duplicated()).any():
         which = listed(maps["file_name"].filter(is_double).to_list())
         raise FormatError(f"several files are of one image ({which})", "keep one kind of label maps", path=path)

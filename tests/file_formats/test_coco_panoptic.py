@@ -64,6 +64,16 @@ def test_files_of_the_field(tmp_path: Path) -> None:
     assert boundaries.summary["value"][0] < evaluation.summary["value"][0]
 
 
+def test_shards_are_evaluated_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, found = (path.relative_to(tmp_path) for path in write(tmp_path))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    apf.write_shards(truth, found, "shards", n=2)
+    whole = apf.evaluate(truth, found, "coco_panoptic").summary
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert apf.evaluate_shards(str(tmp_path / "shards" / "*"), protocol="coco_panoptic").summary.equals(whole)
+
+
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     truth, found = map(str, write(tmp_path))
     code, out, _ = command(capsys, monkeypatch, "eval", truth, found, "--protocol", "coco_panoptic", "--json")
@@ -113,7 +123,7 @@ def empty(_: dict[str, Any], found: dict[str, Any]) -> None:
 BROKEN: dict[str, tuple[Change, str]] = {
     "a number that is not listed": (relist, r"0\.png: segments 70000 are not among those listed for image 0"),
     "a segment without pixels": (
-        invent, r"their label map has no pixel of the segment \(segment 12345 of image 0, .*found/0\.png\) where detection_id is",
+        invent, r"label map has no pixel of the segment \(segment 12345 of image 0, .*found/0\.png\) where detection_id is",
     ),
     "two segments without pixels": (
         lambda _, found: [one["segments_info"].append({"id": 12345, "category_id": 1}) for one in found["annotations"][:2]],
