@@ -74,6 +74,16 @@ def test_shards_are_evaluated_in_any_folder(tmp_path: Path, monkeypatch: pytest.
     assert apf.evaluate_shards(str(tmp_path / "shards" / "*"), protocol="coco_panoptic").summary.equals(whole)
 
 
+def test_what_is_written_as_coco_is_evaluated(tmp_path: Path) -> None:
+    truth, found = write(tmp_path)
+    whole = apf.evaluate(truth, found, "coco_panoptic")
+    apf.write_dataset(whole.dataset, tmp_path / "again.json", "coco")
+    apf.write_results(whole.detections, tmp_path / "results.json", "coco", dataset=whole.dataset)
+    again = apf.evaluate(tmp_path / "again.json", tmp_path / "results.json", "coco_panoptic")
+    assert again.summary.equals(whole.summary)
+    assert apf.read_dataset(tmp_path / "again.json").images["label_map"].equals(whole.dataset.images["label_map"])
+
+
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     truth, found = map(str, write(tmp_path))
     code, out, _ = command(capsys, monkeypatch, "eval", truth, found, "--protocol", "coco_panoptic", "--json")

@@ -30,7 +30,7 @@ SHAPES = {
 FIELDS = {
     "images": {
         "id": "id", "width": "number", "height": "number", "file_name": "text", "pos_category_ids": "ids",
-        "neg_category_ids": "ids", "not_exhaustive_category_ids": "ids",
+        "neg_category_ids": "ids", "not_exhaustive_category_ids": "ids", "label_map": "text",
     },
     "categories": {"id": "id", "name": "text", "supercategory": "text", "parent_ids": "ids"},
     "annotations": {
@@ -41,7 +41,7 @@ FIELDS = {
 }  # fmt: skip
 OPTIONAL = {
     "ignore", "iscrowd", "num_keypoints", "pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids", "parent_ids",
-    *SHAPES,
+    "label_map", *SHAPES,
 }  # fmt: skip
 # COCO's names of canonical columns, where they differ
 _SHAPE_NAMES = {shape.json_field: shape.column for shape in OTHERS if shape.json_field != shape.column}
