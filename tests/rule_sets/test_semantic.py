@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from PIL import Image
 
 import apframe as apf
-from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning
+from apframe.exceptions import ColumnError, ParameterError, UnitWarning, UnknownCategoryWarning
 from apframe.ranking.weighted import Cell, weighted_ranking
 from tests.rule_sets.generated import on_many_sets
 
@@ -146,3 +147,16 @@ def test_other_protocols_compare_no_pixels(tmp_path: Path) -> None:
     boxes = "data/street/instances.json", "data/street/model_a.json"
     with pytest.raises(ColumnError, match="no column label_map, in which pixels are counted"):
         apf.evaluate(*boxes, "semantic")
+
+
+def test_label_maps_of_classes_have_no_segments(tmp_path: Path) -> None:
+    truth, found = generated(2)
+    paths = write(tmp_path / "truth", truth), write(tmp_path / "found", found)
+    with pytest.warns(UnitWarning, match=r"segment_id is the category_id in all rows: .* did you mean protocol semantic\?"):
+        evaluation = apf.evaluate(*paths, "coco_panoptic")
+    stuff = evaluation.dataset.categories.with_columns(isthing=0)
+    dataset = apf.Dataset(evaluation.dataset.images, stuff, evaluation.dataset.annotations)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        apf.evaluate(*paths, "semantic")
+        apf.evaluate(dataset, evaluation.detections, "coco_panoptic")

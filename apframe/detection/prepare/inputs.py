@@ -40,6 +40,7 @@ from apframe.shapes.cuboids import CUBOIDS, like_degrees
 from apframe.shapes.intervals import INTERVALS
 from apframe.shapes.keypoints import KEYPOINTS
 from apframe.shapes.segments import SEGMENTS
+from apframe.similarity.panoptic_iou import PanopticIoU
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,7 @@ def make_inputs(
     _warn_of_degrees(tables, protocol)
     _warn_of_fractions(tables, protocol)
     _warn_of_keypoints(found, protocol)
+    _warn_of_labels(tables, dataset.categories, protocol)
     found, unknown = _of_known_images(found, dataset, protocol, drop=drop_unknown_images)
     inputs = replace(_by_rules(dataset, found, category_ids, protocol, RULES), unknown_images=unknown)
     if protocol.category_thresholds:
@@ -282,6 +284,22 @@ def _warn_of_keypoints(found: pl.DataFrame, protocol: Protocol) -> None:
             f"to compare keypoints, use {spelled('iou_type', 'keypoints')}",
             BoxFormatWarning,
         )
+
+
+def _warn_of_labels(tables: Mapping[str, pl.DataFrame], categories: pl.DataFrame, protocol: Protocol) -> None:
+    """A warning where label maps of classes are compared as if they had segments."""
+    if not isinstance(protocol.similarity, PanopticIoU) or "isthing" in categories.columns:
+        return
+    if all(frame.height and "segment_id" in frame.columns and _are_labels(frame) for frame in tables.values()):
+        warn(
+            f"segment_id is the category_id in all rows: {protocol.name} counts each class of an image as one segment, and "
+            "labels such as 255 as classes; did you mean protocol semantic?",
+            UnitWarning,
+        )
+
+
+def _are_labels(frame: pl.DataFrame) -> bool:
+    return frame["category_id"].dtype.is_integer() and bool((frame["segment_id"] == frame["category_id"]).all())
 
 
 def _of_known_images(
