@@ -119,8 +119,9 @@ def _refuse_segments(detections: pl.DataFrame, broken: pl.Series, problem: str, 
 def _warn_of_annotated(shared: pl.DataFrame, maps: pl.DataFrame, annotations: pl.DataFrame, void: Sequence[int]) -> None:
     """A warning where label maps of the ground truth have other segments than its annotations, or other areas."""
     key, is_void = ["image", "annotated"], pl.col("annotated").is_in([*void])
-    listed_ones = annotations.join(maps, on="image_id").with_columns(annotated=pl.col("segment_id").cast(pl.Int64))
-    listed_ones = listed_ones.filter(~is_void)
+    columns = [name for name in ("image_id", "area", "is_crowd") if name in annotations.columns]
+    listed_ones = annotations.select(*columns, annotated=pl.col("segment_id").cast(pl.Int64)).filter(~is_void)
+    listed_ones = listed_ones.join(maps.select("image", "image_id"), on="image_id")
     painted = shared.filter(~is_void).group_by(key).agg(pl.col("pixels").sum())
     of_listed, of_painted = (
         one.join(other, on=key, how="anti").sort(key) for one, other in ((listed_ones, painted), (painted, listed_ones))
