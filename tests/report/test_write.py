@@ -132,6 +132,12 @@ def apf_weather(value: str) -> str:
     return f"weather = '{value}'"
 
 
+def test_readers_are_warned_of_shifted_intervals(models: list[apf.Evaluation]) -> None:
+    subject = about([models[0].where(apf_weather("fog"))], None, [], n_resamples=100)
+    (section,) = sections_of(subject, ["better"])
+    assert section.notes[-1].startswith("The resamples of AP, AP75, AR1 are off from the estimate")
+
+
 @pytest.mark.slow
 def test_warnings_stand_in_the_section_that_they_are_about(models: list[apf.Evaluation]) -> None:
     """100 resamples are too few to correct for 12 categories, not for one pair of models. Each warning is there once."""

@@ -56,8 +56,9 @@ def describe_all(evaluation: Evaluation, sampling: Sampling) -> pl.DataFrame:
         made |= {"estimate": numbers.estimates[0], "n_units": numbers.n_units}
         tables.append(numbers.with_columns({}, {name: made[name] for name in LEVEL}))
     table = _in_order(tables)
-    if table.height == len(tables):
-        rule.warn_of_bias(table["metric"].to_list(), table["bias"].to_numpy(), table["se"].to_numpy())
+    means = table.filter(pl.col("category_id").is_null()) if "category_id" in table.columns else table
+    if means.height == len(tables):  # not of slices or categories, which would be many names
+        rule.warn_of_bias(means["metric"].to_list(), means["bias"].to_numpy(), means["se"].to_numpy())
     return table
 
 
@@ -65,10 +66,12 @@ def compare_all(
     evaluations: Sequence[Evaluation], names: Sequence[str], pairs: Sequence[tuple[int, int]], sampling: Sampling
 ) -> pl.DataFrame:
     """The differences of some pairs of evaluations that agree, see `compare`."""
-    tables, n_rows = [], len(pairs)
+    tables, n_rows = [], 0
     for numbers in sample(evaluations, sampling):
-        n_rows = max(n_rows, *(int(family.sum()) for family in numbers.families()))
         made = [_difference(numbers, a, b, sampling.confidence) for a, b in pairs]
+        is_tested = np.isfinite([each["p"] for each in made])  # pairs are corrected for in each row, rows for each pair
+        n_of = [is_tested.sum(axis=0), *(is_tested[:, rows].sum(axis=1) for rows in numbers.families())]
+        n_rows = max(n_rows, *(int(n.max(initial=0)) for n in n_of))
         holm = np.apply_along_axis(rule.holm, 0, np.stack([each["p"] for each in made])) if len(numbers.n_units) else None
         for k, ((a, b), each) in enumerate(zip(pairs, made, strict=True)):
             each |= {"p_holm": each["p"] if holm is None else holm[k], "q": numbers.false_discovery(each["p"])}

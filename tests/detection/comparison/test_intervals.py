@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.detection.comparison.sampling import Sampling, sample
 from apframe.exceptions import (
+    BiasWarning,
     FewResamplesWarning,
     FewUnitsWarning,
     ImagesLeftOutWarning,
@@ -289,6 +290,17 @@ def test_too_few_resamples_are_warned_of(a: apf.Evaluation, b: apf.Evaluation, l
     """The row of the mean is not one of the twelve that are corrected together."""
     with pytest.warns(FewResamplesWarning, match="12 comparisons; set n_resamples to 480 or more"):
         a.compare(b, level=level, metrics="AP50", n_resamples=100)
+
+
+def test_categories_without_p_are_no_comparisons(a: apf.Evaluation, b: apf.Evaluation) -> None:
+    with pytest.warns(FewResamplesWarning, match="11 comparisons; set n_resamples to 440 or more"):
+        a.where("weather = 'fog'").compare(b.where("weather = 'fog'"), level="both", metrics="AP50", n_resamples=100)
+
+
+@pytest.mark.parametrize("level", ["summary", "both"])
+def test_shifted_means_are_warned_of(a: apf.Evaluation, level: str) -> None:
+    with pytest.warns(BiasWarning, match="the resamples of AP, AP75, AR1 are off"):
+        a.where("weather = 'fog'").intervals(level=level, n_resamples=100)
 
 
 def test_large_results_say_so(a: apf.Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
