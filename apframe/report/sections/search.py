@@ -57,7 +57,24 @@ def better(searched: Searched) -> Section:
     others = searched.beside(evaluation.summary.filter(~pl.col("measure").is_in(searched.plain)), ["measure"])
     if not others.is_empty():
         blocks.append(Table(others, "Measures without intervals, as they are no plain means", searched.columns))
-    return Section("better", heading, sentences, blocks)
+    return Section("better", heading, sentences, blocks, _common_queries(searched))
+
+
+def _common_queries(searched: Searched) -> list[str]:
+    """A line that says how many queries differences are over, where one of two runs has a query that the other lacks."""
+    if searched.measure not in searched.plain:
+        return []
+    values = searched.evaluation.per_query.filter(measure=searched.measure).drop_nulls("value")
+    first, *others = (set(values.filter(run=name)["query_id"]) for name in searched.names)
+    common = {name: len(each & first) for name, each in zip(searched.names[1:], others, strict=True) if each != first}
+    if not common:
+        return []
+    n_of = [counted(n, "query") for n in common.values()]
+    if searched.is_pair:
+        return [f"Both means and their difference are over the {n_of[0]} that both runs have."]
+    said = ", ".join(f"{n} with {name}" for n, name in zip(n_of, common, strict=True))
+    which = f"Differences from {searched.names[0]} are over the queries that both runs have ({said})"
+    return [f"{which}; means are over all queries of each run."]
 
 
 def _of_one(searched: Searched) -> tuple[list[str], list[Block]]:
@@ -132,7 +149,7 @@ def rules(searched: Searched) -> Section:
     same = ", the same queries for all runs" if several else ""
     said = {
         "Numbers": f"Documents are ranked by score; equal scores and rounding are as in trec_eval {options['trec_eval']}. "
-        "In a mean each evaluated query counts the same.",
+        f"In a mean each evaluated query counts the same{'; differences are over the queries that both runs have' * several}.",
         "Missing": f"A judged query that is not in a run {left_out[options['missing']]}; one without relevant documents "
         f"{left_out[options['no_relevant']]}. Documents without judgement {unjudged}.",
         "95 % intervals": f"The queries were drawn with replacement {searched.n_resamples:,} times, starting from seed "

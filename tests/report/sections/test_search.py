@@ -58,6 +58,21 @@ def test_three_runs_have_a_leaderboard(two: apf.RunEvaluation) -> None:
     assert table.frame["run 2"].to_list() == pytest.approx(wanted["value"].to_list(), abs=1e-12)
 
 
+def test_which_queries_differences_are_over(two: apf.RunEvaluation) -> None:
+    """The dense run lacks one of the 60 queries, so that the means of pairs are not those of the runs."""
+    dense = apf.evaluate_run(DATA / "qrels.txt", RUNS[2])
+    evaluation, names = together([two, dense], ["lexical", "hybrid", "dense"])
+    (note,) = search.better(Searched(evaluation, names, n_resamples=200)).notes
+    assert note == (
+        "Differences from lexical are over the queries that both runs have (59 queries with dense); "
+        "means are over all queries of each run."
+    )
+    lexical = apf.evaluate_run(DATA / "qrels.txt", RUNS[0])
+    (note,) = search.better(Searched(*together([lexical, dense], ["lexical", "dense"]), n_resamples=200)).notes
+    assert note == "Both means and their difference are over the 59 queries that both runs have."
+    assert search.better(Searched(two, ["run_lexical", "run_hybrid"], n_resamples=200)).notes == []
+
+
 def test_one_run(tmp_path: Path) -> None:
     one = apf.evaluate_run(DATA / "qrels.txt", RUNS[0])
     text = apf.write_report(tmp_path / "r.html", one, names=["lexical"], n_resamples=200).read_text()
