@@ -13,7 +13,7 @@ from apframe.report.compared import Compared, in_words
 from apframe.report.section import Block, Section, Table, without_numbers
 from apframe.report.sections.better import HEADS, notes
 from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category
-from apframe.report.sections.where import hint, last_ones, sizes
+from apframe.report.sections.where import hint, last_ones, ranges_in_words, sizes
 from apframe.rule_sets.summary import less_is_better
 from apframe.show.comparison import SIGNIFICANT, ranks_table
 from apframe.show.error_chart import KIND_WORDS
@@ -45,7 +45,7 @@ def best(compared: Compared) -> Section:
 
 
 def where(compared: Compared) -> Section:
-    """Return the section that says which model is best in each category, slice and range of sizes."""
+    """Return the section that says which model is best in each category, slice and range of sizes or level of difficulty."""
     metric, sentences, blocks = compared.metric, list[str](), list[Block]()
     categories = compared.by_category.filter(pl.col("metric") == metric)
     if compared.categories.height > 1:
@@ -62,16 +62,16 @@ def where(compared: Compared) -> Section:
         sentences.append(_winners(table, caption, compared))
         blocks.append(_table(table, caption, compared, keys))
     by_size = sizes(compared)
-    if by_size["metric"].n_unique() > 1:
-        blocks.append(
-            _table(_by_model(by_size, ["metric"], compared, test="p_holm"), "By the size of objects", compared, ["metric"])
-        )
     chance = (
-        f"A lead is over the next best model and may be chance. Others differ from {compared.names[0]} if q < {SIGNIFICANT:g}, "
-        f"and by the size of objects if p (Holm) < {SIGNIFICANT:g}."
+        f"A lead is over the next best model and may be chance. Others differ from {compared.names[0]} if q < {SIGNIFICANT:g}"
     )
+    if by_size["metric"].n_unique() > 1:
+        ranges = ranges_in_words(compared)
+        table = _by_model(by_size, ["metric"], compared, test="p_holm")
+        blocks.append(_table(table, ranges.capitalize(), compared, ["metric"]))
+        chance += f", and {ranges} if p (Holm) < {SIGNIFICANT:g}"
     return Section(
-        "where", "Where?", sentences, blocks, [chance, *last_ones(categories), *([] if compared.by else [hint(compared)])]
+        "where", "Where?", sentences, blocks, [f"{chance}.", *last_ones(categories), *([] if compared.by else [hint(compared)])]
     )
 
 

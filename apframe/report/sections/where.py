@@ -1,4 +1,4 @@
-"""Where? Categories, the user's slices and sizes of objects, each with its difference."""
+"""Where? Categories, the user's slices, and sizes of objects or levels of difficulty, each with its difference."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def section(compared: Compared) -> Section:
         blocks.append(replace(table, heads={**table.heads, **columns}))
     by_size = sizes(compared)
     if by_size.height > 1:
-        blocks.append(_table(by_size, ["metric"], compared, "By the size of objects", test="p"))  # q is over rows of one metric
+        blocks.append(_table(by_size, ["metric"], compared, ranges_in_words(compared).capitalize(), test="p"))  # q: of one metric
     notes = [*last_ones(categories), *([] if compared.by else [hint(compared)])]
     return Section("where", "Where?", sentences, blocks, notes)
 
@@ -69,7 +69,7 @@ def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
 
 
 def sizes(compared: Compared) -> pl.DataFrame:
-    """Return the headline numbers of parts of the areas, with the same measure of all areas in front."""
+    """Return the headline number of each range of areas or level of difficulty, with the one that stands for all in front."""
     protocol = compared.first.protocol
     main = main_headline(protocol)
     ranges = [line.metric for line in headlines(protocol) if line.column == main.column and line.area_range != protocol.whole]
@@ -77,6 +77,11 @@ def sizes(compared: Compared) -> pl.DataFrame:
         return compared.overall.clear()
     rows = compared.overall.filter(pl.col("metric").is_in([main.metric, *ranges]))
     return rows.sort(pl.col("metric") != main.metric, maintain_order=True)
+
+
+def ranges_in_words(compared: Compared) -> str:
+    """Return what the rows of `sizes` differ in."""
+    return "by level of difficulty" if compared.first.protocol.difficulties else "by the size of objects"
 
 
 def _worst(rows: pl.DataFrame, metric: str) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 import apframe as apf
 from apframe.report.compared import Compared
 from apframe.report.section import Table
-from apframe.report.sections import where
+from apframe.report.sections import leaderboard, where
 from apframe.report.tables import table_markup
 from tests.report.read_back import read_tables
 from tests.rule_sets.test_protocol_values import tiny
@@ -54,6 +54,15 @@ def test_keys_may_be_called_what_other_columns_are(models: list[apf.Evaluation])
 def test_one_category_with_a_value() -> None:
     said = where.section(Compared([tiny("kitti")], ["a"])).sentences
     assert said == ["Only Car has a value of AP_moderate, 0.475."]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_levels_of_difficulty_are_no_sizes(n: int) -> None:
+    compared = Compared([tiny("kitti")] * n, ["a", "b", "c"][:n], n_resamples=50)
+    section = (leaderboard.where if n > 2 else where.section)(compared)
+    captions = [each.caption for each in section.blocks if isinstance(each, Table)]
+    assert captions[-1] == "By level of difficulty"
+    assert not any("size" in text for text in [*captions, *section.notes])
 
 
 @pytest.mark.slow
