@@ -121,9 +121,9 @@ def _of_rows(rows: pl.DataFrame, keys: Sequence[str], confidence: float, *, is_o
     those_apart = tested.filter((pl.col("low") > 0) | (pl.col("high") < 0))
     apart = those_apart.height
     real = tested.filter(pl.col("q") < SIGNIFICANT).height
-    n_without = rows.height - tested.height
-    without = f" {counted(n_without, noun)} {'has' if n_without == 1 else 'have'} too few images for an interval."
-    without = without if n_without else ""
+    n_valued = rows["difference"].count()
+    lacks = (("too few images for an interval", n_valued - tested.height), (f"no {rows['metric'][0]}", rows.height - n_valued))
+    without = "".join(f" {counted(n, noun)} {'has' if n == 1 else 'have'} {what}." for what, n in lacks if n)
     if tested.is_empty():
         return f"{named}:{without}"
     if not apart:

@@ -92,6 +92,8 @@ def test_ranks() -> None:
     ([{"low": -0.1, "q": 0.4}] * 2, "AP: the 95 % interval includes 0 in all 2 categories."),
     ([{}], "AP: 1 of 1 category differs by the 95 % interval; after correcting for 1 comparison, 1 does (q < 0.05)."),
     ([NO_INTERVAL] * 2, "AP: 2 categories have too few images for an interval."),
+    ([NO_INTERVAL, NO_INTERVAL | {"difference": None}, NO_INTERVAL | {"difference": None}],
+     "AP: 1 category has too few images for an interval. 2 categories have no AP."),
 ])  # fmt: skip
 def test_sentences_of_categories(rows: list[dict[str, Any]], sentence: str) -> None:
     named = [row(**columns) | {"name": f"c{number}"} for number, columns in enumerate(rows)]

@@ -63,7 +63,7 @@ def _table(
 
 
 def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
-    """What changed most first; of one model, the lowest first. Categories with too few images for an interval come last."""
+    """What changed most first; of one model, the lowest first. Categories without an interval come last."""
     order: Any = pl.col("difference").abs().neg() if compared.is_pair else pl.col("estimate")
     return rows.sort(pl.col("low").is_null(), order, "name", nulls_last=True, maintain_order=True)
 
@@ -96,7 +96,7 @@ def last_ones(categories: pl.DataFrame) -> list[str]:
     """Return a line about categories that come last in the table, if some are without an interval and others are not."""
     if categories["low"].null_count() in (0, categories.height):
         return []
-    return ["Categories with too few images for an interval come last in the table, whatever their numbers."]
+    return ["Categories without an interval come last in the table, whatever their numbers."]
 
 
 def hint(compared: Compared) -> str:

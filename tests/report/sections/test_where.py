@@ -91,6 +91,4 @@ def test_categories_that_come_last_are_explained(one: Compared) -> None:
     rows = one.by_category.filter(metric="AP")
     assert where.last_ones(rows) == []
     cut = rows.with_columns(low=pl.when(pl.col("name") != "worker").then("low"))
-    assert where.last_ones(cut) == [
-        "Categories with too few images for an interval come last in the table, whatever their numbers."
-    ]
+    assert where.last_ones(cut) == ["Categories without an interval come last in the table, whatever their numbers."]
