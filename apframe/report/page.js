@@ -44,8 +44,8 @@ for (const gallery of all(".gallery")) {
   const place = new Map(cards.map((card, number) => [card, number]));
   const apply = () => {
     const wanted = all("select", form).filter((each) => each.name !== "sort" && each.selectedIndex > 0); // the first: all
-    const values = (card, name) => name.startsWith("slice") ? JSON.parse(card.dataset[name]) : [card.dataset[name]];
-    for (const card of cards) {  // a card may be in several slices
+    const values = (card, name) => /^(slice|model)/.test(name) ? JSON.parse(card.dataset[name]) : [card.dataset[name]];
+    for (const card of cards) {  // a card may be of both models, and in several slices
       card.hidden = wanted.some((each) => !values(card, each.name).includes(each.value));
     }
     if (count) count.textContent = `${cards.filter((card) => !card.hidden).length} of ${cards.length} shown`;

@@ -26,15 +26,15 @@ _MODEL, _CHANGE = pl.Enum(MODELS), pl.Enum(["lost", "won", "added", "removed", "
 
 
 def find_cards(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.DataFrame:
-    """Every error of one model or two, as cards have them.
+    """Every error of one model or two, as cards have them. An annotation that both missed is there once, as one of a.
 
     Returns
     -------
     model ("a" or "b"), kind (see `apframe.error_kinds`), image_id, file_name, category_id, name, detection_id, score (null for
     missed annotations), annotation_id (what the error is about, if anything), target_name (its category), similarity, change,
     found_score. `change` is null for one model. Of a pair it says what b changed: "lost" and "won" are objects, "added" and
-    "removed" false positives that only one model has; "both" is an error of both models. `found_score` is the score with which
-    the other model found an object that was lost or won.
+    "removed" false positives that only one model has; "both" are annotations that both missed and false positives that both
+    have. `found_score` is the score with which the other model found an object that was lost or won.
     """
     tables = [
         each.errors(iou_threshold).select(
@@ -56,7 +56,10 @@ def find_cards(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.Da
         table = table.join(objects, on="annotation_id", how="left", maintain_order="left")
         table = table.join(detections, on="detection_id", how="left", maintain_order="left")
         joined.append(table.with_columns(change=pl.coalesce("of_object", "of_detection", pl.lit("both", _CHANGE))))
-    return pl.concat(joined).drop("of_object", "of_detection")
+    of_a, of_b = (table.drop("of_object", "of_detection") for table in joined)
+    is_missed = (pl.col("kind") == "miss") & (pl.col("change") == "both")
+    again = of_b.filter(is_missed).join(of_a.filter(is_missed), on="annotation_id", how="semi")
+    return pl.concat([of_a, of_b.join(again, on=["kind", "annotation_id"], how="anti", maintain_order="left")])
 
 
 def choose_cards(cards: pl.DataFrame, most: int) -> pl.DataFrame:

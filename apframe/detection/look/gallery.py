@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -30,7 +30,7 @@ _CHANGES = {
     "won": "{b} found it",
     "added": "not in {a}",
     "removed": "not in {b}",
-    "both": "{a} and {b} are wrong",
+    "both": "also a false positive of {other}",
 }
 
 
@@ -78,9 +78,10 @@ def draw_cards(
         width, height = sizes[row["card"]]
         heading, facts = _words(row, called)
         score = next((row[name] for name in _SCORES if row.get(name) is not None), None)
-        data = {"kind": row["kind"], "category": row["name"], "model": called[row["model"]], "change": row["change"] or ""}
+        of_models = [*called.values()] if _is_missed_by_both(row) else [called[row["model"]]]
+        data = {"kind": row["kind"], "category": row["name"], "model": _listed(of_models), "change": row["change"] or ""}
         data |= {"score": "" if score is None else f"{score:.4g}"}
-        data |= {f"slice{number}": json.dumps([*lists[row["card"]]], ensure_ascii=False) for number, lists in enumerate(slices)}
+        data |= {f"slice{number}": _listed(lists[row["card"]]) for number, lists in enumerate(slices)}
         image_id = row["image_id"]
         title = f"{heading} on {files[image_id]}"
         drawing = picture(drawn[row["card"]], width, height, href=hrefs[image_id], title=title)
@@ -144,6 +145,15 @@ def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
     return rows.sort("card", "is_subject", "number").drop("across", "down", "distance")
 
 
+def _listed(values: Iterable[Any]) -> str:
+    """Values of which a card has several, as the page reads them."""
+    return json.dumps([*values], ensure_ascii=False)
+
+
+def _is_missed_by_both(row: Mapping[str, Any]) -> bool:
+    return row["kind"] == "miss" and row["change"] == "both"
+
+
 def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]:
     """The heading of a card, and what else is known about the error."""
     kind, name, model = row["kind"], row["name"], called[row["model"]]
@@ -167,8 +177,11 @@ def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]
         facts = [f"missed by {model}", f"similarity {row['suspicion']:.2f} to the other annotation"]
     elif "suspicion" in row:
         facts[0] = f"suggested by {model}"
-    if row["change"] is not None and len(called) > 1:
-        facts.append(_CHANGES[row["change"]].format(**called))
+    if _is_missed_by_both(row):
+        facts[0] = "by both models"
+    elif row["change"] is not None and len(called) > 1:
+        other = next(name for letter, name in called.items() if letter != row["model"])
+        facts.append(_CHANGES[row["change"]].format(**called, other=other))
     if row["found_score"] is not None:
         facts[-1] += f" with a score of {row['found_score']:.2f}"
     return headings.get(kind, f"{kind}: {name}"), ", ".join(facts)

@@ -41,6 +41,14 @@ def test_every_object_that_was_lost_or_won_has_a_card(models: list[apf.Evaluatio
     assert set(added) <= set(cards.filter(pl.col("change").is_in(["added", "lost"]), model="b")["detection_id"])
 
 
+def test_annotations_that_both_missed_have_one_card(models: list[apf.Evaluation]) -> None:
+    cards, missed = find_cards(models, 0.5), models[0].changes(models[1], 0.5).filter(change="missed")
+    both = cards.filter(kind="miss", change="both")
+    assert both["annotation_id"].is_unique().all() and set(both["annotation_id"]) <= set(missed["annotation_id"])
+    of_each = [set(each.errors(0.5).filter(error="miss")["annotation_id"]) for each in models]
+    assert set(both.filter(model="a")["annotation_id"]) >= of_each[0] & of_each[1]
+
+
 def test_every_kind_has_its_turn(models: list[apf.Evaluation]) -> None:
     cards = find_cards(models, 0.5)
     n_kinds = cards["kind"].n_unique()
@@ -72,7 +80,8 @@ def test_every_error_has_one_card(name: str) -> None:
     """Also where copies of annotations stand for categories above theirs."""
     models = [tiny(name), tiny(name)]
     threshold = models[0].protocol.iou_thresholds[0]
-    assert find_cards(models, threshold).height == 2 * models[0].errors(threshold).height
+    errors = models[0].errors(threshold)
+    assert find_cards(models, threshold).height == 2 * errors.height - errors.filter(error="miss").height  # missed by both
 
 
 def test_categories_without_a_name_are_called_by_their_id() -> None:

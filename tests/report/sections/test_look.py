@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from dataclasses import replace
@@ -21,7 +22,7 @@ from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Section
 from apframe.report.sections import labels, look
 from tests.report.sections.test_kinds import of
-from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
+from tests.rule_sets.test_protocol_values import ELSEWHERE, ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
 BAD = "<img src=x onerror=alert(1)>"
 
@@ -37,12 +38,27 @@ def test_every_chosen_error_has_its_card(pair: Compared, models: list[apf.Evalua
     cards = choose_cards(find_cards(models, 0.5), 40)
     shown = re.findall(r'data-kind="(\w+)" data-category="([^"]+)" data-model="([^"]+)" data-change="(\w+)"', text)
     names = {"a": "model_a", "b": "model_b"}
-    wanted = cards.select("kind", "name", "model", "change").rows()
-    assert shown == [(kind, name, names[model], change) for kind, name, model, change in wanted]
+    wanted = [
+        (kind, name, [*names.values()] if (kind, change) == ("miss", "both") else [names[model]], change)
+        for kind, name, model, change in cards.select("kind", "name", "model", "change").rows()
+    ]
+    assert [(kind, name, json.loads(unescape(of)), change) for kind, name, of, change in shown] == wanted
     assert text.count('class="ids"') == 40
     assert text.count(" subject") >= 40
     assert section.sentences[0].startswith(f"40 of {find_cards(models, 0.5).height:,} errors are shown: ")
     assert "No folder of pictures was given" in section.sentences[1]
+
+
+def test_words_of_errors_of_both_models() -> None:
+    """Both miss one object of two, and have one more detection where nothing is; both find the other one twice."""
+    found = [*ONE_HIT, *ONE_HIT[:1], ONE_HIT[0] | {"bbox": ELSEWHERE}]
+    text = markup(look.section(of(*[apf.evaluate(ONE_OF_TWO, found)] * 2)))
+    cards = re.findall(r"<article.*?</article>", text, re.DOTALL)
+    missed = [each for each in cards if 'data-kind="miss"' in each]
+    assert len(missed) == 1 and "by both models" in missed[0] and "are wrong" not in text
+    assert 'data-model="[&quot;model_0&quot;, &quot;model_1&quot;]"' in missed[0]
+    others = [each for each in cards if 'data-model="[&quot;model_0&quot;]"' in each]
+    assert others and all("also a false positive of model_1" in each for each in others)
 
 
 def test_true_positives_are_beside_their_annotations(models: list[apf.Evaluation]) -> None:
@@ -167,7 +183,7 @@ def test_queries_name_the_model_that_they_are_about() -> None:
     """The second model misses what the first one finds, and the query gives the row of the second one."""
     models = [apf.evaluate(ONE_OF_TWO, ONE_HIT[:1]), apf.evaluate(ONE_OF_TWO, [])]
     cards = re.findall(r'data-model="([^"]+)" data-change="lost".*?class="sql">([^<]*)', markup(look.section(of(*models))))
-    assert [model for model, _ in cards] == ["model_1"]
+    assert [unescape(model) for model, _ in cards] == ['["model_1"]']
     query = unescape(cards[0][1])
     assert query.startswith("-- model_1\nSELECT * FROM matches")
     assert models[1].sql(query)["outcome"].to_list() == ["fn"]
