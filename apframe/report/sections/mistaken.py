@@ -22,6 +22,8 @@ def section(compared: Compared) -> Section:
         cells = [each.confusion(compared.iou_threshold, min_score=BEST_F1) for each in compared.evaluations]
     except ParameterError as error:
         return without_numbers(KEY, HEADING, error)
+    if not any(each["true_category_id"].count() for each in cells):
+        return Section(KEY, HEADING, ("No annotation counts, so there is nothing to mistake for another.",))
     sentences = [f"{name}: {confusion_totals(each)}." for name, each in zip(compared.names, cells, strict=True)]
     rows = _largest(cells)
     blocks: list[Block] = []
@@ -36,7 +38,8 @@ def section(compared: Compared) -> Section:
         "has no such score, and is never found."
     ]
     if 1 < categories.height <= MOST_DRAWN:
-        blocks += [_map(each, name, categories) for name, each in zip(compared.names, cells, strict=True)]
+        found = [(name, each) for name, each in zip(compared.names, cells, strict=True) if each["found_category_id"].count()]
+        blocks += [_map(each, name, categories) for name, each in found]
     elif categories.height > MOST_DRAWN:
         notes.append(f"Heat maps are drawn for up to {MOST_DRAWN} categories; there are {categories.height:,}.")
     return Section(KEY, HEADING, sentences, blocks, notes)

@@ -29,6 +29,8 @@ def section(compared: Compared) -> Section:
         return without_numbers(KEY, HEADING, error)
     if all(table.is_empty() for table in pooled):
         return Section(KEY, HEADING, ("There are no detections to choose from.",))
+    if not any(table["is_best"].any() for table in pooled):
+        return Section(KEY, HEADING, ("No annotation counts, so no score is best.",))
     ends = _ends(pooled)
     tables = [_at(table, name, ends) for name, table in zip(compared.names, pooled, strict=True) if not table.is_empty()]
     blocks: list[Block] = [
@@ -50,8 +52,6 @@ def _best(table: pl.DataFrame, name: str) -> str:
     best = table.filter("is_best")
     if table.is_empty():
         return f"{name} has no detections."
-    if best.is_empty():
-        return f"{name}: no score is best, as no annotation counts."
     row = best.row(0, named=True)
     return (
         f"{name}: F1 is largest, {row['f1']:.3f}, at a score of {row['score_threshold']:.3g}: "

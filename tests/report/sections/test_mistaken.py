@@ -61,9 +61,11 @@ def test_every_protocol_has_the_section(name: str) -> None:
 def test_nothing_detected_or_annotated_one_category_and_many() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoAnnotationsWarning)
-        for truth, found in ((ONE_OF_TWO, []), (ONE_OF_TWO | {"annotations": []}, ONE_HIT)):
-            section = mistaken.section(of(apf.evaluate(truth, found)))
-            assert section.sentences[-1] == "No category is found as another." and len(section.blocks) == 1
+        nothing = mistaken.section(of(apf.evaluate(ONE_OF_TWO, [])))
+        assert nothing.sentences[-1] == "No category is found as another." and nothing.blocks == []
+        section = mistaken.section(of(apf.evaluate(ONE_OF_TWO | {"annotations": []}, ONE_HIT)))
+        assert section.sentences == ("No annotation counts, so there is nothing to mistake for another.",)
+        assert section.blocks == ()
     alone = mistaken.section(of(apf.evaluate(ONE_OF_TWO, ONE_HIT, categories=[1])))
     assert alone.blocks == []
     many = ONE_OF_TWO | {"categories": [{"id": k, "name": f"c{k}"} for k in range(1, 1204)]}

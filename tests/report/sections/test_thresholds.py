@@ -132,4 +132,4 @@ def test_nothing_to_choose_from() -> None:
         nothing = thresholds.section(of(apf.evaluate(ONE_OF_TWO, [])))
         no_truth = thresholds.section(of(apf.evaluate(ONE_OF_TWO | {"annotations": []}, ONE_HIT)))
     assert nothing.sentences == ("There are no detections to choose from.",)
-    assert no_truth.sentences == ["model_0: no score is best, as no annotation counts."]
+    assert no_truth.sentences == ("No annotation counts, so no score is best.",) and no_truth.blocks == ()
