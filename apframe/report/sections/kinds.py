@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS, KINDS
@@ -41,9 +43,20 @@ def section(compared: Compared) -> Section:
     try:
         impact = compared.error_impact
     except ParameterError as error:
-        return without_numbers(KEY, HEADING, error)
+        return only_counts(compared, error)
     blocks: list[Block] = [_by_kind(impact, compared), *by_category(impact, compared), MEANINGS]
     return Section(KEY, HEADING, [*_losses(impact, compared), *_change(impact, compared)], blocks, (NOTE,))
+
+
+def only_counts(compared: Compared, error: ParameterError) -> Section:
+    """Return the section of any number of models whose errors have no costs: why, and how many there are of each kind."""
+    frame = pl.DataFrame({"kind": [KIND_WORDS[kind] for kind in KINDS]})
+    for k, each in enumerate(compared.evaluations):
+        n_of = dict(each.errors(compared.iou_threshold)["error"].value_counts().rows())
+        frame = frame.with_columns(pl.Series(f"errors {k}", [n_of.get(kind, 0) for kind in KINDS], pl.Int64))
+    heads = {f"errors {k}": name if len(compared.names) > 1 else "errors" for k, name in enumerate(compared.names)}
+    counts = Table(frame, f"Errors of each kind at {compared.threshold}", heads)
+    return replace(without_numbers(KEY, HEADING, error), blocks=(counts, MEANINGS))
 
 
 def _losses(impact: pl.DataFrame, compared: Compared) -> list[str]:

@@ -10,9 +10,9 @@ from apframe.detection.diagnose.error_kinds import KINDS
 from apframe.exceptions import ParameterError, counted
 from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import Compared, in_words
-from apframe.report.section import Block, Section, Table, without_numbers
+from apframe.report.section import Block, Section, Table
 from apframe.report.sections.better import HEADS, notes
-from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category
+from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category, only_counts
 from apframe.report.sections.where import hint, last_ones, ranges_in_words, sizes
 from apframe.rule_sets.summary import less_is_better
 from apframe.show.comparison import SIGNIFICANT, ranks_table
@@ -80,7 +80,7 @@ def kinds(compared: Compared) -> Section:
     try:
         impact = compared.error_impact
     except ParameterError as error:
-        return without_numbers(KEY, HEADING, error)
+        return only_counts(compared, error)
     rows = impact.filter(pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
     wide = {
         values: rows.pivot("error", index=["model", "ap"], values=values, maintain_order=True) for values in ("delta_ap", "n")

@@ -11,7 +11,7 @@ import apframe as apf
 from apframe.exceptions import NoAnnotationsWarning
 from apframe.report.compared import Compared
 from apframe.report.section import Details, Section, Table
-from apframe.report.sections import kinds
+from apframe.report.sections import kinds, leaderboard
 from apframe.rule_sets.protocol import Protocol
 from tests.rule_sets.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
@@ -66,11 +66,21 @@ def test_every_protocol_has_the_section(name: str) -> None:
     section = kinds.section(of(tiny(name), tiny(name)))
     if name in ("kitti", "waymo"):
         why = f"{name.upper()} matches again at every score cut-off, so an error has no single cost in AP."
-        assert section.sentences == (why,) and section.blocks == ()
+        assert section.sentences == (why,)
         assert section.notes == ("Evaluate with another protocol, such as COCO, to see what errors cost.",)
         return
     shown = next(iter(tables(section).values()))
     assert shown.height == len(KINDS) and len(section.sentences) == 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_errors_without_costs_are_counted(n: int) -> None:
+    models = [tiny("kitti")] * n
+    section = (leaderboard.kinds if n > 2 else kinds.section)(of(*models))
+    shown = next(iter(tables(section).values()))
+    errors = models[0].errors(of(*models).iou_threshold)["error"].cast(pl.String).to_list()
+    for k in range(n):
+        assert shown[f"errors {k}"].to_list() == [errors.count(kind) for kind in KINDS[:6]] and errors
 
 
 def test_nothing_detected_or_annotated_and_one_category() -> None:
