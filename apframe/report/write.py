@@ -54,8 +54,8 @@ SECTIONS: Mapping[str, Callable[[Compared], Section | None]] = {
 """The sections about detections by their keys, in the order of the page. One that has nothing to say is None."""
 OF_SEVERAL = {"better": leaderboard.best, "where": leaderboard.where, "kinds": leaderboard.kinds}
 """Those that take the place of others if there are three models or more."""
-OF_SCORES = ("kinds", "mistaken", "thresholds", "honest", "look", "labels")
-"""Those that are left out where the protocol does not rank detections by score."""
+OF_PRECISION = ("kinds", "mistaken", "thresholds", "honest", "look", "labels")
+"""Those that are left out where the protocol has no precision, but for mistakes that are counted: `what.left_out` says so."""
 OF_SEARCH: Mapping[str, Callable[[Searched], Section | None]] = {
     "what": search.what,
     "better": search.better,
@@ -179,8 +179,10 @@ def sections_of(subject: Compared | Searched, keys: Collection[str] | None = Non
     makers: Mapping[str, Callable[[Any], Section | None]] = OF_SEARCH
     if isinstance(subject, Compared):
         makers = {**SECTIONS, **(OF_SEVERAL if subject.are_several else {})}
-        if not subject.evaluations[0].protocol.has_precision:
-            makers = {key: make for key, make in makers.items() if key not in OF_SCORES}
+        protocol = subject.first.protocol
+        if not protocol.has_precision:
+            left_out = [key for key in OF_PRECISION if key != "mistaken" or not mistaken.is_counted(protocol)]
+            makers = {key: make for key, make in makers.items() if key not in left_out}
     chosen = [make for key, make in makers.items() if keys is None or key in keys]
     told = set[str]()
     return [section for make in chosen if (section := _with_warnings(make, subject, told)) is not None]

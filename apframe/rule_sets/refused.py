@@ -22,9 +22,18 @@ def refuse_scores(protocol: Protocol, what: str) -> None:
     apframe.exceptions.ParameterError: COCO_PANOPTIC does not rank detections by score, so it has no curves; use ...
     """
     if not protocol.has_precision:
-        why = "measures recall alone" if protocol.has_scores else "does not rank detections by score"
-        problem = f"{protocol.name} {why}, so it has no {what}"
+        problem = f"{why_no_precision(protocol)}, so it has no {what}"
         raise ParameterError(problem, "use summary, metrics, by, intervals, compare, matches, per_image, changes or confusion")
+
+
+def why_no_precision(protocol: Protocol) -> str:
+    """Return why a protocol has no precision.
+
+    >>> from apframe.rule_sets.panoptic import COCO_PANOPTIC
+    >>> why_no_precision(COCO_PANOPTIC)
+    'COCO_PANOPTIC does not rank detections by score'
+    """
+    return f"{protocol.name} {'measures recall alone' if protocol.has_scores else 'does not rank detections by score'}"
 
 
 def rules_of_edits(protocol: Protocol) -> RankingRules:

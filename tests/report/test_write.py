@@ -15,6 +15,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import NotComparableError, OutputError, ParameterError
 from apframe.report.write import about, sections_of
+from apframe.show.mistakes import confusion_totals
 from tests.report.conftest import STREET
 from tests.report.read_back import number, read_tables
 
@@ -136,6 +137,26 @@ def test_readers_are_warned_of_shifted_intervals(models: list[apf.Evaluation]) -
     subject = about([models[0].where(apf_weather("fog"))], None, [], n_resamples=100)
     (section,) = sections_of(subject, ["better"])
     assert section.notes[-1].startswith("The resamples of AP, AP75, AR1 are off from the estimate")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "truth", "found", "has_mistakes"),
+    [
+        ("coco_panoptic", "panoptic/truth.json", "panoptic/model_a.json", True),
+        ("semantic", "semantic/truth", "semantic/model_a", False),
+    ],
+)
+def test_sections_of_scores_are_left_out_in_words(protocol: str, truth: str, found: str, has_mistakes: bool) -> None:
+    segments = STREET.parent / "segments"
+    evaluation = apf.evaluate(segments / truth, segments / found, protocol=protocol)
+    sections = {section.key: section for section in sections_of(about([evaluation], None, [], n_resamples=50))}
+    assert [*sections] == ["what", "better", "where", *["mistaken"] * has_mistakes, "rules"]
+    (note,) = sections["what"].notes
+    assert note.startswith(f"{protocol.upper()} does not rank detections by score, so this page has no kinds of errors, ")
+    assert ("mistaken categories" in note) != has_mistakes
+    if has_mistakes:
+        total = sections["mistaken"].sentences[0]
+        assert total.startswith(f"model_a: {confusion_totals(evaluation.confusion(0.5))}")
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from apframe.exceptions import ParameterError, counted
 from apframe.report.charts.heat_map import heat_map
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Chart, Section, Table, without_numbers
+from apframe.rule_sets.protocol import Protocol
 from apframe.show.mistakes import confusion_totals, mistakes
 
 KEY, HEADING = "mistaken", "What is mistaken for what?"
@@ -18,8 +19,9 @@ _SIDES = ("true", "found")
 
 def section(compared: Compared) -> Section:
     """Return the section, of any number of models."""
+    min_score = min_score_of(compared.first.protocol)
     try:
-        cells = [each.confusion(compared.iou_threshold, min_score=BEST_F1) for each in compared.evaluations]
+        cells = [each.confusion(compared.iou_threshold, min_score=min_score) for each in compared.evaluations]
     except ParameterError as error:
         return without_numbers(KEY, HEADING, error)
     if not any(each["true_category_id"].count() for each in cells):
@@ -33,16 +35,30 @@ def section(compared: Compared) -> Section:
         sentences.append(_first(rows, compared))
         blocks.append(_list(rows, compared))
     categories = compared.categories
-    notes = [
-        f"Counted at {compared.threshold}, from the score at which a category has the best F1. A category without annotations "
-        "has no such score, and is never found."
-    ]
+    cut = (
+        ", from the score at which a category has the best F1. A category without annotations has no such score, and is never "
+        "found"
+    )
+    notes = [f"Counted at {compared.threshold}{cut if min_score else ''}."]
     if 1 < categories.height <= MOST_DRAWN:
         found = [(name, each) for name, each in zip(compared.names, cells, strict=True) if each["found_category_id"].count()]
         blocks += [_map(each, name, categories) for name, each in found]
     elif categories.height > MOST_DRAWN:
         notes.append(f"Heat maps are drawn for up to {MOST_DRAWN} categories; there are {categories.height:,}.")
     return Section(KEY, HEADING, sentences, blocks, notes)
+
+
+def is_counted(protocol: Protocol) -> bool:
+    """Return whether there is such a section: with precision, or if all detections count, whatever their scores.
+
+    There is none if any overlap is a match, as in semantic segmentation, where pixels are mistaken and not segments.
+    """
+    return protocol.has_precision or (not protocol.has_scores and min(protocol.iou_thresholds) > 0)
+
+
+def min_score_of(protocol: Protocol) -> str | None:
+    """Return from which score detections are counted: the best one, or None where scores do not matter."""
+    return BEST_F1 if protocol.has_scores else None
 
 
 def _largest(cells: list[pl.DataFrame]) -> pl.DataFrame:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from apframe.detection.diagnose.cuts import BEST_F1
 from apframe.exceptions import counted
 from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import MOST_ROWS, Fragment, Section
 from apframe.report.sections.labels import most_labels
-from apframe.report.sections.mistaken import MOST_DRAWN
+from apframe.report.sections.mistaken import MOST_DRAWN, is_counted, min_score_of
 from apframe.report.sections.thresholds import MOST_POINTS
 from apframe.rule_sets.protocol import Protocol
 from apframe.show.elements import element, joined
@@ -86,14 +85,15 @@ def _draws(compared: Compared) -> tuple[tuple[str, int, int], ...]:
 
 def _tables(protocol: Protocol) -> list[tuple[str, str]]:
     """The methods behind the tables of errors and scores, with options of theirs, as far as the protocol has an answer."""
-    if not protocol.has_precision:
-        return []
+    has_precision = protocol.has_precision
     has_answer = {
-        "errors": True,
-        "error_impact": not isinstance(protocol.definition, AtCutOffs),
-        "confusion": not protocol.agnostic,
-        "thresholds": True,
-        "calibration": True,
-        "label_errors": protocol.similarity.bounds[1] >= 1,  # similarities, not distances
+        "errors": has_precision,
+        "error_impact": has_precision and not isinstance(protocol.definition, AtCutOffs),
+        "confusion": is_counted(protocol) and not protocol.agnostic,
+        "thresholds": has_precision,
+        "calibration": has_precision,
+        "label_errors": has_precision and protocol.similarity.bounds[1] >= 1,  # similarities, not distances
     }
-    return [(name, f', min_score="{BEST_F1}"' * (name == "confusion")) for name, has in has_answer.items() if has]
+    cut = min_score_of(protocol)
+    options = {"confusion": f', min_score="{cut}"' if cut else ""}
+    return [(name, options.get(name, "")) for name, has in has_answer.items() if has]

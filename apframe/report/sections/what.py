@@ -9,7 +9,10 @@ import polars as pl
 from apframe.exceptions import counted
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import Fragment, Section, Table
+from apframe.report.sections.mistaken import is_counted
+from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import departures
+from apframe.rule_sets.refused import why_no_precision
 from apframe.schema import Dataset
 from apframe.show.elements import element, joined
 from apframe.store.parquet import input_hash
@@ -54,8 +57,24 @@ def section(compared: Compared) -> Section:
         "What was compared?" if len(compared.names) > 1 else "What was evaluated?",
         (f"{in_words(compared.names)} on {data}, by the rules of {protocol.name}.",),
         (Table(models, "Models"), Fragment(joined(element("dl", said), words))),
-        notes,
+        [*notes, *left_out(protocol)],
     )
+
+
+def left_out(protocol: Protocol) -> list[str]:
+    """Return a line that says why sections are missing, if some are.
+
+    >>> from apframe.rule_sets.panoptic import COCO_PANOPTIC
+    >>> left_out(COCO_PANOPTIC)[0].split(",")[:2]
+    ['COCO_PANOPTIC does not rank detections by score', ' so this page has no kinds of errors']
+    """
+    if protocol.has_precision:
+        return []
+    mistakes = "" if is_counted(protocol) else "mistaken categories, "
+    return [
+        f"{why_no_precision(protocol)}, so this page has no kinds of errors, {mistakes}score thresholds, calibration, "
+        "pictures of errors or doubtful labels."
+    ]
 
 
 def _count(detections: pl.DataFrame) -> int:

@@ -42,7 +42,9 @@ def section(compared: Compared) -> Section:
         blocks.append(replace(table, heads={**table.heads, **columns}))
     by_size = sizes(compared)
     if by_size.height > 1:
-        blocks.append(_table(by_size, ["metric"], compared, ranges_in_words(compared).capitalize(), test="p"))  # q: of one metric
+        blocks.append(
+            _table(by_size, ["metric"], compared, ranges_in_words(compared).capitalize(), test="p")
+        )  # q: of one metric
     notes = [*last_ones(categories), *([] if compared.by else [hint(compared)])]
     return Section("where", "Where?", sentences, blocks, notes)
 
