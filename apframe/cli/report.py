@@ -63,8 +63,12 @@ def report_models(
     if embed and images is None:
         raise ParameterError("--embed needs --images, the folder of the pictures")
     of_search = is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths)
-    if of_search and (where is not None or images is not None):
-        raise ParameterError("--where and --images are about detections, not about search runs", "leave them out")
+    of_detections = [option for option, value in (("--where", where), ("--images", images)) if value is not None]
+    if of_search and of_detections:
+        are, them = ("is", "it") if len(of_detections) == 1 else ("are", "them")
+        raise ParameterError(
+            f"{' and '.join(of_detections)} {are} about detections, not about search runs", f"leave {them} out"
+        )
     if out is not None:
         from apframe.report.arguments import check_page
         from apframe.report.page import free_path
@@ -92,8 +96,17 @@ def report_models(
             say(f"writing {out}")
             command = shlex.join([*context.command_path.split(), *context.meta[GIVEN]])
             written = apf.write_report(out, *evaluations, **page, command=command, **options)
-            lines = [f"{out}: {written.stat().st_size / 1e6:.1f} MB; open it in a browser"]
+            lines = [f"{out}: {_size(written.stat().st_size)}; open it in a browser"]
             if beside is not None:
                 folder = beside if out.is_symlink() else out.with_name(beside.name)
                 lines.append(f"{folder}: {counted(len([*folder.glob('*.parquet')]), 'table')} as Parquet")
     print_lines(lines)
+
+
+def _size(n_bytes: int) -> str:
+    """The size of a file.
+
+    >>> _size(1_324_000), _size(45_400)
+    ('1.3 MB', '45 kB')
+    """
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:.0f} kB"

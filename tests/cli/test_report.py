@@ -41,7 +41,7 @@ def test_stored_search_runs(tmp_path: Path) -> None:
     assert "Is hybrid better?" in page.read_text()
     assert "hybrid is better than lexical by 0.104 AP" in page.read_text()
     done = apframe("report", str(tmp_path / "lexical"), "--out", str(page), "--where", "weather = 'fog'")
-    assert "not about search runs" in done.stderr
+    assert "--where is about detections, not about search runs; leave it out" in done.stderr
 
 
 def test_targets_are_checked_before_anything_is_read(tmp_path: Path) -> None:

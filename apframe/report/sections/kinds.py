@@ -15,9 +15,9 @@ from apframe.show.error_chart import KIND_WORDS
 
 KEY, HEADING = "kinds", "What kind of error?"
 NOTE = (
-    "Each kind is fixed alone, so what the kinds cost does not add up. All false positives and all missed annotations count "
-    "errors of the other kinds again. There are no intervals: small differences may be chance."
+    "Each kind is fixed alone, so what the kinds cost does not add up. There are no intervals: small differences may be chance."
 )
+_TOTALS = "All false positives and all missed annotations count errors of the other kinds again."
 NOUNS = {
     "cls": "wrong categories", "loc": "wrong places", "both": "wrong categories in wrong places", "dupe": "duplicates",
     "bkg": "detections of background", "miss": "missed annotations",
@@ -45,7 +45,7 @@ def section(compared: Compared) -> Section:
     except ParameterError as error:
         return only_counts(compared, error)
     blocks: list[Block] = [_by_kind(impact, compared), *by_category(impact, compared), MEANINGS]
-    return Section(KEY, HEADING, [*_losses(impact, compared), *_change(impact, compared)], blocks, (NOTE,))
+    return Section(KEY, HEADING, [*_losses(impact, compared), *_change(impact, compared)], blocks, (NOTE, _TOTALS))
 
 
 def only_counts(compared: Compared, error: ParameterError) -> Section:

@@ -13,7 +13,7 @@ from apframe.report.compared import Compared, in_words
 from apframe.report.section import Block, Section, Table
 from apframe.report.sections.better import HEADS, notes
 from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category, only_counts
-from apframe.report.sections.where import hint, last_ones, ranges_in_words, sizes
+from apframe.report.sections.where import hint, last_ones, of_categories, ranges_in_words, sizes
 from apframe.rule_sets.summary import less_is_better
 from apframe.show.comparison import SIGNIFICANT, ranks_table
 from apframe.show.error_chart import KIND_WORDS
@@ -47,14 +47,14 @@ def best(compared: Compared) -> Section:
 def where(compared: Compared) -> Section:
     """Return the section that says which model is best in each category, slice and range of sizes or level of difficulty."""
     metric, sentences, blocks = compared.metric, list[str](), list[Block]()
-    categories = compared.by_category.filter(pl.col("metric") == metric)
+    categories, of_one = of_categories(compared)
     if compared.categories.height > 1:
         label = pl.coalesce("name", pl.col("category_id").cast(pl.String))
         table = _by_model(categories.with_columns(label.alias("name")), ["name", "category_id"], compared, ["n_positives"])
         known = pl.col("key 1").is_in(categories.filter(pl.col("low").is_not_null())["category_id"].implode())  # with intervals
         table = table.sort(~known, pl.col("lead").neg(), nulls_last=True, maintain_order=True).drop("key 1")
-        sentences.append(_winners(table, f"{metric} by category", compared))
-        blocks.append(_table(table, f"{metric} by category", compared, ["name"]))
+        sentences.append(_winners(table, f"{of_one} by category", compared))
+        blocks.append(_table(table, f"{of_one} by category", compared, ["name"]))
     for key in compared.by:
         rows = compared.by_key(key)
         keys = rows.columns[: rows.columns.index("metric")]

@@ -75,8 +75,10 @@ def _largest(cells: list[pl.DataFrame]) -> pl.DataFrame:
 
 def _first(rows: pl.DataFrame, compared: Compared) -> str:
     row = rows.row(0, named=True)
-    times = [counted(row[f"n {k}"], "time") + f" by {name}" for k, name in enumerate(compared.names)]
     totals = rows.select(pl.sum_horizontal(f"n {k}" for k in range(len(compared.names)))).to_series()
+    if totals[0] == 1 and rows.height > 1:
+        return f"Each of the {rows.height:,} mistakes occurs once, such as {row['true']} found as {row['found']}."
+    times = [counted(row[f"n {k}"], "time") + f" by {name}" for k, name in enumerate(compared.names)]
     is_alone = totals.head(2).n_unique() == min(2, rows.height)
     which = "The most frequent mistake is" if is_alone else "Among the most frequent mistakes is"
     return f"{which} {row['true']} found as {row['found']}: {', '.join(times)}."

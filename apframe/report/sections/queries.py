@@ -69,8 +69,8 @@ def each(searched: Searched) -> Section:
     if len(known):
         low, middle, high = (known.quantile(share, "linear") or 0.0 for share in (0.25, 0.5, 0.75))
         sentences.append(
-            f"{searched.measure} of {searched.names[-1]} is {middle:.3f} for the query in the middle; "
-            f"half of all queries are from {low:.3f} to {high:.3f}."
+            f"{searched.measure} of {searched.names[-1]} has the median {middle:.3f} over queries; "
+            f"the middle half of the queries is from {low:.3f} to {high:.3f}."
         )
     caption = f"{'Measures' if alone else searched.measure} by query, lowest first"
     table = Table(_with_attributes(rows, searched), caption, _HEADS | searched.columns)

@@ -26,10 +26,10 @@ def section(compared: Compared) -> Section:
     """Return the section, of one model or of a pair."""
     metric = compared.metric
     sentences, blocks = list[str](), list[Block]()
-    categories = compared.by_category.filter(pl.col("metric") == metric)
+    categories, of_one = of_categories(compared)
     if categories.height > 1:
-        sentences += comparison_sentences(categories, ["name"]) if compared.is_pair else _worst(categories, metric)
-        blocks.append(_table(_sorted(categories, compared), ["name"], compared, f"{metric} by category", ["n_positives"]))
+        sentences += comparison_sentences(categories, ["name"]) if compared.is_pair else _worst(categories, of_one)
+        blocks.append(_table(_sorted(categories, compared), ["name"], compared, f"{of_one} by category", ["n_positives"]))
     for key in compared.by:
         rows = compared.by_key(key)
         keys = rows.columns[: rows.columns.index("metric")]
@@ -70,6 +70,13 @@ def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
     return rows.sort(pl.col("low").is_null(), order, "name", nulls_last=True, maintain_order=True)
 
 
+def of_categories(compared: Compared) -> tuple[pl.DataFrame, str]:
+    """Return the first headline number of each category, and what it is called: that of a mIoU is an IoU."""
+    name = compared.metric.removeprefix("m")
+    rows = compared.by_category.filter(pl.col("metric") == compared.metric)
+    return rows.with_columns(pl.lit(name).alias("metric")), name
+
+
 def sizes(compared: Compared) -> pl.DataFrame:
     """Return the headline number of each range of areas or level of difficulty, with the one that stands for all in front."""
     protocol = compared.first.protocol
@@ -90,8 +97,12 @@ def _worst(rows: pl.DataFrame, metric: str) -> list[str]:
     known = rows.drop_nulls("estimate").sort("estimate", "name")
     if known.height < 2:
         return [f"Only {name} has a value of {metric}, {value:.3f}." for name, value in known.select("name", "estimate").rows()]
-    lowest, highest = known.row(0, named=True), known.row(-1, named=True)
-    return [f"{metric} goes from {lowest['estimate']:.3f} ({lowest['name']}) to {highest['estimate']:.3f} ({highest['name']})."]
+    if known["low"].count() > 1:  # the others come last in the table
+        known = known.drop_nulls("low")
+    (low, lowest), (high, highest) = (known.select(pl.col("estimate").round(3), "name").row(at) for at in (0, -1))
+    if low == high:
+        return [f"{metric} is {low:.3f} in all {counted(known.height, 'category')}."]
+    return [f"{metric} goes from {low:.3f} ({lowest}) to {high:.3f} ({highest})."]
 
 
 def last_ones(categories: pl.DataFrame) -> list[str]:

@@ -38,6 +38,15 @@ def test_the_answer_in_words(pair: Compared, one: Compared) -> None:
     assert mistaken.section(one).sentences[1].endswith("traffic sign found as traffic light: 3 times by model_a.")
 
 
+def test_mistakes_that_occur_once() -> None:
+    rows = pl.DataFrame({"true": ["a", "b"], "found": ["b", "a"], "n 0": [1, 0], "n 1": [0, 1]})
+    two = of(*[apf.evaluate(ONE_OF_TWO, ONE_HIT)] * 2)
+    assert mistaken._first(rows, two) == "Each of the 2 mistakes occurs once, such as a found as b."
+    twice = mistaken._first(rows.with_columns(pl.col("n 0", "n 1") * 2), two)
+    assert twice == "Among the most frequent mistakes is a found as b: 2 times by model_0, 0 times by model_1."
+    assert mistaken._first(rows.head(1), two).startswith("The most frequent mistake is a found as b: 1 time by model_0")
+
+
 def test_heat_maps_have_the_shares_of_confusion(pair: Compared, models: list[apf.Evaluation]) -> None:
     charts = [each for each in mistaken.section(pair).blocks if isinstance(each, Chart)]
     assert len(charts) == 2
@@ -82,4 +91,4 @@ def test_the_most_frequent_mistake_may_not_be_alone() -> None:
         for category in (1, 2)
     ]
     section = mistaken.section(of(apf.evaluate(ONE_OF_TWO | {"annotations": ONE_OF_TWO["annotations"] + twice}, found)))
-    assert section.sentences[-1] == "Among the most frequent mistakes is cat found as dog: 1 time by model_0."
+    assert section.sentences[-1] == "Each of the 2 mistakes occurs once, such as cat found as dog."

@@ -65,7 +65,7 @@ def test_of_one_run_every_measure_is_shown() -> None:
     assert table.columns == ["query_id", "AP", "nDCG@10", "P@10", "R@100", "RR", "n_relevant"]
     ap = one.per_query.filter(measure="AP")["value"]
     assert table["AP"].equals(ap.round(12).sort(), check_names=False)
-    assert section.sentences[0].startswith(f"AP of a is {ap.median():.3f} for the query in the middle; half of all queries")
+    assert section.sentences[0].startswith(f"AP of a has the median {ap.median():.3f} over queries; the middle half")
     relevant = one.judgements.filter(pl.col("relevance") >= 1).group_by("query_id").len()
     wanted = table.select("query_id").join(relevant, on="query_id", how="left", maintain_order="left")["len"].fill_null(0)
     assert table["n_relevant"].to_list() == wanted.to_list()

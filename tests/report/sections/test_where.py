@@ -10,6 +10,7 @@ from apframe.report.compared import Compared
 from apframe.report.section import Table
 from apframe.report.sections import leaderboard, where
 from apframe.report.tables import table_markup
+from tests.report.conftest import STREET
 from tests.report.read_back import read_tables
 from tests.rule_sets.test_protocol_values import tiny
 
@@ -54,6 +55,24 @@ def test_keys_may_be_called_what_other_columns_are(models: list[apf.Evaluation])
 def test_one_category_with_a_value() -> None:
     said = where.section(Compared([tiny("kitti")], ["a"])).sentences
     assert said == ["Only Car has a value of AP_moderate, 0.475."]
+
+
+def test_the_range_over_categories(one: Compared) -> None:
+    """Categories without an interval come last in the table, and are not called the lowest."""
+    rows = one.by_category.filter(metric="AP").sort("estimate")
+    lowest = rows["name"].to_list()
+    assert f"({lowest[0]})" in where._worst(rows, "AP")[0]
+    cut = rows.with_columns(low=pl.when(pl.col("name") != lowest[0]).then("low"))
+    assert f"({lowest[1]})" in where._worst(cut, "AP")[0]
+    assert where._worst(rows.with_columns(estimate=0.0), "AP") == ["AP is 0.000 in all 12 categories."]
+
+
+def test_the_mean_of_iou_is_not_what_a_category_has() -> None:
+    segments = STREET.parent / "segments" / "semantic"
+    evaluation = apf.evaluate(segments / "truth", segments / "model_a", protocol="semantic")
+    for n, make in ((1, where.section), (2, where.section), (3, leaderboard.where)):
+        section = make(Compared([evaluation] * n, ["a", "b", "c"][:n], n_resamples=200))
+        assert section.blocks[0].caption == "IoU by category" and section.sentences[0].startswith("IoU")  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
