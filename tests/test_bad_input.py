@@ -299,7 +299,7 @@ def test_ids_of_different_types_on_the_two_sides(tmp_path: Path) -> None:
     results = [row | {"image_id": str(row["image_id"])} for row in RESULTS]
     for kind in ("memory", "file"):
         with pytest.raises(
-            IdTypeError, match=r"detections.image_id holds strings, not integers like images.image_id; cast image_id"
+            IdTypeError, match=r"detections.image_id holds strings, not integers like images.image_id; make image_id"
         ):
             evaluated(GROUND_TRUTH, results, kind, tmp_path)
     annotations = [row | {"category_id": str(row["category_id"])} for row in ANNOTATIONS]

@@ -16,6 +16,7 @@ import polars as pl
 from apframe.shapes.boxes import BOX
 from apframe.shapes.cuboids import CENTRE, SIZES, YAW, around_cuboids
 from apframe.shapes.intervals import INTERVAL
+from apframe.show.labels import place_labels
 
 TRUTH = "truth"
 MODELS = tuple(ascii_lowercase)
@@ -27,9 +28,6 @@ _VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the he
 _ABOVE, _BELOW = 20, 8  # units: what is free above the lanes of a video, for the first label, and below them
 _GROUND, _MARGIN = 1_000, 0.05  # units: the longer side of the ground seen from above; and what is free at each edge, a share
 _NARROWEST, _FLATTEST = 0.75, 0.5  # pictures of the ground: width by height at least, and height by width
-_NEAR = 0.06  # of the height of a picture: so close to its edge a label is put inside of the object
-_LETTER = 8.8  # pixels: about how wide a letter is, bold and in a wide font such as DejaVu Sans
-_HIGHEST = 0.7  # of the width of pictures on the screen: their height, if they are upright
 
 
 def style() -> str:
@@ -84,7 +82,7 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.DataFrame:
         - x, y, width, height, and the columns of other shapes as tables have them; for masks outline, as `outlines` gives it;
           with keypoints also skeleton: pairs of numbers of keypoints, from 1, that are joined by a line
     pixels
-        about how wide pictures will be on the screen, and 0.7 of it how high at most: texts end before their right edge
+        about how wide pictures will be on the screen, and 0.7 of it how high at most: labels are as large as can be read there
 
     Returns
     -------
@@ -106,7 +104,7 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.DataFrame:
         return pl.DataFrame(schema={"shape": pl.String, "text": pl.String})
     absent = {"title": pl.lit(None, pl.String), "is_subject": pl.lit(None, pl.Boolean)}
     frame = objects.with_columns(**{name: value for name, value in absent.items() if name not in objects.columns})
-    frame = _with_text(_with_paths(_placed(frame)), pixels)
+    frame = _with_paths(_placed(frame))
     subject = pl.when("is_subject").then(pl.lit("subject"))
     kinds = pl.concat_str(pl.col("role", "outcome").cast(pl.String), subject, separator=" ", ignore_nulls=True)
     strokes = (("halo", "path"), ("halo dots", "dots"), ("line", "path"), ("line dots", "dots"))
@@ -115,8 +113,7 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.DataFrame:
         *(pl.format(f'<path class="{kind}" d="{{}}"/>', path) for kind, path in strokes),
         pl.lit("</g>"),
     ]
-    has_text = (pl.col("role") == TRUTH) | (pl.col("outcome") != "tp") | pl.col("is_subject")
-    text = pl.when(has_text).then(pl.format('<text class="{}" {}', kinds, pl.col("text")))
+    text = pl.format('<text class="{}" {}', kinds, _texts(frame, pixels))
     return frame.select(shape=pl.concat_str(parts, ignore_nulls=True), text=text)
 
 
@@ -135,16 +132,14 @@ def picture(elements: Iterable[str], width: float, height: float, *, href: str |
         what can be seen, in words
 
     >>> print(picture([], 4, 3, href="a b.jpg", title="No objects"))
-    <div class="drawing" style="--width:4;--height:3;aspect-ratio:4/3"><img src="a b.jpg" alt="" loading="lazy">\
+    <div class="drawing" style="aspect-ratio:4/3"><img src="a b.jpg" alt="" loading="lazy">\
 <svg viewBox="0 0 4 3" role="img" aria-label="No objects"></svg></div>
     """
     is_held = href is not None and href.startswith("#")
     image = "" if href is None or is_held else f'<img src="{escape(href)}" alt="" loading="lazy">'
     drawn = "".join([f'<use href="{escape(href or "")}"/>'] * is_held + [*elements])
     drawing = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">{drawn}</svg>'
-    return (
-        f'<div class="drawing" style="--width:{width};--height:{height};aspect-ratio:{width}/{height}">{image}{drawing}</div>'
-    )
+    return f'<div class="drawing" style="aspect-ratio:{width}/{height}">{image}{drawing}</div>'
 
 
 def definitions(pictures: Mapping[str, str]) -> str:
@@ -226,44 +221,22 @@ def _are_intervals(objects: pl.DataFrame) -> bool:
     return INTERVAL[0] in objects.columns
 
 
-def _with_text(frame: pl.DataFrame, pixels: int) -> pl.DataFrame:
-    """The objects with their labels as elements: `text`, all that follows the class.
+def _texts(frame: pl.DataFrame, pixels: int) -> pl.Series:
+    """The labels of objects as SVG, without the beginning of their elements.
 
-    Those of the ground truth are below the object, those of models above it, a line for each model, so that they are not
-    written over each other. At the edges of the picture they are inside, and in videos each object has a lane of its own.
+    Those of the ground truth are rather below the object, those of models above it. In videos each object has a lane of its
+    own, with room above it.
     """
     sizes = picture_sizes(frame).select("image_id", across="width", down="height")
-    x, y, width, height = map(pl.col, BOX)
-    role, is_video = pl.col("role").cast(pl.String), _are_intervals(frame)
-    number = role.replace_strict({name: n for n, name in enumerate(MODELS)}, default=0, return_dtype=pl.Float64)
-    near = pl.col("down") * _NEAR
-    lines = (
-        pl.when(is_video).then(-0.3)
-        .when((role == TRUTH) & (y + height + near > pl.col("down"))).then(-0.3)
-        .when(role == TRUTH).then(1.0)
-        .when(y < near).then(1.0 + 1.3 * number)
-        .otherwise(-0.3 - 1.3 * number)
-    )  # fmt: skip
-    unit = pl.max_horizontal(pl.col("across") / pixels, pl.col("down") / (_HIGHEST * pixels))  # as drawing.css has it
-    length = unit * (pl.col("label").str.len_chars() + 2) * _LETTER
-    is_longer = length > pl.col("across")  # than the picture, which then cuts its end
-    is_last = (x + length > pl.col("across")) & ~is_longer
-    text = pl.format(
-        'x="{}" y="{}" dy="{}em"{}>{} {}</text>',
-        _number(
-            pl.when(is_last)
-            .then(pl.min_horizontal(pl.max_horizontal(x + width, length), "across"))
-            .when(is_longer)
-            .then(pl.min_horizontal(0, x))
-            .otherwise(pl.max_horizontal(0, x))
-        ),
-        _number(pl.when((role == TRUTH) & ~pl.lit(is_video)).then(y + height).otherwise(y)),
-        _number(lines),
-        pl.when(is_last).then(pl.lit(' text-anchor="end"')).otherwise(pl.lit("")),
-        pl.col("outcome").cast(pl.String).replace_strict(SIGNS, default="", return_dtype=pl.String),
-        _escaped(pl.col("label")),
+    is_truth, is_subject = pl.col("role").cast(pl.String) == TRUTH, pl.col("is_subject").fill_null(False)
+    has_text = is_truth | (pl.col("outcome").cast(pl.String) != "tp") | is_subject
+    sign = pl.col("outcome").cast(pl.String).replace_strict(SIGNS, default="", return_dtype=pl.String)
+    labels = frame.join(sizes, on="image_id", how="left", maintain_order="left").with_columns(
+        words=pl.when(has_text).then(pl.format("{} {}", sign, "label")),
+        is_below=is_truth & (not _are_intervals(frame)),
+        is_subject=is_subject,
     )
-    return frame.join(sizes, on="image_id", how="left", maintain_order="left").with_columns(text=text)
+    return place_labels(labels, pixels)
 
 
 def _with_paths(frame: pl.DataFrame) -> pl.DataFrame:

@@ -161,16 +161,41 @@ def test_captions_are_whole_on_narrow_screens(street: Path) -> None:
         assert max(ends) <= 400
 
 
-def test_labels_can_be_read_and_are_inside_their_pictures(street: Path) -> None:
-    cut = """() => [...document.querySelectorAll(".cards text.subject")].filter((each) => {
-      const text = each.getBoundingClientRect(), box = each.closest(".drawing").getBoundingClientRect();
-      return text.width && (text.left < box.left - 1 || text.right > box.right + 1); }).length"""
-    height = "document.querySelector('dialog text.subject').getBoundingClientRect().height"
-    for width in (1280, 400):
-        with opened(street, viewport={"width": width, "height": 800}) as page:
-            assert page.evaluate(cut) == 0
-            page.locator("#look .card").first.click()
-            assert page.evaluate(height) > 9
+LABELS = """(drawings) => {
+  const found = { cut: 0, covered: 0, smallest: Infinity };
+  for (const drawing of document.querySelectorAll(drawings)) {
+    const box = drawing.getBoundingClientRect();
+    const all = [...drawing.querySelectorAll("text")].map((each) => each.getBoundingClientRect()).filter((one) => one.width);
+    for (const [place, one] of all.entries()) {
+      found.cut += one.left < box.left - 2 || one.right > box.right + 2 || one.top < box.top - 2 || one.bottom > box.bottom + 2;
+      found.smallest = Math.min(found.smallest, one.height);
+      found.covered += all.slice(0, place).some((other) => Math.min(one.right, other.right) - Math.max(one.left, other.left) > 6
+        && Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 0.35 * Math.min(one.height, other.height));
+    } }
+  return found; }"""
+
+
+@pytest.fixture(scope="module")
+def from_above(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cuboids of two models on cards, which are narrow."""
+    driving = Path(__file__).parents[2] / "data" / "driving"
+    models = [apf.evaluate(driving / "scenes", driving / f"model_{one}.json", protocol="nuscenes") for one in "ab"]
+    return apf.write_report(tmp_path_factory.mktemp("above") / "report.html", *models, max_images=100, n_resamples=100)
+
+
+@pytest.mark.parametrize("name", ["street", "from_above"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_labels_can_be_read_and_are_inside_their_pictures(name: str, width: int, request: pytest.FixtureRequest) -> None:
+    """On cards, and on those that are opened; and they are not written over each other."""
+    with opened(request.getfixturevalue(name), viewport={"width": width, "height": 900}) as page:
+        found = page.evaluate(LABELS, ".cards .drawing")
+        assert found["cut"] == found["covered"] == 0
+        page.locator("#look .card").first.click(position={"x": 9, "y": 9})
+        for _ in range(30):
+            found = page.evaluate(LABELS, "dialog .drawing")
+            assert found["cut"] == found["covered"] == 0
+            assert found["smallest"] > 9
+            page.keyboard.press("ArrowRight")
 
 
 def test_names_with_line_breaks_and_without_letters_are_filtered(tmp_path: Path) -> None:

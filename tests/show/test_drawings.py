@@ -62,19 +62,6 @@ def test_titles_and_labels_may_be_missing() -> None:
     assert [one[0][0].text, two[0][0].text] == ["all of it", "car"]
 
 
-def test_labels_keep_out_of_each_others_way() -> None:
-    """Truth below, models above, on lines of their own; inside at the edges of the picture, and left of its right edge."""
-    truth = {"role": "truth"}
-    kinds = [truth, {"role": "a"}, {"role": "b"}, {"y": 1.0}, truth | {"y": 90.0}, {"x": 182.0, "width": 10.0}]
-    places = [next(element.iter("text")).attrib for element in drawn(*kinds, {"label": "x" * 42}, {"label": "x" * 90})]
-    assert [place["y"] for place in places] == ["58.5", "50", "50", "1", "98.5", "50", "50", "50"]
-    assert [place["dy"] for place in places] == ["1em", "-0.3em", "-1.6em", "1em", *["-0.3em"] * 4]
-    assert [place["x"] for place in places] == ["10"] * 5 + ["192", "193.6", "0"], (
-        "one that is too long loses its end, not its beginning"
-    )
-    assert [place.get("text-anchor") for place in places] == [None] * 5 + ["end", "end", None]
-
-
 def test_outlines_of_masks_with_holes() -> None:
     triangle, hole = [0.0, 0.0, 9.0, 0.0, 9.0, 9.0], [6.0, 1.0, 7.0, 1.0, 6.0, 2.0]
     one, two = drawn({"outline": [triangle, hole]}, {"outline": []})

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
 
 MOST_OBJECTS = 10  # of a card: those nearest to what is in question
+_CLOSED, _OPENED = 400, 960  # pixels: about how wide pictures are on cards among others, and on one that is opened
 LEAST_SCORE = 0.3  # of detections that are not in question
 _SCORES = ("suspicion", "score", "found_score")  # cards are sorted by the first one that they have
 _OF_MATCHES = ("detection_id", "annotation_id", "other_annotation_id")
@@ -69,7 +70,7 @@ def draw_cards(
     near = with_outlines(evaluations, near).join(images, on="image_id", how="left", maintain_order="left")
     near = near.with_columns(image_id="card")  # each card is a picture of its own
     sizes = {card: (width, height) for card, width, height in picture_sizes(near).iter_rows()}
-    elements = near.select("card").hstack(draw_objects(near)).unpivot(index="card").drop_nulls()  # texts over shapes
+    elements = near.select("card").hstack(_drawn(near)).unpivot(index="card").drop_nulls()  # texts over shapes
     drawn = dict(elements.group_by("card", maintain_order=True).agg("value").iter_rows())
     called = dict(zip(MODELS, names, strict=False))
     whole = evaluations[0].protocol.whole
@@ -152,6 +153,14 @@ def _listed(values: Iterable[Any]) -> str:
 
 def _is_missed_by_both(row: Mapping[str, Any]) -> bool:
     return row["kind"] == "miss" and row["change"] == "both"
+
+
+def _drawn(near: pl.DataFrame) -> pl.DataFrame:
+    """Shapes; labels of a card among others, for what is in question only; and labels of a card that is opened."""
+    in_question = near.with_columns(label=pl.when("is_subject").then("label"))
+    closed, opened = draw_objects(in_question, _CLOSED)["text"], draw_objects(near, _OPENED)
+    groups = {"closed": closed, "opened": opened["text"]}
+    return opened.select("shape", **{name: pl.format(f'<g class="{name}">{{}}</g>', text) for name, text in groups.items()})
 
 
 def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]:
