@@ -98,7 +98,7 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.DataFrame:
     ...        "height": [20.0]}
     >>> print(*draw_objects(pl.DataFrame(box)).row(0), sep="\\n")
     <g class="a fp"><title>&lt;b&gt;</title><path class="halo" d="M5 30H15V50H5z"/><path class="line" d="M5 30H15V50H5z"/></g>
-    <text class="a fp" x="5" y="30" dy="-0.3em">✗ &lt;b&gt;</text>
+    <text class="a fp" x="5" y="29.304" font-size="2.321">✗ &lt;b&gt;</text>
     """
     if objects.is_empty():
         return pl.DataFrame(schema={"shape": pl.String, "text": pl.String})

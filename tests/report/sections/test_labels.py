@@ -71,4 +71,4 @@ def test_a_pair_of_annotations_is_one_candidate_with_one_label() -> None:
     assert table.frame.height == cards.markup.count("<article") == 1
     assert "<strong>rider also annotated as pedestrian</strong>" in cards.markup
     assert "missed by model_0, similarity 1.00 to the other annotation" in cards.markup
-    assert cards.markup.count("<g class=") == 2 and cards.markup.count("<text") == 1
+    assert cards.markup.count("<title>") == 2 and cards.markup.count("<text") == 2, "on the card, and once it is opened"
