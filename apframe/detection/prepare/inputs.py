@@ -40,7 +40,6 @@ from apframe.shapes.cuboids import CUBOIDS, like_degrees
 from apframe.shapes.intervals import INTERVALS
 from apframe.shapes.keypoints import KEYPOINTS
 from apframe.shapes.segments import SEGMENTS
-from apframe.similarity.panoptic_iou import PanopticIoU
 
 
 @dataclass(frozen=True)
@@ -288,7 +287,8 @@ def _warn_of_keypoints(found: pl.DataFrame, protocol: Protocol) -> None:
 
 def _warn_of_labels(tables: Mapping[str, pl.DataFrame], categories: pl.DataFrame, protocol: Protocol) -> None:
     """A warning where label maps of classes are compared as if they had segments."""
-    if not isinstance(protocol.similarity, PanopticIoU) or "isthing" in categories.columns:
+    are_segments = protocol.similarity.shape is SEGMENTS and protocol.iou_thresholds[0] > 0  # classes need only touch
+    if not are_segments or "isthing" in categories.columns:
         return
     if all(frame.height and "segment_id" in frame.columns and _are_labels(frame) for frame in tables.values()):
         warn(
