@@ -143,6 +143,19 @@ def test_an_unknown_level_is_2_where_the_points_are_unknown_too() -> None:
 def test_levels_that_cannot_be_are_refused() -> None:
     with pytest.raises(RowError, match=r"^annotations: level is not 1 or 2 where annotation_id is 2; give null"):
         evaluated([gt(0), gt(10, 3)], [dt(0, 0.9)])
+    with pytest.raises(RowError, match=r"^annotations: level is not 1 or 2 where annotation_id is 1; give null"):
+        evaluated([gt(0) | {"level": 1.5}, gt(10) | {"level": None}], [dt(0, 0.9)])
+    with pytest.raises(ColumnError, match=r"^annotations\.level must hold 1, 2 or null, not true and false$"):
+        evaluated([gt(0) | {"level": True}, gt(10) | {"level": None}], [dt(0, 0.9)])
+
+
+def test_levels_may_be_whole_floats() -> None:
+    levels = (2.0, 1.0, None, 0.0)
+    annotations = [gt(10 * i) | {"level": level} for i, level in enumerate(levels)]
+    ev = evaluated(annotations, [dt(0, 0.9)])
+    assert ev.dataset.annotations["level"].to_list() == [2, 1, 2, 2]
+    whole = [row | {"level": level and int(level)} for row, level in zip(annotations, levels, strict=True)]
+    assert numbers(ev) == numbers(evaluated(whole, [dt(0, 0.9)]))
 
 
 @pytest.mark.parametrize(

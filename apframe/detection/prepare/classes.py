@@ -138,10 +138,14 @@ def _ask_about(names: pl.Series, protocol: Protocol) -> None:
 def with_levels(inputs: Inputs) -> Inputs:
     """The inputs with a `level` for each annotation: where it is null or 0, 2 for few points or an unknown number, otherwise 1.
 
+    Levels may be whole floats, which pandas makes of integers where one is missing.
+
     Source: `compute_detection_metrics_main.cc` of waymo-open-dataset, where 0 stands for an unknown level.
 
     Raises
     ------
+    ColumnError
+        levels are true and false
     RowError
         a level is none of 0, 1 and 2
     """
@@ -152,8 +156,12 @@ def with_levels(inputs: Inputs) -> Inputs:
     elif not known:
         return inputs
     if known:
-        unknown = ~annotations["level"].is_in([0, 1, 2])
+        given = annotations["level"]
+        if given.dtype == pl.Boolean:
+            raise ColumnError("must hold 1, 2 or null, not true and false", table="annotations", column="level")
+        unknown = ~given.cast(pl.Float64).is_in([0.0, 1.0, 2.0])
         refuse_rows("annotations", annotations, unknown, "level is not 1 or 2", "give null if it is unknown")
+        annotations = annotations if given.dtype.is_integer() else annotations.with_columns(given.cast(pl.Int64))
     level = pl.when(pl.col("level") != 0).then("level").otherwise(few) if known else few
     annotations = annotations.with_columns(level=level)
     dataset = dataset.part(dataset.images, annotations)
