@@ -16,7 +16,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import ColumnError, ParameterError, UnknownValueWarning
+from apframe.exceptions import ColumnError, ParameterError, RowError, UnknownValueWarning
 from apframe.ranking.miss_rate_ranking import MissRateRanking
 from apframe.ranking.miss_rates import LAMR_POINTS, MissRates
 from apframe.ranking.rules import rank_by
@@ -128,6 +128,12 @@ def test_persons_are_pedestrians_and_the_visible_share_is_needed() -> None:
     bare = apf.Dataset(truth.images, truth.categories, truth.annotations.drop("vis_ratio"))
     with pytest.raises(ColumnError, match=r"^annotations: no column vis_ratio \(or vis_bbox\); add it, as null"):
         apf.evaluate(bare, results, protocol="caltech")
+
+
+@pytest.mark.parametrize("visible", [{"vis_ratio": math.nan}, {"vis_ratio": None, "vis_bbox": [0.0, 0.0, math.inf, 9.0]}])
+def test_visible_shares_are_finite(visible: Row) -> None:
+    with pytest.raises(RowError, match=r"^annotations: vis_ratio is not a finite number where annotation_id is 2; correct it"):
+        evaluate([A | {"vis_bbox": None}, M | visible], [])
 
 
 JSON_OF_THE_KIT = {

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning
+from apframe.exceptions import ColumnError, ParameterError, RowError, UnknownCategoryWarning
 from apframe.lists.expressions import average_precision
 from tests.cli.test_command import command
 from tests.parity.strategies import half_as_often
@@ -467,6 +467,22 @@ def test_missing_columns_and_classes_are_named() -> None:
         ParameterError, match=r"^protocol: KITTI evaluates .Car., .Pedestrian., .Cyclist., but the categories are .vehic"
     ):
         apf.evaluate(named, {}, protocol=apf.KITTI)
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("annotations", "truncated"), ("annotations", "occluded"), ("annotations", "alpha"), ("detections", "alpha")],
+)
+def test_what_is_no_finite_number_is_refused(table: str, column: str) -> None:
+    sides = {"annotations": cars(), "detections": found()}
+    key = f"{table.removesuffix('s')}_id"
+    for value, error, problem in (
+        ("1", ColumnError, rf"^{table}\.{column} must hold numbers, not String$"),
+        (float("nan"), RowError, rf"^{table}: {column} is not a finite number where {key} is 1, 2, 3, "),
+    ):
+        changed = sides | {table: [row | {column: value} for row in sides[table]]}
+        with pytest.raises(error, match=problem):
+            apf.evaluate(dataset(changed["annotations"]), pl.DataFrame(changed["detections"]), protocol=apf.KITTI)
 
 
 def test_detections_are_counted_without_their_copies() -> None:

@@ -372,6 +372,27 @@ def test_text_in_the_place_of_numbers_is_refused(column: str) -> None:
         evaluate([cuboid(0)], [cuboid(0, 0.9) | {column: "1"}], apf.NUSCENES)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("annotations", name) for name in ("n_points", "ego_distance", "in_rack")]
+    + [("detections", name) for name in ("ego_distance", "in_rack")],
+)
+def test_what_is_not_finite_cannot_say_what_is_kept(table: str, column: str, value: float) -> None:
+    sides = {"annotations": [cuboid(0), cuboid(9)], "detections": [cuboid(0, 0.9), cuboid(9, 0.8)]}
+    sides[table] = [sides[table][0] | {column: None}, sides[table][1] | {column: value}]
+    key = table.removesuffix("s")
+    with pytest.raises(
+        RowError, match=rf"^{table}: {column} is not a finite number where {key}_id is 2; correct it, or give null"
+    ):
+        evaluate(sides["annotations"], pl.DataFrame(sides["detections"]), apf.NUSCENES)
+
+
+def test_unknown_velocities_may_be_nan() -> None:
+    unknown = {"velocity_x": float("nan"), "velocity_y": float("nan")}
+    assert evaluate([cuboid(0) | unknown], [cuboid(0, 0.9)], apf.NUSCENES)["AP"]
+
+
 def test_chosen_categories_alone_are_averaged() -> None:
     truth, found, images = weathered()
     evaluation = evaluate(truth, found, apf.NUSCENES, images, ["car", "barrier"])

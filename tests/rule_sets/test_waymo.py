@@ -169,6 +169,17 @@ def test_text_in_the_place_of_numbers_is_refused(table: str, column: str, value:
         evaluated(sides["annotations"], sides["detections"])
 
 
+@pytest.mark.parametrize(
+    ("table", "column"), [("annotations", "level"), ("annotations", "n_points"), ("detections", "no_label_zone")]
+)
+@pytest.mark.parametrize("iou_type", ["3d", "bbox"])
+def test_numbers_that_are_not_finite_are_refused(table: str, column: str, iou_type: str) -> None:
+    sides = {"annotations": [gt(0)], "detections": [dt(0, 0.9)]}
+    sides[table] = [sides[table][0] | {column: float("nan")}]
+    with pytest.raises(RowError, match=rf"^{table}: {column} is not a finite number where {table.removesuffix('s')}_id is 1; "):
+        evaluated(sides["annotations"], sides["detections"], iou_type=iou_type)
+
+
 def test_zones_may_be_numbers() -> None:
     assert numbers(evaluated([gt(0)], [dt(50, 0.95, no_label_zone=1), dt(0, 0.9, no_label_zone=0)])) == pytest.approx([1, 1])
 

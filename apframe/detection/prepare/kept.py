@@ -25,23 +25,43 @@ _SIDES = ("width of the image", "height of the image")
 def refuse_wrong_types(inputs: Inputs, protocol: Protocol) -> Inputs:
     """An error where a column that the protocol compares with numbers holds text: NUSCENES, ARGOVERSE2, KITTI, WAYMO.
 
+    The same for numbers that are not finite, as they lie within no bounds. Null is unknown; so are velocities that are NaN, as
+    the kit of nuScenes writes them.
+
     Raises
     ------
     ColumnError
         it names the column
+    RowError
+        it names the rows
     """
-    read = [(table, rule.column) for rule in protocol.keeps for table in rule.tables]
+    decide = [(table, rule.column) for rule in protocol.keeps for table in rule.tables]
     for level in protocol.difficulties:
-        read += [("annotations", name) for name, *_ in level.annotations] + [
-            ("detections", name) for name, _ in level.detections
-        ]
-    if protocol.errors is not None and "ave" in protocol.errors.kinds:
-        read += [(table, name) for table in ("annotations", "detections") for name in NEEDS["ave"]]
+        decide += [("annotations", name) for name, *_ in level.annotations]
+        decide += [("detections", name) for name, _ in level.detections]
+        decide += [("detections", name) for name, *_ in level.keeps]
+    if protocol.orientation == "alpha":
+        decide += [("annotations", "alpha"), ("detections", "alpha")]
     if "no_label_zones" in protocol.further_rules:
-        read.append(("detections", "no_label_zone"))
-    for table, frame in (("annotations", inputs.dataset.annotations), ("detections", inputs.detections)):
-        refuse_texts(table, frame, [name for of, name in read if of == table])
+        decide.append(("detections", "no_label_zone"))
+    if "levels_of_points" in protocol.further_rules:
+        decide.append(("annotations", "n_points"))
+    has_velocity = protocol.errors is not None and "ave" in protocol.errors.kinds
+    for table in ("annotations", "detections"):
+        names = list(dict.fromkeys(name for of, name in decide if of == table))
+        velocities = NEEDS["ave"] if has_velocity else ()
+        if names or velocities:
+            frame = inputs.dataset.annotations if table == "annotations" else inputs.detections
+            refuse_texts(table, frame, [*names, *velocities])
+            for name in names:
+                _refuse_not_finite(table, frame, name)
     return inputs
+
+
+def _refuse_not_finite(table: str, frame: pl.DataFrame, name: str) -> None:
+    if frame.schema.get(name, pl.Null()).is_float():
+        broken = ~frame[name].is_finite().fill_null(True)
+        refuse_rows(table, frame, broken, f"{name} is not a finite number", "correct it, or give null if it is unknown")
 
 
 def warn_of_scores_beyond_cut_offs(inputs: Inputs, protocol: Protocol) -> Inputs:
@@ -136,6 +156,7 @@ def tell_visible_shares(inputs: Inputs, protocol: Protocol) -> Inputs:
     elif name not in annotations.columns:
         return inputs
     annotations = annotations.with_columns(known.alias(name))
+    _refuse_not_finite("annotations", annotations, name)
     counts = ~annotations["ignore"] if "ignore" in annotations.columns else pl.repeat(True, annotations.height, eager=True)
     lacking = annotations["annotation_id"].filter(annotations[name].is_null() & counts).to_list()
     which = f"{counted(len(lacking), 'annotation')} without vis_ratio or vis_bbox ({listed(lacking)})"
