@@ -13,7 +13,7 @@ import pytest
 from pycocotools import mask as coco_mask
 
 import apframe as apf
-from apframe.exceptions import ParameterError, ShapesLeftOutWarning, UnknownCategoryWarning, UnknownImageWarning
+from apframe.exceptions import ColumnError, ParameterError, ShapesLeftOutWarning, UnknownCategoryWarning, UnknownImageWarning
 from tests.kits import run_kit
 
 Json = dict[str, Any]
@@ -117,6 +117,15 @@ def test_a_frame_whose_masks_overlap_loses_its_predictions(tmp_path: Path) -> No
     ):
         found = numbers(tmp_path, truth, [frame("a", *apart), frame("b", *overlapping)], "segm")
     assert found["AP"] == pytest.approx(HALF, abs=1e-9)
+
+
+def test_results_without_masks_are_told_that_they_lack_them(tmp_path: Path) -> None:
+    boxes = [frame("a.jpg", label("car", SQUARE, 0.9))]
+    for truth in ([frame("a.jpg", label("car", SQUARE))], [frame("a.jpg", masked("car", rectangle(0, 0, 9, 9)))]):
+        with pytest.raises(
+            ColumnError, match=r"^detections: no column mask, needed to compare by intersection over union of m"
+        ):
+            numbers(tmp_path, truth, boxes, "segm")
 
 
 def test_other_classes_are_left_out_and_misspelled_ones_asked_about(tmp_path: Path) -> None:

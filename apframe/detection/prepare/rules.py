@@ -42,6 +42,7 @@ from apframe.exceptions import (
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import Dataset, is_known, unknown_ids
 from apframe.similarity.mask_iou import pair_masks
+from apframe.similarity.pairs import lacking
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
@@ -204,10 +205,19 @@ def leave_out_detections_without_area(inputs: Inputs, protocol: Protocol) -> Inp
 
 
 def leave_out_overlapping(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """No detections on images where two predicted masks share a pixel, with a warning: BDD100K."""
-    if "disjoint_masks" not in protocol.further_rules or inputs.detections.is_empty():
+    """No detections on images where two predicted masks share a pixel, with a warning: BDD100K.
+
+    Raises
+    ------
+    ColumnError
+        the detections have no masks
+    """
+    applies = "disjoint_masks" in protocol.further_rules and "mask" in protocol.similarity.needs
+    if not applies or inputs.detections.is_empty():
         return inputs
     found, images = inputs.detections, inputs.dataset.images
+    if "mask" not in found.columns:
+        raise lacking(protocol.similarity, "detections", "mask")
     masks = inputs.prepared.get("found") or prepare_shapes("detections", found, images, protocol.similarity)
     cells = found.select(cell=pl.col("image_id").rank("dense"), is_crowd=pl.lit(False))
     overlapping = pair_masks(masks, masks, cells, cells, 0).filter(pl.col("detection") != pl.col("annotation"))["detection"]
