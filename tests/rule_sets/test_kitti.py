@@ -469,6 +469,17 @@ def test_missing_columns_and_classes_are_named() -> None:
         apf.evaluate(named, {}, protocol=apf.KITTI)
 
 
+@pytest.mark.parametrize("table", ["annotations", "detections"])
+@pytest.mark.parametrize("iou_type", ["bbox", "bev", "3d"])
+def test_cuboids_need_the_box_in_the_image(table: str, iou_type: str) -> None:
+    sides = dict(zip(("annotations", "detections"), street(shifted=False), strict=True))
+    box = {"x", "y", "width", "height", "bbox"}
+    sides[table] = [{name: value for name, value in row.items() if name not in box} for row in sides[table]]
+    problem = rf"^{table}: no column x, y, width, height; KITTI needs the box in the image, in pixels, beside the cuboid"
+    with pytest.raises(ColumnError, match=problem):
+        apf.evaluate(dataset(sides["annotations"]), pl.DataFrame(sides["detections"]), protocol=apf.KITTI, iou_type=iou_type)
+
+
 @pytest.mark.parametrize(
     ("table", "column"),
     [("annotations", "truncated"), ("annotations", "occluded"), ("annotations", "alpha"), ("detections", "alpha")],

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.exceptions import RowError, UnitWarning, UnknownValueWarning, counted, listed, warn
+from apframe.exceptions import ColumnError, RowError, UnitWarning, UnknownValueWarning, counted, listed, warn
 from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.ranking.box_errors import NEEDS
 from apframe.rows import refuse_rows, refuse_texts
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import SIZE, TABLES, is_known
+from apframe.shapes.boxes import BOX
+from apframe.shapes.catalogue import shape_of
+from apframe.shapes.cuboids import CUBOIDS
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
@@ -62,6 +65,26 @@ def _refuse_not_finite(table: str, frame: pl.DataFrame, name: str) -> None:
     if frame.schema.get(name, pl.Null()).is_float():
         broken = ~frame[name].is_finite().fill_null(True)
         refuse_rows(table, frame, broken, f"{name} is not a finite number", "correct it, or give null if it is unknown")
+
+
+def need_image_boxes(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """An error where heights of boxes in pixels would be those of rectangles around cuboids, in metres: KITTI.
+
+    Raises
+    ------
+    ColumnError
+        a table has cuboids, and no boxes in the image
+    """
+    bounds = [(*level.annotations, *level.detections, *level.keeps) for level in protocol.difficulties]
+    if not any(column == "height" for of_level in bounds for column, *_ in of_level):
+        return inputs
+    for table, frame in (("annotations", inputs.annotations), ("detections", inputs.detections)):
+        if frame["x"].null_count() and shape_of(frame) is CUBOIDS:
+            remedy = (
+                f"{protocol.name} needs the box in the image, in pixels, beside the cuboid: its height tells the levels apart"
+            )
+            raise ColumnError(f"no column {', '.join(BOX)}", remedy, table=table)
+    return inputs
 
 
 def warn_of_scores_beyond_cut_offs(inputs: Inputs, protocol: Protocol) -> Inputs:

@@ -19,6 +19,7 @@ from apframe.detection.prepare.kept import (
     ignore_uncertain,
     keep_objects,
     need_every_alpha,
+    need_image_boxes,
     note_missing_errors,
     refuse_negative_scores,
     refuse_too_many,
@@ -243,6 +244,7 @@ def keep_detected_images(inputs: Inputs, protocol: Protocol) -> Inputs:
 Rule = Callable[["Inputs", Protocol], "Inputs"]
 RULES: tuple[Rule, ...] = (
     refuse_wrong_types,
+    need_image_boxes,
     count_pixels,
     refuse_too_many,
     limit_detections,
