@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.exceptions import FormatError, MissingResultsWarning, ParameterError, UnknownIdError
+from apframe.exceptions import ColumnError, FormatError, MissingResultsWarning, ParameterError, RowError, UnknownIdError
 from apframe.file_formats.nuscenes import NuScenes
 from apframe.file_formats.nuscenes.places import with_places
 from apframe.file_formats.nuscenes.splits import scenes_of
@@ -123,6 +123,65 @@ def test_results_are_detections_with_their_distance(tmp_path: Path) -> None:
     with warnings.catch_warnings(action="error"):
         found = apf.read_results(path, dataset=truth)
     assert found.select("ego_distance", "in_rack").rows() == [(pytest.approx(math.hypot(8, 2)), False), (10, True)]
+
+
+RACK_HERE = [100.0, 60.0, 1.0, 6.0, 2.0, 2.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("column", "in_rack"),
+    [
+        (pl.Series([None, None, None]), False),
+        (pl.Series([[], [], []]), False),
+        (pl.Series([[], None, RACK_HERE]), False),
+        (pl.Series([RACK_HERE, [], None]), True),
+        (pl.Series([RACK_HERE] * 3, dtype=pl.Array(pl.Float32, 7)), True),
+        (pl.Series([[int(value) for value in RACK_HERE] * 2, [], None]), True),
+    ],
+    ids=repr,
+)
+def test_images_without_racks_have_null_or_nothing(column: pl.Series, in_rack: bool, tmp_path: Path) -> None:
+    truth = apf.read_dataset(write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS)))
+    own = apf.Dataset(truth.images.with_columns(column.alias("bicycle_racks")), truth.categories, truth.annotations)
+    path = write_results(tmp_path / "found.json", RESULTS)
+    assert apf.read_results(path, dataset=own)["in_rack"].to_list() == [False, in_rack]
+
+
+def test_names_of_categories_are_in_any_case_in_racks(tmp_path: Path) -> None:
+    truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
+    path = write_results(tmp_path / "found.json", RESULTS | {"t1": [box("t1", "Bicycle", 0.75, (100.0, 60.0, 1.0))]})
+    assert apf.read_results(path, dataset=truth)["in_rack"].to_list() == [False, True]
+
+
+BAD_PLACES: dict[str, tuple[str, pl.Series, str]] = {
+    "text as racks": ("bicycle_racks", pl.Series(["1 2", None, None]),
+                      "images.bicycle_racks must hold lists of numbers, seven for each rack, not String; null is for none"),
+    "lists of racks": ("bicycle_racks", pl.Series([[RACK_HERE], None, None]),
+                       "images.bicycle_racks must hold lists of numbers, seven for each rack, not List(List(Float64)); "
+                       "null is for none"),
+    "six numbers": ("bicycle_racks", pl.Series([RACK_HERE, RACK_HERE[:6], None]),
+                    "images: bicycle_racks is not seven finite numbers for each rack where image_id is 't2'; correct it; "
+                    "null or an empty list is for none"),
+    "NaN in a rack": ("bicycle_racks", pl.Series([[*RACK_HERE[:6], math.nan], None, None]),
+                      "images: bicycle_racks is not seven finite numbers for each rack where image_id is 't1'; correct it; "
+                      "null or an empty list is for none"),
+    "null in a rack": ("bicycle_racks", pl.Series([None, None, [*RACK_HERE[:6], None]]),
+                       "images: bicycle_racks is not seven finite numbers for each rack where image_id is 't3'; correct it; "
+                       "null or an empty list is for none"),
+    "text as a place": ("ego_x", pl.Series(["1", "2", "3"]), "images.ego_x must hold numbers, not String"),
+    "NaN as a place": ("ego_y", pl.Series([1.0, math.nan, math.inf]),
+                       "images: ego_y is not finite where image_id is 't2', 't3'; correct it, or use null if unknown"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "column", "message"), BAD_PLACES.values(), ids=BAD_PLACES)
+def test_bad_places_are_named(name: str, column: pl.Series, message: str, tmp_path: Path) -> None:
+    truth = apf.read_dataset(write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS)))
+    own = apf.Dataset(truth.images.with_columns(column.alias(name)), truth.categories, truth.annotations)
+    path = write_results(tmp_path / "found.json", RESULTS)
+    for read in (lambda: apf.read_results(path, dataset=own), lambda: apf.evaluate(own, path, apf.NUSCENES)):
+        with pytest.raises((ColumnError, RowError), match=f"^{re.escape(message)}$"):
+            read()
 
 
 def test_samples_without_an_entry_are_listed(tmp_path: Path) -> None:

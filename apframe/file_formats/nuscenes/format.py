@@ -13,7 +13,7 @@ from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.json_fields import Fields
-from apframe.file_formats.nuscenes.places import with_places
+from apframe.file_formats.nuscenes.places import places_in, with_places
 from apframe.file_formats.nuscenes.tables import read_tables
 from apframe.file_formats.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.paths import is_file
@@ -75,7 +75,7 @@ class NuScenes(ReadOnly):
             return found
         _refuse_empty_entries(path, images["image_id"], samples)
         _warn_of_missing_samples(path, images["image_id"], list(samples))
-        return with_places(found, images)
+        return with_places(found, places_in(images))
 
 
 def is_of_samples(head: bytes) -> bool:
