@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from apframe.file_formats.nuscenes.places import places_in, with_places
 from apframe.file_formats.nuscenes.tables import read_tables
 from apframe.file_formats.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.paths import is_file
-from apframe.schema import Dataset
+from apframe.schema import Dataset, called, places_of
 from apframe.shapes.cuboids import CUBOID
 
 _TABLES = ("sample.json", "sample_annotation.json", "instance.json")
@@ -36,9 +37,10 @@ class NuScenes(ReadOnly):
     motorcycles), `visibility` (1 to 4, the least to the most visible) and `instance` (the token of the object).
 
     Detections have the same cuboids, `velocity_x, velocity_y`, `attribute`, and the score; `ego_distance` and `in_rack` too,
-    where the images of their data set say where the car and the racks are. An empty attribute_name is null, and so is NaN as a
-    velocity. Samples without an entry in the results have no detections, with a `MissingResultsWarning`: nuScenes' own program
-    stops then. Empty entries for unknown samples are an error, and so is a box whose sample_token is not that of its list.
+    where the images of their data set say where the car and the racks are, also when they are joined by name. An empty
+    attribute_name is null, and so is NaN as a velocity. Samples without an entry in the results have no detections, with a
+    `MissingResultsWarning`: nuScenes' own program stops then. Empty entries for unknown samples are an error, and so is a box
+    whose sample_token is not that of its list.
 
     Source: nuscenes-devkit, docs/schema_nuscenes.md, eval/detection/README.md and eval/common/loaders.py.
     """
@@ -71,11 +73,14 @@ class NuScenes(ReadOnly):
         if dataset is None:
             return found
         images = dataset.core("images")
-        if images["image_id"].dtype != pl.String:
+        rows = _rows_of(samples, images)
+        if images["image_id"].dtype != pl.String and not rows:  # which is an error that others name, if there are boxes
             return found
-        _refuse_empty_entries(path, images["image_id"], samples)
-        _warn_of_missing_samples(path, images["image_id"], list(samples))
-        return with_places(found, places_in(images))
+        _refuse_empty_entries(path, rows, samples)
+        _warn_of_missing_samples(path, images["image_id"], set(rows.values()))
+        tokens = pl.Series("image_id", list(rows), dtype=pl.String)
+        meant = places_in(images)[pl.Series(list(rows.values()), dtype=pl.UInt32)]
+        return with_places(found, meant.with_columns(tokens))
 
 
 def is_of_samples(head: bytes) -> bool:
@@ -122,20 +127,36 @@ def _detections(path: Path, samples: dict[str, list[Any]]) -> pl.DataFrame:
     )
 
 
-def _refuse_empty_entries(path: Path, images: pl.Series, samples: dict[str, list[Any]]) -> None:
+def _rows_of(samples: Collection[str], images: pl.DataFrame) -> dict[str, int]:
+    """The rows of the images that samples mean: by their ids, or by the names of files where these find more of them.
+
+    Results that are joined by name still have these names here. Those of several images are left out: joining refuses them.
+    """
+    ids = images["image_id"]
+    known = dict(zip(ids, range(len(ids)), strict=True)) if ids.dtype == pl.String else {}
+    by_id = {token: known[token] for token in samples if token in known}
+    if len(by_id) == len(samples):
+        return by_id
+    places = places_of(pl.Series(list(samples), dtype=pl.String), called("images", images), "images")
+    by_name = {token: rows[0] for token, rows in zip(samples, places, strict=True) if len(rows) == 1}
+    return by_name if len(by_name) > len(by_id) else by_id
+
+
+def _refuse_empty_entries(path: Path, known: Collection[str], samples: dict[str, list[Any]]) -> None:
     """An error where all entries for unknown samples are empty, so that no detection would show that they are there."""
-    unknown = set(samples).difference(images)
+    unknown = set(samples).difference(known)
     if unknown and not any(samples[token] for token in unknown):
         what = f"entries without boxes for samples that the ground truth lacks: {listed(sorted(unknown))}"
         remedy = "nuScenes' own program stops here too: remove these entries, or give the ground truth of these results"
         raise FormatError(what, remedy, path=path)
 
 
-def _warn_of_missing_samples(path: Path, images: pl.Series, samples: list[str]) -> None:
-    missing = images.filter(~images.is_in(samples))
+def _warn_of_missing_samples(path: Path, images: pl.Series, rows: Collection[int]) -> None:
+    """A warning where some images, but not all, are in none of these rows."""
+    missing = [image for row, image in enumerate(images) if row not in rows]
     if 0 < len(missing) < len(images):
         warn(
-            f"{path}: {counted(len(missing), 'sample')} without an entry in the results ({listed(missing.to_list())}) count as "
+            f"{path}: {counted(len(missing), 'sample')} without an entry in the results ({listed(missing)}) count as "
             f"images without detections. nuScenes' own program stops here. If these are results of a part of the ground truth, "
             f"choose it with {spelled('split', '')}",
             MissingResultsWarning,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 
 from apframe.exceptions import ColumnError
@@ -60,6 +62,8 @@ def places_in(images: pl.DataFrame) -> pl.DataFrame:
 def _racks_in(images: pl.DataFrame) -> pl.Series:
     given = images[RACKS]
     dtype = given.dtype
+    if dtype == pl.String and (lists := _lists_of_json(given)) is not None:
+        given, dtype = lists, lists.dtype
     inner = dtype.inner if isinstance(dtype, (pl.List, pl.Array)) else None
     if dtype != pl.Null and not (inner is not None and (inner.is_numeric() or inner == pl.Null)):
         problem = f"must hold lists of numbers, seven for each rack, not {dtype}"
@@ -70,6 +74,20 @@ def _racks_in(images: pl.DataFrame) -> pl.Series:
     problem, remedy = f"{RACKS} is not seven finite numbers for each rack", "correct it; null or an empty list is for none"
     refuse_rows("images", images, is_wrong.fill_null(False), problem, remedy)
     return racks.set(racks.list.len() == 0, None)
+
+
+def _lists_of_json(texts: pl.Series) -> pl.Series | None:
+    """Lists of numbers that are kept as JSON text, as lists of COCO's files are; None if they are something else."""
+    try:
+        values = [None if text is None else json.loads(text) for text in texts]
+    except ValueError:
+        return None
+    if not all(value is None or isinstance(value, list) for value in values):
+        return None
+    try:
+        return pl.Series(texts.name, values, dtype=pl.List(pl.Float64))
+    except (TypeError, pl.exceptions.PolarsError):
+        return None
 
 
 def _in_racks(objects: pl.DataFrame, images: pl.DataFrame) -> pl.Series:
