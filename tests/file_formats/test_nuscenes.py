@@ -343,6 +343,20 @@ def test_a_table_that_is_missing_or_cut_off_is_named(tmp_path: Path) -> None:
         apf.read_dataset(folder)
 
 
+@pytest.mark.parametrize("name", list(tables(SAMPLES, OBJECTS)))
+def test_a_folder_is_recognized_without_one_of_its_tables_which_is_named(name: str, tmp_path: Path) -> None:
+    folder = write_tables(tmp_path / "set", tables(SAMPLES, OBJECTS))
+    (folder / f"{name}.json").unlink()
+    assert NuScenes().is_dataset(folder)
+    with pytest.raises(FormatError, match=rf"{name}\.json: there is no such file$"):
+        apf.read_dataset(folder)
+
+
+def test_a_folder_with_a_single_file_of_such_a_name_is_not_taken_for_nuscenes(tmp_path: Path) -> None:
+    folder = written(tmp_path / "set", {"sample.json": "[]", "instance.json": "[]"})
+    assert not NuScenes().is_dataset(folder)
+
+
 def lacking(name: str) -> Json:
     return {key: value for key, value in RESULTS["t2"][0].items() if key != name}
 
