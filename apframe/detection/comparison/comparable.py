@@ -189,11 +189,10 @@ def _clipped_alike(
         for images in (each.dataset.core("images") for each in (first, other))
         if set(SIZE) <= set(images.columns)
     ]
-    of_one = [is_known(mine["image_id"], each) for each in unsized]
-    if len(of_one) < 2 or mine.height != theirs.height or not (of_one[0] ^ of_one[1]).any():
+    if len(unsized) < 2 or mine.height != theirs.height:
         return mine, theirs
-    boxes = [pl.when(of_one[0] ^ of_one[1]).then(theirs[name]).otherwise(mine[name]).alias(name) for name in (*BOX, "area")]
-    return mine.with_columns(boxes), theirs
+    of_one = is_known(mine["image_id"], unsized[0]) ^ is_known(mine["image_id"], unsized[1])
+    return mine.with_columns(pl.when(of_one).then(theirs[name]).otherwise(name).alias(name) for name in (*BOX, "area")), theirs
 
 
 def _difference(mine: pl.DataFrame, theirs: pl.DataFrame, table: str, keys: list[str]) -> str:
