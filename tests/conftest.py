@@ -26,7 +26,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("apframe")
-
+# otherwise Ray kills workers when other processes use up the memory, and stores nothing when the disk is nearly full
+os.environ |= {"RAY_memory_monitor_refresh_ms": "0", "RAY_local_fs_capacity_threshold": "1"}
 
 SHARE = int(os.environ.get("APFRAME_SHARE", "1"))
 

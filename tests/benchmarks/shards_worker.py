@@ -65,7 +65,7 @@ def start_ray() -> None:
 
         return import_module("apframe.scale").__name__
 
-    ray.init(num_cpus=WORKERS, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
+    ray.init("local", num_cpus=WORKERS, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
     ray.get([ray.remote(warm).remote() for _ in range(2 * WORKERS)])
 
 

@@ -6,10 +6,8 @@ import io
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ import apframe as apf
 from apframe.cli import prompt
 from apframe.exceptions import QueryError
 from apframe.store import sql
+from tests.stopping import interrupted_in
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 ITEMS = {"q": ["a", "a", "b"], "relevant": [1, 0, 1], "score": [0.5, 0.9, 0.1]}
@@ -210,8 +209,8 @@ def test_interrupted_query(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     endless = f"{start}SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b;"
-    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    answers, _ = typed(connection, monkeypatch, tmp_path, [endless, "SELECT 1;"])
+    with interrupted_in("_answer" if start else "from_arrow_stream"):  # tables are made before an answer is asked for
+        answers, _ = typed(connection, monkeypatch, tmp_path, [endless, "SELECT 1;"])
     assert answers == [[(1,)]]
     assert capsys.readouterr().err == "\ninterrupted\n"
 

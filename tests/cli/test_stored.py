@@ -16,6 +16,7 @@ import pytest
 import apframe as apf
 from apframe.detection.on_request import ON_REQUEST
 from tests.cli.test_command import RESULTS, TRUTH, command, files
+from tests.stopping import SECONDS
 
 Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 SEARCH = Path(__file__).resolve().parents[2] / "data" / "search"
@@ -157,7 +158,7 @@ def test_files_that_are_no_database(tmp_path: Path, capsys: Capture, monkeypatch
     "query",
     ["SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b", "SELECT count(*) FROM matches a, matches b"],
 )
-def test_ctrl_c_ends_the_command_at_once(query: str, tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_command_whose_query_never_ends(query: str, tmp_path: Path) -> None:
     apf.evaluate(TRUTH, RESULTS).write_parquet(tmp_path / "set")
     arguments = [sys.executable, "-m", "apframe", "sql", str(tmp_path / "set"), "SELECT 7 AS a; " + query, "--csv"]
     for again in range(5):
@@ -167,11 +168,9 @@ def test_ctrl_c_ends_the_command_at_once(query: str, tmp_path: Path) -> None:
             assert started.stdout is not None
             assert [started.stdout.readline() for _ in range(2)] == [b"a\n", b"7\n"]
             time.sleep(again / 5)
-            start = time.monotonic()
             started.send_signal(signal.SIGINT)
             try:
-                out, err = started.communicate(timeout=60)
+                out, err = started.communicate(timeout=SECONDS)
             finally:
                 started.kill()  # if it goes on, the query never ends
-            assert time.monotonic() - start < 2
             assert (started.returncode, out, err) == (130, b"", b"")

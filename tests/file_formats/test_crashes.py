@@ -5,11 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -20,10 +16,10 @@ from apframe.exceptions import FormatError, OutputError
 from apframe.file_formats.stored_sets import read_table
 from apframe.store.parquet import read_manifest, write_tables
 from tests.file_formats.writes import NEVER_REPLACED, READS, SIZES, WRITES, size_of_run
+from tests.stopping import SECONDS, hidden, process, stop_when, wait_until_stopped
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="processes are killed by signals")]
 
-ROOT = Path(__file__).parents[2]
 N_KILLS = 8
 
 AGAIN_AND_AGAIN = """
@@ -38,23 +34,6 @@ for number in itertools.count():
 """
 
 
-@contextmanager
-def process(script: str, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that runs the script, from the moment at which it has printed "ready"; killed at the end."""
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as started:
-        assert started.stdout is not None and started.stderr is not None
-        assert started.stdout.readline() == b"ready\n", started.stderr.read().decode()
-        try:
-            yield started
-        finally:
-            started.kill()
-
-
-def hidden(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir() if path.name.startswith(".")]
-
-
 @pytest.mark.parametrize("kind", READS)
 def test_a_killed_writer_leaves_the_old_or_the_new_and_the_next_one_nothing_else(kind: str, tmp_path: Path) -> None:
     moments, replaces, n_left = random.Random(kind), kind not in NEVER_REPLACED, 0
@@ -65,10 +44,11 @@ def test_a_killed_writer_leaves_the_old_or_the_new_and_the_next_one_nothing_else
             WRITES[kind](300, folder / kind)
         with process(AGAIN_AND_AGAIN, kind, folder / kind, replaces) as writer:
             time.sleep(moments.uniform(0, 0.15))
-            until = time.monotonic() + 1
-            while number % 2 and not hidden(folder) and time.monotonic() < until:
-                pass  # half of the writers are killed in the middle, the others anywhere
+            if number % 2:  # half of the writers are killed in the middle, the others anywhere
+                stop_when(writer, lambda folder=folder: hidden(folder))  # type: ignore[misc]
             writer.send_signal(signal.SIGTERM if number % 5 == 0 else signal.SIGKILL)
+            writer.send_signal(signal.SIGCONT)
+            writer.wait()
         left = hidden(folder)  # before a reader looks
         for path in [folder / kind] if replaces else sorted(folder.glob(f"{kind}.[0-9]*")):
             assert READS[kind](path) in SIZES
@@ -82,11 +62,11 @@ def test_a_killed_writer_leaves_the_old_or_the_new_and_the_next_one_nothing_else
                     WRITES[kind](500, target)
         n_left += len(left)
         assert hidden(folder) == []
-    assert n_left  # some were killed in the middle
+    assert n_left >= N_KILLS // 2
 
 
 SWAP = """
-import os, signal, sys
+import signal, sys, threading
 import polars as pl
 from apframe.store.parquet import write_tables
 
@@ -98,7 +78,7 @@ def stop_before(event, arguments):
                                   and str(arguments[0]).startswith(folder)):
         number += 1
         if STOP:
-            os.kill(os.getpid(), signal.SIGNAL)
+            signal.pthread_kill(threading.get_ident(), signal.SIGNAL)  # this thread goes no further
 
 print("ready", flush=True)
 sys.addaudithook(stop_before)
@@ -142,7 +122,7 @@ def test_a_reader_takes_the_second_step_of_a_writer_that_is_held_up(tmp_path: Pa
     second_step = 'event == "os.rename" and "/new/" in str(arguments[0])'
     write_small(tmp_path / "run", 1)
     with process(SWAP.replace("STOP", second_step).replace("SIGNAL", "SIGSTOP"), tmp_path, 0) as writer:
-        os.waitpid(writer.pid, os.WUNTRACED)
+        wait_until_stopped(writer)
         assert not (tmp_path / "run").exists()
         assert values(tmp_path / "run") == {2}
         writer.send_signal(signal.SIGCONT)
@@ -156,15 +136,15 @@ def test_two_writers_and_a_reader(tmp_path: Path) -> None:
     WRITES["run"](300, tmp_path / "run")
     arguments = ("run", tmp_path / "run", True)
     with process(AGAIN_AND_AGAIN, *arguments) as one, process(AGAIN_AND_AGAIN, *arguments) as other:
-        until = time.monotonic() + 10
-        while time.monotonic() < until:
+        began = time.monotonic()
+        while time.monotonic() < began + 10 or (n_read == 0 and time.monotonic() < began + SECONDS):
             try:
                 assert size_of_run(tmp_path / "run") in SIZES
                 n_read += 1
             except FormatError as error:
                 assert "another evaluation was written to this folder while it was being read; read it again" in str(error)
         for writer in (one, other):
-            assert writer.poll() is None, writer.stderr and writer.stderr.read().decode()
+            assert writer.poll() is None, writer.stderr and writer.stderr.read()
     assert n_read > 0
     WRITES["run"](300, tmp_path / "run")
     assert size_of_run(tmp_path / "run") == 300
@@ -186,9 +166,8 @@ def test_copies_of_json_in_the_temporary_folder_are_removed_by_the_next_reader(t
     apf.write_coco_results(apf.read_coco_results(results), tmp_path / "results.json")
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    n_left = []
-    for number in range(N_KILLS):
-        with process(READER, tmp_path / "results.json", temporary):
-            time.sleep(0.3 + number / 100)
-        n_left.append(len(hidden(temporary)))
-    assert set(n_left) <= {0, 1} and sum(n_left) > 1  # some were killed in the middle, and the next one cleared up
+    for _ in range(N_KILLS):
+        before = hidden(temporary)
+        with process(READER, tmp_path / "results.json", temporary) as reader:
+            stop_when(reader, lambda before=before: set(hidden(temporary)) - set(before))  # type: ignore[misc]
+        assert len(hidden(temporary)) == 1  # its own; it has removed that of the one before

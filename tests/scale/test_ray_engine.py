@@ -53,7 +53,8 @@ def ray(s3_port: int) -> Iterator[Any]:
         for name, value in {"ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "x", "DEFAULT_REGION": "us-east-1"}.items():
             patch.setenv(f"AWS_{name}", value)
         patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{s3_port}")
-        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+        quietly = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
+        ray.init("local", num_cpus=2, object_store_memory=200_000_000, **quietly)  # not a share of what others leave
     yield ray
     ray.shutdown()
 

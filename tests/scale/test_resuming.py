@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -20,26 +21,29 @@ from apframe.exceptions import OutputError, SecondPassWarning
 from apframe.scale.store import head, read_table
 from tests.disks import fill
 from tests.scale.cutting_anyhow import Cut
+from tests.stopping import ROOT, SECONDS, hidden, process, wait_until_stopped
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="processes are killed by signals")]
 
-ROOT = Path(__file__).parents[2]
 STREET = ROOT / "data" / "street"
 N_SHARDS, N_KILLS = 150, 10
 
 RUN = """
-import sys, tempfile
+import itertools, signal, sys, tempfile, threading
 import apframe
 from apframe.scale import evaluation, local, one_shard  # after which all is imported
-shards, work, memory, tempfile.tempdir = sys.argv[1:]
+shards, work, memory, tempfile.tempdir, stop_before = sys.argv[1:]
+numbers, stops = itertools.count(1), {int(stop_before), int(stop_before) + 5} - {0, 5}  # again, so that it does not end
+
+def stop(event, arguments):
+    if event == "os.rename" and str(arguments[1]).endswith(".arrow") and next(numbers) in stops:
+        signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # this thread goes no further
+
+sys.addaudithook(stop)
 print("ready", flush=True)
-while True:
-    result = apframe.evaluate_shards(shards, work=work or None, memory=int(memory)).metrics
-    print(result.write_json(), flush=True)
-    if AT_MOST_ONCE:
-        break
 """
-ONCE, AGAIN_AND_AGAIN = RUN.replace("AT_MOST_ONCE", "True"), RUN.replace("AT_MOST_ONCE", "False")
+ONCE = RUN + "print(apframe.evaluate_shards(shards, work=work, memory=int(memory)).metrics.write_json(), flush=True)"
+AGAIN_AND_AGAIN = RUN + "while True: apframe.evaluate_shards(shards, memory=int(memory)).metrics"
 
 
 @pytest.fixture(scope="module")
@@ -52,23 +56,6 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def expected() -> str:
     return apf.evaluate(STREET / "instances.json", STREET / "model_a.json").metrics.write_json()
-
-
-@contextmanager
-def process(script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A process that runs the script, from the moment at which it has printed "ready"; killed at the end."""
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True) as started:
-        assert started.stdout is not None and started.stderr is not None
-        assert started.stdout.readline() == "ready\n", started.stderr.read()
-        try:
-            yield started
-        finally:
-            started.kill()
-
-
-def hidden(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
 
 
 def whole(folder: Path) -> set[str]:
@@ -84,21 +71,18 @@ def whole(folder: Path) -> set[str]:
 def test_a_run_that_is_killed_again_and_again_ends_with_the_same_numbers(shards: Path, tmp_path: Path) -> None:
     moments, work = random.Random(22), tmp_path / "work"
     work.mkdir()
-    done, ended = [set[str]()], list[int]()
+    done = [set[str]()]
     for kill in range(1, N_KILLS + 1):
-        with process(ONCE, shards, work, 10**9, tmp_path) as run:
-            until = moments.uniform(kill - 1, kill) / (N_KILLS + 2) * N_SHARDS
-            while len(list(work.glob("*.arrow"))) < until and run.poll() is None:
-                pass
-            time.sleep(moments.uniform(0, 0.01))
-            stop = time.monotonic() + 0.1
-            while kill % 2 and not hidden(work) and time.monotonic() < stop:
-                pass  # half of them are killed while they write, as a rule
-            run.send_signal(signal.SIGKILL)
-            ended.append(run.wait())
+        until = round(moments.uniform(kill - 1, kill) / (N_KILLS + 2) * N_SHARDS)
+        with process(ONCE, shards, work, 10**9, tmp_path, max(1, until - len(done[-1]))) as run:
+            wait_until_stopped(run)
+            if kill % 2:  # killed between writing a file and giving it its name
+                assert hidden(work)
+            else:  # killed anywhere
+                run.send_signal(signal.SIGCONT)
+                time.sleep(moments.uniform(0, 0.01))
         done.append(whole(work))
         assert done[-2] <= done[-1]
-    assert ended.count(-signal.SIGKILL) > N_KILLS // 2  # the others had ended before
     assert len(done[1]) < len(done[-1])
     metrics = apf.evaluate_shards(shards, work=work).metrics
     assert metrics.write_json() == expected()
@@ -107,7 +91,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_numbers(shards:
 
 
 def test_two_runs_at_once_in_one_folder(shards: Path, tmp_path: Path) -> None:
-    arguments = shards, tmp_path / "work", 10**9, tmp_path
+    arguments = shards, tmp_path / "work", 10**9, tmp_path, 0
     with process(ONCE, *arguments) as one, process(ONCE, *arguments) as other:
         for each in (one, other):
             stdout, stderr = each.communicate()
@@ -116,26 +100,20 @@ def test_two_runs_at_once_in_one_folder(shards: Path, tmp_path: Path) -> None:
 
 
 def test_spilled_verdicts_of_a_killed_run_are_removed_by_the_next_one(shards: Path, tmp_path: Path) -> None:
-    n_left = []
-    for number in range(N_KILLS // 2):
-        with process(AGAIN_AND_AGAIN, shards, "", 1, tmp_path):
-            until = time.monotonic() + 1
-            while not list(tmp_path.glob(".apframe-scale.*/*.arrow")) and time.monotonic() < until:
-                pass
-            time.sleep(number / 100)
-        n_left.append(len(hidden(tmp_path)))
-    assert set(n_left) <= {0, 1, 2} and sum(n_left) > 0  # 2: of one evaluation, while the next one has begun
+    for number in range(1, N_KILLS // 2):
+        before = hidden(tmp_path)
+        with process(AGAIN_AND_AGAIN, shards, "", 1, tmp_path, number * number) as run:
+            wait_until_stopped(run)
+        assert len(hidden(tmp_path)) == 1 and hidden(tmp_path) != before
 
 
 def test_ctrl_c_ends_a_run_and_leaves_nothing(shards: Path, tmp_path: Path) -> None:
     moments = random.Random(7)
     for _ in range(N_KILLS // 2):
-        with process(AGAIN_AND_AGAIN, shards, "", 1, tmp_path) as run:
+        with process(AGAIN_AND_AGAIN, shards, "", 1, tmp_path, 0) as run:  # which never ends by itself
             time.sleep(moments.uniform(0, 1))
-            began = time.monotonic()
             run.send_signal(signal.SIGINT)
-            _, stderr = run.communicate(timeout=20)
-            assert time.monotonic() - began < 5
+            _, stderr = run.communicate(timeout=SECONDS)
         assert stderr.splitlines()[-1] == "KeyboardInterrupt" and run.returncode in (-signal.SIGINT, 130)
         assert list(tmp_path.iterdir()) == []
 
@@ -192,13 +170,21 @@ except OutputError as error:
 """
 
 
-@pytest.mark.parametrize("name", ["", "/work"])
-def test_a_folder_that_may_not_be_written_to(name: str, shards: Path) -> None:
-    for folder in (shards, *shards.parents[:4]):
+@pytest.fixture
+def places(shards: Path) -> Iterator[Path]:
+    """A folder with shards that every user may enter; each pytest that starts closes pytest's folders to other users."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(shards, folder / "shards")
         folder.chmod(0o755)
-    closed = shards.parent / "closed"
-    closed.mkdir(mode=0o555, exist_ok=True)
-    command = [sys.executable, "-c", AS_NOBODY, str(shards), f"{closed}{name}"]
+        (folder / "closed").mkdir(mode=0o555)
+        yield folder
+
+
+@pytest.mark.parametrize("name", ["", "/work"])
+def test_a_folder_that_may_not_be_written_to(name: str, places: Path) -> None:
+    closed = f"{places}/closed{name}"
+    command = [sys.executable, "-c", AS_NOBODY, f"{places}/shards", closed]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    message = f"{closed}{name}: cannot be written (permission denied); name another folder with work=\n"
+    message = f"{closed}: cannot be written (permission denied); name another folder with work=\n"
     assert (done.stdout, done.stderr) == (message, "")
