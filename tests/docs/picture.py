@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 import apframe as apf
-from tests.report.browser import opened, wait_until
+from tests.report.browser import opened, running, wait_until
 
 ROOT = Path(__file__).parents[2]
 PICTURE, SHOWN = ROOT / "docs" / "report.png", ROOT / "docs" / "show.png"
@@ -28,7 +28,7 @@ def take(page: Path) -> bytes:
     """A picture of the section with the errors, with few colours."""
     from PIL import Image
 
-    with opened(page, viewport=SIZE) as tab:
+    with running() as browser, opened(browser, page, viewport=SIZE) as tab:
         tab.evaluate("document.querySelector('#look').scrollIntoView()")
         wait_until(tab, "[...document.images].slice(0, 9).every((each) => each.complete)")
         shot = Image.open(BytesIO(tab.screenshot()))
@@ -42,7 +42,7 @@ def take_shown(folder: Path) -> bytes:
     a, b = models()
     page = folder / "show.html"
     page.write_text(f'<meta charset="utf-8"><body style="font:14px sans-serif">{a.show(935, b, images=STREET / "images").html}')
-    with opened(page, viewport={"width": 900, "height": 620}) as tab:
+    with running() as browser, opened(browser, page, viewport={"width": 900, "height": 620}) as tab:
         return bytes(tab.locator("body > div").screenshot())
 
 

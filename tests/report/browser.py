@@ -10,19 +10,32 @@ from typing import Any
 
 import pytest
 
+from tests.stopping import SECONDS
+
 CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
 
 
 @contextmanager
-def opened(path: Path, **options: Any) -> Iterator[Any]:
-    """A page in the browser, which has no errors and asks for nothing beyond the folder of the page."""
+def running() -> Iterator[Any]:
+    """The browser. While it runs, nothing else in this process may use asyncio."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is missing: pip install playwright")
     if CHROMIUM is None:
         pytest.skip("chromium is missing: apt-get install chromium")
-    problems: list[str] = []
     with api.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options).new_page()
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage"]  # not /dev/shm, which other processes may fill
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=SECONDS * 1000)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(browser: Any, path: Path, **options: Any) -> Iterator[Any]:
+    """A page in the browser, which has no errors and asks for nothing beyond the folder of the page."""
+    problems: list[str] = []
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+    context.set_default_timeout(SECONDS * 1000)  # anything may take long on a busy machine
+    try:
+        page = context.new_page()
         page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
@@ -31,14 +44,15 @@ def opened(path: Path, **options: Any) -> Iterator[Any]:
         page.on("dialog", lambda dialog: problems.append(f"dialog {dialog.message}"))
         page.goto(path.as_uri())
         yield page
-        browser.close()
+    finally:
+        context.close()
     assert problems == []
 
 
 def wait_until(page: Any, condition: str) -> None:
     """Wait for a condition in JavaScript: pages forbid Playwright's own way of asking for it again."""
-    for _ in range(300):
+    for _ in range(10 * SECONDS):
         if page.evaluate(condition):
             return
         page.wait_for_timeout(100)
-    raise AssertionError(f"not true after 30 s: {condition}")
+    raise AssertionError(f"not true after {SECONDS} s: {condition}")

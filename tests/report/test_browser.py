@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import apframe as apf
-from tests.report.browser import opened, wait_until
+from tests.report.browser import opened, running, wait_until
 
 PICTURES = Path(__file__).parents[2] / "data" / "street" / "images"
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with running() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +45,12 @@ def column(page: object, caption: str, head: str) -> list[str]:
     """The texts of a column as they are shown."""
     table = page.locator("table", has=page.locator("caption", has_text=caption))  # type: ignore[attr-defined]
     names = [text.split(" ")[0] for text in table.locator("thead th").all_inner_texts()]
-    return [row.locator("th, td").nth(names.index(head)).inner_text() for row in table.locator("tbody tr").all()]
+    cells = "(rows, at) => rows.map((row) => row.querySelectorAll('th, td')[at].innerText)"
+    return list(table.locator("tbody tr").evaluate_all(cells, names.index(head)))
 
 
-def test_tables_are_sorted_by_mouse_and_keyboard(street: Path) -> None:
-    with opened(street) as page:
+def test_tables_are_sorted_by_mouse_and_keyboard(browser: Any, street: Path) -> None:
+    with opened(browser, street) as page:
         table = page.locator("table", has=page.locator("caption", has_text="AP by category"))
         button = table.get_by_role("button", name="objects")
         button.click()
@@ -58,17 +67,17 @@ def test_tables_are_sorted_by_mouse_and_keyboard(street: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_contrast_and_labels(few: Path, scheme: str) -> None:
+def test_contrast_and_labels(browser: Any, few: Path, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is missing")
-    with opened(few, color_scheme=scheme) as page:
+    with opened(browser, few, color_scheme=scheme) as page:
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
         found = axe.Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
 
 
 @pytest.mark.parametrize("width", [400, 1280, 1920])
-def test_page_is_not_wider_than_the_window(street: Path, width: int) -> None:
-    with opened(street, viewport={"width": width, "height": 900}) as page:
+def test_page_is_not_wider_than_the_window(browser: Any, street: Path, width: int) -> None:
+    with opened(browser, street, viewport={"width": width, "height": 900}) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -100,16 +109,16 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def test_what_looks_like_html_is_text_everywhere(odd: Path) -> None:
-    with opened(odd) as page:
+def test_what_looks_like_html_is_text_everywhere(browser: Any, odd: Path) -> None:
+    with opened(browser, odd) as page:
         assert page.title() == BAD
         assert page.locator("h1").inner_text() == BAD
         assert page.locator("img[onerror], [src=x]").count() == 0
         assert page.get_by_text(BAD).count() > 5
 
 
-def test_pictures_with_odd_names_load_and_missing_ones_are_counted(odd: Path) -> None:
-    with opened(odd) as page:
+def test_pictures_with_odd_names_load_and_missing_ones_are_counted(browser: Any, odd: Path) -> None:
+    with opened(browser, odd) as page:
         page.evaluate("document.querySelectorAll('img').forEach((each) => each.loading = 'eager')")
         wait_until(page, "[...document.images].every((each) => each.complete)")
         loaded = page.evaluate("[...document.images].map((each) => each.naturalWidth)")
@@ -118,8 +127,8 @@ def test_pictures_with_odd_names_load_and_missing_ones_are_counted(odd: Path) ->
         assert page.get_by_text("The pictures of 1 of 4 images are missing").count() >= 1
 
 
-def test_cards_are_filtered_sorted_and_opened(street: Path) -> None:
-    with opened(street) as page:
+def test_cards_are_filtered_sorted_and_opened(browser: Any, street: Path) -> None:
+    with opened(browser, street) as page:
         gallery = page.locator("#look .gallery")
         cards = gallery.locator(".card:visible")
         assert cards.count() == 300
@@ -128,11 +137,11 @@ def test_cards_are_filtered_sorted_and_opened(street: Path) -> None:
         assert 0 < missed < 300
         assert gallery.locator("output").inner_text() == f"{missed} of 300 shown"
         gallery.get_by_label("Change").select_option("lost")
-        assert {each.get_attribute("data-change") for each in cards.all()} == {"lost"}
+        assert set(cards.evaluate_all("(all) => all.map((each) => each.dataset.change)")) == {"lost"}
         gallery.get_by_label("time_of_day").select_option("dusk")
-        assert {each.get_attribute("data-slice1") for each in cards.all()} == {'["dusk"]'}
+        assert set(cards.evaluate_all("(all) => all.map((each) => each.dataset.slice1)")) == {'["dusk"]'}
         gallery.get_by_label("Order").select_option("score up")
-        scores = [float(each.get_attribute("data-score")) for each in cards.all()]
+        scores = [float(text) for text in cards.evaluate_all("(all) => all.map((each) => each.dataset.score)")]
         assert scores == sorted(scores)
         gallery.get_by_role("button", name="Show all").click()
         wait_until(page, "document.querySelectorAll('#look .card:not([hidden])').length === 300")
@@ -154,8 +163,8 @@ def test_cards_are_filtered_sorted_and_opened(street: Path) -> None:
         assert not dialog.is_visible()
 
 
-def test_captions_are_whole_on_narrow_screens(street: Path) -> None:
-    with opened(street, viewport={"width": 400, "height": 800}) as page:
+def test_captions_are_whole_on_narrow_screens(browser: Any, street: Path) -> None:
+    with opened(browser, street, viewport={"width": 400, "height": 800}) as page:
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
         ends = page.evaluate("[...document.querySelectorAll('caption')].map((each) => each.getBoundingClientRect().right)")
         assert max(ends) <= 400
@@ -185,9 +194,11 @@ def from_above(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", ["street", "from_above"])
 @pytest.mark.parametrize("width", [1280, 400])
-def test_labels_can_be_read_and_are_inside_their_pictures(name: str, width: int, request: pytest.FixtureRequest) -> None:
+def test_labels_can_be_read_and_are_inside_their_pictures(
+    browser: Any, name: str, width: int, request: pytest.FixtureRequest
+) -> None:
     """On cards, and on those that are opened; and they are not written over each other."""
-    with opened(request.getfixturevalue(name), viewport={"width": width, "height": 900}) as page:
+    with opened(browser, request.getfixturevalue(name), viewport={"width": width, "height": 900}) as page:
         found = page.evaluate(LABELS, ".cards .drawing")
         assert found["cut"] == found["covered"] == 0
         page.locator("#look .card").first.click(position={"x": 9, "y": 9})
@@ -198,7 +209,7 @@ def test_labels_can_be_read_and_are_inside_their_pictures(name: str, width: int,
             page.keyboard.press("ArrowRight")
 
 
-def test_names_with_line_breaks_and_without_letters_are_filtered(tmp_path: Path) -> None:
+def test_names_with_line_breaks_and_without_letters_are_filtered(browser: Any, tmp_path: Path) -> None:
     names = ["", "two\nlines", 'a "quote"']
     truth = {
         "images": [{"id": n, "weather": name} for n, name in enumerate(names)],
@@ -206,7 +217,7 @@ def test_names_with_line_breaks_and_without_letters_are_filtered(tmp_path: Path)
         "annotations": [{"id": n, "image_id": n, "category_id": n, "bbox": [0, 0, 9, 9]} for n in range(3)],
     }
     written = apf.write_report(tmp_path / "page.html", apf.evaluate(truth, []), by="weather", n_resamples=100)
-    with opened(written) as page:
+    with opened(browser, written) as page:
         gallery = page.locator("#look .gallery")
         for heading in ("Category", "weather"):
             for place in range(1, 4):
@@ -218,7 +229,7 @@ def test_names_with_line_breaks_and_without_letters_are_filtered(tmp_path: Path)
         assert gallery.locator(".card:visible").count() == 3
 
 
-def test_pictures_inside_the_page_are_there_once_and_seen_on_every_card(tmp_path: Path) -> None:
+def test_pictures_inside_the_page_are_there_once_and_seen_on_every_card(browser: Any, tmp_path: Path) -> None:
     """On cards and in the dialog, upright ones in their shape."""
     image = pytest.importorskip("PIL.Image")
     image.new("RGB", (60, 240), "teal").save(tmp_path / "a.png")
@@ -229,7 +240,7 @@ def test_pictures_inside_the_page_are_there_once_and_seen_on_every_card(tmp_path
     }
     written = apf.write_report(tmp_path / "page.html", apf.evaluate(truth, []), images=tmp_path, embed=True)
     assert written.read_text().count("data:image/jpeg") == 1
-    with opened(written) as page:
+    with opened(browser, written) as page:
         drawings = page.locator("#look .card .drawing").all()
         shots = [each.screenshot() for each in drawings]
         page.locator("#look .card").nth(2).click()
@@ -243,11 +254,11 @@ def test_pictures_inside_the_page_are_there_once_and_seen_on_every_card(tmp_path
             assert seen.convert("RGB").getpixel((seen.width // 2, seen.height // 4)) == pytest.approx((0, 128, 128), abs=8)
 
 
-def test_page_can_be_read_without_scripts_and_printed(few: Path) -> None:
-    with opened(few, java_script_enabled=False) as page:
+def test_page_can_be_read_without_scripts_and_printed(browser: Any, few: Path) -> None:
+    with opened(browser, few, java_script_enabled=False) as page:
         assert page.get_by_text("Is model_b better?").count() >= 1
         assert len(column(page, "AP by category", "name")) == 12
-    with opened(few) as page:
+    with opened(browser, few) as page:
         page.emulate_media(media="print")
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate("[...document.querySelectorAll('details:not(.card *)')].every((each) => each.open)")
@@ -269,9 +280,9 @@ CLICKED = """(selector) => { const before = performance.now(); document.querySel
   document.body.offsetHeight; return performance.now() - before; }"""
 
 
-def test_times(street: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_times(browser: Any, street: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Measured and printed; no machine is too slow for the test."""
-    with opened(street) as page:
+    with opened(browser, street) as page:
         paint, click, filtered = page.evaluate(PAINTED), page.evaluate(CLICKED, "th button"), page.evaluate(FILTERED)
     with capsys.disabled():
         print(f"\nfirst paint {paint:.0f} ms, a click on a head {click:.0f} ms, a filter of 300 cards {filtered:.0f} ms")
