@@ -1,6 +1,8 @@
 # Two commands for a fresh machine with Python (3.11 or later) and make: `make demo` and `make test`. CI runs `make test-slow` too.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL := -m pip install -q --disable-pip-version-check
+PYTEST := -m pytest -q -n auto --dist worksteal
 TRUTH := data/street/instances.json
 EXAMPLES ?= 4
 MORE_EXAMPLES ?= 10
@@ -9,7 +11,7 @@ SHARE ?= 8
 # hundreds of tests start a process, and each would compile apframe anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow test-full test-lowest bench bench-shards sample notebooks docs clean
+.PHONY: demo environments kits test test-slow test-full test-lowest bench bench-shards sample notebooks docs clean
 
 demo: .venv/installed
 	$(BIN)/apframe eval $(TRUTH) data/street/model_a.json --out runs/model_a
@@ -19,28 +21,34 @@ demo: .venv/installed
 	$(BIN)/apframe report $(TRUTH) data/street/model_a.json data/street/model_b.json --by weather,time_of_day \
 	  --images data/street/images --out runs/report.html
 
+# what all tests need, installed side by side with `make -j2 environments`; the targets below install what is missing
+environments: .venv/installed-docs kits
+
+kits:
+	$(PYTHON) -m tests.kits
+
 # ruff, mypy, doctests and all tests that are quick; about 4 minutes on two cores. The same in every run, as is test-slow
 test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -n auto
-	POLARS_MAX_THREADS=1 APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto -m "not slow" --ignore=tests/parity --ignore=tests/properties
+	POLARS_MAX_THREADS=1 APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python $(PYTEST) -m "not slow" --ignore=tests/parity --ignore=tests/properties
 
 # what needs signals, processes, a disk of 1 MB, kernels of notebooks, every protocol or thousands of cases; the pages of docs/;
-# the comparisons with references, and the properties on generated data sets; about 15 minutes. It runs one in eight of the cases
+# the comparisons with references, and the properties on generated data sets; about 10 minutes. It runs one in eight of the cases
 # of each slow test, always the same ones, and all of the documentation; with SHARE=1 all cases, which takes half an hour
-test-slow: .venv/installed-test docs
-	APFRAME_SHARE=$(SHARE) APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto -m slow tests --ignore=tests/parity --ignore=tests/properties --ignore=tests/matching
-	APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python -m pytest -q -n auto tests/parity tests/properties tests/matching
+test-slow: .venv/installed-docs
+	APFRAME_SHARE=$(SHARE) APFRAME_CASES=$(CASES) $(BIN)/python $(PYTEST) -m slow tests --ignore=tests/parity --ignore=tests/properties --ignore=tests/matching
+	APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python $(PYTEST) tests/parity tests/properties tests/matching
 
 # all tests on data that are new in each run: 1,000 generated data sets for each property, 5,000 mutated files of each format;
 # hours
 test-full: .venv/installed-test
-	APFRAME_NEW_EXAMPLES=1 APFRAME_EXAMPLES=1000 APFRAME_CASES=5000 $(BIN)/python -m pytest -q -n auto
+	APFRAME_NEW_EXAMPLES=1 APFRAME_EXAMPLES=1000 APFRAME_CASES=5000 $(BIN)/python $(PYTEST)
 
 # the same tests in an environment of exactly the lowest versions that pyproject.toml admits (torch left out: several GB)
 test-lowest: .venv-lowest/installed
-	APFRAME_EXAMPLES=$(EXAMPLES) .venv-lowest/bin/python -m pytest -q -n auto
+	APFRAME_EXAMPLES=$(EXAMPLES) .venv-lowest/bin/python $(PYTEST)
 
 # the peers, in an environment of their own
 bench: .venv-bench/installed
@@ -77,26 +85,27 @@ docs: .venv/installed-docs
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	$(BIN)/python $(INSTALL) -e .
 	touch $@
 
+# packages are compiled when a test first imports them; pip would compile all two gigabytes
 .venv/installed-test: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[test]"
+	$(BIN)/python $(INSTALL) --no-compile -e ".[test]"
 	touch $@ .venv/installed
 
 .venv/installed-docs: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[test,docs]"
+	$(BIN)/python $(INSTALL) --no-compile -e ".[test,docs]"
 	touch $@ .venv/installed .venv/installed-test
 
 .venv-lowest/installed: pyproject.toml tests/lowest.py
 	$(PYTHON) -m venv .venv-lowest
 	$(PYTHON) tests/lowest.py > .venv-lowest/constraints.txt
-	.venv-lowest/bin/python -m pip install -q --disable-pip-version-check -c .venv-lowest/constraints.txt -e ".[test]"
+	.venv-lowest/bin/python $(INSTALL) --no-compile -c .venv-lowest/constraints.txt -e ".[test]"
 	touch $@
 
 .venv-bench/installed: pyproject.toml tests/benchmarks/requirements.txt
 	$(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python -m pip install -q --disable-pip-version-check -e . -r tests/benchmarks/requirements.txt
+	.venv-bench/bin/python $(INSTALL) -e . -r tests/benchmarks/requirements.txt
 	touch $@
 
 clean:

@@ -1,4 +1,7 @@
-"""The kits of benchmarks, for slow tests and `make bench`: each in an environment of its own, made when first asked for."""
+"""The kits of benchmarks, for slow tests and `make bench`: each in an environment of its own, made when first asked for.
+
+`python -m tests.kits` makes those of the slow tests beforehand.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,25 @@ import venv
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
+# what is installed, and what is installed without its own requirements, which may be gigabytes
+KITS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "av2": (
+        ("joblib", "matplotlib", "numba", "numpy", "opencv-python-headless", "pandas", "polars", "pyarrow", "scipy", "tqdm",
+         "universal-pathlib"),
+        ("av2==0.3.6",),
+    ),
+    "nuscenes": (("nuscenes-devkit==1.2.0",), ()),
+    "scalabel": (("scalabel==0.3.1", "pydantic<2", "setuptools<81"), ()),
+}  # fmt: skip
+OF_SPEED = {"driving": (("nuscenes-devkit==1.2.0", "polars", "numba"), ("vod-tudelft==1.0.3",))}
 
 
-def environment(name: str, requirements: tuple[str, ...], *, alone: tuple[str, ...] = ()) -> Path:
-    """The Python of `.venv-kits/{name}`, which is made if it is not there; a CalledProcessError if packages cannot be had.
-
-    Packages in `alone` are installed without what they require, which may be gigabytes.
-    """
+def environment(name: str) -> Path:
+    """The Python of `.venv-kits/{name}`, which is made if it is not there; a CalledProcessError if packages cannot be had."""
     import fcntl
 
+    requirements, alone = (KITS | OF_SPEED)[name]
     folder = ROOT / ".venv-kits" / name
     folder.parent.mkdir(exist_ok=True)
     python = folder / "bin" / "python"
@@ -36,17 +46,33 @@ def environment(name: str, requirements: tuple[str, ...], *, alone: tuple[str, .
     return python
 
 
-def run_kit(name: str, requirements: tuple[str, ...], script: str, given: Any, *, alone: tuple[str, ...] = ()) -> Any:
+def run_kit(name: str, script: str, given: Any) -> Any:
     """What a script prints as its last line, as JSON, in the environment of a kit; `given` is in its variable of that name.
 
     Where the environment cannot be made, such as without a network, the test is skipped.
     """
+    import pytest
+
     pytest.importorskip("fcntl", reason="tests that run at once wait for each other by locks of files")
     try:
-        python = environment(name, requirements, alone=alone)
+        python = environment(name)
     except subprocess.CalledProcessError as error:
-        pytest.skip(f"{name} cannot be installed with Python {sys.version.split()[0]}: {error.stderr.strip()[-300:]}")
+        pytest.skip(f"{name} cannot be installed with Python {sys.version.split()[0]}: {_said(error)}")
     code = f"import json, sys\ngiven = json.load(sys.stdin)\n{script}"
     ended = subprocess.run([python, "-c", code], input=json.dumps(given), capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-3000:]
     return json.loads(ended.stdout.strip().split("\n")[-1])
+
+
+def _said(error: subprocess.CalledProcessError) -> str:
+    """The end of what pip printed, or what made the environment: bytes, among its output."""
+    printed = error.stderr or error.output or ""
+    return (printed.decode(errors="replace") if isinstance(printed, bytes) else printed).strip()[-300:]
+
+
+if __name__ == "__main__":
+    for kit in KITS:
+        try:
+            environment(kit)
+        except subprocess.CalledProcessError as failed:
+            print(f"{kit} cannot be installed, so its tests will skip: {_said(failed)}", file=sys.stderr)

@@ -22,7 +22,6 @@ from typing import Any
 Run = Callable[[], list[float]]
 
 TOOLS = (OURS, NUSCENES, KITTI) = ("apframe", "nuscenes-devkit 1.2.0", "vod-tudelft 1.0.3")
-REQUIREMENTS, ALONE = ("nuscenes-devkit==1.2.0", "polars", "numba"), ("vod-tudelft==1.0.3",)
 ERRORS = {"ATE": "trans_err", "ASE": "scale_err", "AOE": "orient_err", "AVE": "vel_err", "AAE": "attr_err"}
 KITTI_CLASSES, LEVELS = {"Car": 0.7, "Pedestrian": 0.5, "Cyclist": 0.5}, ("easy", "moderate", "hard")
 
@@ -157,7 +156,7 @@ def in_kits(command: list[str]) -> None:
     from tests.kits import environment
 
     try:
-        python = environment("driving", REQUIREMENTS, alone=ALONE)
+        python = environment("driving")
     except subprocess.CalledProcessError as error:
         print(json.dumps({"skipped": f"the peers cannot be installed: {error.stderr.strip()[-200:]}"}))
         return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,12 @@ from tests.docs.site import build
 
 pytest.importorskip("mkdocs")
 pytestmark = pytest.mark.slow
+
+
+def test_the_site_is_built() -> None:
+    done = subprocess.run([sys.executable, "-m", "tests.docs.site"], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr[-5000:]
+    assert (ROOT / "site" / "index.html").is_file()
 
 
 def build_page(text: str, folder: Path) -> int:

@@ -92,10 +92,6 @@ def test_recognized_by_the_columns(tmp_path: Path) -> None:
     assert [Arrow().is_results(path) for path in (found, plain)] == [False, True]
 
 
-KIT = (
-    "joblib", "matplotlib", "numba", "numpy", "opencv-python-headless", "pandas", "polars", "pyarrow", "scipy", "tqdm",
-    "universal-pathlib",
-)  # fmt: skip
 SCRIPT = """
 import pandas as pd
 from av2.evaluation.detection import eval as detection
@@ -140,7 +136,7 @@ def test_files_give_the_numbers_of_the_kit(tmp_path: Path) -> None:
         found += own
         logs[log] = str(write_log(tmp_path / "val", log, truth) / "annotations.feather")
     path = write_feather(tmp_path / "found.feather", found)
-    expected = run_kit("av2", KIT, SCRIPT, {"logs": logs, "found": str(path)}, alone=("av2==0.3.6",))
+    expected = run_kit("av2", SCRIPT, {"logs": logs, "found": str(path)})
     evaluation = apf.evaluate(tmp_path / "val", path, apf.ARGOVERSE2)
     names = ["AP", "ATE", "ASE", "AOE", "CDS"]
     mean = dict(evaluation.summary.rows())

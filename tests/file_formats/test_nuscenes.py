@@ -398,7 +398,6 @@ def test_recognized_by_tables_and_by_the_first_lines(tmp_path: Path) -> None:
         apf.write_dataset(truth, tmp_path / "again", "nuscenes")
 
 
-KIT = ("nuscenes-devkit==1.2.0",)
 SCRIPT = """
 from nuscenes.nuscenes import NuScenes
 from nuscenes.eval.common.loaders import load_gt, load_prediction, add_center_dist, filter_eval_boxes
@@ -464,7 +463,7 @@ def scene_of(random: np.random.Generator) -> tuple[dict[str, list[Json]], dict[s
 def test_tables_and_results_are_as_the_kit_reads_and_evaluates_them(tmp_path: Path) -> None:
     made, results = scene_of(np.random.default_rng(7))
     root, path = write_for_kit(tmp_path, made), write_results(tmp_path / "found.json", results)
-    sides, numbers, aps = run_kit("nuscenes", KIT, SCRIPT, {"root": str(root), "results": str(path)})
+    sides, numbers, aps = run_kit("nuscenes", SCRIPT, {"root": str(root), "results": str(path)})
     truth = apf.read_dataset(root / "v1.0-mini", split="mini_val")
     both = truth.annotations, apf.read_results(path, dataset=truth)
     for frame, theirs in zip(both, sides, strict=True):
