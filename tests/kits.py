@@ -26,8 +26,12 @@ KITS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 OF_SPEED = {"driving": (("nuscenes-devkit==1.2.0", "polars", "numba"), ("vod-tudelft==1.0.3",))}
 
 
+class NotInstalledError(Exception):
+    """The environment of a kit cannot be made, such as without a network; the message is the end of what pip printed."""
+
+
 def environment(name: str) -> Path:
-    """The Python of `.venv-kits/{name}`, which is made if it is not there; a CalledProcessError if packages cannot be had."""
+    """The Python of `.venv-kits/{name}`, which is made if it is not there; a NotInstalledError if packages cannot be had."""
     import fcntl
 
     requirements, alone = (KITS | OF_SPEED)[name]
@@ -37,11 +41,15 @@ def environment(name: str) -> Path:
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "installed").exists():
-            venv.create(folder, with_pip=True, clear=True)
-            for wanted in (requirements, ("--no-deps", *alone) if alone else ()):
-                if wanted:
-                    install = [python, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check", *wanted]
-                    subprocess.run(install, capture_output=True, text=True, check=True)
+            try:
+                venv.create(folder, with_pip=True, clear=True)
+                for wanted in (requirements, ("--no-deps", *alone) if alone else ()):
+                    if wanted:
+                        install = [python, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check", *wanted]
+                        subprocess.run(install, capture_output=True, check=True)
+            except subprocess.CalledProcessError as error:
+                printed = (error.stderr or error.output or b"").decode(errors="replace").strip()
+                raise NotInstalledError(f"{name} cannot be installed: {printed[-300:]}") from error
             (folder / "installed").touch()
     return python
 
@@ -56,23 +64,17 @@ def run_kit(name: str, script: str, given: Any) -> Any:
     pytest.importorskip("fcntl", reason="tests that run at once wait for each other by locks of files")
     try:
         python = environment(name)
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"{name} cannot be installed with Python {sys.version.split()[0]}: {_said(error)}")
+    except NotInstalledError as error:
+        pytest.skip(f"{error} (Python {sys.version.split()[0]})")
     code = f"import json, sys\ngiven = json.load(sys.stdin)\n{script}"
     ended = subprocess.run([python, "-c", code], input=json.dumps(given), capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr[-3000:]
     return json.loads(ended.stdout.strip().split("\n")[-1])
 
 
-def _said(error: subprocess.CalledProcessError) -> str:
-    """The end of what pip printed, or what made the environment: bytes, among its output."""
-    printed = error.stderr or error.output or ""
-    return (printed.decode(errors="replace") if isinstance(printed, bytes) else printed).strip()[-300:]
-
-
 if __name__ == "__main__":
     for kit in KITS:
         try:
             environment(kit)
-        except subprocess.CalledProcessError as failed:
-            print(f"{kit} cannot be installed, so its tests will skip: {_said(failed)}", file=sys.stderr)
+        except NotInstalledError as failed:
+            print(f"{failed}; its tests will skip", file=sys.stderr)

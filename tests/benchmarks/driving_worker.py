@@ -153,12 +153,12 @@ def main(tool: str, job: str, *files: str) -> None:
 def in_kits(command: list[str]) -> None:
     """Run this file in the environment of the peers."""
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    from tests.kits import environment
+    from tests.kits import NotInstalledError, environment
 
     try:
         python = environment("driving")
-    except subprocess.CalledProcessError as error:
-        print(json.dumps({"skipped": f"the peers cannot be installed: {error.stderr.strip()[-200:]}"}))
+    except NotInstalledError as error:
+        print(json.dumps({"skipped": f"the peers of {error}"}))
         return
     subprocess.run([python, __file__, *command, "here"], check=True)
 
