@@ -150,8 +150,10 @@ def need_every_alpha(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 def note_missing_errors(inputs: Inputs, protocol: Protocol) -> Inputs:
     """A note on errors that have no value, as a column is missing: NUSCENES, ARGOVERSE2."""
+    if protocol.errors is None:
+        return inputs
     tables = {"annotations": inputs.dataset.annotations, "detections": inputs.detections}
-    if protocol.errors is None or any(frame.is_empty() for frame in tables.values()):
+    if any(frame.is_empty() for frame in tables.values()):
         return inputs
     notes = []
     for kind in protocol.errors.kinds:
@@ -168,9 +170,9 @@ def tell_visible_shares(inputs: Inputs, protocol: Protocol) -> Inputs:
     There are a note and a warning of annotations that have neither, and so are in every subset.
     """
     dataset, name = inputs.dataset, "vis_ratio"
-    annotations = dataset.annotations
     if not any(column == name for each in protocol.difficulties for column, *_ in each.annotations):
         return inputs
+    annotations = dataset.annotations
     known = pl.col(name).cast(pl.Float64) if name in annotations.columns else pl.lit(None, pl.Float64)
     if "vis_bbox" in annotations.columns:
         box = pl.col("vis_bbox")
