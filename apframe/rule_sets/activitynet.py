@@ -11,7 +11,7 @@ ACTIVITYNET = Protocol(
     citation="Heilbron et al., ActivityNet: A Large-Scale Video Benchmark for Human Activity Understanding, CVPR 2015; "
     "ActivityNet evaluation, eval_detection.py",
     iou_type="interval",
-    similarity=IntervalIoU(),
+    similarity=IntervalIoU(instants_match=True),
     matching="score",
     strict=False,
     ties="later",
@@ -41,4 +41,5 @@ ACTIVITYNET = Protocol(
 )
 """Intervals of seconds (an image is a video), best score first, ten thresholds .50 to .95, area under the envelope.
 
-Of equal scores, and of equally similar intervals, the later one comes first."""
+Of equal scores, and of equally similar intervals, the later one comes first. A prediction of length 0 matches any annotated
+interval of length 0 in its video, as in the kit."""

@@ -16,6 +16,12 @@ from apframe.similarity.pairs import Similarity, overlap, pair_by, require, unio
 class IntervalIoU(Similarity):
     """IoU of intervals; see `interval_iou`.
 
+    Attributes
+    ----------
+    instants_match
+        whether two intervals of length 0 have an IoU of 1, wherever they are, instead of none. In ActivityNet's kit their IoU
+        is 0/0, which is NaN, and it rejects what is *less* than the threshold, so that any two of a video and label match
+
     >>> actions = pl.DataFrame({"cell": [7], "start_time": [2.0], "end_time": [6.0], "is_crowd": [False]})
     >>> found = pl.DataFrame({"cell": [7, 7], "start_time": [3.0, 6.0], "end_time": [6.0, 9.0]})
     >>> IntervalIoU().pair(found, actions, least=0.5).rows()
@@ -25,25 +31,27 @@ class IntervalIoU(Similarity):
     name: ClassVar[str] = "interval_iou"
     shape: ClassVar[Shape] = INTERVALS
     needs: ClassVar[tuple[str, ...]] = INTERVALS.needs
+    instants_match: bool = False
 
     @property
     def words(self) -> str:
         """The rule in plain words."""
-        return "intersection over union of intervals of time"
+        return "intersection over union of intervals of time" + ("; any two of length 0 match" if self.instants_match else "")
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
         require(self, detections, annotations)
         check_intervals("detections", detections)
         check_intervals("annotations", annotations)
-        return pair_by(interval_iou(), detections, annotations, INTERVAL, least)
+        return pair_by(interval_iou(instants_match=self.instants_match), detections, annotations, INTERVAL, least)
 
 
-def interval_iou() -> pl.Expr:
+def interval_iou(*, instants_match: bool = False) -> pl.Expr:
     """IoU of the intervals of a row: `start_time, end_time` against `start_time_right, end_time_right`.
 
     The intersection is `min(end) - max(start)`; the union is the sum of both lengths less the intersection. Where `is_crowd`
-    holds, the union is the left interval alone. Intervals that only touch, and those of no length, have no IoU (null).
+    holds, the union is the left interval alone. Intervals that only touch have no IoU (null), nor have those of length 0,
+    unless `instants_match`: then two of length 0 have 1.
 
     Source: `segment_iou` of ActivityNet's evaluation; the order of the operations is kept.
 
@@ -56,4 +64,5 @@ def interval_iou() -> pl.Expr:
     intersection = overlap("start_time", "end_time")
     detected = pl.col("end_time") - pl.col("start_time")
     annotated = pl.col("end_time_right") - pl.col("start_time_right")
-    return pl.when(intersection > 0).then(intersection / union_of(detected, annotated, intersection))
+    iou = pl.when(intersection > 0).then(intersection / union_of(detected, annotated, intersection))
+    return pl.when((detected == 0) & (annotated == 0)).then(1.0).otherwise(iou) if instants_match else iou

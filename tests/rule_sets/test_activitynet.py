@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +35,8 @@ ACTIVITIES = ["jump", "run", "swim"]
 
 def interval_iou(one: Row, other: Row) -> float:
     shared = max(0.0, min(one["end_time"], other["end_time"]) - max(one["start_time"], other["start_time"]))
-    return shared / (one["end_time"] - one["start_time"] + other["end_time"] - other["start_time"] - shared)
+    union = one["end_time"] - one["start_time"] + other["end_time"] - other["start_time"] - shared
+    return shared / union if union else math.inf  # NaN in the kit: it comes first, and is not less than any threshold
 
 
 def judge(truth: list[Row], results: list[Row], threshold: float) -> list[bool]:
@@ -65,12 +67,12 @@ def videos(random: np.random.Generator, n_images: int) -> tuple[dict[str, list[R
     names = [f"video {key}" for key in range(n_images)]
     for name in names:
         for _ in range(random.integers(0, 6)):
-            start, length = random.integers(0, 30), random.choice([2, 5, 10, 20])
+            start, length = random.integers(0, 30), random.choice([0, 2, 5, 10, 20])
             cell = {"image_id": name, "category_id": str(random.choice(ACTIVITIES))}
             annotations.append(cell | {"start_time": float(start), "end_time": float(start + length)})
             for _ in range(random.integers(0, 4)):
                 moved = start + random.integers(-2, 3)
-                longer = max(1, length + random.integers(-3, 4))
+                longer = max(0, length + random.integers(-3, 4))
                 results.append(cell | {"start_time": float(moved), "end_time": float(moved + longer)})
     results = [results[place] for place in random.permutation(len(results))]
     scores = random.integers(1, max(2, len(results)), len(results)) / (len(results) + 1)  # many of them equal
@@ -154,6 +156,10 @@ OF_THE_KIT: dict[str, tuple[list[Segment], list[tuple[float, float, float]], flo
     "half": ([(0, 10)], [(0, 5, 0.9)], 0.1, 1),
     "of equal scores the later first, a hit": ([(0, 10)], [(20, 30, 0.9), (0, 10, 0.9)], 1, 1),
     "of equal scores the later first, a false positive": ([(0, 10)], [(0, 10, 0.9), (20, 30, 0.9)], 0.5, 0.5),
+    "two of length 0": ([(5, 5), (1, 2)], [(5, 5, 1), (1, 2, 0.5)], 1, 1),
+    "two of length 0, in different places": ([(5, 5), (1, 2)], [(8, 8, 1), (1, 2, 0.5)], 1, 1),
+    "one of length 0 inside of another": ([(1, 9)], [(5, 5, 0.9)], 0, 0),
+    "one of length 0 is found once": ([(5, 5)], [(5, 5, 1), (5, 5, 0.5), (6, 7, 0.4)], 1, 1),
 }
 
 

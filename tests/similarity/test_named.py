@@ -29,7 +29,8 @@ VALUES = [
     apf.BoxIoU(), apf.InclusiveBoxIoU(), apf.IntersectionOverDetection(), apf.MaskIoU(), apf.MaskOrBoxIoU(), apf.BoundaryIoU(),
     apf.SingleBoxIoU(), apf.SingleMaskIoU(),
     apf.BoundaryIoU(dilation=0.1), apf.OKS(), apf.OKS(sigmas=CROWDPOSE_SIGMAS, box_area_factor=0.53), apf.OKS(sigmas=(0.1,)),
-    apf.RotatedIoU(), apf.IntervalIoU(), apf.BevIoU(), apf.CuboidIoU(), apf.CentreDistance(), apf.CentreDistance(axes="xyz"),
+    apf.RotatedIoU(), apf.IntervalIoU(), apf.IntervalIoU(instants_match=True),
+    apf.BevIoU(), apf.CuboidIoU(), apf.CentreDistance(), apf.CentreDistance(axes="xyz"),
     apf.PanopticIoU(), apf.PanopticBoundaryIoU(), apf.PanopticBoundaryIoU(dilation=0.1), apf.LabelIoU(), apf.LabelIoU((0, 255)),
     apf.SphereDistance(), apf.RelationIoU(), apf.PhraseIoU(), apf.UserSimilarity(label="mine"),
 ]  # fmt: skip
