@@ -270,6 +270,10 @@ class UnsortedScoresWarning(ApframeWarning):
     """Results are not in descending order of their scores, where a benchmark's own program takes them in their order."""
 
 
+class LostAnnotationsWarning(ApframeWarning):
+    """Annotations with id 0 cannot be matched by pycocotools, nor by its drop-in; `apframe.evaluate` matches them."""
+
+
 class ShardsLeftOutWarning(ApframeWarning):
     """Shards that are damaged were left out."""
 

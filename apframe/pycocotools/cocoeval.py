@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from apframe.detection.pipeline import Pipeline
-from apframe.exceptions import ParameterError
+from apframe.exceptions import LostAnnotationsWarning, ParameterError, counted, warn
 from apframe.lazily import cached_property
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.cells import Cell, Layout, loses_matches, make_cells, make_similarities, rank_cells, take
@@ -205,6 +205,12 @@ class COCOeval:
             p.catIds = list(np.unique(p.catIds))
         p.maxDets = sorted(p.maxDets)
         self._prepare()
+        if n_lost := self._n_lost():
+            warn(
+                f"{counted(n_lost, 'annotation')} with id 0 cannot be matched, as in pycocotools, which takes 0 for no match; "
+                "number annotations from 1, or use apframe.evaluate, which matches them",
+                LostAnnotationsWarning,
+            )
         category_ids = list(categories_of(p))
         if self._evaluation is None:
             self.ious = self._compared([(image_id, category_id) for image_id in p.imgIds for category_id in category_ids])
@@ -213,6 +219,13 @@ class COCOeval:
                              for area in p.areaRng for image_id in p.imgIds]  # fmt: skip
         self._paramsEval = copy.deepcopy(p)
         print(f"DONE (t={time.time() - tic:0.2f}s).")
+
+    def _n_lost(self) -> int:
+        """How many of the annotations that are evaluated have id 0."""
+        if self._evaluation is None:
+            return sum(row["id"] == 0 for rows in self._gts.values() for row in rows)
+        ids = self._evaluation.inputs.annotations["annotation_id"]
+        return int((ids == 0).sum()) if ids.dtype.is_integer() else 0
 
     def _compared(self, cells: list[tuple[Any, Any]]) -> dict[tuple[Any, Any], Any]:
         """`ious` of the dictionaries; masks of all cells at once."""

@@ -135,7 +135,8 @@ def judge_cell(
         rows, is_crowd = np.asarray(ious)[:, order].tolist(), [bool(row["iscrowd"]) for row in expected]
         similarities = sorted(chain.from_iterable(rows))
         chosen: dict[int, list[tuple[int, int]]] = {len(similarities): []}
-        for t, threshold in enumerate(thresholds):
+        # compared in double precision: a Python float beside one in single precision would be rounded to that
+        for t, threshold in enumerate(np.asarray(thresholds, dtype=np.float64).tolist()):
             least = min(threshold, _NEARLY_1)
             n_below = bisect_left(similarities, least)  # where as many are below two thresholds, the choice is the same
             if n_below not in chosen:

@@ -68,9 +68,14 @@ def found_tables(coco: COCO, image_ids: Sequence[Any], hidden: Sequence[Any], io
         frame = canonical("detections", frame)  # 7.0 is an id of 7
     for column, ids, keep in (("image_id", image_ids, True), ("category_id", hidden, False)):
         if (keep or len(ids)) and frame.height:
-            kept = is_known(frame[column], pl.Series(ids)) == keep
+            kept = is_known(frame[column], _whole(pl.Series(ids))) == keep
             frame = frame if kept.all() else frame.filter(kept)
     return frame
+
+
+def _whole(ids: pl.Series) -> pl.Series:
+    """Ids as whole numbers where they are floats, as those of the tables are; others than 7.0 name nothing there."""
+    return ids.filter(ids == ids.floor()).cast(pl.Int64) if ids.dtype.is_float() else ids
 
 
 def pooled_in_order(truth: Dataset, found: pl.DataFrame, category_ids: Sequence[Any]) -> tuple[Dataset, pl.DataFrame]:
