@@ -278,9 +278,14 @@ def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
     n_numbers = parts.list.len()
     owner = pl.Series(np.repeat(np.arange(len(polygons)), n_polygons.to_numpy()))
     _refuse_written_bitmaps(table, rows, n_polygons)
-    wrong = n_numbers.is_null() | (n_numbers < 6) | (n_numbers % 2 == 1)
-    problem = "a polygon has an odd number of coordinates, or fewer than 6"
-    _refuse_parts(table, rows, owner, wrong, problem, "polygons are [x1, y1, x2, y2, x3, y3, ...]")
+    is_polygon = ((n_numbers >= 6) & (n_numbers % 2 == 0)).fill_null(False)
+    if not is_polygon.all():
+        # a point or a line beside polygons has no pixels, as in the mask API
+        is_line = n_numbers.is_in([2, 4]).fill_null(False) & owner.is_in(owner.filter(is_polygon).implode())
+        problem = "a polygon has an odd number of coordinates, or fewer than 6"
+        _refuse_parts(table, rows, owner, ~(is_polygon | is_line), problem, "polygons are [x1, y1, x2, y2, x3, y3, ...]")
+        parts, n_numbers, owner = (each.filter(is_polygon) for each in (parts, n_numbers, owner))
+        n_polygons = pl.Series(np.bincount(owner, minlength=len(polygons)))
     numbers = _exploded(parts).cast(pl.Float64)
     if numbers.null_count() or not math.isfinite(numbers.sum()):
         broken = (~numbers.is_finite()).fill_null(True)

@@ -389,6 +389,17 @@ TOO_LARGE: dict[str, tuple[str, int, int, str]] = {
 }
 
 
+SQUARE_AND_MORE = ["[[30, 30], %s]", "[%s, [30, 30]]", "[%s, [30, 30, 90, 90]]", "[%s, [1, 2], %s, [3, 4, 5, 6]]"]
+
+
+@pytest.mark.parametrize("written", SQUARE_AND_MORE)
+def test_parts_of_one_or_two_points_beside_polygons_have_no_pixels(written: str) -> None:
+    square = "[10, 10, 60, 10, 60, 60, 10, 60]"
+    several = read_masks("annotations", frame([f"[{square}]", written.replace("%s", square)], [100, 100], [100, 100]))
+    assert several.area.tolist() == [2500, 2500]
+    assert several.box[0].tolist() == several.box[1].tolist()
+
+
 @pytest.mark.parametrize(("mask", "height", "width", "problem"), TOO_LARGE.values(), ids=TOO_LARGE)
 def test_masks_beyond_the_limits_are_named(mask: str, height: int, width: int, problem: str) -> None:
     tracemalloc.start()
