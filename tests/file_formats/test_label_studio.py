@@ -71,6 +71,24 @@ def test_rotation_is_clockwise_about_the_corner(tmp_path: Path) -> None:
     assert rows.select(*BOX, "angle").row(1) == (20, 20, 60, 40, 0)
 
 
+@pytest.mark.parametrize(
+    "drawn",
+    [{"x": 40, "width": -30}, {"y": 60, "height": -40}, {"x": 40, "y": 60, "width": -30, "height": -40}],
+    ids=["leftwards", "upwards", "both"],
+)
+def test_rectangles_may_be_drawn_leftwards_and_upwards(drawn: dict[str, Any], tmp_path: Path) -> None:
+    rows = read(tasks(tmp_path / "a.json", region("car", **drawn)))
+    assert rows.select(*BOX, "area").rows() == [(20, 20, 60, 40, 2400)]
+
+
+@pytest.mark.parametrize(
+    "drawn", [{"y": 80, "width": -30}, {"x": -10, "height": -40}], ids=["from the end of the upper side", "of the left side"]
+)
+def test_turned_rectangles_may_be_drawn_backwards(drawn: dict[str, Any], tmp_path: Path) -> None:
+    rows = read(tasks(tmp_path / "a.json", region("car", rotation=90, **drawn)))
+    assert rows.select(*BOX, "angle").row(0) == pytest.approx((-30, 30, 60, 40, -math.pi / 2))
+
+
 def test_a_region_with_two_labels_is_two_rows(tmp_path: Path) -> None:
     rows = read(tasks(tmp_path / "a.json", region("car", "red")))
     assert rows.select("annotation_id", "category_id", "x", "region_id").rows() == [(1, "car", 20, "r1"), (2, "red", 20, "r1")]
@@ -321,7 +339,6 @@ BAD = {
     "value": (region("car") | {"value": 1}, "value.rectanglelabels is not a list of texts; correct it"),
     "missing": (region("car", x=None), "x is missing; correct it"),
     "text": (region("car", width="3"), "width is not a number; correct it"),
-    "negative": (region("car", width=-3), "width is negative; correct it"),
     "size": (region("car") | {"original_width": "3"}, "original_width is not a number; correct it"),
     "points": (polygon("car", [1, 2, 3]), "points are not lists of two numbers; correct it"),
     "no points": (polygon("car"), "points are not lists of two numbers; correct it"),

@@ -74,8 +74,6 @@ def read_regions(
         numbers = pl.Series(name, given, dtype=pl.Float64)
         if name.startswith("original") and (numbers.abs() >= _TOO_LARGE).any():
             refuse((numbers.abs() >= _TOO_LARGE).fill_null(False).to_list(), f"{name} is not a number of pixels")
-        if name in ("width", "height") and (numbers < 0).any():
-            refuse((numbers < 0).fill_null(False).to_list(), f"{name} is negative")
         return numbers
 
     points = [value.get("points") for value in values]
@@ -139,6 +137,7 @@ def in_pixels(path: Path, regions: pl.DataFrame, images: pl.DataFrame) -> pl.Dat
     points = _scaled(regions["points"], sizes, [hundred, hundred])
     drawn = pl.concat([box, polygon_extents(points).select(pl.all().name.prefix("polygon_"))], how="horizontal")
     drawn = drawn.with_columns(rotation).with_columns(_turned_about_centre())
+    drawn = drawn.with_columns(pl.col("width", "height").abs())
     columns = [pl.coalesce(f"polygon_{name}", name).alias(name) for name in BOX]
     if points.count():
         columns += [pl.col("polygon_area").alias("area"), pl.lit(as_masks(points)).alias("mask")]
@@ -224,11 +223,17 @@ def encoded(name: str, key: str | None = None) -> pl.Expr:
 
 
 def _turned_about_centre() -> list[pl.Expr]:
-    """`x` and `y` of a box turned about its corner, as those of one turned about its centre."""
-    to_centre_x, to_centre_y = _half_diagonal(pl.col("rotation").radians())
-    x, y = pl.col("x") + to_centre_x - pl.col("width") / 2, pl.col("y") + to_centre_y - pl.col("height") / 2
-    is_turned = pl.col("rotation") != 0
-    return [pl.when(is_turned).then(turned).otherwise(name).alias(name) for name, turned in (("x", x), ("y", y))]
+    """`x` and `y` of a box turned about its corner, as those of one turned about its centre.
+
+    Negative sides are those of a box that was drawn leftwards or upwards from its corner.
+    """
+    to_centre = _half_diagonal(pl.col("rotation").radians())
+    placed = []
+    for name, side, offset in zip(("x", "y"), ("width", "height"), to_centre, strict=True):
+        turned = pl.col(name) + offset - pl.col(side).abs() / 2
+        upright = pl.col(name) + pl.min_horizontal(side, 0.0)
+        placed.append(pl.when(pl.col("rotation") != 0).then(turned).otherwise(upright).alias(name))
+    return placed
 
 
 def _half_diagonal(turn: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
