@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from apframe.exceptions import FormatError
@@ -15,14 +17,17 @@ from apframe.file_formats.names import categories_of
 from apframe.file_formats.outlines import as_masks, polygon_extents, warn_left_out
 from apframe.schema import SIZE
 from apframe.shapes.boxes import BOX
+from apframe.shapes.run_lengths import count_pixels, to_text
 
-_POINTS = "points_of_polygon"  # no attribute is called so
+_POINTS, _ENCODED, _PIXELS = "points_of_polygon", "mask_of_pixels", "number_of_pixels"  # no attributes are called so
 _IMAGE: dict[str, Any] = {"image_id": pl.String, "file_name": pl.String, **dict.fromkeys(SIZE, pl.Int64)}
 _OBJECT: dict[str, Any] = {
     "image_id": pl.String,
     "category_id": pl.String,
     **dict.fromkeys(BOX, pl.Float64),
     _POINTS: pl.List(pl.Float64),
+    _ENCODED: pl.String,
+    _PIXELS: pl.Float64,
 }
 
 
@@ -49,19 +54,51 @@ class Drawn:
         FormatError
             `where` it is, if it has no label, or its points are not numbers, or too few
         """
-        if not isinstance(label, str) or not label:
-            raise FormatError(f"{where} has no label", "give it one")
-        if not isinstance(outline, list) or not all(_is_point(point) for point in outline):
+        if not isinstance(outline, list) or not all(is_point(point) for point in outline):
             raise FormatError(f"the points of {where} are not lists of two numbers", "correct it")
         if len(outline) < (2 if is_box else 3):
             raise FormatError(f"{where} has {len(outline)} points", "a box has two corners, a polygon three points or more")
         xs, ys = zip(*outline, strict=True)
-        row: dict[str, Any] = {"image_id": image_id, "category_id": label}
         if is_box:
-            row |= dict(zip(BOX, (min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)), strict=True))
+            shape: dict[str, Any] = dict(zip(BOX, (min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)), strict=True))
         else:
-            row[_POINTS] = [float(side) for point in outline for side in point]
-        self.objects.append(row)
+            shape = {_POINTS: [float(side) for point in outline for side in point]}
+        self._append(where, image_id, label, shape, attributes)
+
+    def add_bitmap(
+        self, where: str, image_id: str, label: Any, inside: np.ndarray, corner: tuple[int, int], **attributes: Any
+    ) -> None:
+        """An object of the image added last, by pixels: Booleans of shape (height, width), some of them true.
+
+        The left upper `corner` of these is at a column and a row of the image, whose size is known and holds all of them.
+
+        Raises
+        ------
+        FormatError
+            `where` it is, if it has no label
+        """
+        (left, top), (high, wide) = corner, inside.shape
+        width, height = (self.images[-1][name] for name in SIZE)
+        columns, rows = (np.flatnonzero(inside.any(axis=axis)) for axis in (0, 1))
+        box = (left + columns[0], top + rows[0], columns[-1] - columns[0] + 1, rows[-1] - rows[0] + 1)
+        strip = np.zeros((wide, height), dtype=bool)  # the columns of the image in which the pixels are
+        strip[:, top : top + high] = inside.T
+        counts, _ = count_pixels(strip[None])
+        counts[0] += left * height
+        rest = (width - left - wide) * height
+        if len(counts) % 2:  # it ends with pixels outside
+            counts[-1] += rest
+        elif rest:
+            counts = np.append(counts, rest)
+        (text,) = to_text(counts, np.array([len(counts)]))
+        encoded = json.dumps({"size": [height, width], "counts": text.decode()})
+        shape = dict(zip(BOX, map(float, box), strict=True)) | {_ENCODED: encoded, _PIXELS: float(inside.sum())}
+        self._append(where, image_id, label, shape, attributes)
+
+    def _append(self, where: str, image_id: str, label: Any, shape: dict[str, Any], attributes: dict[str, Any]) -> None:
+        if not isinstance(label, str) or not label:
+            raise FormatError(f"{where} has no label", "give it one")
+        self.objects.append({"image_id": image_id, "category_id": label, **shape})
         self.attributes["annotations"].append(attributes)
 
     def rows(self, path: Path) -> pl.DataFrame:
@@ -70,9 +107,10 @@ class Drawn:
         frame = pl.DataFrame(self.objects, _OBJECT)
         around = polygon_extents(frame[_POINTS])
         frame = frame.with_columns(pl.coalesce(name, around[name]).alias(name) for name in BOX)
-        if frame[_POINTS].count():
-            frame = frame.with_columns(around["area"], as_masks(frame[_POINTS]))
-        return frame.drop(_POINTS).hstack(self._attributes("annotations"))
+        if frame[_POINTS].count() or frame[_ENCODED].count():
+            area, mask = pl.coalesce(around["area"], _PIXELS), pl.coalesce(as_masks(frame[_POINTS]), _ENCODED)
+            frame = frame.with_columns(area.alias("area"), mask.alias("mask"))
+        return frame.drop(_POINTS, _ENCODED, _PIXELS).hstack(self._attributes("annotations"))
 
     def _attributes(self, table: str) -> list[pl.Series]:
         """The attributes of images or objects that any of them has; JSON text where they are of several types."""
@@ -88,5 +126,6 @@ class Drawn:
         return {"images": images, "categories": categories, "annotations": annotations}
 
 
-def _is_point(point: Any) -> bool:
+def is_point(point: Any) -> bool:
+    """Whether it is a list of two numbers."""
     return isinstance(point, list) and len(point) == 2 and all(type(side) in (int, float) for side in point)

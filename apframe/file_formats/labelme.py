@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, import_optional, reason
 from apframe.file_formats.documents import read_json
-from apframe.file_formats.drawn import Drawn
+from apframe.file_formats.drawn import Drawn, is_point
 from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.paths import files_in, is_folder
-from apframe.schema import Dataset
+from apframe.schema import SIZE, Dataset
 
 _SCORE = re.compile(rb'"score"\s*:\s*[-0-9.]')
 _ATTRIBUTES = ("group_id", "score", "difficult")
@@ -24,8 +27,9 @@ class Labelme(ReadOnly):
     """The files that labelme, and tools that write the same, save beside the images: `shapes` with `label` and `points`.
 
     An image is called as its JSON file without the ending, its file as `imagePath` without folders. Rectangles are boxes,
-    polygons (and rotated rectangles) masks, with the box around them. `group_id`, `difficult` and `score` are kept; results
-    have scores. Circles, lines, points and masks of pixels are left out, with a `ShapesLeftOutWarning`.
+    polygons (and rotated rectangles) masks, with the box around them; shapes of the type `mask` are masks too, which need
+    Pillow. `group_id`, `difficult` and `score` are kept; results have scores. Circles, lines, points and masks without any
+    pixel are left out, with a `ShapesLeftOutWarning`.
 
     Source: the files of labelme 5 and of X-AnyLabeling.
     """
@@ -75,10 +79,38 @@ def _read(path: Path) -> Drawn:
         drawn.add_image(file.stem, name, data.get("imageWidth"), data.get("imageHeight"))
         for number, shape in enumerate(shapes, 1):
             kind = shape.get("shape_type") or "polygon"
-            if kind not in ("rectangle", "polygon", "rotation"):
-                drawn.left_out[str(kind)] += 1
-                continue
             attributes = {key: shape.get(key) for key in _ATTRIBUTES}
-            where, is_box = f"{file}: shape {number}", kind == "rectangle"
-            drawn.add(where, file.stem, shape.get("label"), shape.get("points"), is_box=is_box, **attributes)
+            where, label, points = f"{file}: shape {number}", shape.get("label"), shape.get("points")
+            if kind in ("rectangle", "polygon", "rotation"):
+                drawn.add(where, file.stem, label, points, is_box=kind == "rectangle", **attributes)
+            elif kind == "mask":
+                inside, corner = _placed(where, shape.get("mask"), points, drawn.images[-1])
+                if inside.any():
+                    drawn.add_bitmap(where, file.stem, label, inside, corner, **attributes)
+                else:
+                    drawn.left_out["mask without pixels"] += 1
+            else:
+                drawn.left_out[str(kind)] += 1
     return drawn
+
+
+def _placed(where: str, text: Any, points: Any, image: dict[str, Any]) -> tuple[np.ndarray, tuple[int, int]]:
+    """The pixels of a mask, a PNG in base64, as Booleans, and where the first one is: at the shape's first point.
+
+    Source: `shapes_to_label` of labelme 5, which cuts off the fractions of the point.
+    """
+    width, height = (image[name] for name in SIZE)
+    if width is None or height is None:
+        raise FormatError(f"{where} is a mask, which needs imageWidth and imageHeight", "give both")
+    if not isinstance(points, list) or not points or not is_point(points[0]):
+        raise FormatError(f"the points of {where} are not lists of two numbers", "correct it")
+    pillow = import_optional("PIL.Image", "Pillow is needed to read masks of labelme", '"apframe[images]"')
+    try:
+        with pillow.open(BytesIO(b64decode(text, validate=True))) as image:
+            pixels = np.asarray(image)
+    except (TypeError, OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
+        raise FormatError(f"the mask of {where} is not a PNG in base64 ({reason(error)})", "correct it") from None
+    left, top = map(int, points[0])
+    if pixels.ndim != 2 or min(left, top) < 0 or left + pixels.shape[1] > width or top + pixels.shape[0] > height:
+        raise FormatError(f"the mask of {where} is not a grey picture inside the image", "correct it")
+    return pixels != 0, (left, top)

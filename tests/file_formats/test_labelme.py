@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import apframe as apf
 from apframe.exceptions import FormatError, ShapesLeftOutWarning
+from apframe.pycocotools import mask
 from tests.file_formats.folders import written
 
 BOX = ["x", "y", "width", "height"]
@@ -62,6 +66,56 @@ def test_other_shapes_are_left_out_and_counted(tmp_path: Path) -> None:
     )
     with pytest.warns(ShapesLeftOutWarning, match="1 circle, 1 point"):
         assert apf.read_dataset(folder).annotations.height == 1
+
+
+def bitmap(*rows: str, at: tuple[float, float], **more: Any) -> dict[str, Any]:
+    """A mask as labelme saves it: a PNG of what is inside of two corners."""
+    pillow = pytest.importorskip("PIL.Image")
+    content = BytesIO()
+    pillow.fromarray(np.array([[mark == "#" for mark in row] for row in rows]).astype(np.uint8)).save(content, "PNG")
+    corners = [list(at), [at[0] + len(rows[0]) - 1, at[1] + len(rows) - 1]]
+    return shape("mask", corners, mask=b64encode(content.getvalue()).decode(), **more)
+
+
+@pytest.mark.parametrize("corner", [(0, 0), (10, 20), (61, 46)], ids=["at the start", "in the middle", "at the end"])
+def test_masks_of_pixels_are_masks(corner: tuple[int, int], tmp_path: Path) -> None:
+    drawn = ["#..", "##."] if corner[0] else ["###", "###"]
+    shapes = bitmap(*drawn, at=corner), shape("rectangle", CORNERS)
+    truth = apf.read_dataset(written(tmp_path, {"a.json": image(*shapes)}))
+    (left, top), sides = corner, (2, 2) if corner[0] else (3, 2)
+    assert truth.annotations.select(*BOX, "area").rows() == [(left, top, *sides, 3 if corner[0] else 6), (1, 2, 3, 4, 12)]
+    expected = np.zeros((48, 64), dtype=np.uint8)
+    expected[top : top + 2, left : left + 3] = [[mark == "#" for mark in row] for row in drawn]
+    encoded = json.loads(truth.annotations["mask"][0])
+    assert np.array_equal(mask.decode(encoded), expected)
+    assert truth.annotations["mask"][1] is None
+
+
+def test_masks_without_pixels_are_left_out(tmp_path: Path) -> None:
+    with pytest.warns(ShapesLeftOutWarning, match="1 mask without pixels"):
+        assert apf.read_dataset(written(tmp_path, {"a.json": image(bitmap("..", at=(1, 1)))})).annotations.is_empty()
+
+
+BAD_MASKS = {
+    "no text": ({"mask": None}, "the mask of .*a.json: shape 1 is not a PNG in base64"),
+    "no base64": ({"mask": "#"}, "the mask of .*a.json: shape 1 is not a PNG in base64"),
+    "no picture": ({"mask": "aGVsbG8="}, "the mask of .*a.json: shape 1 is not a PNG in base64"),
+    "beyond the image": ({"points": [[63, 0], [64, 0]]}, "the mask of .*a.json: shape 1 is not a grey picture inside"),
+    "no points": ({"points": []}, "the points of .*a.json: shape 1 are not lists of two numbers"),
+    "no label": ({"label": ""}, "a.json: shape 1 has no label"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_MASKS.values(), ids=BAD_MASKS)
+def test_masks_that_cannot_be_right_are_named(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=message):
+        apf.read_dataset(written(tmp_path, {"a.json": image(bitmap("##", at=(1, 1)) | change)}))
+
+
+def test_masks_need_the_size_of_the_image(tmp_path: Path) -> None:
+    text = image(bitmap("##", at=(1, 1))).replace('"imageWidth": 64', '"imageWidth": null')
+    with pytest.raises(FormatError, match="shape 1 is a mask, which needs imageWidth and imageHeight; give both"):
+        apf.read_dataset(written(tmp_path, {"a.json": text}))
 
 
 def test_an_image_without_shapes_is_one_without_objects(tmp_path: Path) -> None:
