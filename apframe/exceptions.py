@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from numbers import Real
 from typing import Any, TypeVar
@@ -331,7 +332,7 @@ def spelled(option: str, value: str | None = None) -> str:
     >>> spelled("iou_type"), spelled("split", "val"), spelled("split", "")
     ('iou_type', 'split="val"', 'split=')
     """
-    return _spell(option, value)
+    return _spell.get()(option, value)
 
 
 def as_keyword(option: str, value: str | None) -> str:
@@ -343,23 +344,22 @@ def as_keyword(option: str, value: str | None) -> str:
     return f'{option}="{value}"' if value else f"{option}="
 
 
-_spell: Callable[[str, str | None], str] = as_keyword
+_spell: ContextVar[Callable[[str, str | None], str]] = ContextVar("_spell", default=as_keyword)
 
 
 @contextmanager
 def spelling(spell: Callable[[str, str | None], str]) -> Iterator[None]:
-    """Messages from inside, of all threads, name options in other words: those of the command.
+    """Messages from inside name options in other words, those of the command; of threads too that apframe starts there.
 
     >>> with spelling(lambda option, value: f"--{option} {value}"):
     ...     spelled("split", "val")
     '--split val'
     """
-    global _spell
-    before, _spell = _spell, spell
+    before = _spell.set(spell)
     try:
         yield
     finally:
-        _spell = before
+        _spell.reset(before)
 
 
 def one_of(option: str, value: Found, allowed: Sequence[Any]) -> Found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from apframe import exceptions
@@ -45,7 +46,7 @@ def beside(work: Callable[[], T], stop: Callable[[], None]) -> T:
     warnings: list[tuple[str, str]] = []
     try:
         # not by an executor: interrupted while its thread starts, it would not say what it has begun
-        threading.Thread(target=_do, args=(work, doing, warnings), name="apframe-sql").start()
+        threading.Thread(target=copy_context().run, args=(_do, work, doing, warnings), name="apframe-sql").start()
         while not doing.done():  # a signal that another thread gets is seen when this one wakes
             wait([doing], timeout=0.1)
     except KeyboardInterrupt:

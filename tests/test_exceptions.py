@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import apframe as apf
@@ -22,6 +25,8 @@ from apframe.exceptions import (
     spelled,
     spelling,
 )
+from apframe.store import sql
+from apframe.threads import pool
 
 
 def test_messages_are_made_of_attributes() -> None:
@@ -70,6 +75,31 @@ def test_the_command_spells_options_as_flags() -> None:
             apf.COCO.with_options(iou_thresholds=[50])
     assert shown == ["--iou-type", "--split 'my set'", "--gt-format", "--drop-unknown-images"]
     assert spelled("iou_type") == "iou_type"
+
+
+def test_other_threads_name_options_as_they_do() -> None:
+    """A command in one thread changes no message of another; the threads that apframe starts for it name flags as well."""
+    inside, done = threading.Event(), threading.Event()
+
+    def run_command() -> list[str]:
+        with spelling(as_flag):
+            inside.set()
+            done.wait(60)
+            with pool() as others:
+                of_pool = others.submit(spelled, "iou_type").result()
+            of_query = sql.query(lambda: {spelled("iou_type"): pl.LazyFrame({"a": [1]})}, "SHOW TABLES").item()
+            return [of_pool, of_query]
+
+    with ThreadPoolExecutor(1) as other:
+        running = other.submit(run_command)
+        inside.wait(60)
+        assert spelled("iou_type") == "iou_type"
+        done.set()
+        assert running.result() == ["--iou-type"] * 2
+    with spelling(as_flag):
+        assert sql.query(lambda: {spelled("iou_type"): pl.LazyFrame({"a": [1]})}, "SHOW TABLES").item() == "--iou-type"
+        named = sql.deferred(lambda: pl.DataFrame({"a": [spelled("iou_type")]}), {"a": pl.String})
+        assert sql.query({"t": named}, "FROM t").item() == "--iou-type"
 
 
 def test_an_option_of_a_few_values() -> None:

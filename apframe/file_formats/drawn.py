@@ -6,9 +6,8 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from apframe.exceptions import FormatError
@@ -17,7 +16,9 @@ from apframe.file_formats.names import categories_of
 from apframe.file_formats.outlines import as_masks, polygon_extents, warn_left_out
 from apframe.schema import SIZE
 from apframe.shapes.boxes import BOX
-from apframe.shapes.run_lengths import count_pixels, to_text
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _POINTS, _ENCODED, _PIXELS = "points_of_polygon", "mask_of_pixels", "number_of_pixels"  # no attributes are called so
 _IMAGE: dict[str, Any] = {"image_id": pl.String, "file_name": pl.String, **dict.fromkeys(SIZE, pl.Int64)}
@@ -77,6 +78,10 @@ class Drawn:
         FormatError
             `where` it is, if it has no label
         """
+        import numpy as np
+
+        from apframe.shapes.run_lengths import count_pixels, to_text
+
         (left, top), (high, wide) = corner, inside.shape
         width, height = (self.images[-1][name] for name in SIZE)
         columns, rows = (np.flatnonzero(inside.any(axis=axis)) for axis in (0, 1))

@@ -6,9 +6,8 @@ import re
 from base64 import b64decode
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from apframe.exceptions import FormatError, import_optional, reason
@@ -18,6 +17,9 @@ from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.paths import files_in, is_folder
 from apframe.schema import SIZE, Dataset
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _SCORE = re.compile(rb'"score"\s*:\s*[-0-9.]')
 _ATTRIBUTES = ("group_id", "score", "difficult")
@@ -99,6 +101,8 @@ def _placed(where: str, text: Any, points: Any, image: dict[str, Any]) -> tuple[
 
     Source: `shapes_to_label` of labelme 5, which cuts off the fractions of the point.
     """
+    import numpy as np
+
     width, height = (image[name] for name in SIZE)
     if width is None or height is None:
         raise FormatError(f"{where} is a mask, which needs imageWidth and imageHeight", "give both")
