@@ -230,3 +230,16 @@ def test_five_thousand_attributes(tmp_path: Path) -> None:
     assert apf.read_evaluation(tmp_path / "run").dataset.annotations.equals(dataset.annotations)
     apf.write_coco(dataset, tmp_path / "truth.json")
     assert apf.read_coco(tmp_path / "truth.json").annotations.equals(dataset.annotations)
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
+def test_shards(tmp_path: Path) -> None:
+    """Each attribute divides the shards as `plain` does, and as it divides the whole."""
+    names = [*PATTERNS, "", "a.b", "select", "value", "len"]
+    dataset, found = data(*TABLES, names=names)
+    apf.write_shards(dataset, found, tmp_path / "shards", 2)
+    parts, whole = apf.evaluate_shards(tmp_path / "shards"), apf.evaluate(dataset, found)
+    for table in ("images", "annotations", "detections"):
+        expected = whole.by(f"{table}.plain")
+        for name in ["plain", *names]:
+            assert parts.by(f"{table}.{name}").equals(expected.rename({"plain": name})), (table, name)

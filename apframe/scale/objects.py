@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from apframe.columns import exact
 from apframe.detection.prepare.inputs import Inputs
 from apframe.exceptions import ParameterError, SecondPassWarning, counted, warn
 from apframe.lazily import cached_property
@@ -192,7 +193,8 @@ class LateTable:
         return self._objects.total(self._table)
 
     def __getitem__(self, column: str) -> pl.Series:
-        return self._objects.gather(self._table, lambda frame: frame.select(column), f"for {self._table}.{column}")[column]
+        chosen = exact(column)
+        return self._objects.gather(self._table, lambda frame: frame.select(chosen), f"for {self._table}.{column}")[column]
 
     def select(self, *columns: Any) -> pl.DataFrame:
         """Some columns, as `pl.DataFrame.select` takes them."""

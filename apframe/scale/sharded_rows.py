@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import ColumnError
 from apframe.schema import TABLES, from_arrow_stream
 
@@ -100,7 +101,7 @@ class ShardedRows:
             if shard in part.batches:
                 frame = self._read(number, [part.batches[shard]])
                 lacking = [pl.lit(None, dtype).alias(name) for name, dtype in schema.items() if name not in frame.columns]
-                rows.append(frame.with_columns(lacking).select(schema.names()).cast(schema))
+                rows.append(_cast(frame.with_columns(lacking), schema))
         return pl.concat(rows)
 
     def repeated(self, column: str, parts: Iterable[int]) -> pl.Series:
@@ -129,10 +130,15 @@ class ShardedRows:
             read = [reader.get_batch(each) for each in batches]
         frame = from_arrow_stream(pa.Table.from_batches(read, read[0].schema)) if read else pl.DataFrame()
         schema = self._parts[number].schema
-        return frame.cast({name: schema[name] for name in frame.columns})  # Arrow has no Enum
+        return _cast(frame, {name: schema[name] for name in frame.columns})  # Arrow has no Enum
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{self.table}.{number}"
+
+
+def _cast(frame: pl.DataFrame, schema: Mapping[str, Any]) -> pl.DataFrame:
+    """These columns of a frame, with these types."""
+    return frame.select(exact(name).cast(dtype) for name, dtype in schema.items())
 
 
 def _in_order(rows: pl.DataFrame, shards: pl.Series) -> pl.DataFrame:
