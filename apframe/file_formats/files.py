@@ -21,14 +21,16 @@ from apframe.paths import kind_at, opened
 
 _GZIP, BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
 _USUAL, _MOST = 1 << 30, 100  # bytes that any file may unpack to; beyond these, so many times its own size
+_LARGEST = 1 << 31  # bytes that no file may exceed
+_PIECE = 1 << 26  # bytes that are unpacked at once
 _PART = ".part"
 
 
 def read_unpacked(path: Path) -> bytes:
     """The file's bytes, unpacked if it is gzip, which its content shows, whatever its name.
 
-    A file that unpacks to more than 1 GB and 100 times its size is a `FormatError`, before the memory is full: data never
-    do, files that were made to fill a disk do.
+    A file that unpacks to more than 1 GB and 100 times its size, or to more than 2 GB, is a `FormatError`, before the memory is
+    full: files that were made to fill it do.
     """
     with reading(path) as file:
         content = file.read()
@@ -45,17 +47,19 @@ def reading_unpacked(path: Path) -> Iterator[BinaryIO]:
 
 
 def _unpacked(path: Path, content: bytes) -> bytes:
-    most, size, parts = max(_USUAL, _MOST * len(content)), 0, []
+    most, size, pieces = min(max(_USUAL, _MOST * len(content)), _LARGEST), 0, []
     while content:  # a file may have several parts, and zeros after the last
         unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-        parts.append(unpacker.decompress(content, most - size + 1))
-        size += len(parts[-1])
-        if size > most:
-            raise FormatError(f"unpacks to more than {most:,} bytes", "unpack it yourself if you trust it", path=path)
-        if not unpacker.eof:
-            raise EOFError("it ends before its end-of-stream marker")
+        while not unpacker.eof:
+            pieces.append(unpacker.decompress(content, _PIECE))
+            content = unpacker.unconsumed_tail
+            size += len(pieces[-1])
+            if size > most:
+                raise FormatError(f"unpacks to more than {most:,} bytes", "unpack it yourself if you trust it", path=path)
+            if not pieces[-1] and not unpacker.eof:
+                raise EOFError("it ends before its end-of-stream marker")
         content = unpacker.unused_data.lstrip(b"\0")
-    return b"".join(parts)
+    return b"".join(pieces)
 
 
 def is_packed(path: Path) -> bool:

@@ -238,6 +238,11 @@ def test_gzip_that_unpacks_to_very_much_is_refused(tmp_path: Path, monkeypatch: 
         apf.read_results(path)
     path.write_bytes(gzip.compress(b"[" + b" " * 9_000) + gzip.compress(b"]") + b"\0\0")  # parts and padding
     assert read_unpacked(path) == b"[" + b" " * 9_000 + b"]"
+    monkeypatch.setattr("apframe.file_formats.files._PIECE", 1000)
+    assert read_unpacked(path) == b"[" + b" " * 9_000 + b"]"
+    monkeypatch.setattr("apframe.file_formats.files._LARGEST", 9_001)  # for files of any size
+    with pytest.raises(FormatError, match=r"a\.json\.gz: unpacks to more than 9,001 bytes; unpack it yourself"):
+        read_unpacked(path)
 
 
 CSV = {
