@@ -14,6 +14,9 @@ BOUNDS = {
     "small": (50, 75, 0.65, math.inf),
     "heavy": (50, math.inf, 0.2, 0.65),
     "all": (20, math.inf, 0.2, math.inf),
+    "bare": (50, math.inf, 0.9, math.inf),
+    "partial": (50, math.inf, 0.65, 0.9),
+    "heavy_2019": (50, math.inf, 0, 0.65),
 }
 
 

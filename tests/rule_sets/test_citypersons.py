@@ -27,7 +27,8 @@ from tests.rule_sets.miss_rates_reference import BOUNDS, POINTS, eurocity, miss_
 
 Row = dict[str, Any]
 IMAGES = range(1, 5)
-NAMES = ("LAMR_reasonable", "LAMR_small", "LAMR_heavy", "LAMR_all")
+NAMES = tuple(f"LAMR_{subset}" for subset in BOUNDS)
+OF_2017 = slice(4)
 
 
 def exactly(values: Any) -> Any:
@@ -78,7 +79,7 @@ NOTHING_WRONG, ONE_WRONG = [0.4, 1 / 3, None, 0.4], [0.478985948, 1 / 3, None, 0
 )
 def test_detections_are_left_out_by_height(height: float | None, values: list[float | None]) -> None:
     wrong = [] if height is None else [found(0, 0, 20, height, 0.95, image=2)]
-    assert summary(evaluate(FIVE, THREE + wrong)) == exactly(values)
+    assert summary(evaluate(FIVE, THREE + wrong))[OF_2017] == exactly(values)
 
 
 def test_people_outside_the_subset_are_regions() -> None:
@@ -108,17 +109,27 @@ def test_points_before_the_first_row_read_the_last_one() -> None:
 
 
 def test_without_detections_misses_or_people() -> None:
-    assert summary(evaluate(FIVE, [])) == [1, 1, None, 1]
+    assert summary(evaluate(FIVE, []))[OF_2017] == [1, 1, None, 1]
     perfect = [found(row["x"], row["y"], row["width"], row["height"], 0.9) for row in FIVE]
-    assert summary(evaluate(FIVE, perfect)) == [0, 0, None, 0]
+    assert summary(evaluate(FIVE, perfect))[OF_2017] == [0, 0, None, 0]
     published = replace(apf.CITYPERSONS, name="mine", miss_rates=MissRates())
-    assert summary(evaluate(FIVE, perfect, published)) == exactly([1e-10, 1e-10, None, 1e-10])
+    assert summary(evaluate(FIVE, perfect, published))[OF_2017] == exactly([1e-10, 1e-10, None, 1e-10])
 
 
-def test_a_visible_share_of_65_percent_is_in_two_subsets() -> None:
-    evaluation = evaluate([person(0, 0, 41, 100, 0.65), person(100, 0, 41, 50, 0.2)], [])
-    counted = evaluation.metrics.select("area_range", "n_positives").rows()
-    assert counted == [("reasonable", 1), ("small", 0), ("heavy", 2), ("all", 2)]
+def test_a_visible_share_at_a_bound_is_in_two_subsets() -> None:
+    shares = [0.1, 0.2, 0.65, 0.9]
+    evaluation = evaluate([person(100 * k, 0, 41, 100, share) for k, share in enumerate(shares)], [])
+    counted = dict(evaluation.metrics.select("area_range", "n_positives").rows())
+    of_2017 = {"reasonable": 2, "small": 0, "heavy": 2, "all": 3}
+    assert counted == of_2017 | {"bare": 1, "partial": 2, "heavy_2019": 3}
+
+
+def test_subsets_since_2019_by_hand() -> None:
+    """Of four people of one height, those with a visible share of .1 and .65 are found."""
+    people = [person(100 * k, 0, 41, 100, share) for k, share in enumerate([0.1, 0.4, 0.65, 0.95])]
+    values = dict(evaluate(people, [found(0, 0, 41, 100, 0.9), found(200, 0, 41, 100, 0.8)]).summary.rows())
+    expected = {"reasonable": 1 / 2, "heavy": 1 / 2, "bare": 1, "partial": 0, "heavy_2019": 1 / 3}
+    assert {name: values[f"LAMR_{name}"] for name in expected} == exactly(expected)
 
 
 def test_persons_are_pedestrians_and_the_visible_share_is_needed() -> None:
@@ -163,7 +174,7 @@ def test_files_of_the_kit(tmp_path: Path, lacking: str) -> None:
         evaluation = apf.evaluate(tmp_path / "val_gt.json", tmp_path / "results.json", protocol="citypersons")
     assert evaluation.notes == ((note,) if lacking == "both" else ())
     # the fourth person, who is found, is heavily occluded too if nothing is known
-    assert summary(evaluation) == exactly([0.4, 1 / 3, 0.0 if lacking == "both" else None, 0.4])
+    assert summary(evaluation)[OF_2017] == exactly([0.4, 1 / 3, 0.0 if lacking == "both" else None, 0.4])
 
 
 def generated(rng: np.random.Generator, n_images: int = 4) -> tuple[list[Row], list[Row]]:
