@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import zlib
+from base64 import b64decode
 from collections import Counter
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, import_optional, reason
 from apframe.file_formats.coco.rows import frame_of_rows
 from apframe.file_formats.names import categories_of
 from apframe.file_formats.outlines import as_masks, polygon_extents, warn_left_out
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _POINTS, _ENCODED, _PIXELS = "points_of_polygon", "mask_of_pixels", "number_of_pixels"  # no attributes are called so
+_LARGEST = 1 << 26  # bytes of a PNG that is packed once more
 _IMAGE: dict[str, Any] = {"image_id": pl.String, "file_name": pl.String, **dict.fromkeys(SIZE, pl.Int64)}
 _OBJECT: dict[str, Any] = {
     "image_id": pl.String,
@@ -66,24 +70,42 @@ class Drawn:
             shape = {_POINTS: [float(side) for point in outline for side in point]}
         self._append(where, image_id, label, shape, attributes)
 
-    def add_bitmap(
-        self, where: str, image_id: str, label: Any, inside: np.ndarray, corner: tuple[int, int], **attributes: Any
+    def add_picture(
+        self, where: str, image_id: str, label: Any, text: Any, corner: Any, *, is_packed: bool = False, **attributes: Any
     ) -> None:
-        """An object of the image added last, by pixels: Booleans of shape (height, width), some of them true.
+        """An object of the image added last, by its pixels: those of a PNG in base64 that are not 0, or not transparent.
 
-        The left upper `corner` of these is at a column and a row of the image, whose size is known and holds all of them.
+        Parameters
+        ----------
+        text
+            the PNG, packed by zlib if it `is_packed`; without any pixel of the object, it is counted as left out
+        corner
+            where its first pixel is in the image: x and y, whose fractions are cut off
 
         Raises
         ------
         FormatError
-            `where` it is, if it has no label
+            `where` it is, if it has no label, or no such picture, or that is not inside of the image
+        ModuleNotFoundError
+            without Pillow
         """
         import numpy as np
 
         from apframe.shapes.run_lengths import count_pixels, to_text
 
-        (left, top), (high, wide) = corner, inside.shape
         width, height = (self.images[-1][name] for name in SIZE)
+        if width is None or height is None:
+            raise FormatError(f"{where} is a mask, which needs the width and height of its image", "give both")
+        if not is_point(corner):
+            raise FormatError(f"the corner of {where} is not a list of two numbers", "correct it")
+        inside = _pixels(where, text, is_packed)
+        left, top = map(int, corner)
+        if min(left, top) < 0 or left + inside.shape[1] > width or top + inside.shape[0] > height:
+            raise FormatError(f"the mask of {where} is not inside the image of {width} x {height} pixels", "correct it")
+        if not inside.any():
+            self.left_out["mask without pixels"] += 1
+            return
+        high, wide = inside.shape
         columns, rows = (np.flatnonzero(inside.any(axis=axis)) for axis in (0, 1))
         box = (left + columns[0], top + rows[0], columns[-1] - columns[0] + 1, rows[-1] - rows[0] + 1)
         strip = np.zeros((wide, height), dtype=bool)  # the columns of the image in which the pixels are
@@ -134,3 +156,19 @@ class Drawn:
 def is_point(point: Any) -> bool:
     """Whether it is a list of two numbers."""
     return isinstance(point, list) and len(point) == 2 and all(type(side) in (int, float) for side in point)
+
+
+def _pixels(where: str, text: Any, is_packed: bool) -> np.ndarray:
+    """The pixels of a PNG in base64 that are not 0, or not transparent, as Booleans of shape (height, width)."""
+    import numpy as np
+
+    pillow = import_optional("PIL.Image", "Pillow is needed to read masks of pixels", '"apframe[images]"')
+    try:
+        packed = b64decode(text, validate=True)
+        with pillow.open(BytesIO(zlib.decompressobj().decompress(packed, _LARGEST) if is_packed else packed)) as image:
+            pixels: np.ndarray = np.asarray(image.getchannel("A") if image.mode in ("LA", "RGBA") else image)
+    except (TypeError, OSError, ValueError, SyntaxError, zlib.error, pillow.DecompressionBombError) as error:
+        raise FormatError(f"the mask of {where} is not a PNG in base64 ({reason(error)})", "correct it") from None
+    if pixels.ndim != 2:
+        raise FormatError(f"the mask of {where} is not a grey picture", "correct it")
+    return pixels != 0

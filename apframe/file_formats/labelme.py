@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, import_optional, reason
+from apframe.exceptions import FormatError
 from apframe.file_formats.documents import read_json
-from apframe.file_formats.drawn import Drawn, is_point
+from apframe.file_formats.drawn import Drawn
 from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.paths import files_in, is_folder
-from apframe.schema import SIZE, Dataset
-
-if TYPE_CHECKING:
-    import numpy as np
+from apframe.schema import Dataset
 
 _SCORE = re.compile(rb'"score"\s*:\s*[-0-9.]')
 _ATTRIBUTES = ("group_id", "score", "difficult")
@@ -33,7 +28,7 @@ class Labelme(ReadOnly):
     Pillow. `group_id`, `difficult` and `score` are kept; results have scores. Circles, lines, points and masks without any
     pixel are left out, with a `ShapesLeftOutWarning`.
 
-    Source: the files of labelme 5 and of X-AnyLabeling.
+    Source: the files of labelme 5 and of X-AnyLabeling; `shapes_to_label` of labelme for masks.
     """
 
     name = "labelme"
@@ -86,35 +81,8 @@ def _read(path: Path) -> Drawn:
             if kind in ("rectangle", "polygon", "rotation"):
                 drawn.add(where, file.stem, label, points, is_box=kind == "rectangle", **attributes)
             elif kind == "mask":
-                inside, corner = _placed(where, shape.get("mask"), points, drawn.images[-1])
-                if inside.any():
-                    drawn.add_bitmap(where, file.stem, label, inside, corner, **attributes)
-                else:
-                    drawn.left_out["mask without pixels"] += 1
+                corner = points[0] if isinstance(points, list) and points else None
+                drawn.add_picture(where, file.stem, label, shape.get("mask"), corner, **attributes)
             else:
                 drawn.left_out[str(kind)] += 1
     return drawn
-
-
-def _placed(where: str, text: Any, points: Any, image: dict[str, Any]) -> tuple[np.ndarray, tuple[int, int]]:
-    """The pixels of a mask, a PNG in base64, as Booleans, and where the first one is: at the shape's first point.
-
-    Source: `shapes_to_label` of labelme 5, which cuts off the fractions of the point.
-    """
-    import numpy as np
-
-    width, height = (image[name] for name in SIZE)
-    if width is None or height is None:
-        raise FormatError(f"{where} is a mask, which needs imageWidth and imageHeight", "give both")
-    if not isinstance(points, list) or not points or not is_point(points[0]):
-        raise FormatError(f"the points of {where} are not lists of two numbers", "correct it")
-    pillow = import_optional("PIL.Image", "Pillow is needed to read masks of labelme", '"apframe[images]"')
-    try:
-        with pillow.open(BytesIO(b64decode(text, validate=True))) as image:
-            pixels = np.asarray(image)
-    except (TypeError, OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
-        raise FormatError(f"the mask of {where} is not a PNG in base64 ({reason(error)})", "correct it") from None
-    left, top = map(int, points[0])
-    if pixels.ndim != 2 or min(left, top) < 0 or left + pixels.shape[1] > width or top + pixels.shape[0] > height:
-        raise FormatError(f"the mask of {where} is not a grey picture inside the image", "correct it")
-    return pixels != 0, (left, top)

@@ -25,10 +25,10 @@ class Supervisely(ReadOnly):
 
     An image is called as its file without the ending. Tags of images and objects become columns: their value, or true. Without
     `split`, the images of all data sets of the project are read. Results have a tag `confidence` or `score` on their objects.
-    Rectangles are boxes, polygons masks without their holes; bitmaps, lines and points are left out, with a
-    `ShapesLeftOutWarning`.
+    Rectangles are boxes, polygons masks without their holes; bitmaps are masks too, which need Pillow. Lines, points and
+    bitmaps without any pixel are left out, with a `ShapesLeftOutWarning`.
 
-    Source: the documentation of Supervisely, "Supervisely JSON format".
+    Source: the documentation of Supervisely, "Supervisely JSON format"; `Bitmap.base64_2_data` of its SDK.
     """
 
     name = "supervisely"
@@ -97,15 +97,19 @@ def _read(path: Path, split: str | None) -> Drawn:
         image_id = Path(file.stem).stem  # a.jpg.json
         drawn.add_image(image_id, file.stem, size.get("width"), size.get("height"), **_tags(data))
         for number, each in enumerate(objects, 1):
-            kind, points = each.get("geometryType"), each.get("points")
+            kind, points, bitmap = (each.get(key) for key in ("geometryType", "points", "bitmap"))
+            where, label = f"{file}: object {number}", each.get("classTitle")
+            if kind == "bitmap" and isinstance(bitmap, dict):
+                text, corner = bitmap.get("data"), bitmap.get("origin")
+                drawn.add_picture(where, image_id, label, text, corner, is_packed=True, **_tags(each))
+                continue
             if kind not in ("rectangle", "polygon") or not isinstance(points, dict):
                 drawn.left_out[str(kind)] += 1
                 continue
             holes = points.get("interior")
             if isinstance(holes, list) and holes:
                 drawn.left_out["holes of polygons"] += len(holes)
-            where, is_box = f"{file}: object {number}", kind == "rectangle"
-            drawn.add(where, image_id, each.get("classTitle"), points.get("exterior"), is_box=is_box, **_tags(each))
+            drawn.add(where, image_id, label, points.get("exterior"), is_box=kind == "rectangle", **_tags(each))
     return drawn
 
 

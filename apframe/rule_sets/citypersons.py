@@ -79,7 +79,7 @@ CITYPERSONS = Protocol(
     ),
 )
 """Pedestrians by height and visible share; LAMR of the subsets of 2017 (reasonable, small, heavy, all) and of those that
-papers report since 2019 (reasonable, bare, partial, heavy_2019). Both sets have a "heavy": the first begins at a share of .2."""
+papers report since 2019 (reasonable, bare, partial, heavy_2019). Both have a "heavy": that of 2017 begins at a share of .2."""
 
 CALTECH = replace(
     CITYPERSONS,

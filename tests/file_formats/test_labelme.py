@@ -100,8 +100,8 @@ BAD_MASKS = {
     "no text": ({"mask": None}, "the mask of .*a.json: shape 1 is not a PNG in base64"),
     "no base64": ({"mask": "#"}, "the mask of .*a.json: shape 1 is not a PNG in base64"),
     "no picture": ({"mask": "aGVsbG8="}, "the mask of .*a.json: shape 1 is not a PNG in base64"),
-    "beyond the image": ({"points": [[63, 0], [64, 0]]}, "the mask of .*a.json: shape 1 is not a grey picture inside"),
-    "no points": ({"points": []}, "the points of .*a.json: shape 1 are not lists of two numbers"),
+    "beyond the image": ({"points": [[63, 0], [64, 0]]}, "the mask of .*a.json: shape 1 is not inside the image of 64 x 48"),
+    "no points": ({"points": []}, "the corner of .*a.json: shape 1 is not a list of two numbers"),
     "no label": ({"label": ""}, "a.json: shape 1 has no label"),
 }
 
@@ -114,7 +114,7 @@ def test_masks_that_cannot_be_right_are_named(change: dict[str, Any], message: s
 
 def test_masks_need_the_size_of_the_image(tmp_path: Path) -> None:
     text = image(bitmap("##", at=(1, 1))).replace('"imageWidth": 64', '"imageWidth": null')
-    with pytest.raises(FormatError, match="shape 1 is a mask, which needs imageWidth and imageHeight; give both"):
+    with pytest.raises(FormatError, match="shape 1 is a mask, which needs the width and height of its image; give both"):
         apf.read_dataset(written(tmp_path, {"a.json": text}))
 
 

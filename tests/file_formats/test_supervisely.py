@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import zlib
+from base64 import b64encode
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, ShapesLeftOutWarning
+from apframe.pycocotools import mask
 from tests.file_formats.folders import written
 
 BOX = ["x", "y", "width", "height"]
@@ -31,7 +36,7 @@ CONFIDENCE, CLOUDY = {"name": "confidence", "value": 0.5}, {"name": "cloudy", "v
 
 
 def project(folder: Path, tags: Any = ()) -> Path:
-    files = {
+    files: dict[str, str | bytes] = {
         "meta.json": META,
         "ds1/ann/a.jpg.json": image(drawn("rectangle", CORNERS, tags), tags=[CLOUDY]),
         "ds2/ann/b.jpg.json": image(drawn("polygon", TRIANGLE, tags)),
@@ -59,14 +64,45 @@ def test_objects_with_a_confidence_are_results(tmp_path: Path) -> None:
     assert ev.detections["score"].to_list() == [0.5, 0.5]
 
 
-def test_bitmaps_and_holes_are_left_out_and_counted(tmp_path: Path) -> None:
-    bitmap = {"classTitle": "cat", "geometryType": "bitmap", "bitmap": {"data": "", "origin": [0, 0]}}
+def test_lines_and_holes_are_left_out_and_counted(tmp_path: Path) -> None:
+    line = {"classTitle": "cat", "geometryType": "line", "points": {"exterior": CORNERS, "interior": []}}
     hole = drawn("polygon", TRIANGLE, holes=[CORNERS])
-    with pytest.warns(ShapesLeftOutWarning, match="1 bitmap, 1 holes of polygons"):
-        assert apf.read_dataset(written(tmp_path, {"ann/a.json": image(bitmap, hole)})).annotations.height == 1
+    with pytest.warns(ShapesLeftOutWarning, match="1 holes of polygons, 1 line"):
+        assert apf.read_dataset(written(tmp_path, {"ann/a.json": image(line, hole)})).annotations.height == 1
+
+
+def bitmap(pixels: np.ndarray, at: tuple[int, int], kind: str) -> dict[str, Any]:
+    """A bitmap as Supervisely saves it: a picture with a palette whose color 0 is transparent, or one with transparency."""
+    pillow = pytest.importorskip("PIL.Image")
+    picture, content = pillow.fromarray(pixels.astype(np.uint8)), BytesIO()
+    if kind == "palette":
+        picture.putpalette([0, 0, 0, 255, 255, 255])
+        picture.save(content, "PNG", transparency=0)
+    else:
+        pillow.merge("RGBA", [picture.point(lambda _: 255)] * 3 + [picture.point(lambda value: 255 * value)]).save(
+            content, "PNG"
+        )
+    packed = b64encode(zlib.compress(content.getvalue())).decode()
+    return {"classTitle": "cat", "geometryType": "bitmap", "bitmap": {"data": packed, "origin": list(at)}}
+
+
+@pytest.mark.parametrize("kind", ["palette", "transparency"])
+def test_bitmaps_are_masks(kind: str, tmp_path: Path) -> None:
+    pixels = np.array([[1, 0, 0], [1, 1, 0]])
+    truth = apf.read_dataset(written(tmp_path, {"ann/a.json": image(bitmap(pixels, (5, 3), kind))}))
+    assert truth.annotations.select("x", "y", "width", "height", "area").rows() == [(5, 3, 2, 2, 3)]
+    expected = np.zeros((48, 64))
+    expected[3:5, 5:8] = pixels
+    assert np.array_equal(mask.decode(json.loads(truth.annotations["mask"][0])), expected)
+    with pytest.warns(ShapesLeftOutWarning, match="1 mask without pixels"):
+        apf.read_dataset(written(tmp_path / "empty", {"ann/a.json": image(bitmap(0 * pixels, (5, 3), kind))}))
 
 
 BAD = {
+    "bitmap": (
+        {"ann/a.json": image({"classTitle": "cat", "geometryType": "bitmap", "bitmap": {"data": "eJw=", "origin": [0, 0]}})},
+        r"the mask of .*a\.json: object 1 is not a PNG in base64 \(.*\); correct it",
+    ),
     "no class": ({"ann/a.jpg.json": image(drawn("rectangle", CORNERS, title=""))}, r"a\.jpg\.json: object 1 has no label"),
     "no objects": ({"ann/a.json": "{}"}, r"a\.json: no list of objects named objects; is it Supervisely's\?"),
     "meta": ({"ann/a.json": image(), "meta.json": "{}"}, r"meta\.json: no list named classes with a title each"),
