@@ -212,7 +212,7 @@ class InvalidRowsWarning(ApframeWarning):
 
 
 class BoxFormatWarning(ApframeWarning):
-    """Boxes look as if they were in another box format: two corners, or fractions."""
+    """Boxes look like two corners or fractions; or upright boxes are compared that were made of turned boxes or keypoints."""
 
 
 class MaskSizeWarning(ApframeWarning):

@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe import rule_sets
-from apframe.exceptions import ColumnError, MissingColumnWarning, NoAnnotationsWarning, ParameterError
+from apframe.exceptions import BoxFormatWarning, ColumnError, MissingColumnWarning, NoAnnotationsWarning, ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.ranking.definitions import Interpolated, Voc2007
 from apframe.rule_sets.further_rules import FURTHER_RULES
@@ -670,6 +670,40 @@ def test_one_category_alone_is_as_among_others(name: str) -> None:
     assert alone.summary.height == tiny(name).summary.height
     if not tiny(name).protocol.agnostic:  # which pools the categories
         assert_frame_equal(alone.metrics, whole, check_exact=True)
+
+
+def turned(rows: list[Json], angle: float = 0.2) -> list[Json]:
+    """Each box as the rectangle that is turned by the angle and has this box around it."""
+    cos, sin = math.cos(angle), math.sin(angle)
+
+    def side(own: float, other: float) -> float:
+        return (cos * own - sin * other) / (cos**2 - sin**2)
+
+    def row_of(row: Json) -> Json:
+        x, y, wide, high = row["bbox"]
+        width, height = side(wide, high), side(high, wide)
+        return row | {"bbox": [x + (wide - width) / 2, y + (high - height) / 2, width, height], "angle": angle}
+
+    return [row_of(row) for row in rows]
+
+
+COMPARES_BOXES = [name for name, (protocol, own, *_) in TINY.items() if not own and as_protocol(protocol).iou_type == "bbox"]
+
+
+@pytest.mark.parametrize("sides", ["truth", "results", "both"])
+@pytest.mark.parametrize("name", COMPARES_BOXES)
+def test_a_turned_box_counts_as_the_upright_box_around_it(name: str, sides: str) -> None:
+    protocol, _, truth, results, expected = TINY[name]
+    annotations = truth["annotations"]
+    parts = {"truth": (annotations, "annotation"), "results": (results, "detection")}
+    counts = {side: f"{len(rows)} of {len(rows)} {noun}{'s' * (len(rows) > 1)}" for side, (rows, noun) in parts.items()}
+    which = " and ".join(said for side, said in counts.items() if sides in (side, "both"))
+    given = truth | {"annotations": turned(annotations)} if sides != "results" else truth
+    with pytest.warns(BoxFormatWarning, match=f"^boxes turned by angle: {which}; .* uses the upright boxes around them; to"):
+        evaluation = apf.evaluate(given, turned(results) if sides != "truth" else results, protocol)
+    assert evaluation.notes[0].startswith(f"boxes turned by angle: {which}")
+    values = dict(evaluation.summary.rows())
+    assert {metric: values[metric] for metric in expected} == pytest.approx(expected, abs=1e-12)
 
 
 def test_other_iou_types() -> None:

@@ -621,14 +621,14 @@ def test_lists_of_arrays_as_bitmaps() -> None:
     assert summary(truth, frame_of(mask=[bitmap, bitmap]), iou_type="segm")["AP"] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(("protocol", "n_warnings"), [("dota", 1), ("coco", 2)])
 @in_memory_and_as_files
-def test_angles_in_degrees(kind: str, tmp_path: Path) -> None:
+def test_angles_in_degrees(kind: str, protocol: str, n_warnings: int, tmp_path: Path) -> None:
     truth, results = with_shape(SHAPES["angle"][1])
     results[1]["angle"] = 30
     with pytest.warns(UnitWarning, match=r"^detections: angle is in radians; 30.0 looks like degrees$") as caught:
-        summary(truth, results, kind, tmp_path, protocol="dota")
-    assert [Path(str(warning.filename)).name for warning in caught] == ["test_bad_shapes.py"]
-    assert summary(truth, results, kind, tmp_path)["AP"] == pytest.approx(1.0)  # boxes have no angle
+        summary(truth, results, kind, tmp_path, protocol=protocol)
+    assert [Path(str(warning.filename)).name for warning in caught] == ["test_bad_shapes.py"] * n_warnings
 
 
 def test_fourteen_keypoints() -> None:

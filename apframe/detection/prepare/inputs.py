@@ -35,7 +35,6 @@ from apframe.schema import (
 )
 from apframe.shapes.boxes import BOX, BOXES
 from apframe.shapes.catalogue import shape_of
-from apframe.shapes.corners import CORNERS
 from apframe.shapes.cuboids import CUBOIDS, like_degrees
 from apframe.shapes.intervals import INTERVALS
 from apframe.shapes.keypoints import KEYPOINTS
@@ -253,9 +252,9 @@ def _warn_of_lists(images: pl.DataFrame, protocol: Protocol) -> None:
 
 
 def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
-    """A warning where angles that are compared are more than a full turn; of yaws, which may be added up, most of them."""
+    """A warning where angles that turn boxes are more than a full turn; of yaws, which may be added up, most of them."""
     for table, frame in tables.items():
-        if protocol.similarity.shape is CORNERS and "angle" in frame.columns:
+        if protocol.similarity.shape is not None and "angle" in frame.columns:
             beyond = frame["angle"].filter(frame["angle"].abs() > 2 * math.pi)
             if len(beyond):
                 warn(f"{table}: angle is in radians; {beyond[0]} looks like degrees", UnitWarning)

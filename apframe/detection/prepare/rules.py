@@ -29,6 +29,7 @@ from apframe.detection.prepare.kept import (
 )
 from apframe.detection.prepare.unnamed import describe_unnamed
 from apframe.exceptions import (
+    BoxFormatWarning,
     ColumnError,
     NoAnnotationsWarning,
     ShapesLeftOutWarning,
@@ -41,7 +42,8 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema import Dataset, is_known, unknown_ids
+from apframe.schema import Dataset, is_known, noun, unknown_ids
+from apframe.shapes.corners import CORNERS, is_turned, upright
 from apframe.similarity.mask_iou import pair_masks
 from apframe.similarity.pairs import lacking
 
@@ -49,6 +51,25 @@ if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
 
 FIND_OUT = "run `apframe check` on both to find out why"
+
+
+def turn_upright(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """The upright box around each box that `angle` turns, with a warning and a note: all but DOTA, DOTA_V1, DOTA_V15, MMROTATE.
+
+    Areas stay those of the shapes. A similarity that may compare anything gets the boxes and their angles.
+    """
+    if protocol.similarity.shape in (None, CORNERS):
+        return inputs
+    tables = {"annotations": inputs.annotations, "detections": inputs.detections}
+    turned = {name: int(is_turned(frame).sum()) for name, frame in tables.items() if "angle" in frame.columns}
+    which = " and ".join(f"{n:,} of {counted(tables[name].height, noun(name))}" for name, n in turned.items() if n)
+    if not which:
+        return inputs
+    said = f"boxes turned by angle: {which}; {protocol.name} uses the upright boxes around them"
+    warn(f"{said}; to compare rotated boxes, use {spelled('protocol', 'dota')}", BoxFormatWarning)
+    dataset = inputs.dataset
+    boxed = _of(inputs, dataset.part(dataset.images, upright(dataset.annotations)))
+    return replace(boxed, detections=upright(inputs.detections), said=(*inputs.said, said))
 
 
 def count_pixels(inputs: Inputs, protocol: Protocol) -> Inputs:
@@ -243,6 +264,7 @@ def keep_detected_images(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 Rule = Callable[["Inputs", Protocol], "Inputs"]
 RULES: tuple[Rule, ...] = (
+    turn_upright,
     refuse_wrong_types,
     need_image_boxes,
     count_pixels,
