@@ -27,6 +27,7 @@ from apframe.file_formats.names import categories_of, ids_to_write, image_ids
 from apframe.rows import refuse_rows
 from apframe.schema import Dataset
 from apframe.shapes.boxes import BOX
+from apframe.shapes.corners import turned_corners
 
 _EDGES = ("xmin", "ymin", "xmax", "ymax")
 _CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
@@ -220,23 +221,14 @@ def _has_corners(frame: pl.DataFrame) -> pl.Expr:
 
 
 def _with_corners(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with its corners as eight columns, those of its box where it has none.
-
-    The corners of a box go around it clockwise from the left end of its top, which is turned by the angle.
-    """
+    """The frame with its corners as eight columns, those of its box where it has none."""
     given = pl.col("corners") if "corners" in frame.columns else pl.lit(None, pl.List(pl.Float64))
     angle = pl.col("angle").fill_null(0) if "angle" in frame.columns else pl.lit(0.0)
     is_finite = given.list.eval(pl.element().is_finite().fill_null(False)).list.all()
     wrong = frame.select(((given.list.len() != 8) | ~is_finite).fill_null(False)).to_series()
     refuse_rows(table, frame, wrong, "corners are not 8 finite numbers", "correct them")
     _refuse_boxless(table, frame.filter(~_has_corners(frame)))
-    corners = []
-    for right, down in ((0, 0), (1, 0), (1, 1), (0, 1)):
-        ahead, below = (right - 0.5) * pl.col("width"), (down - 0.5) * pl.col("height")
-        x = pl.col("x") + 0.5 * pl.col("width") + ahead * angle.cos() + below * angle.sin()
-        y = pl.col("y") + 0.5 * pl.col("height") - ahead * angle.sin() + below * angle.cos()
-        corners.append(pl.when(angle != 0).then(x).otherwise(pl.col("x") + right * pl.col("width")))
-        corners.append(pl.when(angle != 0).then(y).otherwise(pl.col("y") + down * pl.col("height")))
+    corners = turned_corners(angle)
     own = {name: given.list.get(k, null_on_oob=True) for k, name in enumerate(_CORNERS)}
     return frame.with_columns(pl.coalesce(own[name], made).alias(name) for name, made in zip(_CORNERS, corners, strict=True))
 

@@ -11,10 +11,19 @@ import polars as pl
 
 from apframe.exceptions import ParameterError, spelled
 from apframe.paths import files_in, is_folder
-from apframe.schema import Dataset
+from apframe.schema import TABLES, Dataset
 
 ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
 FIXED, USUAL, OPEN = "fixed", "usual", "open"  # how far a format says how the boxes in its files are written
+
+
+def held(table: str, *others: str) -> tuple[str, ...]:
+    """All columns of a table and its attributes, but for some others, as `Format.holds` has them.
+
+    >>> held("categories", "parent_ids")
+    ('*', 'category_id', 'name', 'supercategory')
+    """
+    return ("*", *(column.name for column in TABLES[table] if column.name not in others))
 
 
 class Format(ABC):

@@ -14,7 +14,7 @@ import polars as pl
 from apframe.exceptions import FormatError, ParameterError, did_you_mean, first_line, reason, spelled
 from apframe.file_formats.columns_of_parts import Columns
 from apframe.file_formats.files import is_packed, read_unpacked, reading
-from apframe.file_formats.format import ANY, INDEX, OPEN, Format
+from apframe.file_formats.format import ANY, INDEX, OPEN, Format, held
 from apframe.file_formats.nested_rows import (
     TAKEN,
     find_objects,
@@ -30,7 +30,7 @@ from apframe.file_formats.nested_rows import (
 )
 from apframe.file_formats.tables import columns_of, read_ipc
 from apframe.paths import files_in, is_folder
-from apframe.schema import TABLES, Dataset
+from apframe.schema import Dataset
 
 _PARQUET, _ARROW, _LINES = ".parquet", ".arrow", ".jsonl"
 _BATCH = 1 << 12  # images that are read at once, where results are read in parts
@@ -65,7 +65,7 @@ class HuggingFace(Format):
     boxes_of_dataset = boxes_of_results = OPEN
     image_ids, category_ids = ANY, INDEX
     holds: ClassVar[dict[str, tuple[str, ...]]] = {
-        **{table: ("*", *(column.name for column in TABLES[table])) for table in ("images", "annotations", "detections")},
+        **{table: held(table, "angle") for table in ("images", "annotations", "detections")},  # boxes are upright
         "categories": ("name",),
     }
     unused_categories = True

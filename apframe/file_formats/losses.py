@@ -6,6 +6,7 @@ import polars as pl
 
 from apframe.file_formats.format import Format
 from apframe.schema import GROUND_TRUTH, ID, KEYS, TABLES, Dataset, is_known
+from apframe.shapes.corners import is_turned
 
 _IDS = ("annotation_id", "detection_id")
 _FATES = {
@@ -22,7 +23,7 @@ def losses(format_: Format, before: dict[str, pl.DataFrame], after: dict[str, pl
     Parameters
     ----------
     before, after
-        canonical tables: as they are, and with ids as the format has them
+        canonical tables: as they are, and with boxes and ids as the format has them
     """
     rows: list[tuple[str, str | None, int, str]] = []
     for table, frame in after.items():
@@ -36,6 +37,10 @@ def losses(format_: Format, before: dict[str, pl.DataFrame], after: dict[str, pl
                 what = "becomes a name" if new.dtype == pl.String else "becomes a number"
                 n_changed = int((old.cast(pl.String) != new.cast(pl.String)).sum())
                 rows.append((table, name, n_changed, "numbered anew" if old.dtype == new.dtype == ID else what))
+            elif name == "angle" and "x" in holds and name not in holds:
+                fate = "becomes corners" if "corners" in holds else "left out"
+                n_turned = int(is_turned(before[table]).sum())
+                rows.append((table, name, n_turned, f"{fate}; the box is the upright one around the shape"))
             elif name not in holds and ("*" not in holds or name in known):
                 rows.append((table, name, int(_is_said(table, frame, name).sum()), _FATES.get(name, "left out")))
         rows += [(table, name, int(flags.sum()), what) for name, flags, what in format_.further_losses(table, frame)]

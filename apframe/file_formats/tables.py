@@ -13,11 +13,11 @@ import polars as pl
 from apframe.exceptions import FormatError, first_line, listed, reason
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading, write_text
-from apframe.file_formats.format import ANY, OPEN, USUAL, Format
+from apframe.file_formats.format import ANY, OPEN, USUAL, Format, held
 from apframe.file_formats.nested_rows import has_objects
 from apframe.file_formats.stored_sets import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
-from apframe.schema import GROUND_TRUTH, TABLES, Dataset, from_arrow_stream
+from apframe.schema import GROUND_TRUTH, Dataset, from_arrow_stream
 
 _IPC_FILE = b"ARROW1"
 _BATCH = 1 << 19  # rows that are read at once, where a table is read in parts
@@ -39,9 +39,7 @@ class _Tables(Format):
     results_from = ("file", "folder")
     boxes_of_dataset, boxes_of_results = USUAL, OPEN
     image_ids = category_ids = ANY
-    holds: ClassVar[dict[str, tuple[str, ...]]] = {
-        table: ("*", *(column.name for column in TABLES[table])) for table in (*GROUND_TRUTH, "detections")
-    }
+    holds: ClassVar[dict[str, tuple[str, ...]]] = {table: held(table) for table in (*GROUND_TRUTH, "detections")}
     unused_categories = True
 
     def is_dataset(self, path: Path) -> bool:

@@ -19,6 +19,7 @@ from apframe.file_formats.losses import losses, tables_of
 from apframe.paths import is_folder, to_write
 from apframe.rows import refuse_rows
 from apframe.shapes.catalogue import OTHERS
+from apframe.shapes.corners import upright, with_corners
 from apframe.shapes.cuboids import CUBOIDS
 
 
@@ -53,9 +54,8 @@ def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
     chosen = as_format(format)
     chosen.refuse_writing()
     dataset = read_dataset(dataset)
-    boxed = dataset
-    if _has_boxes_alone(chosen, "annotations"):
-        boxed = dataset.part(dataset.images, _boxed(chosen, "annotations", dataset.annotations))
+    annotations = _boxed(chosen, "annotations", dataset.annotations)
+    boxed = dataset if annotations is dataset.annotations else dataset.part(dataset.images, annotations)
     given = with_ids_of(chosen, boxed)
     lost = losses(chosen, tables_of(dataset, None), tables_of(given, None))
     write_new(Path(path), chosen.dataset_from[0], lambda part: chosen.write(given, part))
@@ -71,10 +71,9 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
     chosen.refuse_writing()
     known = None if dataset is None else read_dataset(dataset)
     found = read_results(detections, dataset=known)
-    if _has_boxes_alone(chosen, "detections"):
-        found = _boxed(chosen, "detections", found)
+    boxed = _boxed(chosen, "detections", found)
     with naming_format(detections, None):
-        given = results_with_ids_of(chosen, found, known)
+        given = results_with_ids_of(chosen, boxed, known)
     named = None if known is None else with_ids_of(chosen, known)
     if chosen.fractions and named is None:
         raise ParameterError(f"{chosen.title} stores boxes as fractions of their images", "give their data set")
@@ -83,14 +82,16 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
     return lost
 
 
-def _has_boxes_alone(format_: Format, table: str) -> bool:
-    """Whether a format needs the boxes of a table: cuboids stand beside them."""
-    columns = set(format_.holds[table])
-    return "x" in columns and not any(shape.column in columns for shape in OTHERS if shape is not CUBOIDS)
-
-
 def _boxed(format_: Format, table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with boxes around its corners; rows without either are an error."""
+    """The frame with upright boxes around turned ones and corners, as far as the format has boxes and does not have these.
+
+    Rows without a box are an error if the format has boxes alone: cuboids stand beside them.
+    """
+    columns = set(format_.holds[table])
+    if "x" in columns and "angle" not in columns:
+        frame = with_corners(frame) if "corners" in columns else upright(frame)
+    if "x" not in columns or any(shape.column in columns for shape in OTHERS if shape is not CUBOIDS):
+        return frame
     frame = with_boxes_around_corners(frame)
     remedy = f"{format_.title} needs boxes; supply them or remove these rows"
     refuse_rows(table, frame, frame["x"].is_null(), "there is no box", remedy)

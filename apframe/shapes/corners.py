@@ -80,6 +80,39 @@ def upright(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.when(turned).then(value).otherwise(name).alias(name) for name, value in around.items())
 
 
+def turned_corners(angle: pl.Expr) -> list[pl.Expr]:
+    """x and y of the corners of `x, y, width, height` turned by an angle: clockwise from the left end of its top.
+
+    >>> box = pl.DataFrame({"x": [1.0], "y": [2.0], "width": [3.0], "height": [4.0]})
+    >>> box.select(pl.concat_list(turned_corners(pl.lit(0.0))).alias("corners"))["corners"].to_list()
+    [[1.0, 2.0, 4.0, 2.0, 4.0, 6.0, 1.0, 6.0]]
+    """
+    corners = []
+    for right, down in ((0, 0), (1, 0), (1, 1), (0, 1)):
+        ahead, below = (right - 0.5) * pl.col("width"), (down - 0.5) * pl.col("height")
+        x = pl.col("x") + 0.5 * pl.col("width") + ahead * angle.cos() + below * angle.sin()
+        y = pl.col("y") + 0.5 * pl.col("height") - ahead * angle.sin() + below * angle.cos()
+        corners.append(pl.when(angle != 0).then(x).otherwise(pl.col("x") + right * pl.col("width")))
+        corners.append(pl.when(angle != 0).then(y).otherwise(pl.col("y") + down * pl.col("height")))
+    return corners
+
+
+def with_corners(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with the upright boxes around turned ones, and `corners` in the place of `angle`, if any box is turned.
+
+    >>> quarter = {"x": [1.0], "y": [2.0], "width": [8.0], "height": [4.0], "angle": [1.5707963267948966]}
+    >>> with_corners(pl.DataFrame(quarter)).select("x", "y", "width", "height", "angle").row(0)
+    (3.0, 0.0, 4.0, 8.0, None)
+    """
+    if not is_turned(frame).any():
+        return frame
+    given = [pl.col("corners")] if "corners" in frame.columns else []
+    has_angle = pl.all_horizontal(pl.col(*BOX, "angle").is_not_null())
+    made = pl.when(has_angle).then(pl.concat_list(turned_corners(pl.col("angle"))))
+    corners = frame.select(corners=pl.coalesce(*given, made)).to_series()
+    return upright(frame).with_columns(corners, angle=pl.lit(None, pl.Float64))
+
+
 def _exact(value: pl.Expr) -> pl.Expr:
     """Sines and cosines, exact at multiples of a right angle."""
     return pl.when(value.abs() < _RIGHT_ANGLE).then(0.0).otherwise(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError, ParameterError, RowError
 from apframe.file_formats.catalogue import FORMATS, as_format
+from apframe.shapes.boxes import BOX
 from tests.file_formats.folders import written
 
 TRUTH = {
@@ -264,6 +266,41 @@ def test_rotated_boxes_become_the_boxes_around_them(name: str, tmp_path: Path) -
         ("detections", "corners", 1, "left out")
     ]
     assert apf.read_results(tmp_path / "found", name).select("x", "y", "width", "height").rows() == [(0, 0, 2, 3)]
+
+
+# what becomes of the angle in each format with boxes: they are not turned in the file, or stand there with the angle
+UPRIGHT, WITH_CORNERS = "left out; the box is the upright one around the shape", "becomes corners; the box is the upright one"
+OF_ANGLES = {
+    **dict.fromkeys(("voc", "yolo", "open_images", "kitti", "boxes", "csv", "lvis"), UPRIGHT),
+    **dict.fromkeys(("coco", "hugging_face"), f"{WITH_CORNERS} around the shape"),
+    "dota": "becomes corners", **dict.fromkeys(("cvat", "label_studio", "parquet", "arrow")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name, each in FORMATS.items() if each.writable and "x" in each.holds["annotations"]])
+def test_a_turned_box_is_evaluated_alike_in_every_format(name: str, tmp_path: Path) -> None:
+    lists = {"neg_category_ids": [[]], "not_exhaustive_category_ids": [[]]}  # which LVIS needs
+    images = {"image_id": [1], "file_name": ["1.jpg"], "image_width": [200], "image_height": [100]}
+    categories = {"category_id": [1], "name": ["ship"], "frequency": ["f"]}
+    box = {"x": [10.0], "y": [20.0], "width": [60.0], "height": [40.0], "angle": [math.atan2(3, 4)]}
+    row, around = {"image_id": [1], "category_id": [1]}, (4, 6, 72, 68)  # .8 * 60 + .6 * 40 and .6 * 60 + .8 * 40
+    dataset = apf.Dataset(images | lists, categories, row | box)
+    lost = apf.write_dataset(dataset, tmp_path / "truth", name)
+    written = apf.write_results(row | box | {"score": [0.5]}, tmp_path / "found", name, dataset=dataset)
+    for losses, like in ((lost, name), (written, "coco" if name == "lvis" else name)):  # results of LVIS are those of COCO
+        said = losses.filter(pl.col("column") == "angle").select("n_rows", "what").rows()
+        assert said == ([] if OF_ANGLES[like] is None else [(1, OF_ANGLES[like])])
+    truth = apf.read_dataset(tmp_path / "truth", name)
+    found = apf.read_results(tmp_path / "found", name, dataset=truth)
+    upright = truth.annotations.select("image_id", "category_id", **dict(zip(BOX, map(pl.lit, around), strict=True)), score=0.5)
+    area = 72 * 68 if OF_ANGLES[name] == UPRIGHT and "area" not in FORMATS[name].holds["annotations"] else 60 * 40
+    for detections in (found, upright):
+        evaluation = apf.evaluate(truth, detections)
+        assert evaluation.dataset.annotations.select(*BOX, "area").row(0) == pytest.approx((*around, area))
+        assert evaluation.summary["value"][0] == pytest.approx(1)
+        assert bool(evaluation.notes) == (OF_ANGLES[name] is None)
+    if "angle" in truth.annotations.columns or "corners" in truth.annotations.columns:
+        assert apf.evaluate(truth, found, "dota").summary["value"][0] == pytest.approx(1)
 
 
 def test_results_with_files_and_no_ids_say_how_to_join_them() -> None:

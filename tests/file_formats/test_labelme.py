@@ -49,6 +49,12 @@ def test_rectangles_are_boxes_and_polygons_masks(tmp_path: Path) -> None:
     assert apf.read_dataset(tmp_path / "a.json").annotations.height == 2
 
 
+def test_a_turned_rectangle_has_the_box_around_it_and_its_own_area(tmp_path: Path) -> None:
+    turned = shape("rotation", [[32, 4], [40, 10], [34, 18], [26, 12]])  # 10 x 10, by 3 in 4
+    row = apf.read_dataset(written(tmp_path, {"a.json": image(turned)})).annotations
+    assert row.select(*BOX, "area").row(0) == (26, 4, 14, 14, 100)
+
+
 def test_shapes_with_scores_are_results(tmp_path: Path) -> None:
     truth = written(tmp_path / "truth", {"a.json": image(shape("rectangle", CORNERS)), "b.json": image(name="b.jpg")})
     found = written(

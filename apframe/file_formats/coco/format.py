@@ -33,9 +33,9 @@ from apframe.file_formats.files import (
     write_text,
     write_whole,
 )
-from apframe.file_formats.format import NUMBER, OPEN, USUAL, Format
+from apframe.file_formats.format import NUMBER, OPEN, USUAL, Format, held
 from apframe.paths import kind_at
-from apframe.schema import GROUND_TRUTH, KEYS, NAMES, TABLES, Dataset, canonical, kind_of
+from apframe.schema import GROUND_TRUTH, KEYS, NAMES, Dataset, canonical, kind_of
 from apframe.schema.dataset import Later
 from apframe.shapes.boxes import BOX
 
@@ -155,8 +155,8 @@ class Coco(Format):
     boxes_of_dataset, boxes_of_results = USUAL, OPEN
     image_ids = category_ids = NUMBER
     holds = {
-        **{table: ("*", *(column.name for column in TABLES[table])) for table in GROUND_TRUTH},
-        "detections": ("*", *(column.name for column in TABLES["detections"] if column.name not in ("detection_id", "area"))),
+        **{table: held(table, "angle") for table in GROUND_TRUTH},  # boxes are upright
+        "detections": held("detections", "detection_id", "area", "angle"),
     }
     unused_categories = True
 
@@ -297,7 +297,8 @@ def write_coco(dataset: Dataset, path: str | Path) -> None:
     """Write ground truth as COCO JSON, with all attributes and the other sections of the file it came from.
 
     Fields that are null are left out. The file appears whole or not at all; a name that ends in .gz is packed. Bitmaps in the
-    column `mask` are a `ColumnError`: COCO's JSON has run lengths and polygons only.
+    column `mask` are a `ColumnError`: COCO's JSON has run lengths and polygons only. A box with an `angle` is written as it was
+    read, not turned and with its angle; `write_dataset` writes the upright box around it, which other programs need.
     """
     write_whole(Path(path), _text_of(dataset))
 
