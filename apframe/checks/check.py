@@ -21,12 +21,14 @@ from apframe.checks.results import check_missing, check_numbers, check_repeats, 
 from apframe.checks.runs import check_run
 from apframe.checks.shapes import check_shapes
 from apframe.collecting import collecting
+from apframe.detection.prepare.extents import with_upright_boxes
 from apframe.exceptions import MissingResultsWarning, warn_again
 from apframe.file_formats.accepted import read_found, read_truth
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.file_formats.refused import Refused
 from apframe.retrieval.sources import is_for_search
 from apframe.schema import Dataset
+from apframe.shapes.corners import upright
 from apframe.threads import pool
 
 _WRITTEN = {"fractions", "corners"}  # what a table looks like by itself, which is said better where both are compared
@@ -117,6 +119,7 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
             with collecting() as said:
                 found, of_results, n_results = read_found(detections, reading, lambda: read.result()[0])
         dataset, refused, n_given = read.result()
+    dataset, found = dataset and with_upright_boxes(dataset), None if found is None else upright(found)
     findings = [of_refused(each) for each in (*refused, *of_results)]
     missing = MissingResultsWarning.__name__
     findings += [check_missing(message) for category, message in said if category == missing]

@@ -11,6 +11,7 @@ from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.rule_sets.coco import COCO
 from apframe.schema import KEYS, TABLES, called, canonical_detections, is_known
 from apframe.schema.conditions import find_owners, items_of, refuse_ambiguous
+from apframe.shapes.corners import upright
 from apframe.threads import pool
 
 Tables = Mapping[str, pl.DataFrame]
@@ -40,7 +41,7 @@ def stats(
     - `n_images`: for everything and for attributes of images those there are, else those with such annotations
     - `n_empty`: how many of them have no annotations; null for what is no part of the images
     - `n_annotations`, `n_crowds`: all of them, and those that are crowds
-    - `median_width`, `median_height`, `median_area`: of the annotations, pixels
+    - `median_width`, `median_height`, `median_area`: of the annotations, pixels; the sides are those of upright boxes
     - `n_detections`: if detections are given
 
     Raises
@@ -72,7 +73,8 @@ def stats(
         dataset = read.result()
     if image_attributes is not None:
         dataset = dataset.with_images(image_attributes)
-    tables = {"images": dataset.images, "categories": dataset.categories, "annotations": dataset.annotations}
+    annotations = upright(dataset.annotations)
+    tables = {"images": dataset.images, "categories": dataset.categories, "annotations": annotations}
     if found is not None:
         tables["detections"] = canonical_detections(found, dataset)
     names = _attributes(dataset.images) if by is None else [by] if isinstance(by, str) else list(by)

@@ -14,6 +14,7 @@ from string import ascii_lowercase
 import polars as pl
 
 from apframe.shapes.boxes import BOX
+from apframe.shapes.corners import upright
 from apframe.shapes.cuboids import CENTRE, SIZES, YAW, around_cuboids
 from apframe.shapes.intervals import INTERVAL
 from apframe.show.labels import place_labels
@@ -58,7 +59,7 @@ def picture_sizes(objects: pl.DataFrame) -> pl.DataFrame:
     >>> picture_sizes(pl.DataFrame(objects)).rows()
     [(7, 15, 8)]
     """
-    frame, ends = _placed(objects), (pl.col("x") + pl.col("width"), pl.col("y") + pl.col("height"))
+    frame, ends = upright(_placed(objects)), (pl.col("x") + pl.col("width"), pl.col("y") + pl.col("height"))
     known = [pl.col(name).first() if name in frame.columns else pl.lit(None) for name in ("image_width", "image_height")]
     sides = [pl.coalesce(size, end.max().ceil(), 1).cast(pl.Int64) for size, end in zip(known, ends, strict=True)]
     return frame.group_by("image_id", maintain_order=True).agg(width=sides[0], height=sides[1])
@@ -300,11 +301,11 @@ def _with_turned(frame: pl.DataFrame) -> pl.DataFrame:
     names = [f"c{n}" for n in range(8)]
     path = pl.format("M{} {}L{} {}L{} {}L{} {}z", *(_number(pl.col(name)) for name in names))
     low, high = corners.min(axis=1), corners.max(axis=1)
-    around = dict(zip(BOX, [*low.T, *(high - low).T], strict=True))  # for the label
+    around = dict(zip(BOX, [*low.T, *(high - low).T], strict=True))  # for the label, which is not turned
     paths = pl.DataFrame(corners.reshape(len(turned), -1), schema=names, orient="row").select(path=path)
     return rows.update(
         paths.with_columns(turned["row"], **{name: pl.Series(side) for name, side in around.items()}), on="row"
-    ).drop("row")
+    ).drop("row", "angle", strict=False)
 
 
 def _number(value: pl.Expr) -> pl.Expr:

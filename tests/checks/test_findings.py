@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -156,6 +157,14 @@ SUSPICIONS: dict[str, tuple[dict[str, list[Row]], Found]] = {
     "annotation partly outside": (
         changed("annotations", 1, bbox=[90, 60, 12, 40]),
         ("note", "outside_image", "annotations", 1, ["12"]),
+    ),
+    "turned annotation partly outside": (
+        changed("annotations", 1, bbox=[60, 75, 40, 20], area=800, angle=math.pi / 2),  # down to 105
+        ("note", "outside_image", "annotations", 1, ["12"]),
+    ),
+    "turned detection partly outside": (
+        changed("detections", 1, bbox=[60, 75, 40, 20], angle=math.pi / 2),
+        ("note", "outside_image", "detections", 1, ["2"]),
     ),
     "detection partly outside": (
         changed("detections", 1, bbox=[60, -3, 20, 20]),

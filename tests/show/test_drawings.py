@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import xml.etree.ElementTree as ET
 from typing import Any
@@ -86,6 +87,13 @@ def test_rotated_boxes() -> None:
     assert paths(one) == {"line": "M1 1L5 1L5 4L1 4z"}
     assert paths(two) == {"line": "M10 50L30 50L30 58.5L10 58.5z"}
     assert paths(three) == {"line": "M10 50H30V58.5H10z"}
+
+
+def test_pictures_of_unknown_size_hold_turned_boxes() -> None:
+    box = {"x": 10.0, "y": 20.0, "width": 60.0, "height": 40.0, "angle": math.atan2(3, 4)}  # up to 76 and 74
+    rows = pl.DataFrame([{"image_id": 1, "role": "a", "outcome": "fp", "label": "ship"} | box])
+    assert picture_sizes(rows).rows() == [(1, 76, 74)]
+    assert draw_objects(rows).equals(draw_objects(rows.with_columns(image_width=76, image_height=74)))
 
 
 def test_intervals_are_bars_in_lanes() -> None:

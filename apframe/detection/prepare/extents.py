@@ -1,4 +1,4 @@
-"""Boxes and areas of shapes: a table that has masks, keypoints, corners or intervals does without boxes of its own."""
+"""Boxes and areas of shapes: of masks, keypoints, corners or intervals without boxes of their own, and of turned boxes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 import polars as pl
 
+from apframe.schema import Dataset
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import shape_of
+from apframe.shapes.corners import upright
 from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity
 
@@ -56,6 +58,18 @@ def lacks_boxes(frame: pl.DataFrame) -> bool:
     (False, True)
     """
     return frame["x"].count() < frame.height
+
+
+def with_upright_boxes(dataset: Dataset) -> Dataset:
+    """The data set with the upright box around each box that `angle` turns, see `upright`.
+
+    >>> quarter = {"x": [10], "y": [20], "width": [60], "height": [40], "angle": [1.5707963267948966]}
+    >>> turned = Dataset({"image_id": [1]}, {"category_id": [1]}, quarter | {"image_id": [1], "category_id": [1]})
+    >>> with_upright_boxes(turned).annotations.select(BOX).row(0)
+    (20.0, 10.0, 40.0, 60.0)
+    """
+    core = dataset.core("annotations")
+    return dataset if upright(core) is core else dataset.part(dataset.images, upright(dataset.annotations))
 
 
 def has_pixels(annotations: pl.DataFrame) -> pl.Series:

@@ -11,7 +11,14 @@ import polars as pl
 from apframe.detection.prepare.classes import with_levels, with_own_classes
 from apframe.detection.prepare.copied import copy_shared
 from apframe.detection.prepare.excluded import leave_out_excluded, place_in_images
-from apframe.detection.prepare.extents import has_pixels, lacks_boxes, prepare_shapes, with_boxes, with_image_sizes
+from apframe.detection.prepare.extents import (
+    has_pixels,
+    lacks_boxes,
+    prepare_shapes,
+    with_boxes,
+    with_image_sizes,
+    with_upright_boxes,
+)
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_above_limit, keep_judged, limit_per_image
 from apframe.detection.prepare.kept import (
@@ -67,8 +74,7 @@ def turn_upright(inputs: Inputs, protocol: Protocol) -> Inputs:
         return inputs
     said = f"boxes turned by angle: {which}; {protocol.name} uses the upright boxes around them"
     warn(f"{said}; to compare rotated boxes, use {spelled('protocol', 'dota')}", BoxFormatWarning)
-    dataset = inputs.dataset
-    boxed = _of(inputs, dataset.part(dataset.images, upright(dataset.annotations)))
+    boxed = _of(inputs, with_upright_boxes(inputs.dataset))
     return replace(boxed, detections=upright(inputs.detections), said=(*inputs.said, said))
 
 
