@@ -17,16 +17,17 @@ class Ultralytics(OfRows):
     """The area under straight lines between the rows, read at 101 recalls, 0 from the last row on.
 
     The curve goes from (0, 1) through recall and envelope of every row. It is read at linspace(0, 1, 101), at a recall that
-    several rows have from the last of them, and what was read is joined by straight lines again. After the last row the curve
-    is 0. So a perfect list has .995, as the last value is 0. A list without detections has 0.
+    several rows have from the last of them, and what was read is joined by straight lines again. From the recall of the last
+    row on the curve is 0, at that recall too. So a perfect list has .995, as the last of the 101 values is 0. A list without
+    detections has 0.
 
-    Source: ultralytics 8.4.50 and later, `compute_ap` in `utils/metrics.py`.
+    Source: ultralytics 8.4.37 and later, `compute_ap` in `utils/metrics.py`.
     """
 
     name = "ultralytics"
     precision, weights = "envelope of all rows, straight lines between them", "trapezoids between 101 recalls"
     formula = "area under the curve through all rows, read at linspace(0, 1, 101); 0 from the last row on"
-    used_by = "Ultralytics from 8.4.50"
+    used_by = "Ultralytics from 8.4.37"
     source = "ultralytics, utils/metrics.py"
     falls_at_once: ClassVar[bool] = True  # to 0 after the last row; otherwise along a line to recall 1
 
@@ -82,12 +83,12 @@ class UltralyticsBefore(Ultralytics):
 
     A list that ends at recall r gains about (1 - r) P / 2, where P is the precision of its last row.
 
-    Source: ultralytics up to 8.4.35, `compute_ap` in `utils/metrics.py`.
+    Source: ultralytics up to 8.4.36, `compute_ap` in `utils/metrics.py`.
     """
 
     name = "ultralytics_8_4_35"
     formula = "area under the curve through all rows and (1, 0), read at linspace(0, 1, 101)"
-    used_by = "Ultralytics up to 8.4.35"
+    used_by = "Ultralytics up to 8.4.36"
     falls_at_once = False
 
 

@@ -10,7 +10,7 @@ from apframe.similarity.single_iou import SingleBoxIoU, SingleMaskIoU
 
 _BOXES = Protocol(
     name="ULTRALYTICS",
-    citation="Jocher et al., Ultralytics YOLO; ultralytics 8.4.180 and later, utils/metrics.py, engine/validator.py and "
+    citation="Jocher et al., Ultralytics YOLO; ultralytics 8.4.176 and later, utils/metrics.py, engine/validator.py and "
     "models/yolo/detect/val.py",
     iou_type="bbox",
     similarity=SingleBoxIoU(),
@@ -42,20 +42,20 @@ _BOXES = Protocol(
     report=("AP", "AP50", "AP75"),
 )
 ULTRALYTICS = replace(_BOXES, variants=(replace(_BOXES, iou_type="segm", similarity=SingleMaskIoU()),))
-"""Versions 8.4.180 and later: each detection takes its most similar free annotation; the curve ends at the last detection.
+"""Versions 8.4.176 and later: each detection takes its most similar free annotation; the curve ends at the last detection.
 
 AP is what is printed as mAP50-95, AP50 as mAP50. Masks are compared in the size of the images, not of the network's output.
 """
 
 
-def _earlier(version: str, definition: Ultralytics) -> Protocol:
-    """The rules up to a version, by which a detection that finds its annotation taken tries no other."""
+def _earlier(name: str, last: str, definition: Ultralytics) -> Protocol:
+    """The rules up to the version `last`, by which a detection that finds its annotation taken tries no other."""
 
     def change(protocol: Protocol) -> Protocol:
         return replace(
             protocol,
-            name=f"ULTRALYTICS_{version.replace('.', '_')}",
-            citation=protocol.citation.replace("8.4.180 and later", f"up to {version}"),
+            name=name,
+            citation=protocol.citation.replace("8.4.176 and later", f"up to {last}"),
             matching="best_overlap",
             definition=definition,
         )
@@ -63,8 +63,8 @@ def _earlier(version: str, definition: Ultralytics) -> Protocol:
     return replace(change(ULTRALYTICS), variants=tuple(map(change, ULTRALYTICS.variants)))
 
 
-ULTRALYTICS_8_4_175 = _earlier("8.4.175", Ultralytics())
-"""Versions 8.4.50 to 8.4.175: a detection can match only the annotation that it overlaps most."""
+ULTRALYTICS_8_4_175 = _earlier("ULTRALYTICS_8_4_175", "8.4.175", Ultralytics())
+"""Versions 8.4.37 to 8.4.175: a detection can match only the annotation that it overlaps most."""
 
-ULTRALYTICS_8_4_35 = _earlier("8.4.35", UltralyticsBefore())
-"""Versions 8.3 to 8.4.35: the same, and the curve goes on from the last detection to recall 1 and precision 0."""
+ULTRALYTICS_8_4_35 = _earlier("ULTRALYTICS_8_4_35", "8.4.36", UltralyticsBefore())
+"""Versions 8.3 to 8.4.36: the same, and the curve goes on from the last detection to recall 1 and precision 0."""

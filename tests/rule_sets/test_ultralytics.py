@@ -25,7 +25,7 @@ BY_VERSION = {
 }
 each_version = pytest.mark.parametrize("name", BY_VERSION)
 
-# flags and R: AP up to 8.4.35 and from 8.4.50 on, as the functions of the wheels compute it
+# flags and R: AP up to 8.4.36 and from 8.4.37 on, as the functions of the wheels compute it
 LISTS: dict[str, tuple[list[int], int, float, float]] = {
     "A": ([1, 0, 1, 0, 1], 3, 0.753, 0.753),
     "B": ([1, 1, 0, 1, 0, 1, 0, 0, 0, 1], 5, 0.778333333, 0.778333333),
