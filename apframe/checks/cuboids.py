@@ -7,14 +7,15 @@ from collections.abc import Iterable
 import polars as pl
 
 from apframe.checks.findings import Finding, of_table
-from apframe.detection.diagnose.overlaps import MOST
+from apframe.detection.diagnose.overlaps import of_some_images
+from apframe.schema import is_known
 from apframe.shapes.cuboids import like_degrees
 from apframe.similarity.bev_iou import BevIoU
 from apframe.similarity.footprints import FOOTPRINT
 
 _ALIKE = 0.5  # IoU of a detection and what it is about
-_LEAST, _SHARE = 10, 0.1  # so many detections at least, and such a share of them, fit with exchanged sides
-_TIMES = 2  # as many as fit as they are
+_LEAST, _SHARE = 10, 0.1  # so many annotations at least, and such a share of them, have a detection that fits then
+_TIMES = 2  # as many as have one as they are
 
 
 def check_yaws(table: str, frame: pl.DataFrame) -> Iterable[Finding]:
@@ -30,10 +31,10 @@ def check_yaws(table: str, frame: pl.DataFrame) -> Iterable[Finding]:
 
 
 def check_sides(detections: pl.DataFrame, annotations: pl.DataFrame) -> Iterable[Finding]:
-    """`swapped_sides`: twice as many detections fit an annotation if length and width are exchanged, and many do.
+    """`swapped_sides`: twice as many annotations have a detection that fits if length and width are exchanged, and many have.
 
-    A detection fits if its IoU seen from above is .5 or more with an annotation of its image, of any category. It is the same
-    if a yaw is a quarter turn off.
+    It fits if its IoU seen from above is .5 or more, on the same image, of any category. It is the same if a yaw is a quarter
+    turn off.
 
     >>> car = {"image_id": 1, "cuboid_y": 0.0, "cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_yaw": 0.3, "is_crowd": False}
     >>> cars = pl.DataFrame([car | {"cuboid_x": 9.0 * k} for k in range(20)])
@@ -46,15 +47,16 @@ def check_sides(detections: pl.DataFrame, annotations: pl.DataFrame) -> Iterable
     is_sound = pl.all_horizontal(pl.col(FOOTPRINT).is_finite(), pl.col("cuboid_length", "cuboid_width") > 0)
     columns = ["image_id", *FOOTPRINT]
     found, expected = detections.select(columns).filter(is_sound), annotations.select(*columns, "is_crowd").filter(is_sound)
-    found = found.gather_every(max(1, -(-found.height // MOST)))
+    found = of_some_images(found)
+    expected = expected.filter(is_known(expected["image_id"], found["image_id"].unique()))
     cell = pl.concat([found["image_id"], expected["image_id"]]).rank("dense").cast(pl.Int64).alias("cell")
     found, expected = found.with_columns(cell.head(found.height)), expected.with_columns(cell.tail(expected.height))
     exchanged = found.with_columns(cuboid_length="cuboid_width", cuboid_width="cuboid_length")
-    as_is, n_exchanged = (BevIoU().pair(each, expected, _ALIKE)["detection"].n_unique() for each in (found, exchanged))
-    if n_exchanged >= max(_LEAST, _SHARE * found.height, _TIMES * as_is + 1):
+    as_is, n_exchanged = (BevIoU().pair(each, expected, _ALIKE)["annotation"].n_unique() for each in (found, exchanged))
+    if n_exchanged >= max(_LEAST, _SHARE * expected.height, _TIMES * as_is + 1):
         problem = (
-            f"{n_exchanged / found.height:.0%} of the detections fit an annotation (IoU {_ALIKE} or more seen from above) if "
-            f"their length and width are exchanged, and {as_is / found.height:.0%} as they are"
+            f"{n_exchanged / expected.height:.0%} of the annotations have a detection that fits (IoU {_ALIKE} or more seen "
+            f"from above) if length and width are exchanged, and {as_is / expected.height:.0%} as they are"
         )
         remedy = "Exchange cuboid_length and cuboid_width in one of the tables, or turn its yaws by a quarter (pi / 2)."
         yield of_table("warning", "swapped_sides", "detections", detections.height, problem, remedy)

@@ -9,13 +9,13 @@ from itertools import product
 import polars as pl
 
 from apframe.checks.findings import Finding, of_table
-from apframe.detection.diagnose.overlaps import n_overlapping, spread
+from apframe.detection.diagnose.overlaps import n_fitted, of_some_images
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.exceptions import spelled
 from apframe.schema import SIZE, Dataset, is_known
 from apframe.shapes.boxes import BOX
 
-# believed if this share of the detections, and this many times as many as do as they are, overlap an annotation then
+# believed if this share of the annotations, and this many times as many as have one as it is, have a detection that fits then
 _SHARE, _TIMES, _LEAST = 0.2, 4, 10
 _IOU = 0.5
 _CELLS = 5  # images and categories with one annotation, from which on a scale can be told
@@ -38,8 +38,8 @@ def check_misplaced(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Find
     """`corners`, `centres`, `swapped_axes`, `fractions`, `scaled`, `resized_images`: how boxes were probably meant.
 
     Each way of writing boxes is tried on the detections, and those that differ between the sides on the annotations. One is
-    believed if a fifth of the detections or more, at least 10, and more than four times as many as do as they are, overlap an
-    annotation of their image (IoU .5) by it. Scales are those of the boxes in images with one annotation of a category.
+    believed if a fifth of the annotations or more, at least 10, and more than four times as many as have one as it is, have a
+    detection on their image that fits by it (IoU .5). Scales are those of boxes in images with one annotation of a category.
 
     Parameters
     ----------
@@ -58,24 +58,24 @@ def check_misplaced(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Find
     annotations = dataset.core("annotations").filter(pl.col("x").is_not_null())
     on_annotated = is_known(detections["image_id"], annotations["image_id"].unique()) & detections["x"].is_not_null()
     found = with_image_sizes(detections.filter(on_annotated).select("score", *_ON, *BOX), images)
-    sample = found.gather_every(max(1, -(-found.height // spread(found).height))) if found.height else found
+    sample = of_some_images(found)
     expected = with_image_sizes(annotations.select(*_ON, *BOX, "is_crowd"), images)
-    least = max(_SHARE * sample.height, _LEAST)
-    n_own = n_overlapping(sample, expected, ("image_id",), _IOU)
-    if sample.height < least or _TIMES * n_own + 1 > sample.height:
+    n_own, n = n_fitted(sample, expected, ("image_id",), _IOU)
+    least = max(_SHARE * n, _LEAST, _TIMES * n_own + 1)
+    if n < least:
         return
     believed = []
     for table, hypothesis in _hypotheses(found, expected):
         sides = {"detections": sample, "annotations": expected}
         sides[table] = sides[table].with_columns(**hypothesis.boxes)
-        n_fitting = n_overlapping(sides["detections"], sides["annotations"], ("image_id",), _IOU)
-        if n_fitting >= max(least, _TIMES * n_own + 1):
+        n_fitting, _ = n_fitted(sides["detections"], sides["annotations"], ("image_id",), _IOU)
+        if n_fitting >= least:
             believed.append((n_fitting, table, hypothesis))
     if believed:
         n_fitting, table, best = max(believed, key=lambda each: each[0])  # the first of equal ones, which is the simplest
         problem = (
-            f"boxes of the {table} seem to be {best.words}: {n_fitting / sample.height:.0%} of the detections fit an "
-            f"annotation of their image then, as they are {n_own / sample.height:.0%}"
+            f"boxes of the {table} seem to be {best.words}: {n_fitting / n:.0%} of the annotations have a detection that fits "
+            f"then, as they are {n_own / n:.0%}"
         )
         rows = {"detections": detections.height, "annotations": annotations.height}
         yield of_table("warning", best.check, table, rows[table], problem, best.remedy)

@@ -45,9 +45,16 @@ def test_sides_that_were_exchanged(change: str, strings: bool) -> None:
     assert named(truth, found) == [("swapped_sides", "detections")]
     (problem,) = apf.check(truth, found).filter(pl.col("check") == "swapped_sides")["problem"]
     assert problem == (
-        "100% of the detections fit an annotation (IoU 0.5 or more seen from above) if their length and width are exchanged, "
-        "and 0% as they are"
+        "100% of the annotations have a detection that fits (IoU 0.5 or more seen from above) if length and width are "
+        "exchanged, and 0% as they are"
     )
+
+
+def test_many_false_detections_hide_nothing() -> None:
+    truth, found = scene()
+    swapped = pl.DataFrame(found).rename({"cuboid_length": "cuboid_width", "cuboid_width": "cuboid_length"})
+    false = pl.concat([swapped.with_columns(cuboid_y=pl.col("cuboid_y") + 500 + k, score=0.001) for k in range(99)])
+    assert ("swapped_sides", "detections") in named(truth, pl.concat([swapped, false]))
 
 
 def test_few_detections_show_nothing() -> None:

@@ -297,8 +297,8 @@ def test_ids_that_are_all_known_are_told_from_a_shift_by_what_they_overlap() -> 
     }
     results = [row | {"category_id": row["category_id"] - 1, "score": row["id"] / 100} for row in truth["annotations"]]
     assert [problem for name, problem in check(truth, results).select("check", "problem").rows() if name == "shifted_ids"] == [
-        "category_id of the detections looks 1 too small: by that numbering 100% of them fit an annotation of their image and "
-        "category, with the ids as they are 0%"
+        "category_id of the detections looks 1 too small: by that numbering 100% of the annotations have a detection that "
+        "fits, with the ids as they are 0%"
     ]
     assert "shifted_ids" not in check(truth, [row | {"score": 0.5} for row in truth["annotations"]])["check"]
 
@@ -384,9 +384,29 @@ def test_a_shift_is_not_concluded_from_a_few_rows() -> None:
 
     assert shift(25) == []
     assert shift(1000) == [
-        "image_id of the detections looks 1 too small: by that numbering 100% of them fit an annotation of their image, with "
-        "the ids as they are 0%"
+        "image_id of the detections looks 1 too small: by that numbering 100% of the annotations have a detection that fits, "
+        "with the ids as they are 0%"
     ]
+
+
+@pytest.mark.parametrize("n_false", [0, 299])
+@pytest.mark.parametrize(("key", "shift"), [("category_id", 1), ("category_id", -1), ("image_id", 1)])
+def test_a_shift_is_seen_among_many_false_detections(key: str, shift: int, n_false: int) -> None:
+    """It is found by the annotations that have a fitting detection: 299 low scores an image are 99.7 % of the detections."""
+    ids = range(5, 105)
+    truth = {
+        "images": [{"id": k} for k in (4, *ids, 105)],
+        "categories": [{"id": k, "name": f"class {k}"} for k in range(5)],
+        "annotations": [{"id": k, "image_id": k, "category_id": 1 + k % 3, "bbox": [7 * k, 0, 5, 5]} for k in ids],
+    }
+    hits = [row | {"score": 0.9, key: row[key] + shift} for row in truth["annotations"]]
+    false = [hit | {"score": 0.01, "bbox": [9 * k, 900, 5, 5]} for hit in hits for k in range(n_false)]
+    (problem,) = check(truth, hits + false).filter(check="shifted_ids")["problem"]
+    looks = "1 too large" if shift == 1 else "1 too small"
+    assert problem == (
+        f"{key} of the detections looks {looks}: by that numbering 100% of the annotations have a detection that fits, with "
+        "the ids as they are 0%"
+    )
 
 
 def test_boxes_without_area_may_match_under_voc() -> None:

@@ -67,7 +67,7 @@ def test_the_option_is_named_and_helps(
     detections = found(*changes)
     ((name, problem, said),) = findings(detections)
     assert (name, said) == (check, remedy)
-    assert "100% of the detections fit an annotation of their image then" in problem
+    assert "100% of the annotations have a detection that fits then" in problem
     assert apf.evaluate(TRUTH, detections, **options).summary["value"][0] == pytest.approx(1)
 
 
@@ -120,3 +120,16 @@ def test_ground_truth_may_be_what_is_written_otherwise() -> None:
 @pytest.mark.parametrize("changes", [{}, {"x": pl.col("x") + 25}, {"x": pl.col("x") + 5000}])
 def test_what_fits_or_fits_in_no_way_is_not_explained(changes: dict[str, pl.Expr]) -> None:
     assert {name for name, *_ in findings(found(changes))} <= {"no_overlap"}
+
+
+@pytest.mark.parametrize("change", [CORNERS, times(0.5, 0.5)], ids=["corners", "scaled"])
+def test_many_detections_of_low_scores_hide_nothing(change: dict[str, pl.Expr]) -> None:
+    """299 small false ones on each image, where a share of the detections would be less than 1 %."""
+    n = 299 * N
+    away = pl.DataFrame(
+        {"x": _random.uniform(0, 600, n), "y": _random.uniform(0, 400, n), "width": [4.0] * n, "height": [5.0] * n}
+    )
+    false = away.with_columns(image_id=pl.int_range(n) % N, category_id=1, score=pl.int_range(n) / n / 1000)
+    hits = found(change).with_columns(score=pl.col("score") + 0.01)
+    everything = pl.concat([hits, false.select(pl.col(name).cast(dtype) for name, dtype in hits.schema.items())])
+    assert [name for name, *_ in findings(everything)] == ["corners" if change is CORNERS else "scaled"]

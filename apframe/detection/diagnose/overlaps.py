@@ -16,6 +16,7 @@ from apframe.shapes.spheres import SPHERES
 from apframe.similarity.box_iou import box_iou
 
 MOST = 20_000  # detections that are compared with annotations, evenly spread: enough to see a pattern
+_MOST_OF_IMAGES = 4 * MOST  # the same where all those of an image are wanted, and one image may have very many
 LOW = 0.1  # an IoU that some of a model's boxes reach, however bad it is
 _NEARNESS = {INTERVALS: f"overlaps one by tIoU {LOW} or more", SPHERES: "is near one"}
 LEAST = 10  # detections from which on it is no chance that none of them overlaps anything
@@ -26,11 +27,37 @@ def spread(detections: pl.DataFrame) -> pl.DataFrame:
     return detections.gather_every(max(1, -(-detections.height // MOST))).select(*KEYS.values(), *BOX)
 
 
+def of_some_images(detections: pl.DataFrame) -> pl.DataFrame:
+    """The detections of images that are evenly spread, about 20,000, and all of each image unless that are far more."""
+    n_images = max(1, -(-detections.height // MOST))
+    images = detections["image_id"].unique().sort().gather_every(n_images)
+    found = detections if n_images == 1 else detections.filter(is_known(detections["image_id"], images))
+    return found.gather_every(max(1, -(-found.height // _MOST_OF_IMAGES)))
+
+
 def n_overlapping(detections: pl.DataFrame, annotations: pl.DataFrame, on: Sequence[str], least: float) -> int:
     """How many detections overlap an annotation, of the same image (and category: `on`), by an IoU of `least` or more."""
-    left = detections.lazy().select(*on, *BOX).with_row_index("place")
-    pairs = left.join(annotations.lazy().select(*on, *BOX, "is_crowd"), on=on)
-    return int(pairs.filter(box_iou() >= least).select(pl.col("place").n_unique()).collect(engine="streaming").item())
+    return _n_overlapping(detections, annotations, on, least, "place")
+
+
+def n_fitted(detections: pl.DataFrame, annotations: pl.DataFrame, on: Sequence[str], least: float) -> tuple[int, int]:
+    """How many annotations at least one detection overlaps, as `n_overlapping`, and how many are where detections are.
+
+    However many detections there are beside these changes nothing, as those of low scores are mostly false.
+
+    >>> boxes = {"image_id": [1, 1, 2], "x": [0.0, 50.0, 0.0], "y": [0.0] * 3, "width": [9.0] * 3, "height": [9.0] * 3}
+    >>> annotations = pl.DataFrame(boxes | {"is_crowd": [False] * 3})
+    >>> n_fitted(annotations.head(1), annotations, ["image_id"], 0.5)
+    (1, 2)
+    """
+    there = annotations.join(detections.select(*on).unique(), on=on, how="semi")
+    return _n_overlapping(detections, there, on, least, "place_right"), there.height
+
+
+def _n_overlapping(detections: pl.DataFrame, annotations: pl.DataFrame, on: Sequence[str], least: float, of: str) -> int:
+    left, right = (frame.lazy().with_row_index("place") for frame in (detections, annotations))
+    pairs = left.select(*on, *BOX, "place").join(right.select(*on, *BOX, "place", "is_crowd"), on=on)
+    return int(pairs.filter(box_iou() >= least).select(pl.col(of).n_unique()).collect(engine="streaming").item())
 
 
 def why_nothing_matches(

@@ -50,7 +50,7 @@ def test_ids_that_are_shifted_are_named(shift: int, words: str) -> None:
     truth = TRUTH.part(TRUTH.images, TRUTH.annotations.filter(pl.col("category_id") == 1))
     moved = found().filter(pl.col("category_id") == 1).with_columns(category_id=pl.col("category_id") + shift)
     with pytest.warns(
-        NothingMatchesWarning, match=f"category_id of the detections looks {words}: by that numbering 100% of them"
+        NothingMatchesWarning, match=f"category_id of the detections looks {words}: by that numbering 100% of the annotations"
     ):
         _ = apf.evaluate(truth, moved).summary
     images = pl.concat([TRUTH.images, TRUTH.images.head(2).with_columns(pl.Series("image_id", [0, N + 1]))])
