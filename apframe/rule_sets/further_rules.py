@@ -3,6 +3,7 @@
 FURTHER_RULES = {
     "annotated_images_only": "detections on images without annotations are ignored",
     "clipped_boxes": "boxes are cut off at the edges of their image",
+    "equal_labels": "annotations of an image that are equal in category and shape are one",
     "disjoint_masks": "an image whose predicted masks overlap loses all its detections",
     "levels_of_points": "an unknown level (null or 0) is 2 for up to 5 points or an unknown number (n_points), otherwise 1",
     "limits_of_sides": "what has a compared side of .01 or less, or any of 1,000,000 or more, matches nothing",

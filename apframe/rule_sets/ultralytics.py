@@ -37,7 +37,7 @@ _BOXES = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
-    further_rules=(),
+    further_rules=("equal_labels",),
     parts=(),
     report=("AP", "AP50", "AP75"),
 )

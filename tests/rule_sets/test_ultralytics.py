@@ -180,6 +180,66 @@ def test_low_scores_and_more_than_300_detections_are_left_out() -> None:
     assert apf.evaluate(truth, [*many[1:], *low[1:]], apf.ULTRALYTICS)["AP"] > 0
 
 
+def label_files(folder: Path, labels: str, found: str = "", config: str = "") -> tuple[Path, Path]:
+    """A data set of one image of 100 x 50 pixels, and results."""
+    for name, text in {
+        "data.yaml": f"path: .\nval: images/val\nnames: [car, bus]\n{config}",
+        "image_sizes.csv": "file_name,image_width,image_height\na.jpg,100,50\n",
+        "labels/val/a.txt": labels,
+        "found/a.txt": found,
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder, folder / "found"
+
+
+REPEATED = "left out: {} of {} annotations that repeat another one of the same image, category and shape, as Ultralytics does"
+BOXES = "0 .5 .5 .2 .2\n"
+POSE = "0 .5 .5 .2 .2 .4 .4 .6 .6\n"
+
+
+@pytest.mark.parametrize(("name", "ap"), [*((name, 0.995) for name in BY_VERSION), ("COCO", 34 / 101)])
+def test_equal_rows_are_one_label(name: str, ap: float, tmp_path: Path) -> None:
+    """`verify_image_label` reads numbers in single precision: .5, 0.50 and .50000001 are equal."""
+    labels = f"{BOXES}0 0.50 .5 0.2 .2\n0 .50000001 .5 .2 .2\n"
+    evaluation = apf.evaluate(*label_files(tmp_path, labels, "0 .5 .5 .2 .2 .9\n"), name)
+    assert evaluation["AP50"] == pytest.approx(ap)
+    assert list(evaluation.notes) == ([REPEATED.format(2, 3)] if name in BY_VERSION else [])
+    assert evaluation.metrics.filter(iou_threshold=0.5)["n_positives"].max() == (1 if name in BY_VERSION else 3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "config", "n"),
+    {
+        "boxes of two classes": (BOXES + BOXES.replace("0 ", "1 ", 1), "", 0),
+        "boxes that differ": (BOXES + BOXES.replace(".5 .2", ".51 .2"), "", 0),
+        "polygons": ("0 .1 .1 .3 .1 .3 .3\n" * 2 + "1 .1 .1 .3 .1 .3 .3\n", "", 1),
+        "polygons within one box": ("0 .1 .1 .3 .1 .3 .3\n0 .1 .1 .3 .1 .1 .3\n0 .1 .1 .3 .3 .1 .3\n", "", 0),
+        "a polygon from another corner": ("0 .1 .1 .3 .1 .3 .3\n0 .3 .1 .3 .3 .1 .1\n", "", 0),
+        "keypoints": (POSE * 3, "kpt_shape: [2, 2]\n", 2),
+        "other keypoints of a box": (POSE + POSE.replace(".6", ".7"), "kpt_shape: [2, 2]\n", 0),
+    }.values(),
+)
+def test_which_rows_are_equal(rows: str, config: str, n: int, tmp_path: Path) -> None:
+    evaluation = apf.evaluate(label_files(tmp_path, rows, config=config)[0], [], apf.ULTRALYTICS)
+    assert list(evaluation.notes) == ([REPEATED.format(n, rows.count("\n"))] if n else [])
+    assert evaluation.dataset.annotations.height == rows.count("\n") - n
+
+
+def test_the_first_of_equal_labels_stays_in_frames_too(tmp_path: Path) -> None:
+    truth = truth_of([[0, 0, 10, 10], [30, 0, 10, 10], [0, 0, 10, 10], [0, 0, 10, 10]])
+    truth["images"] = [{"id": k, "weather": weather} for k, weather in enumerate(("rain", "sun", "rain"), 1)]
+    truth["annotations"] += [truth["annotations"][0] | {"id": 3 + k, "image_id": k} for k in (2, 3)]
+    hits = found([[0, 0, 10, 10], [30, 0, 10, 9]])
+    dataset = apf.read_coco(truth)
+    results = apf.read_coco_results([*hits, hits[0] | {"image_id": 2, "score": 0.7}, hits[0] | {"image_id": 3, "score": 0.6}])
+    evaluation = apf.evaluate(dataset, results, apf.ULTRALYTICS)
+    assert evaluation["AP50"] == pytest.approx(0.995)
+    assert evaluation.dataset.annotations["annotation_id"].to_list() == [1, 2, 5, 6]
+    assert list(evaluation.notes) == [REPEATED.format(2, 6)]
+    assert_same_everywhere(dataset, results, apf.ULTRALYTICS, tmp_path)
+
+
 def scenes(random: np.random.Generator, n_images: int) -> tuple[Any, list[Row]]:
     """Boxes near each other, with no equal sizes, so that no two of an image are as similar to a third."""
     annotations, results = [], []

@@ -14,7 +14,7 @@ from apframe.rows import refuse_rows, refuse_texts
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import SIZE, TABLES, is_known
 from apframe.shapes.boxes import BOX
-from apframe.shapes.catalogue import shape_of
+from apframe.shapes.catalogue import OTHERS, shape_of
 from apframe.shapes.cuboids import CUBOIDS
 
 if TYPE_CHECKING:
@@ -205,6 +205,33 @@ def ignore_uncertain(inputs: Inputs, protocol: Protocol) -> Inputs:
     known = [column.name for column in TABLES["annotations"] if column.name in annotations.columns]
     part = inputs.dataset.part(inputs.dataset.images, annotations.select(*known, pl.exclude(known)))
     return replace(inputs, dataset=part, annotations=part.core("annotations"))
+
+
+def leave_out_repeated(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Only the first of annotations of one image, category and shape, with a note that counts the others: ULTRALYTICS.
+
+    Middle and size of boxes are compared in single precision; beside boxes, polygons and keypoints have to be the same.
+
+    Source: `verify_image_label` in `data/utils.py` of Ultralytics, which removes equal rows from a label file, and says so.
+    """
+    if "equal_labels" not in protocol.further_rules:
+        return inputs
+    x, y, width, height = map(pl.col, BOX)
+    middle = [(x + width / 2).alias("x"), (y + height / 2).alias("y"), width, height]
+    keys = inputs.annotations.select("image_id", "category_id", *(each.cast(pl.Float32) for each in middle))
+    is_like_another = keys.is_duplicated()
+    if not is_like_another.any():
+        return inputs
+    annotations = inputs.dataset.annotations  # with the other shapes, which may not have been read so far
+    shapes = [column.name for shape in OTHERS for column in shape.columns if column.name in annotations.columns]
+    rows = pl.concat([keys, annotations.select(shapes)], how="horizontal").filter(is_like_another)
+    kept = (~is_like_another).scatter(is_like_another.arg_true(), rows.hash_rows().is_first_distinct())
+    if kept.all():
+        return inputs
+    part = inputs.dataset.part(inputs.dataset.images, annotations.filter(kept))
+    of = f"{(~kept).sum():,} of {counted(annotations.height, 'annotation')}"
+    note = f"left out: {of} that repeat another one of the same image, category and shape, as Ultralytics does"
+    return replace(inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, note))
 
 
 def clip_boxes(inputs: Inputs, protocol: Protocol) -> Inputs:
