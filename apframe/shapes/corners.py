@@ -16,9 +16,40 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+ULTRALYTICS = ("poly", "rbox")
+"""Lists in which Ultralytics writes rotated boxes: the corners, and the centre, width, height and angle."""
 _SINGLE = 1e-6  # what a coordinate in single precision may be off, relative to its size, with some room
 _RIGHT_ANGLE = 1e-15  # what the sine of a multiple of pi may be off
 _FARTHEST = 1e150  # the product of two such numbers is still finite
+
+
+def with_corners(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Detections with `corners`, or a box and `angle`, of what Ultralytics writes: lists `poly`, or else `rbox`.
+
+    The angle of `rbox` is in radians, clockwise on the screen. Frames that have a box, or another shape, stay as they are.
+
+    Source: `pred_to_json` in `models/yolo/obb/val.py` of Ultralytics.
+
+    Raises
+    ------
+    RowError
+        an `rbox` that is not five numbers
+
+    >>> with_corners("detections", pl.DataFrame({"rbox": [[100.0, 50.0, 40.0, 20.0, 0.5]]})).row(0)
+    (80.0, 40.0, 40.0, 20.0, -0.5)
+    """
+    given = [name for name in ULTRALYTICS if name in frame.columns and frame.schema[name].is_nested()]
+    if table != "detections" or not given or {"x", "mask", "keypoints", "corners"} & {*frame.columns}:
+        return frame
+    numbers = frame.select(pl.col(given[0]).cast(pl.List(pl.Float64))).to_series()
+    rest = frame.drop(given)
+    if given[0] == "poly":
+        return rest.with_columns(numbers.alias("corners"))
+    remedy = "give the centre in x and y, width, height and the angle in radians"
+    refuse_rows(table, frame, numbers.list.len().fill_null(0) != 5, "rbox is not five numbers", remedy)
+    x, y, width, height, angle = (numbers.list.get(k) for k in range(5))
+    box = (x - width / 2, y - height / 2, width, height, -angle)
+    return rest.with_columns(**dict(zip((*BOX, "angle"), box, strict=True)))
 
 
 def corner_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -195,6 +226,7 @@ CORNERS = Shape(
     extents=corner_extents,
     json_field="corners",
     called={"corners: {}": ("poly",)},
+    accept=with_corners,
     array=("corners", (4, 2)),
     list_remedy="give x1, y1, x2, y2, x3, y3, x4, y4, around the shape, in one list",
 )

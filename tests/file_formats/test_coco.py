@@ -456,3 +456,46 @@ def test_attributes_of_files_are_those_of_dicts(name: str, tmp_path: Path, monke
             read = apf.read_coco(path, masks=masks)
             assert_frame_equal(read.annotations, apf.read_coco(truth).annotations)
             assert read.json_columns == apf.read_coco(truth).json_columns
+
+
+# a box of 40 x 20 around (100, 50), turned by 30 degrees clockwise, as Ultralytics writes it
+POLY = [112.321, 68.66, 122.321, 51.34, 87.679, 31.34, 77.679, 48.66]
+RBOX = [100, 50, 40, 20, 0.524]
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+@pytest.mark.parametrize(
+    ("fields", "columns", "similarity"),
+    [
+        ({"rbox": RBOX, "poly": POLY}, {"corners": POLY}, 1.0),
+        ({"poly": POLY}, {"corners": POLY}, 1.0),
+        ({"rbox": RBOX}, {"x": 80.0, "y": 40.0, "width": 40.0, "height": 20.0, "angle": -0.524}, 0.9995),
+    ],
+)
+def test_rotated_boxes_of_ultralytics(
+    fields: dict[str, Any], columns: dict[str, Any], similarity: float, is_file: bool, tmp_path: Path
+) -> None:
+    """Rows have no `bbox`; an id is a number or a text, by the name of the file."""
+    images = [{"id": 1, "file_name": "000042.jpg"}, {"id": 2, "file_name": "P0001.png"}]
+    annotations = [{"id": k, "image_id": k, "category_id": 1, "corners": POLY} for k in (1, 2)]
+    truth = apf.read_coco({"images": images, "categories": [{"id": 1, "name": "plane"}], "annotations": annotations})
+    for image_id, file_name in ((42, "000042.jpg"), ("P0001", "P0001.png")):
+        row = {"image_id": image_id, "file_name": file_name, "category_id": 1, "score": 0.9} | fields
+        results: Any = [row]
+        if is_file:
+            results = tmp_path / "predictions.json"
+            results.write_text(json.dumps([row]))
+        read = apf.read_coco_results(results).row(0, named=True)
+        assert {name: read[name] for name in columns} == columns
+        assert not {"poly", "rbox"} & read.keys()
+        evaluation = apf.evaluate(truth, results, apf.MMROTATE, join_by_name="images")
+        assert evaluation.pairs["similarity"].to_list() == [pytest.approx(similarity, abs=1e-4)]
+
+
+def test_polygons_beside_boxes_are_attributes() -> None:
+    row = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}
+    assert apf.read_coco_results([row | {"poly": [[0, 0], [9, 9]]}])["poly"].to_list() == ["[[0, 0], [9, 9]]"]
+    frame = pl.DataFrame([row | {"poly": POLY}])
+    assert "corners" not in apf.read_results(frame).columns
+    with pytest.raises(apf.exceptions.RowError, match="rbox is not five numbers where row is 1"):
+        apf.read_coco_results([{"image_id": 1, "category_id": 1, "score": 0.5, "rbox": RBOX[:4]}])

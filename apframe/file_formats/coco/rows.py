@@ -16,6 +16,7 @@ from apframe.paths import is_utf8
 from apframe.schema import LIST_REMEDIES, TABLES, kind_of, split_boxes
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import OTHERS
+from apframe.shapes.corners import ULTRALYTICS
 
 # What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
 # lists of categories, and shapes that COCO does not have.
@@ -82,11 +83,12 @@ def _columns(
     columns: dict[str, pl.Series] = {}
     as_json = set()
     there = dict.fromkeys(chain.from_iterable(rows))
-    names = dict.fromkeys(chain(FIELDS[table], there))
+    fields = fields_of_results(rows[0]) if table == "detections" and rows else FIELDS[table]
+    names = dict.fromkeys(chain(fields, there))
     refuse_long_names(table, names)
     all_have_all = set(map(len, rows)) == {len(there)}
     for name in names:
-        kind = FIELDS[table].get(name)
+        kind = fields.get(name)
         if (attributes_only and kind not in (None, "json")) or (name in OPTIONAL and name not in there):
             continue
         values = list(map(itemgetter(name), rows)) if all_have_all and name in there else [row.get(name) for row in rows]
@@ -129,7 +131,17 @@ def refuse_long_names(table: str, names: Iterable[str]) -> None:
 
 def lacks_box(first: dict[str, Any]) -> bool:
     """Whether the first of the results has another shape and no box: then the boxes of all are made of that shape."""
-    return not first.get("bbox") and any(shape.json_field in first for shape in OTHERS)
+    return not first.get("bbox") and any(name in first for name in (*(shape.json_field for shape in OTHERS), *ULTRALYTICS))
+
+
+def fields_of_results(first: dict[str, Any]) -> dict[str, str]:
+    """The fields of results that begin with this row, and what they hold: `FIELDS`, and rotated boxes of Ultralytics.
+
+    >>> fields_of_results({"poly": [0, 0, 9, 0, 9, 9, 0, 9]})["poly"], "poly" in fields_of_results({"bbox": [0, 0, 9, 9]})
+    ('numbers', False)
+    """
+    is_rotated = not first.get("bbox")
+    return FIELDS["detections"] | {name: "numbers" for name in ULTRALYTICS if is_rotated and name in first}
 
 
 def _plain(value: Any) -> Any:

@@ -20,7 +20,16 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.file_formats.coco.json_types import has_other_types
 from apframe.file_formats.coco.pieces import Piece, next_cut
-from apframe.file_formats.coco.rows import FIELDS, OPTIONAL, SHAPES, canonical_names, fields_of, lacks_box, refuse_long_names
+from apframe.file_formats.coco.rows import (
+    FIELDS,
+    OPTIONAL,
+    SHAPES,
+    canonical_names,
+    fields_of,
+    fields_of_results,
+    lacks_box,
+    refuse_long_names,
+)
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import new_folder
 from apframe.paths import duckdb_literal
@@ -208,7 +217,7 @@ def scan_results_in_parts(path: Path, file: BinaryIO, pieces: Iterator[Piece | N
 def _kinds_of_results(first: dict[str, Any]) -> dict[str, str]:
     """What the columns of results hold that begin with this row; "" for what only the thorough reader can read."""
     refuse_long_names("detections", first)
-    fields = FIELDS["detections"]
+    fields = fields_of_results(first)
     kinds = {name: kind for name, kind in fields.items() if name not in OPTIONAL}
     kinds |= {name: fields.get(name) or _ATTRIBUTES.get(type(value), "") for name, value in first.items()}
     kinds.pop("area", None)
