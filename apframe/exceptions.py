@@ -155,6 +155,10 @@ class UnknownCategoryWarning(ApframeWarning):
     """Detections of categories that the ground truth does not have were dropped."""
 
 
+class ClassNumbersWarning(ApframeWarning):
+    """Results number the classes from 1, or seem to, where the ground truth numbers them from 0."""
+
+
 class UnnamedCategoryWarning(ApframeWarning):
     """Label maps of the ground truth have labels that count as classes, but that the file with the names does not name."""
 

@@ -126,6 +126,9 @@ def evaluate(
     -----
     UnknownCategoryWarning
         detections of categories that the ground truth does not have were dropped.
+    ClassNumbersWarning
+        the results count the classes from 1, as Ultralytics does, and the ground truth from 0: 1 was subtracted, or may have to
+        be; see `apframe.file_formats.class_names.with_known_classes`.
     UnnamedCategoryWarning
         labels of the ground truth count as classes, but `classes.txt` does not name them.
     UnknownImageWarning

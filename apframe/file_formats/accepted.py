@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, RowError
 from apframe.file_formats.catalogue import choose_format, tables_in_memory, take_results
-from apframe.file_formats.class_names import with_class_names
+from apframe.file_formats.class_names import with_known_classes
 from apframe.file_formats.coco import Coco, read_result_columns, tables_of_json
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading_from
@@ -82,7 +82,7 @@ def read_found(
     heights: Heights = {}
     try:
         frame, refused, heights = _raw_detections(source, reading, dataset)
-        frame = frame if reading.names is None else with_class_names(frame, reading.names)
+        frame = with_known_classes(frame, reading.names, truth())
         by_name = reading.joined
         needs_truth = by_name or reading.relative
         found, further = accept_detections(frame, dataset() if needs_truth else truth(), by_name, reading.boxes)

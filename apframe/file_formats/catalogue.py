@@ -14,7 +14,7 @@ from apframe.file_formats.activitynet import ActivityNet
 from apframe.file_formats.argoverse2 import Argoverse2
 from apframe.file_formats.ava import Ava
 from apframe.file_formats.boxes import Boxes
-from apframe.file_formats.class_names import joined_tables, with_class_names
+from apframe.file_formats.class_names import joined_tables, with_class_names, with_known_classes
 from apframe.file_formats.coco import Coco, coco_in_memory, has_scores, read_result_columns, refuse_outputs
 from apframe.file_formats.coco_panoptic import CocoPanoptic
 from apframe.file_formats.crowdhuman import CrowdHuman
@@ -269,11 +269,14 @@ def joined_results(
     *,
     names: Any = None,
     warns: bool = True,
+    is_whole: bool = True,
 ) -> Any:
-    """Results of `take_results` with the ids of their data set, and boxes in pixels; parameters as in `read_raw_results`."""
-    if names is not None:
-        found = with_class_names(to_polars(found, "detections"), names)
+    """Results of `take_results`, or a part, with the ids of their data set, and boxes in pixels; see `read_raw_results`."""
     known = dataset()
+    if warns and how == OPEN:
+        found = with_known_classes(to_polars(found, "detections"), names, known, is_whole=is_whole)
+    elif names is not None:
+        found = with_class_names(to_polars(found, "detections"), names)
     if known is not None and known.merged is not None:
         found = map_ids("detections", to_polars(found, "detections"), known.merged, by_name="categories" in join_by_name)
     if join_by_name:

@@ -1,4 +1,4 @@
-"""Names of classes for results that number them: from a file with a name in each line, a data.yaml, JSON, or in memory."""
+"""Numbers of classes in results, and their names: from a file with a name in each line, a data.yaml, JSON, or in memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, counted
+from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError, counted, spelled, warn
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.yolo.config import names_in_lines, read_config
 from apframe.rows import refuse_rows
-from apframe.schema import as_id
+from apframe.schema import Dataset, as_id
+
+_WRITTEN = {"image_id", "file_name", "category_id", "score"}  # by Ultralytics, which writes no names of classes
 
 
 def read_class_names(source: Any) -> dict[int, str]:
@@ -43,6 +45,56 @@ def read_class_names(source: Any) -> dict[int, str]:
     if not all(isinstance(name, str) for name in names.values()):
         raise _refused(source, "must all be text")
     return names
+
+
+def with_known_classes(detections: pl.DataFrame, names: Any, dataset: Dataset | None, *, is_whole: bool = True) -> pl.DataFrame:
+    """Detections with the class numbers of their `names`, or else of their data set; and with `name`, if there are names.
+
+    Ultralytics' `predictions.json` has image_id, file_name, category_id and score, and numbers n classes from 1, where a
+    data.yaml numbers them from 0. If n occurs in such results and 0 does not, 1 is subtracted, with a warning.
+    If neither does, both are possible, and the warning says how to decide; so it does if they are not all results (`is_whole`).
+
+    Raises
+    ------
+    RowError
+        numbers that have no name
+
+    Warns
+    -----
+    ClassNumbersWarning
+        1 was subtracted, or may have to be
+
+    >>> import warnings
+    >>> found = pl.DataFrame({"image_id": [7, 7], "file_name": "7.jpg", "category_id": [1, 2], "score": 0.5})
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     print(with_known_classes(found, ["cat", "dog"], None).select("category_id", "name").rows())
+    [(0, 'cat'), (1, 'dog')]
+    >>> print(caught[0].message)
+    detections: category_id is 1 to 2, and the classes are 0 to 1: as in Ultralytics' predictions.json, 1 was subtracted
+    """
+    names = None if names is None else read_class_names(names)
+    if set(detections.columns) >= _WRITTEN and "name" not in detections.columns:
+        known: Collection[Any] = names or ()
+        if names is None and dataset is not None:
+            categories = dataset.core("categories") if dataset.merged is None else dataset.merged
+            known = categories["category_id"].drop_nulls()
+        detections = _numbered_from_0(detections, known, is_whole=is_whole)
+    return detections if names is None else with_class_names(detections, names)
+
+
+def _numbered_from_0(detections: pl.DataFrame, known: Collection[Any], *, is_whole: bool) -> pl.DataFrame:
+    last = len(known)
+    given = detections["category_id"]
+    numbers: set[float] = {*given.unique().drop_nulls()} if given.dtype.is_numeric() else set()
+    if sorted(known) != [*range(last)] or not numbers or not numbers <= {*range(1, last + 1)}:
+        return detections
+    said = f"detections: category_id is {min(numbers):g} to {max(numbers):g}, and the classes are 0 to {last - 1}"
+    if is_whole and last in numbers:
+        warn(f"{said}: as in Ultralytics' predictions.json, 1 was subtracted", ClassNumbersWarning)
+        return detections.with_columns(pl.col("category_id") - 1)
+    remedy = f'give {spelled("names")} as a JSON file with {{"1": ..., "2": ...}}, the names of all classes'
+    warn(f"{said}; if they count from 1, as Ultralytics' predictions.json does, {remedy}", ClassNumbersWarning)
+    return detections
 
 
 def _read(path: Path) -> Any:

@@ -140,5 +140,7 @@ class Reading:
                 yield (
                     None
                     if found is None
-                    else joined_results(found, how, lambda: dataset, self.joined, self.boxes, names=self.names, warns=warns)
+                    else joined_results(
+                        found, how, lambda: dataset, self.joined, self.boxes, names=self.names, warns=warns, is_whole=False
+                    )
                 )

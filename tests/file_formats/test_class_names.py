@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import FormatError, ParameterError, RowError
+from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError, RowError
 from apframe.file_formats.class_names import read_class_names
 from tests.cli.test_command import command
 from tests.file_formats.folders import written
@@ -79,3 +81,110 @@ def test_an_empty_file_of_names_is_told(tmp_path: Path) -> None:
     (tmp_path / "obj.names").touch()
     with pytest.raises(FormatError, match=r"obj\.names: the names are empty; write one class name per line"):
         apf.evaluate(TRUTH, FOUND, names=tmp_path / "obj.names")
+
+
+LABELS = {"data.yaml": "val: images\nnames: [car, bus]\n", "labels/a.txt": "0 .2 .4 .2 .4\n1 .6 .4 .2 .4\n",
+          "image_sizes.csv": "file_name,image_width,image_height\na.jpg,100,50\n"}  # fmt: skip
+CAR, BUS = [10, 10, 20, 20], [50, 10, 20, 20]
+SUBTRACTED = (
+    "detections: category_id is 1 to 2, and the classes are 0 to 1: as in Ultralytics' predictions.json, 1 was subtracted"
+)
+UNCLEAR = (
+    "detections: category_id is 1 to 1, and the classes are 0 to 1; if they count from 1, as Ultralytics' predictions.json "
+    'does, give names as a JSON file with {"1": ..., "2": ...}, the names of all classes'
+)
+
+
+def predictions(*rows: tuple[int, list[int]], **changes: Any) -> list[dict[str, Any]]:
+    """As Ultralytics writes them."""
+    of_image = {"image_id": "a", "file_name": "a.jpg"}
+    return [of_image | {"category_id": number, "bbox": box, "score": 0.9} | changes for number, box in rows]
+
+
+@pytest.mark.parametrize("kind", ["file", "memory", "frame"])
+@pytest.mark.parametrize("names", [None, "data.yaml", ["car", "bus"]])
+def test_predictions_of_ultralytics_count_classes_from_1(kind: str, names: Any, tmp_path: Path) -> None:
+    folder = written(tmp_path / "data", LABELS)
+    rows: Any = predictions((1, CAR), (2, BUS))
+    found = {"file": tmp_path / "predictions.json", "memory": rows, "frame": pl.DataFrame(rows)}[kind]
+    (tmp_path / "predictions.json").write_text(json.dumps(rows))
+    names = folder / names if isinstance(names, str) else names
+    with pytest.warns(ClassNumbersWarning) as caught:
+        evaluation = apf.evaluate(folder, found, names=names)
+    assert [str(warning.message) for warning in caught] == [SUBTRACTED]
+    assert evaluation["AP"] == pytest.approx(1)
+    assert evaluation.matches(0.5)["category_id"].sort().to_list() == [0, 1]
+    with pytest.warns(ClassNumbersWarning) as caught:
+        checked = apf.check(folder, found, names=names)
+    assert [str(warning.message) for warning in caught] == [SUBTRACTED]
+    assert not {"unknown_category", "shifted_ids"} & {*checked["check"]}
+    with pytest.warns(ClassNumbersWarning, match="1 was subtracted"):
+        assert apf.read_results(found, dataset=folder, names=names)["category_id"].to_list() == [0, 1]
+
+
+def test_one_class_that_is_written_1(tmp_path: Path) -> None:
+    folder = written(tmp_path, LABELS | {"data.yaml": "val: images\nnames: [car]\n", "labels/a.txt": "0 .2 .4 .2 .4\n"})
+    with pytest.warns(ClassNumbersWarning, match="category_id is 1 to 1, and the classes are 0 to 0: as in"):
+        assert apf.evaluate(folder, predictions((1, CAR)))["AP"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("names", [None, ["car", "bus"]])
+def test_numbers_that_may_count_from_0_or_1_are_asked_about(names: Any, tmp_path: Path) -> None:
+    """Class 1 alone is the second of two from 0, and the first from 1."""
+    folder = written(tmp_path, LABELS)
+    found = predictions((1, CAR))
+    with pytest.warns(ClassNumbersWarning) as caught:
+        evaluation = apf.evaluate(folder, found, names=names)
+    assert [str(warning.message) for warning in caught] == [UNCLEAR]
+    assert evaluation["AP50"] == 0
+    with warnings.catch_warnings(action="error"):
+        evaluation = apf.evaluate(folder, found, names={1: "car", 2: "bus"})
+    assert evaluation.matches(0.5).filter(outcome="tp")["category_id"].to_list() == [0]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    {
+        "0 occurs": predictions((0, CAR), (1, BUS)),
+        "the names are there": predictions((1, BUS), name="bus"),
+        "not as Ultralytics writes them": [
+            {name: value for name, value in row.items() if name != "file_name"} for row in predictions((1, BUS))
+        ],
+    }.values(),
+)
+def test_other_numbers_stay(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    folder = written(tmp_path, LABELS)
+    with warnings.catch_warnings(action="error"):
+        found = apf.read_results(rows, dataset=folder)
+    assert found["category_id"].to_list() == [row["category_id"] for row in rows]
+
+
+def test_numbers_beyond_the_classes_are_unknown_as_before(tmp_path: Path) -> None:
+    with pytest.warns(apf.exceptions.UnknownCategoryWarning, match="1 of 2 detections has an unknown category_id"):
+        apf.evaluate(written(tmp_path, LABELS), predictions((1, BUS), (3, CAR)))
+
+
+def test_classes_from_1_are_mapped_by_their_names(tmp_path: Path) -> None:
+    folder = written(tmp_path, LABELS)
+    with pytest.warns(ClassNumbersWarning, match="1 was subtracted"):
+        evaluation = apf.evaluate(folder, predictions((1, CAR), (2, BUS)), category_map={"car": "vehicle", "bus": "vehicle"})
+    assert evaluation.by("name").select("name", "AP").rows() == [("vehicle", pytest.approx(1))]
+
+
+def test_parts_and_batches_do_not_say_how_classes_are_numbered(tmp_path: Path) -> None:
+    folder = written(tmp_path / "data", LABELS)
+    (tmp_path / "predictions.json").write_text(json.dumps(predictions((1, CAR))))
+    with pytest.warns(ClassNumbersWarning) as caught:
+        apf.write_shards(folder, tmp_path / "predictions.json", tmp_path / "shards", n=1)
+    assert [str(warning.message) for warning in caught] == [UNCLEAR]
+
+
+def test_predictions_of_ultralytics_in_the_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(tmp_path / "data", LABELS)
+    (tmp_path / "predictions.json").write_text(json.dumps(predictions((1, CAR), (2, BUS))))
+    arguments = [str(folder), str(tmp_path / "predictions.json"), "--names", str(folder / "data.yaml"), "--json"]
+    code, out, said = command(capsys, monkeypatch, "eval", *arguments)
+    assert (code, json.loads(out)["AP"]) == (0, pytest.approx(1))
+    assert SUBTRACTED in said
