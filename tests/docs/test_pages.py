@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import yaml
 
 from tests.docs.pages import DOCS, FENCE, ROOT, WIDTH, page_run
 from tests.docs.reference import reference, undocumented
+from tests.docs.test_prose import without_code
 
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 
@@ -19,6 +21,15 @@ PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 def test_outputs_are_the_real_ones(name: str, tmp_path: Path) -> None:
     text = (DOCS / name).read_text()
     assert page_run(text, tmp_path).text == text, "run: python -m tests.docs.outputs"
+
+
+def test_numbers_in_the_text_about_ultralytics_are_in_the_outputs() -> None:
+    text = (DOCS / "coming_from" / "ultralytics.md").read_text()
+    outputs = [block["body"] for block in FENCE.finditer(text) if block["language"] in ("text", "console")]
+    shown = {f"{float(number):.3f}"[1:] for number in re.findall(r"(?<![.\d])0\.\d+", "".join(outputs))}
+    said = re.findall(r"(?<!\w)\.\d{3}\b", without_code(text))
+    assert len(said) > 10
+    assert {*said} <= shown
 
 
 @pytest.mark.parametrize("name", PAGES)
