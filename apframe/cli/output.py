@@ -36,6 +36,8 @@ def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = Non
     elif style == "csv":
         if any(dtype.is_nested() for dtype in answer.dtypes):
             raise QueryError("CSV holds no lists or structs", "use --json, or choose other columns")
+        if pl.Binary in answer.dtypes:
+            raise QueryError("CSV holds no bytes", "use hex() to make them text, or choose other columns")
         stdout().write_data(answer.write_csv())
     elif style is not None:
         markup = to_markdown if style == "markdown" else to_latex

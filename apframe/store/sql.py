@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Tables = Mapping[str, pl.LazyFrame]
 _OWN = {error.__name__: error for error in (FormatError, OutputError, ParameterError, ShardError)}  # of tables
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, counted from 1970-01-01
+# types of DuckDB at which Polars panics, of which it gets bytes that only DuckDB understands, or without the time zone
+_FOREIGN = ("interval", "union", "bit", "bignum", "variant", "geometry", "time with time zone")
 _PER_DAY = {None: 1, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}  # of the numbers that stand for them; "ns" reach no further
 
 
@@ -258,23 +260,37 @@ def _refuse_interrupted(error: Exception) -> None:
 
 
 def _refuse_types(result: duckdb.DuckDBPyRelation) -> None:
-    """An error for columns of types that no frame has: Polars panics at them."""
-    for name, type_ in zip(result.columns, map(str, result.types), strict=True):
-        foreign = re.search(r"\b(INTERVAL|UNION)\b", type_)
-        if foreign is not None:
+    """An error for columns of types that no frame has: see `_FOREIGN`."""
+    for name, type_ in zip(result.columns, result.types, strict=True):
+        if _is_foreign(type_):
             raise QueryError(f"{name} is {type_}, which no table can hold", f"CAST({name} AS VARCHAR) makes it text")
+
+
+def _is_foreign(type_: Any) -> bool:
+    inner = type_.children if type_.id in ("list", "array", "struct", "map") else []  # with the size of an array
+    return type_.id in _FOREIGN or any(_is_foreign(each) for _, each in inner if not isinstance(each, int))
 
 
 def _within_calendar(answer: pl.DataFrame) -> pl.DataFrame:
     """The answer, or an error for dates that no calendar has, infinite ones too: Polars panics when it shows them."""
     for column in answer:
-        per_day = _PER_DAY.get(getattr(column.dtype, "time_unit", None))
-        if per_day is not None and column.dtype in (pl.Date, pl.Datetime):
-            days = column.to_physical() // per_day
-            if not days.is_between(_FIRST_DAY, _LAST_DAY).all():
+        for dates in _dates_in(column):
+            per_day = _PER_DAY.get(getattr(dates.dtype, "time_unit", None))
+            if per_day is not None and not (dates.to_physical() // per_day).is_between(_FIRST_DAY, _LAST_DAY).all():
                 what = f"{column.name} has dates outside the years 1 to 9999"
                 raise QueryError(what, f"CAST({column.name} AS VARCHAR) makes them text")
     return answer
+
+
+def _dates_in(column: pl.Series) -> Iterator[pl.Series]:
+    """The dates and times of a column, those inside lists and structs too."""
+    if column.dtype in (pl.Date, pl.Datetime):
+        yield column
+    elif isinstance(column.dtype, (pl.List, pl.Array)):
+        yield from _dates_in(column.explode())
+    elif isinstance(column.dtype, pl.Struct):
+        for field in column.struct.fields:
+            yield from _dates_in(column.struct.field(field))
 
 
 def _hint(message: str, sql: str) -> str:

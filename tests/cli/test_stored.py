@@ -174,3 +174,63 @@ def test_ctrl_c_ends_a_command_whose_query_never_ends(query: str, tmp_path: Path
             finally:
                 started.kill()  # if it goes on, the query never ends
             assert (started.returncode, out, err) == (130, b"", b"")
+
+
+NESTED, BYTES = (
+    "CSV holds no lists or structs; use --json, or choose other columns",
+    "holds no bytes; use hex() to make them text",
+)
+FOREIGN, DATES = "which no table can hold; CAST(a AS VARCHAR) makes it text", "a has dates outside the years 1 to 9999; CAST("
+TYPES: dict[str, tuple[str, object]] = {  # what --csv prints and --json holds, or the errors of both
+    "NULL": ("", None),
+    "true": ("true", True),
+    "18446744073709551615::UBIGINT": ("18446744073709551615", 18446744073709551615),
+    "9::HUGEINT": ("9", 9),
+    "170141183460469231731687303715884105727::HUGEINT": ("170141183460469231731687303715884105727",) * 2,
+    "1.5::DECIMAL(38, 10)": ("1.5000000000",) * 2,
+    "'nan'::DOUBLE": ("NaN", None),
+    "'12345678-1234-1234-1234-123456789abc'::UUID": ("12345678-1234-1234-1234-123456789abc",) * 2,
+    "'BIT'::ENUM('BIT', 'INTERVAL')": ("BIT", "BIT"),
+    "'{}'::JSON": ("{}", "{}"),
+    "'01:02:03'::TIME": ("01:02:03.000000000", "01:02:03"),
+    "DATE '2020-01-01'": ("2020-01-01",) * 2,
+    "'2020-01-01'::TIMESTAMP_NS": ("2020-01-01T00:00:00.000000000", "2020-01-01 00:00:00"),
+    "[1, 2]": (NESTED, [1, 2]),
+    "[1, 2]::INTEGER[2]": (NESTED, [1, 2]),
+    "MAP {'x': 1}": (NESTED, {"x": 1}),
+    "{'BIT': 1, 'y': 'z'}": (NESTED, {"BIT": 1, "y": "z"}),
+    "'x'::BLOB": (BYTES, BYTES),
+    "['x'::BLOB]": (NESTED, BYTES),
+    "'101'::BIT": (FOREIGN, FOREIGN),
+    "[{'b': '1'::BIT}]": (FOREIGN, FOREIGN),
+    "['1'::BIT]::BIT[1]": (FOREIGN, FOREIGN),
+    "MAP {'1'::BIT: 1}": (FOREIGN, FOREIGN),
+    "5::BIGNUM": (FOREIGN, FOREIGN),
+    "1::VARIANT": (FOREIGN, FOREIGN),
+    "'POINT(1 2)'::GEOMETRY": (FOREIGN, FOREIGN),
+    "'01:02:03+02'::TIMETZ": (FOREIGN, FOREIGN),
+    "INTERVAL 1 DAY": (FOREIGN, FOREIGN),
+    "union_value(b := 1)": (FOREIGN, FOREIGN),
+    "'infinity'::TIMESTAMP": (DATES, DATES),
+    "DATE '5000000-01-01'": (DATES, DATES),
+    "[{'d': DATE '5000000-01-01'}]": (DATES, DATES),
+    "['infinity'::TIMESTAMPTZ]::TIMESTAMPTZ[1]": (DATES, DATES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", TYPES)
+def test_types_of_duckdb_are_printed_or_refused(
+    value: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch
+) -> None:
+    errors = (NESTED, BYTES, FOREIGN, DATES)
+    for style, expected in zip(("--csv", "--json"), TYPES[value], strict=True):
+        code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), f"SELECT {value} AS a", style)
+        if expected in errors:
+            assert (code, out) == (2, "") and str(expected) in err
+        else:
+            assert (code, err) == (0, "")
+            assert (out == f"a\n{expected}\n") if style == "--csv" else (json.loads(out) == [{"a": expected}])
+    is_table = not {FOREIGN, DATES} & set(map(str, TYPES[value]))
+    for options in ([], ["--markdown"], ["--latex"]):
+        code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), f"SELECT {value} AS a", *options)
+        assert (code, bool(out), bool(err)) == ((0, True, False) if is_table else (2, False, True))

@@ -387,27 +387,6 @@ def test_parquet_at_which_polars_panics_is_damaged(tmp_path: Path, monkeypatch: 
         apf.read_results(found)
 
 
-ANSWERS = {
-    "an interval": ("INTERVAL 1 DAY", "a is INTERVAL, which no table can hold; CAST"),
-    "a list of them": ("[INTERVAL 1 DAY]", r"a is INTERVAL\[\], which no table can hold"),
-    "a union": ("union_value(b := 1)", r"a is UNION\(b INTEGER\), which no table can hold"),
-    "the end of time": ("'infinity'::TIMESTAMP", "a has dates outside the years 1 to 9999; CAST"),
-    "a far date": ("DATE '5000000-01-01'", "a has dates outside the years 1 to 9999; CAST"),
-}
-
-
-@pytest.mark.parametrize(("value", "message"), ANSWERS.values(), ids=ANSWERS)
-def test_answers_that_no_table_holds(value: str, message: str, run: Path) -> None:
-    with pytest.raises(QueryError, match=message):
-        apf.read_evaluation(run).sql(f"SELECT {value} AS a")
-    assert problem_of(["sql", str(run), f"SELECT {value} AS a"]) is None
-
-
-def test_bytes_are_not_printed_as_json(run: Path) -> None:
-    assert problem_of(["sql", str(run), "SELECT 'a'::BLOB AS a", "--json"]) is None
-    assert problem_of(["sql", str(run), "SELECT 'a'::BLOB AS a"]) is None
-
-
 def test_columns_that_sql_cannot_name_or_hold() -> None:
     row = {"image_id": [1], "category_id": [1], "x": [0.0], "y": [0.0], "width": [9.0], "height": [9.0]}
     dataset = apf.Dataset({"image_id": [1], "a\0b": [7]}, {"category_id": [1]}, row)
