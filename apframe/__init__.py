@@ -33,6 +33,9 @@ All errors and warnings are in apframe.exceptions. help(apframe.evaluate) and so
 the classes follow here in full, and the functions after them.
 """
 
+import apframe.ctrl_c  # first of all: what follows takes a while
+
+# isort: split
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -18,6 +18,7 @@ import apframe as apf
 PACKAGE = Path(__file__).parents[1] / "apframe"
 GROUPS = {
     "what everything uses": [
+        "ctrl_c",
         "collecting",
         "wording",
         "exceptions",

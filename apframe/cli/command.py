@@ -13,6 +13,7 @@ from typing import Annotated, Any, NoReturn
 
 import click
 
+from apframe import ctrl_c
 from apframe.cli.declared import Option, declared
 from apframe.cli.help_pages import Overview
 from apframe.cli.messages import as_flag, say
@@ -81,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     out, err = (Terminal(stream or StringIO(), name) for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")))
     with redirect_stdout(out), redirect_stderr(err), spelling(as_flag):
         code = _run(arguments)
-    if code == 130 and unfinished():
+    if code == ctrl_c.STATUS and unfinished():
         with suppress(OutputError, ReaderGoneError):
             out.flush()
         os._exit(code)  # else Python would wait for what was interrupted
@@ -95,7 +96,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except ReaderGoneError:
         return 0
     except KeyboardInterrupt:
-        return 130
+        return ctrl_c.STATUS
     except click.UsageError as error:
         verb = error.ctx.command_path if error.ctx else "apframe"
         return _fail(f"{_usage(error)} (see `{verb} --help`)", 2)
@@ -106,7 +107,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except RuntimeError as error:
         if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
             raise
-        return 130
+        return ctrl_c.STATUS
     except UnicodeEncodeError as error:
         return _fail(f"{error.object}: cannot be written as {error.encoding} ({error.reason}); rename it", 1)
     except OSError as error:
@@ -132,5 +133,7 @@ def _usage(error: click.UsageError) -> str:
 
 
 def _fail(message: str, code: int) -> int:
+    if ctrl_c.is_pressed:  # which is what became of it
+        return ctrl_c.STATUS
     say("error", message)
     return code

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe import ctrl_c
 from apframe.exceptions import ApframeError, QueryError, did_you_mean
 from apframe.interruption import settle
 from apframe.show.terminal import one_line
@@ -197,6 +198,7 @@ def _converse(prompt: Prompt, remember: Callable[[str], None]) -> None:
             for statement in statements:
                 _run_or_say_why_not(prompt, statement)
         except KeyboardInterrupt:
+            ctrl_c.answered()
             if statements:
                 sys.stdout.flush()
                 sys.stderr.write("\ninterrupted\n")

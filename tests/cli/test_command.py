@@ -16,7 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 import apframe as apf
+from apframe import ctrl_c
 from apframe.cli import command as cli
+from apframe.exceptions import FormatError
 
 STREET = Path(__file__).resolve().parents[2] / "data" / "street"
 TRUTH, RESULTS = str(STREET / "instances.json"), str(STREET / "model_a.json")
@@ -378,27 +380,20 @@ def test_help_names_everything(verb: tuple[str, ...]) -> None:
         assert text in shown.output
 
 
-@pytest.mark.slow
-def test_ctrl_c_waits_until_an_import_lets_it_through() -> None:
-    script = """
-import importlib._bootstrap, signal
-from apframe.__main__ import interrupt
-signal.signal(signal.SIGINT, interrupt)
-frame = type("Frame", (), {"f_code": importlib._bootstrap._find_and_load.__code__})
-try:
-    interrupt(signal.SIGINT, frame)
-    print("not yet", flush=True)
-    signal.pause()
-except KeyboardInterrupt:
-    print("now")
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split("\n") == ["not yet", "now", ""]
-
-
 def test_ctrl_c_while_duckdb_reads(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: list[str]) -> int:
         raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(cli, "_invoke", interrupted)
+    assert command(capsys, monkeypatch, "formats") == (130, "", "")
+
+
+def test_what_fails_after_ctrl_c_fails_because_of_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: list[str]) -> int:
+        monkeypatch.setattr(ctrl_c, "is_pressed", True)
+        raise FormatError("cannot be read (KeyboardInterrupt)", path="a.parquet")  # Polars, in the middle of its work
 
     monkeypatch.setattr(cli, "_invoke", interrupted)
     assert command(capsys, monkeypatch, "formats") == (130, "", "")
