@@ -6,7 +6,7 @@ import glob
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -278,6 +278,17 @@ def duckdb_literal(path: str | Path) -> str:
 def absolute(path: Path) -> Path:
     """The path from the root, links and all."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - a link is a run of its own name, resolve() would follow it
+
+
+def is_inside(path: Path, folders: Iterable[Path]) -> bool:
+    """Whether a path lies in one of the folders, as both are written: `..` is followed, links are not.
+
+    >>> is_inside(Path("data/images/../a.jpg"), [Path("data")]), is_inside(Path("data/../a.jpg"), [Path("data")])
+    (True, False)
+    """
+    # not resolve(), which follows links: download caches consist of them
+    written = os.path.abspath(path)  # noqa: PTH100
+    return any(written.startswith(os.path.join(os.path.abspath(folder), "")) for folder in folders)  # noqa: PTH100, PTH118
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:

@@ -18,6 +18,7 @@ from apframe.file_formats.format import FIXED, OPEN, USUAL, refuse_options, take
 from apframe.file_formats.nested_rows import holds_columns
 from apframe.file_formats.reading import Reading
 from apframe.file_formats.refused import PLACE, Refused, accept_detections, accept_truth, of_error
+from apframe.file_formats.stored_sets import with_own_paths
 from apframe.file_formats.urls import url_of
 from apframe.paths import reading_once
 from apframe.schema import GROUND_TRUTH, Dataset, to_polars
@@ -54,6 +55,7 @@ def read_truth(
     heights: Heights = {}
     try:
         tables, refused, heights = _raw_tables(source, reading, whole)
+        tables["images"] = with_own_paths("images", tables["images"], source)
         dataset, further = accept_truth(tables, boxes)
     except (RowError, ColumnError) as error:
         return None, [of_error(error)], heights
@@ -82,6 +84,7 @@ def read_found(
     heights: Heights = {}
     try:
         frame, refused, heights = _raw_detections(source, reading, dataset)
+        frame = with_own_paths("detections", frame, source)
         frame = with_known_classes(frame, reading.names, truth())
         by_name = reading.joined
         needs_truth = by_name or reading.relative

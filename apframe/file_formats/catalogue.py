@@ -38,6 +38,7 @@ from apframe.file_formats.nuscenes import NuScenes
 from apframe.file_formats.object_rows import as_detections, is_of_objects, tables_of_objects
 from apframe.file_formats.open_images import OpenImages
 from apframe.file_formats.scalabel import Scalabel
+from apframe.file_formats.stored_sets import with_own_paths
 from apframe.file_formats.supervisely import Supervisely
 from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.thumos14 import Thumos14
@@ -172,13 +173,15 @@ def read_truth(
             return source
         tables = tables_in_memory(source)
         if tables is not None:
+            tables["images"] = with_own_paths("images", tables["images"], source)
             return Dataset(tables["images"], tables["categories"], tables["annotations"], **boxes)
         return coco_in_memory(source).checked(**taken_boxes(USUAL, "", boxes, refuses=False, usual=not beside_results))
     with reading_once(source), reading_from(source):
         chosen = choose_format(source, format, "dataset")
         how, refuses = chosen.boxes_of_dataset, not beside_results
         given = taken_boxes(how, chosen.title, boxes, refuses=refuses, usual=refuses)
-        return chosen.read(Path(source), masks=masks, **given, **taken_options(chosen, **options))
+        dataset = chosen.read(Path(source), masks=masks, **given, **taken_options(chosen, **options))
+        return dataset.with_images_changed(lambda images: with_own_paths("images", images, source))
 
 
 def tables_in_memory(source: Any) -> dict[str, pl.DataFrame] | None:
@@ -321,6 +324,7 @@ def take_results(
         else:
             refuse_outputs(source)
             found = read_result_columns(source) if isinstance(source, list) or is_data_set else source
+    found = with_own_paths("detections", found, source)
     taken_boxes(how, of, boxes, refuses=True)
     return found, how
 

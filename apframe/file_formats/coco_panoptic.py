@@ -10,10 +10,10 @@ import polars as pl
 from apframe.exceptions import FormatError, ImagesLeftOutWarning, counted, listed, spelled, warn
 from apframe.file_formats.coco import coco_in_memory, lists_segments
 from apframe.file_formats.documents import read_json
-from apframe.file_formats.files import is_inside, read_head
+from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.json_fields import Fields
-from apframe.paths import is_folder
+from apframe.paths import is_folder, is_inside
 from apframe.schema import Dataset, is_known
 
 _SEGMENTS = "segments_info"

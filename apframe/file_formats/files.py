@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
@@ -386,17 +386,6 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
-
-
-def is_inside(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path lies in one of the folders, as both are written: `..` is followed, links are not.
-
-    >>> is_inside(Path("data/images/../a.jpg"), [Path("data")]), is_inside(Path("data/../a.jpg"), [Path("data")])
-    (True, False)
-    """
-    # not resolve(), which follows links: download caches consist of them
-    written = os.path.abspath(path)  # noqa: PTH100
-    return any(written.startswith(os.path.join(os.path.abspath(folder), "")) for folder in folders)  # noqa: PTH100, PTH118
 
 
 def stamp(path: Path) -> tuple[int, int, int] | None:

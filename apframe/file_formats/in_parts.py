@@ -9,6 +9,7 @@ from typing import Any
 from apframe.file_formats.catalogue import choose_format, take_results
 from apframe.file_formats.files import reading_from
 from apframe.file_formats.format import taken_boxes
+from apframe.file_formats.stored_sets import with_own_paths
 from apframe.file_formats.urls import url_of
 from apframe.paths import reading_once
 from apframe.schema import Dataset, to_polars
@@ -39,4 +40,4 @@ def take_results_in_parts(
         taken_boxes(chosen.boxes_of_results, chosen.title, boxes, refuses=True)
         known = dataset if chosen.fractions or chosen.asks_for_images else None
         for part in chosen.results_in_parts(Path(source), known):
-            yield part, chosen.boxes_of_results
+            yield None if part is None else with_own_paths("detections", part, source), chosen.boxes_of_results

@@ -18,9 +18,11 @@ from apframe.file_formats.ids import results_with_ids_of, with_ids_of
 from apframe.file_formats.losses import losses, tables_of
 from apframe.paths import is_folder, to_write
 from apframe.rows import refuse_rows
+from apframe.schema.label_map_paths import with_paths_from
 from apframe.shapes.catalogue import OTHERS
 from apframe.shapes.corners import upright, with_corners
 from apframe.shapes.cuboids import CUBOIDS
+from apframe.shapes.segments import LABEL_MAP
 
 
 def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
@@ -58,6 +60,8 @@ def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
     boxed = dataset if annotations is dataset.annotations else dataset.part(dataset.images, annotations)
     given = with_ids_of(chosen, boxed)
     lost = losses(chosen, tables_of(dataset, None), tables_of(given, None))
+    if chosen.dataset_from[0] == "file" and LABEL_MAP.name in chosen.holds["images"]:
+        given = given.with_images_changed(lambda images: with_paths_from("images", images, Path(path)))
     write_new(Path(path), chosen.dataset_from[0], lambda part: chosen.write(given, part))
     return lost
 
@@ -78,6 +82,8 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
     if chosen.fractions and named is None:
         raise ParameterError(f"{chosen.title} stores boxes as fractions of their images", "give their data set")
     lost = losses(chosen, tables_of(None, found), tables_of(None, given))
+    if LABEL_MAP.name in chosen.holds["detections"]:
+        given = with_paths_from("detections", given, Path(path))
     write_new(Path(path), chosen.results_from[0], lambda part: chosen.write_results(given, part, named))
     return lost
 

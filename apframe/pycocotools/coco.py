@@ -19,7 +19,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, RowError, UnknownIdError, listed
 from apframe.file_formats.coco import read_coco_results
-from apframe.file_formats.files import is_inside
+from apframe.paths import is_inside
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.source import Row, Rows, Source
 from apframe.schema import Dataset, kind_of

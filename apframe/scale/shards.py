@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -23,6 +24,8 @@ from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of
 from apframe.scale.layout import INPUT_ROW, LISTING, SHARD_TABLES, parse_layout
 from apframe.schema import GROUND_TRUTH, Dataset, is_known, noun
 from apframe.schema.conditions import Masks
+from apframe.schema.label_map_paths import with_whole_paths
+from apframe.shapes.segments import LABEL_MAP
 
 _ENDINGS = (".parquet", ".arrow")
 _FILES = (*_ENDINGS, ".json")  # what may be beside the folders
@@ -295,7 +298,10 @@ def _file(folders: Sequence[str], name: str) -> str:
 
 
 def _tables(folder: str, tables: Sequence[str] = (*GROUND_TRUTH, "detections")) -> dict[str, pl.DataFrame]:
-    return {name: read_table(address) for name, address in _files(folder, tables).items()}
+    frames = {name: read_table(address) for name, address in _files(folder, tables).items()}
+    if is_remote(folder) and any(LABEL_MAP.name in frame.columns for frame in frames.values()):
+        raise FormatError("label maps are not read from object stores", "copy the shards to this machine", path=folder)
+    return {name: with_whole_paths(name, frame, folder, Path(_parent(folder))) for name, frame in frames.items()}
 
 
 def _in_order(table: str, frame: pl.DataFrame) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from apframe.scale.sharded_rows import ShardedRows, rows_of_shards
 from apframe.scale.sources import detections_in_parts, read_truths
 from apframe.scale.take_detections import Cut, numbered, take_detections
 from apframe.schema import Dataset
+from apframe.schema.label_map_paths import with_own_copies
 from apframe.threads import map_parts
 
 _WAITING = ".parts"  # the folder in which detections wait
@@ -172,4 +173,5 @@ def _write_rows(folder: Path, names: list[str], table: str, rows: pl.DataFrame, 
 
 
 def _write_table(path: Path, rows: pl.DataFrame) -> None:
+    rows = with_own_copies(path.stem, rows, path.parent)
     rows.write_parquet(literal(path), compression="lz4")

@@ -23,7 +23,7 @@ _RIGHT_ANGLE = 1e-15  # what the sine of a multiple of pi may be off
 _FARTHEST = 1e150  # the product of two such numbers is still finite
 
 
-def with_corners(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+def from_ultralytics(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Detections with `corners`, or a box and `angle`, of what Ultralytics writes: lists `poly`, or else `rbox`.
 
     The angle of `rbox` is in radians, clockwise on the screen. Frames that have a box, or another shape, stay as they are.
@@ -35,7 +35,7 @@ def with_corners(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     RowError
         an `rbox` that is not five numbers
 
-    >>> with_corners("detections", pl.DataFrame({"rbox": [[100.0, 50.0, 40.0, 20.0, 0.5]]})).row(0)
+    >>> from_ultralytics("detections", pl.DataFrame({"rbox": [[100.0, 50.0, 40.0, 20.0, 0.5]]})).row(0)
     (80.0, 40.0, 40.0, 20.0, -0.5)
     """
     given = [name for name in ULTRALYTICS if name in frame.columns and frame.schema[name].is_nested()]
@@ -226,7 +226,7 @@ CORNERS = Shape(
     extents=corner_extents,
     json_field="corners",
     called={"corners: {}": ("poly",)},
-    accept=with_corners,
+    accept=from_ultralytics,
     array=("corners", (4, 2)),
     list_remedy="give x1, y1, x2, y2, x3, y3, x4, y4, around the shape, in one list",
 )

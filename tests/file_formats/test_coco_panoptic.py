@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -70,8 +72,84 @@ def test_shards_are_evaluated_in_any_folder(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     apf.write_shards(truth, found, "shards", n=2)
     whole = apf.evaluate(truth, found, "coco_panoptic").summary
+    for path in (tmp_path / "truth", tmp_path / "found"):  # of which the shards have copies
+        shutil.rmtree(path)
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert apf.evaluate_shards(str(tmp_path / "shards" / "*"), protocol="coco_panoptic").summary.equals(whole)
+    moved = (tmp_path / "shards").rename(tmp_path / "elsewhere" / "moved")
+    assert apf.evaluate_shards(str(moved / "*"), protocol="coco_panoptic").summary.equals(whole)
+    assert apf.evaluate_shards("moved", protocol="coco_panoptic").summary.equals(whole)
+    for table in moved.glob("*/*.parquet"):  # as they were written before: whole paths
+        frame = pl.read_parquet(table)
+        if "label_map" in frame.columns:
+            frame.with_columns(pl.lit(f"{table.parent}/") + pl.col("label_map")).write_parquet(table)
+    assert apf.evaluate_shards("moved", protocol="coco_panoptic").summary.equals(whole)
+
+
+def test_tables_are_evaluated_in_any_folder(tmp_path: Path) -> None:
+    truth, found = write(tmp_path)
+    whole = apf.evaluate(truth, found, "coco_panoptic")
+    apf.write_dataset(truth, tmp_path / "tables", "parquet")
+    apf.write_results(whole.detections, tmp_path / "found.parquet", "parquet")
+    assert set(pl.read_parquet(tmp_path / "found.parquet")["label_map"]) == {f"found/{k}.png" for k in range(4)}
+    with pytest.raises(FormatError, match=r"label_map of detections leads out of the folder .*/tables \(.*0.png', .*; put the"):
+        apf.write_results(whole.detections, tmp_path / "tables" / "found.parquet", "parquet")
+    shutil.rmtree(tmp_path / "truth")
+    tables = (tmp_path / "tables").rename(tmp_path / "moved")
+    again = apf.evaluate(tables, tmp_path / "found.parquet", "coco_panoptic")
+    assert again.summary.equals(whole.summary)
+    again.write_parquet(tmp_path / "run")  # which has counted the pixels
+    shutil.rmtree(tmp_path / "found")
+    assert apf.evaluate(tmp_path / "run", tmp_path / "run", "coco_panoptic").summary.equals(whole.summary)
+
+
+def outside(path: Path, secret: str) -> None:
+    """Let the tables of a file or folder name another label map."""
+    for table in [path] if path.is_file() else path.rglob("*.parquet"):
+        if table.suffix == ".json":
+            rows = json.loads(table.read_text())
+            for row in rows["images"] if isinstance(rows, dict) else rows:
+                row["label_map"] = secret
+            table.write_text(json.dumps(rows))
+        elif "label_map" in (frame := pl.read_parquet(table)).columns:
+            frame.with_columns(label_map=pl.lit(secret)).write_parquet(table)
+
+
+@pytest.mark.parametrize("secret", ["{folder}/secret.png", "{folder}/no.png", "../secret.png", "truth/../../secret.png"])
+@pytest.mark.parametrize("what", ["shards", "tables", "found.parquet", "truth.json", "found.json", "sizes.csv"])
+def test_label_maps_outside_their_folder_are_refused(what: str, secret: str, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "secret.png").write_text("not for you")
+    truth, found = write(tmp_path / "data")
+    secret = secret.format(folder=tmp_path)
+    whole = apf.evaluate(truth, found, "coco_panoptic")
+    path = tmp_path / "data" / what
+    again: dict[str, Any] = {"truth": truth, "detections": found, "protocol": "coco_panoptic"}
+    if what == "shards":
+        apf.write_shards(truth, found, path, n=2)
+        secret = secret.replace("..", "../..")  # other shards are no secret
+    elif what == "sizes.csv":
+        path.write_text(f"image_id,label_map\n0,{secret}\n")
+    elif what in ("tables", "truth.json"):
+        path.unlink(missing_ok=True)
+        apf.write_dataset(whole.dataset, path, "parquet" if what == "tables" else "coco")
+        again["truth"] = path
+    else:
+        path.unlink(missing_ok=True)
+        apf.write_results(whole.detections.drop("overlaps"), path, "parquet" if path.suffix == ".parquet" else "coco")
+        again["detections"] = path
+    if what == "sizes.csv":
+        again["image_attributes"] = path
+    else:
+        outside(path, secret)
+    message = rf"label_map of .* leads out of the folder .* \({re.escape(repr(secret))}\); put the label maps into the folder"
+    with pytest.raises(ApframeError, match=message):
+        apf.evaluate_shards(path, protocol="coco_panoptic") if what == "shards" else apf.evaluate(**again)
+    if what not in ("shards", "sizes.csv"):
+        with pytest.raises(ApframeError, match=message):
+            apf.check(again["truth"], again["detections"])
+    if what.endswith("json"):
+        with pytest.raises(ApframeError, match=message):
+            apf.read_coco(path) if what == "truth.json" else apf.read_coco_results(path)
 
 
 def test_what_is_written_as_coco_is_evaluated(tmp_path: Path) -> None:

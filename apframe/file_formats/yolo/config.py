@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from apframe.exceptions import FormatError, ParameterError, counted, import_optional, listed, shown, spelled
-from apframe.file_formats.files import is_inside, read_head, read_text, write_text
+from apframe.file_formats.files import read_head, read_text, write_text
 from apframe.file_formats.lines import first_fields, is_number
-from apframe.paths import files_in, is_file, is_folder, is_utf8, kind_at
+from apframe.paths import files_in, is_file, is_folder, is_inside, is_utf8, kind_at
 
 _SPLITS = ("val", "train", "test")
 _IMAGES = {
