@@ -14,6 +14,7 @@ from apframe.file_formats.names import categories_of
 from apframe.file_formats.object_rows import is_of_objects
 from apframe.schema import SIZE, split_boxes, to_polars
 from apframe.shapes.boxes import BOX
+from apframe.shapes.catalogue import OTHERS
 
 METADATA = "huggingface"
 """Where the names of classes stand in the schema of a table, and in the footer of a Parquet file."""
@@ -82,7 +83,9 @@ def holds_columns(source: Any) -> bool:
 
 def _is_row(row: dict[Any, Any]) -> bool:
     """Whether a dict is an image with lists of objects, or an object; not one as COCO's results have it."""
-    if {"image_id", "category_id"} <= row.keys() or not holds_columns(row):
+    if {"image_id", "category_id"} <= row.keys():  # with a shape of COCO's, x and the others are attributes
+        return set(BOX) <= row.keys() and not {"bbox", *(shape.json_field for shape in OTHERS)} & row.keys()
+    if not holds_columns(row):
         return False
     are_lists = any(isinstance(value, dict) for value in row.values()) or not {"boxes", "bboxes"}.isdisjoint(row)
     names = [name for name in row if isinstance(name, str)]

@@ -25,8 +25,10 @@ from apframe.schema.names import bare as bare
 from apframe.schema.names import called as called
 from apframe.schema.names import places_of as places_of
 from apframe.schema.names import stems as stems
+from apframe.schema.sources import OTHER_LIBRARIES as OTHER_LIBRARIES
 from apframe.schema.sources import from_arrow_stream as from_arrow_stream
 from apframe.schema.sources import kind_of as kind_of
+from apframe.schema.sources import refuse_other_keys as refuse_other_keys
 from apframe.schema.sources import to_polars as to_polars
 from apframe.schema.tables import DIFFERENCES as DIFFERENCES
 from apframe.schema.tables import ERRORS as ERRORS

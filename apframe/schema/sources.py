@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from apframe.exceptions import ColumnError, FormatError, first_line, reason
 from apframe.paths import opened, read_parquet
 from apframe.rows import KEY_OF
 
+OTHER_LIBRARIES = "see apf.from_torchvision, apf.from_ultralytics and apf.from_supervision for results of other libraries"
 _IDS = {*KEY_OF.values(), "file_name", "name"}
 
 
@@ -36,6 +37,8 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
         except (OSError, pl.exceptions.PolarsError) as error:
             remedy = "" if Path(source).suffix in (".parquet", *_KINDS) else f"other endings: {', '.join(_KINDS)}"
             raise FormatError(f"cannot read {source} as {kind}: {reason(error)}", remedy, table=table) from error
+    if isinstance(source, dict):
+        refuse_other_keys(table, source)
     if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
         try:
             return _of_columns(source) if isinstance(source, dict) else from_arrow_stream(source)
@@ -47,12 +50,12 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
             return _of_columns({name: [row.get(name) for row in source] for name in names})
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise ColumnError(f"the rows cannot be read: {first_line(error)}", table=table) from error
-    raise ColumnError(
-        f"{kind_of(source)} cannot be read as a table",
+    tables = (
         "give a Polars, pyarrow or pandas frame, a DuckDB relation, a dict of columns, a list of dicts, or a Parquet, CSV "
-        "or JSON file",
-        table=table,
+        "or JSON file"
     )
+    remedy = f"{tables}; {OTHER_LIBRARIES}" if table == "detections" else tables
+    raise ColumnError(f"{kind_of(source)} cannot be read as a table", remedy, table=table)
 
 
 def _read_csv(path: Path) -> pl.DataFrame:
@@ -97,6 +100,21 @@ def kind_of(value: Any) -> str:
     """
     name = type(value).__name__
     return str(value) if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def refuse_other_keys(table: str, names: Iterable[Any]) -> None:
+    """An error if one of the names of columns is no text.
+
+    >>> refuse_other_keys("images", ["image_id", 7])
+    Traceback (most recent call last):
+    apframe.exceptions.ColumnError: images: the key 7 is an int, not the name of a column; give columns, or rows, by name
+    """
+    for name in names:
+        if not isinstance(name, str):
+            remedy = "give columns, or rows, by name"
+            if table == "detections":
+                remedy += "; what is given by image id must be outputs of a detector: dicts of arrays, Results or Detections"
+            raise ColumnError(f"the key {name!r} is {kind_of(name)}, not the name of a column", remedy, table=table)
 
 
 def _of_columns(columns: dict[str, Any]) -> pl.DataFrame:

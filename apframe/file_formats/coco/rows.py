@@ -13,7 +13,7 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import ColumnError, RowError
 from apframe.paths import is_utf8
-from apframe.schema import LIST_REMEDIES, TABLES, kind_of, split_boxes
+from apframe.schema import LIST_REMEDIES, OTHER_LIBRARIES, TABLES, kind_of, refuse_other_keys, split_boxes
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import OTHERS
 from apframe.shapes.corners import ULTRALYTICS
@@ -65,7 +65,7 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
     def refuse(wrong: list[bool], problem: str, hint: str = "") -> None:
         _refuse(table, rows, wrong, problem, f"correct these rows; {hint}" if hint else "correct these rows")
 
-    refuse([not isinstance(row, dict) for row in rows], "the row is not a JSON object")
+    refuse([not isinstance(row, dict) for row in rows], "the row is not a JSON object", _read_by(table, rows))
     try:
         columns, as_json = _columns(refuse, table, rows, attributes_only)
         frame = pl.DataFrame(columns)
@@ -85,6 +85,7 @@ def _columns(
     there = dict.fromkeys(chain.from_iterable(rows))
     fields = fields_of_results(rows[0]) if table == "detections" and rows else FIELDS[table]
     names = dict.fromkeys(chain(fields, there))
+    refuse_other_keys(table, names)
     refuse_long_names(table, names)
     all_have_all = set(map(len, rows)) == {len(there)}
     for name in names:
@@ -93,6 +94,9 @@ def _columns(
             continue
         values = list(map(itemgetter(name), rows)) if all_have_all and name in there else [row.get(name) for row in rows]
         types = set(map(type, values)) - {type(None)}
+        if kind != "json" and any(hasattr(each, "tolist") for each in types):
+            values = list(map(_as_python, values))
+            types = set(map(type, values)) - {type(None)}
         if kind in ("id", "ids", "number", "box", "numbers"):
             columns[name] = _known(refuse, name, kind, values)
         elif kind == "text":
@@ -131,7 +135,8 @@ def refuse_long_names(table: str, names: Iterable[str]) -> None:
 
 def lacks_box(first: dict[str, Any]) -> bool:
     """Whether the first of the results has another shape and no box: then the boxes of all are made of that shape."""
-    return not first.get("bbox") and any(name in first for name in (*(shape.json_field for shape in OTHERS), *ULTRALYTICS))
+    others = (*(shape.json_field for shape in OTHERS), *ULTRALYTICS)
+    return not _as_python(first.get("bbox")) and any(name in first for name in others)
 
 
 def fields_of_results(first: dict[str, Any]) -> dict[str, str]:
@@ -140,8 +145,23 @@ def fields_of_results(first: dict[str, Any]) -> dict[str, str]:
     >>> fields_of_results({"poly": [0, 0, 9, 0, 9, 9, 0, 9]})["poly"], "poly" in fields_of_results({"bbox": [0, 0, 9, 9]})
     ('numbers', False)
     """
-    is_rotated = not first.get("bbox")
+    is_rotated = not _as_python(first.get("bbox"))
     return FIELDS["detections"] | {name: "numbers" for name in ULTRALYTICS if is_rotated and name in first}
+
+
+def _as_python(value: Any) -> Any:
+    """A value of NumPy, or a tensor of any library, as Python's numbers and lists; so is what is in a list."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return list(map(_as_python, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _read_by(table: str, rows: list[Any]) -> str:
+    """What reads the first row that is no dict, where it comes from another library."""
+    first = next((row for row in rows if not isinstance(row, dict)), None)
+    if table != "detections" or first is None or isinstance(first, (str, int, float, list)):
+        return ""
+    return f"{kind_of(first)} is no dict; {OTHER_LIBRARIES}"
 
 
 def _plain(value: Any) -> Any:
@@ -167,6 +187,7 @@ def _known(refuse: Callable[..., None], name: str, kind: str, values: list[Any])
         types = set(map(type, values)) - {type(None)}
         return pl.Series(name, values, pl.Float64 if float in types else pl.String if str in types else pl.Int64)
     if kind == "ids":
+        values = values if all(v is None or _are_ids(v) for v in values) else list(map(_as_python, values))
         refuse([v is not None and not _are_ids(v) for v in values], f"{name} is not a list of ids")
         is_text = any(isinstance(n, str) for v in values if v for n in v)
         return pl.Series(name, values, pl.List(pl.String if is_text else pl.Float64), strict=False)
@@ -174,10 +195,18 @@ def _known(refuse: Callable[..., None], name: str, kind: str, values: list[Any])
         if not set(map(type, values)) <= {int, float, type(None)}:
             refuse([v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
         return pl.Series(name, values, pl.Float64)
-    number_or_none = (int, float, type(None))  # one that is missing is found where the list is looked into
-    is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number_or_none) for n in v)) for v in values]
+    is_list = _are_numbers(values)
+    if not all(is_list):
+        values = list(map(_as_python, values))
+        is_list = _are_numbers(values)
     refuse([not ok for ok in is_list], f"{name} is not a list of numbers", LIST_REMEDIES.get(name, ""))
     return pl.Series(name, values, pl.List(pl.Float64))
+
+
+def _are_numbers(values: list[Any]) -> list[bool]:
+    """Whether each value is a list of numbers, or None; a number that is missing is found where the list is looked into."""
+    number = (int, float, type(None))
+    return [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number) for n in v)) for v in values]
 
 
 def _are_ids(value: Any) -> bool:
