@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import ParameterError, RowError, counted, listed, one_of
-from apframe.schema import BOX_FORMATS, canonical
+from apframe.schema import BOX_FORMATS, canonical, kind_of
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import SHAPES as EVERY_SHAPE
 from apframe.shapes.run_lengths import count_pixels, to_text
@@ -102,7 +102,9 @@ def tabulate(
     [(5, 7, 1.0, 2.0, 3.0, 2.0)]
     """
     check_box_format(box_format)
-    refuse_items(source, [not isinstance(item, Mapping) for item in items], "the item is not a dict", "give one for each image")
+    foreign = [not isinstance(item, Mapping) for item in items]
+    what = next((kind_of(item) for item in items if not isinstance(item, Mapping)), "")
+    refuse_items(source, foreign, "the item is not a dict", f"give one for each image, not {what}")
     refuse_items(source, [item.get("labels") is None for item in items], "labels is missing", "give labels for each image")
     given = [name for name in optional if any(item.get(name) is not None for item in items)]
     arrays = {name: _rows_of(source, items, name) for name in ("labels", *required, *given)}
@@ -148,17 +150,32 @@ def canonical_batch(frame: pl.DataFrame) -> pl.DataFrame:
     return canonical("detections", frame).drop("detection_id")
 
 
+def by_image(source: str, items: Any, image_ids: Any) -> tuple[list[Any], Any]:
+    """The items in a list, and their ids, which are the keys of a mapping.
+
+    >>> by_image("outputs", {42: "an output"}, None)
+    (['an output'], [42])
+    """
+    if not isinstance(items, Mapping):
+        return list(items), image_ids
+    if image_ids is not None:
+        raise ParameterError(f"image_ids were given, but the {source} are a mapping with its own", option=source)
+    return list(items.values()), list(items)
+
+
 def check_ids(source: str, n: int, image_ids: Any) -> list[int | str]:
     """The ids of n images, tensors of one number as numbers.
 
     Raises
     ------
     ParameterError
-        there are not n of them, one is no id, or one is there twice
+        there are none, there are not n of them, one is no id, or one is there twice
 
     >>> check_ids("outputs", 2, [np.array([7]), 8])
     [7, 8]
     """
+    if image_ids is None:
+        raise ParameterError("no image_ids", f"give one per image, or a mapping from image ids to {source}", option=source)
     ids = [as_array(each).item() if hasattr(each, "item") else each for each in image_ids]
     if len(ids) != n:
         raise ParameterError(f"{source}: {counted(n, 'item')}, but {counted(len(ids), 'image id')}", "give one for each")

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from apframe.adapters.arrays import as_array, canonical_batch, check_ids, refuse_items, tabulate_detections
+from apframe.adapters.arrays import as_array, by_image, canonical_batch, check_ids, refuse_items, tabulate_detections
 
 _NAMES = {"boxes": "xyxy", "scores": "confidence", "labels": "class_id", "masks": "mask"}
+_CORNERS = "xyxyxyxy"  # of rotated boxes, in the data of each
 
 
-def from_supervision(detections: Sequence[Any], image_ids: Sequence[int | str], *, iou_type: str | None = None) -> pl.DataFrame:
+def from_supervision(
+    detections: Sequence[Any] | Mapping[int | str, Any],
+    image_ids: Sequence[int | str] | None = None,
+    *,
+    iou_type: str | None = None,
+) -> pl.DataFrame:
     """Detections from supervision's `Detections`, one for each image.
 
     Parameters
     ----------
     detections
         objects with `xyxy`, `confidence`, `class_id` (taken for the category ids), and where there are some `mask`,
-        `tracker_id` and `data["class_name"]`
+        `tracker_id`, `data["class_name"]` and `data["xyxyxyxy"]`, the corners of rotated boxes. Or a mapping of image ids to
+        these
     image_ids
-        of each, in their order
+        of each, in their order; not with a mapping
     iou_type
-        "bbox" or "segm" takes boxes or masks alone; see `from_torchvision`
+        "bbox", "segm" or "rotated" takes boxes, masks or corners alone; see `from_torchvision`
 
     Returns
     -------
     The canonical detections as `from_torchvision` gives them, with the columns `name` and `tracker_id` where these are given
-    (null for images that do not have them).
+    (null for images that do not have them). Where there are rotated boxes, they have corners instead of a box.
 
     Raises
     ------
@@ -42,7 +49,7 @@ def from_supervision(detections: Sequence[Any], image_ids: Sequence[int | str], 
     >>> from_supervision([one], image_ids=[42]).rows()
     [(42, 3, 0.75, 10.0, 10.0, 20.0, 10.0, 200.0, 'cat')]
     """
-    detections = [detections] if hasattr(detections, "xyxy") else list(detections)
+    detections, image_ids = by_image("detections", [detections] if hasattr(detections, "xyxy") else detections, image_ids)
     foreign = [not hasattr(each, "xyxy") for each in detections]
     refuse_items("detections", foreign, "not a supervision.Detections", "give one for each image")
     ids = check_ids("detections", len(detections), image_ids)
@@ -52,11 +59,12 @@ def from_supervision(detections: Sequence[Any], image_ids: Sequence[int | str], 
         refuse_items("detections", missing, f"{name} is missing", f"give {name} for each image")
     attributes = {
         name: [getattr(each, name, None) for each in detections] for name in ("confidence", "class_id", "mask", "tracker_id")
-    } | {"name": [(getattr(each, "data", None) or {}).get("class_name") for each in detections]}
+    } | {ours: [_data(each, theirs) for each in detections] for ours, theirs in (("name", "class_name"), ("corners", _CORNERS))}
     for name, given in attributes.items():
         differs = [values is not None and len(values) != n for n, values in zip(numbers, given, strict=True)]
         refuse_items("detections", differs, f"{name} and xyxy differ in length", "give one row per object")
-    frame = tabulate_detections("detections", [_arrays(each) for each in detections], ids, iou_type)
+    are_rotated = iou_type in (None, "rotated") and any(values is not None for values in attributes["corners"])
+    frame = tabulate_detections("detections", [_arrays(each, are_rotated) for each in detections], ids, iou_type)
     for name in ("name", "tracker_id"):
         given = attributes[name]
         parts = [[None] * n if values is None else as_array(values).tolist() for n, values in zip(numbers, given, strict=True)]
@@ -65,9 +73,15 @@ def from_supervision(detections: Sequence[Any], image_ids: Sequence[int | str], 
     return canonical_batch(frame)
 
 
-def _arrays(detections: Any) -> dict[str, Any]:
-    """The arrays under their common names."""
+def _data(detections: Any, name: str) -> Any:
+    return (getattr(detections, "data", None) or {}).get(name)
+
+
+def _arrays(detections: Any, are_rotated: bool) -> dict[str, Any]:
+    """The arrays under their common names; corners in the place of boxes where some are rotated."""
     arrays = {name: getattr(detections, theirs, None) for name, theirs in _NAMES.items()}
     if arrays["labels"] is None and not len(detections.xyxy):
         arrays["labels"] = []  # nothing was found, by a detector that may know classes
+    if are_rotated:
+        arrays |= {"boxes": None, "corners": _data(detections, _CORNERS)}
     return {name: array for name, array in arrays.items() if array is not None}

@@ -6,8 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from apframe.adapters.arrays import SHAPES, Item, canonical_batch, check_ids, refuse_items, tabulate, tabulate_detections
-from apframe.exceptions import ParameterError
+from apframe.adapters.arrays import (
+    SHAPES,
+    Item,
+    by_image,
+    canonical_batch,
+    check_ids,
+    refuse_items,
+    tabulate,
+    tabulate_detections,
+)
 from apframe.schema import Dataset
 
 _SHAPES = ("boxes", "masks", "keypoints")
@@ -27,7 +35,7 @@ def from_torchvision(
     outputs
         a dict for each image: `labels` (n, the category ids), `scores` (n), and shapes, in pixels: `boxes` (n × 4), `masks`
         (n × 1 × height × width or without the 1; of probabilities, those above 0.5 are inside), `keypoints` (n × points × 3).
-        Arrays, or tensors of any device. Or a mapping of image ids to these dicts
+        Arrays, or tensors of any device. Or a mapping of image ids to these dicts; or one of them
     image_ids
         of the outputs, in their order; not with a mapping
     iou_type
@@ -53,14 +61,10 @@ def from_torchvision(
     >>> from_torchvision(outputs, image_ids=[42]).rows()
     [(42, 3, 0.75, 10.0, 10.0, 20.0, 10.0, 200.0)]
     """
-    if isinstance(outputs, Mapping):
-        if image_ids is not None:
-            raise ParameterError("image_ids were given, but the outputs are a mapping with its own", option="outputs")
-        image_ids, outputs = list(outputs), list(outputs.values())
-    if image_ids is None:
-        raise ParameterError("no image_ids", "give one per image, or a mapping from image ids to outputs", option="outputs")
-    ids = check_ids("outputs", len(outputs), image_ids)
-    return canonical_batch(tabulate_detections("outputs", outputs, ids, iou_type, box_format))
+    is_one = isinstance(outputs, Mapping) and "labels" in outputs
+    items, image_ids = by_image("outputs", [outputs] if is_one else outputs, image_ids)
+    ids = check_ids("outputs", len(items), image_ids)
+    return canonical_batch(tabulate_detections("outputs", items, ids, iou_type, box_format))
 
 
 def compared_alone(iou_type: str) -> str | None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from apframe.adapters.arrays import as_array, canonical_batch, check_ids, mask_column, refuse_items, tabulate_detections
+from apframe.adapters.arrays import (
+    as_array,
+    by_image,
+    canonical_batch,
+    check_ids,
+    mask_column,
+    refuse_items,
+    tabulate_detections,
+)
 from apframe.exceptions import RowError
 from apframe.shapes.boxes import BOX
 from apframe.shapes.polygons import rasterise
@@ -18,7 +26,10 @@ from apframe.shapes.runs import Runs
 
 
 def from_ultralytics(
-    results: Sequence[Any], image_ids: Sequence[int | str] | None = None, *, iou_type: str | None = None
+    results: Sequence[Any] | Mapping[int | str, Any],
+    image_ids: Sequence[int | str] | None = None,
+    *,
+    iou_type: str | None = None,
 ) -> pl.DataFrame:
     """Detections from the results of a model of ultralytics, one for each image.
 
@@ -26,9 +37,10 @@ def from_ultralytics(
     ----------
     results
         objects with `boxes` (`xyxy`, `conf`, `cls`) or `obb` (`xyxyxyxy`, `conf`, `cls`), and where there are some `masks`
-        (`xy`: outlines in pixels of the image, drawn as COCO does), `keypoints` (`data`), `names` and `path`
+        (`xy`: outlines in pixels of the image, drawn as COCO does), `keypoints` (`data`), `names` and `path`. Or a
+        mapping of image ids to these
     image_ids
-        of each, in their order; by default the names of the files without folder and ending, as text
+        of each, in their order; not with a mapping; by default the names of the files without folder and ending, as text
     iou_type
         "bbox", "segm", "keypoints" or "rotated" takes that shape alone; see `from_torchvision`
 
@@ -51,7 +63,7 @@ def from_ultralytics(
     >>> from_ultralytics([result]).select("image_id", "category_id", "score", "name", "file_name").rows()
     [('0042', 3, 0.75, 'cat', '0042.jpg')]
     """
-    results = [results] if hasattr(results, "path") else list(results)
+    results, image_ids = by_image("results", [results] if hasattr(results, "boxes") else results, image_ids)
     foreign = [_found(result) is None for result in results]
     refuse_items("results", foreign, "neither boxes nor obb", "give the results of a detector")
     paths = [Path(getattr(result, "path", None) or "") for result in results]

@@ -56,6 +56,34 @@ def test_one_image_needs_no_list() -> None:
     assert from_supervision(detections(), [7])["image_id"].to_list() == [7]  # type: ignore[arg-type]
 
 
+def test_images_may_be_given_with_their_ids() -> None:
+    expected = from_supervision([detections(), NOTHING, detections()], [7, 8, 9])
+    assert from_supervision({7: detections(), 8: NOTHING, 9: detections()}).equals(expected)
+    with pytest.raises(ParameterError, match="image_ids were given, but the detections are a mapping with its own"):
+        from_supervision({7: detections()}, [7])
+
+
+CORNERS = np.array([[[2.0, 0], [4, 2], [2, 4], [0, 2]]])
+
+
+def test_rotated_boxes_are_corners() -> None:
+    rotated = detections(xyxy=np.array([[0.0, 0, 4, 4]]), data={"xyxyxyxy": CORNERS, "class_name": np.array(["ship"])})
+    found = from_supervision({"a": rotated, "b": NOTHING})
+    assert found.select("image_id", "corners", "x", "name").rows() == [("a", [2.0, 0, 4, 2, 2, 4, 0, 2], None, "ship")]
+    assert from_supervision({"a": rotated}, iou_type="rotated").equals(found)
+    assert from_supervision({"a": rotated}, iou_type="bbox").select("x", "width", "area").rows() == [(0.0, 4.0, 16.0)]
+    pytest.importorskip("shapely")
+    truth = apf.Dataset({"image_id": ["a", "b"]}, {"category_id": [3]}, found.drop("score"))
+    assert apf.evaluate(truth, found, "dota").summary["value"][0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("corners", [CORNERS[:0], CORNERS[:, :3]])
+def test_other_corners_than_four_of_each_box_are_errors(corners: np.ndarray) -> None:
+    message = r"detections: corners (and xyxy differ in length|is not an array .* n × 4 × 2) where index is 1"
+    with pytest.raises(RowError, match=message):
+        from_supervision([NOTHING, detections(data={"xyxyxyxy": corners})], [1, 2])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("compact", [False, True])
 def test_detections_of_the_library_are_taken(compact: bool) -> None:
@@ -99,3 +127,5 @@ def test_other_objects_and_too_few_ids_are_errors() -> None:
         from_supervision([detections(), {}], [1, 2])
     with pytest.raises(ParameterError, match="detections: 1 item, but 0 image ids; give one for each"):
         from_supervision([detections()], [])
+    with pytest.raises(ParameterError, match="no image_ids; give one per image, or a mapping from image ids to detections"):
+        from_supervision([detections()])

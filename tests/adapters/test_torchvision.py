@@ -185,6 +185,10 @@ def test_a_bad_output_is_one_error_that_names_its_place(change: Any, kind: type[
     assert "\n" not in str(caught.value)
 
 
+def test_one_image_needs_no_list() -> None:
+    assert from_torchvision(ONE, [7]).equals(from_torchvision({7: ONE}))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
@@ -193,6 +197,7 @@ def test_a_bad_output_is_one_error_that_names_its_place(change: Any, kind: type[
          "give each image only once"),
         (([ONE, ONE], [1, "2"]), {}, "outputs: image ids must be all integers or all strings, not 1, '2'"),
         (([ONE], [None]), {}, "outputs: image ids must be all integers or all strings, not None"),
+        ((ONE,), {}, "outputs: no image_ids; give one per image, or a mapping from image ids to outputs"),
         (([ONE],), {}, "outputs: no image_ids; give one per image, or a mapping from image ids to outputs"),
         (({1: ONE}, [1]), {}, "outputs: image_ids were given, but the outputs are a mapping with its own"),
         (([ONE], [1]), {"box_format": "yolo"}, 'box_format is "xyxy", "xywh" or "cxcywh", not \'yolo\''),

@@ -56,6 +56,15 @@ def test_own_ids_may_be_given() -> None:
     assert from_ultralytics([result(path="")], [7]).select("image_id", "file_name").rows() == [(7, None)]
 
 
+def test_results_may_be_given_by_image_id_or_alone() -> None:
+    expected = from_ultralytics([result(), result("0043.jpg", boxes=boxes(2))], [42, 43])
+    assert from_ultralytics({42: result(), 43: result("0043.jpg", boxes=boxes(2))}).equals(expected)
+    assert from_ultralytics(each for each in [result(), result("0043.jpg", boxes=boxes(2))]).height == 3  # type: ignore[arg-type]
+    assert from_ultralytics(result(), [42])["image_id"].to_list() == [42]  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="image_ids were given, but the results are a mapping with its own"):
+        from_ultralytics({42: result()}, [42])
+
+
 def test_outlines_are_drawn_as_the_reference_draws_them() -> None:
     outlines = [np.array([[1, 1], [20.5, 3], [9, 25]], dtype=np.float32), np.zeros((0, 2), dtype=np.float32)]
     masks = SimpleNamespace(xy=outlines)
