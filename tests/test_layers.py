@@ -32,7 +32,7 @@ GROUPS = {
         "rows",
         "threads",
     ],
-    "foundation": ["shapes", "schema", "file_formats", "adapters"],
+    "foundation": ["shapes", "schema", "adapters", "file_formats"],
     "the three axes, and a choice on each": ["similarity", "matching", "ranking", "rule_sets"],
     "what any result can do": ["lists", "compare", "store", "show"],
     "the fronts": ["detection", "retrieval", "training", "runs"],

@@ -35,6 +35,7 @@ TESTED_IN = {
     "file_formats/test_cvat.py": "file_formats/cvat/format file_formats/cvat/row_runs file_formats/cvat/shapes",
     "file_formats/test_hugging_face.py": "file_formats/nested_rows",
     "file_formats/test_ids.py": "file_formats/names",
+    "file_formats/test_in_memory.py": "file_formats/outputs",
     "file_formats/test_json_types.py": "file_formats/coco/json_types",
     "file_formats/test_labelme.py": "file_formats/drawn",
     "file_formats/test_label_studio.py": "file_formats/label_studio/format file_formats/label_studio/regions",
@@ -102,8 +103,7 @@ IN_THEIR_DOCTESTS = ["lazily", "wording"]
 OF_MANY_MODULES = ("benchmarks", "docs", "fuzz", "parity", "pins", "properties")  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {
-    "file_formats/test_crashes.py", "file_formats/test_in_memory.py", "file_formats/test_unwritable.py",
-    "rule_sets/test_coco_keypoints.py",
+    "file_formats/test_crashes.py", "file_formats/test_unwritable.py", "rule_sets/test_coco_keypoints.py",
     "rule_sets/test_coco_masks.py", "rule_sets/test_driving_kits.py", "rule_sets/test_optimal.py",
     "pycocotools/test_surface.py", "pycocotools/test_training.py",
     "report/test_browser.py", "scale/test_bad_shards.py", "scale/test_resuming.py", "store/test_stored_versions.py",

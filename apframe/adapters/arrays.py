@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ParameterError, RowError, counted, listed, one_of
+from apframe.exceptions import ColumnError, ParameterError, RowError, counted, listed, one_of
 from apframe.schema import BOX_FORMATS, canonical, kind_of
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import SHAPES as EVERY_SHAPE
@@ -28,6 +28,7 @@ _MASK = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _DIMENSIONS: dict[str, tuple[int | str, ...]] = {
     "labels": (), "scores": (), "area": (), "iscrowd": (), **dict(_ARRAYS.values()),
 }  # fmt: skip
+_OF_ROWS = ("image_id", *BOX, "score", "category_id")
 _DEFAULTS = {"area": np.nan, "iscrowd": 0}  # in images where others have them
 
 
@@ -139,6 +140,43 @@ def tabulate_detections(
     given = [name for name in SHAPES.values() if any(isinstance(item, Mapping) and name in item for item in items)]
     first, *others = [SHAPES[iou_type]] if iou_type is not None else given or ["boxes"]
     return tabulate(source, items, image_ids, [first, "scores"], optional=others, box_format=box_format)
+
+
+def tabulate_rows(array: Any) -> pl.DataFrame:
+    """Detections from an array or a tensor with a row for each, as pycocotools' `loadRes` takes it.
+
+    Parameters
+    ----------
+    array
+        n × 7 numbers: image_id, x, y, width, height, score, category_id
+
+    Raises
+    ------
+    ColumnError
+        an array of another shape
+    RowError
+        ids that are no whole numbers, or so large that numbers of the array's type next to them are none; `rows` from 1
+
+    >>> tabulate_rows(np.array([[42, 10, 10, 20, 10, 0.75, 3]])).rows()
+    [(42, 10.0, 10.0, 20.0, 10.0, 0.75, 3)]
+    """
+    rows = as_array(array)
+    if rows.ndim != 2 or rows.shape[1] != len(_OF_ROWS) or rows.dtype.kind not in "iuf":
+        shape = " × ".join(map(str, rows.shape)) or "()"
+        remedy = f"give seven columns of numbers: {', '.join(_OF_ROWS)}"
+        raise ColumnError(f"an array of shape {shape} and type {rows.dtype} does not hold results", remedy, table="detections")
+    is_float = rows.dtype.kind == "f"
+    limit = min(2.0 ** (np.finfo(rows.dtype).nmant + 1), 2.0**63) if is_float else 2.0**63
+    columns = dict(zip(_OF_ROWS, rows.T, strict=True))
+    for name in ("image_id", "category_id"):
+        ids = columns[name]
+        wrong = {"is not a whole number": ids != np.floor(ids), f"is too large for {rows.dtype}": np.abs(ids) >= limit}
+        for problem, flags in wrong.items():
+            if flags.any():
+                remedy = "give ids as whole numbers of 64 bits" if is_float else "give other ids"
+                raise RowError("detections", f"{name} {problem}", "row", (np.flatnonzero(flags) + 1).tolist(), remedy)
+    ids = {"image_id", "category_id"}
+    return pl.DataFrame({name: values.astype(np.int64 if name in ids else np.float64) for name, values in columns.items()})
 
 
 def canonical_batch(frame: pl.DataFrame) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -64,8 +65,14 @@ def evaluate(
         a `Dataset`, a path of any format, see `formats`, or a dict as `json.load` returns it for COCO.
     detections
         a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns), a path of any format, or
-        a list of dicts as COCO's results. Other shapes than boxes are possible: `mask`, `keypoints`, `corners`,
-        `segment_id`, or `start_time` and `end_time`. Two paths are read side by side.
+        a list of dicts as COCO's results; their numbers and lists may be NumPy's. Other shapes than boxes are possible: `mask`,
+        `keypoints`, `corners`, `segment_id`, or `start_time` and `end_time`. Two paths are read side by side. Also:
+
+        - what a detector returns, by image id, as in `{22: output}`: torchvision's dicts, ultralytics' `Results`, supervision's
+          `Detections`; see `from_torchvision`, `from_ultralytics` and `from_supervision`. `Results` also as they come, alone or
+          in a list: their images are then called as their files, and are joined by name if the ground truth numbers its images.
+          Classes that have names are joined by name to categories that have some, otherwise by number;
+        - an array of n × 7 numbers: image_id, x, y, width, height, score, category_id, as pycocotools' `loadRes` takes it.
     protocol
         the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007".
     iou_type
@@ -185,6 +192,10 @@ def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Se
 def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
     """Read what is evaluated, and the rows that cannot be evaluated, where these are to be left out; see `evaluate`."""
     choice = replace(choice, reading=choice.reading.of_files(truth, detections))
+    if not isinstance(detections, (str, Path)):
+        from apframe.file_formats.outputs import recognize
+
+        detections = recognize(detections, iou_type=choice.protocol.iou_type)
     if choice.invalid != "error":
         return _valid_inputs(truth, detections, choice)
     reading = choice.reading

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import reduce
@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 from polars import selectors
 
-from apframe.adapters.torchvision import compared_alone, from_torchvision
 from apframe.columns import exact
 from apframe.detection.evaluate import evaluate
 from apframe.detection.evaluation import Evaluation
@@ -24,6 +23,7 @@ from apframe.detection.prepare.extents import prepare_shapes
 from apframe.detection.prepare.inputs import check_detections, make_inputs, on_known_images, warn_of_dropped
 from apframe.detection.prepare.invalid import left_out, valid_truth, without_invalid_shapes
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed, warn
+from apframe.file_formats.outputs import recognize
 from apframe.file_formats.refused import Refused, accept_joined
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.protocol import Protocol
@@ -138,12 +138,12 @@ class Evaluator:
         Parameters
         ----------
         detections
-            as `evaluate` takes them: anything that holds columns, a path, a list of dicts as COCO's results. Or outputs of a
-            detector as `from_torchvision` takes them: dicts of `boxes`, `labels` and `scores`, in a list or by image id. The
-            same columns in each update; attributes may be missing, and are null there. If `detection_id` is given, the ids are
-            unique over all updates; else the detections are numbered in the order of `state`.
+            as `evaluate` takes them: anything that holds columns, a path, a list of dicts as COCO's results, outputs of
+            detectors by image id or with `image_ids`. The same columns in each update; attributes may be missing, and are null
+            there. If `detection_id` is given, the ids are unique over all updates; else the detections are numbered in the
+            order of `state`.
         image_ids
-            of such outputs in a list.
+            of outputs in a list, in their order.
 
         Raises
         ------
@@ -155,8 +155,7 @@ class Evaluator:
         number = self._next_number()
         if image_ids is None and isinstance(detections, pl.DataFrame) and self._add_alike(detections, number):
             return
-        if image_ids is not None or _are_by_image(detections):
-            detections = from_torchvision(detections, image_ids, iou_type=compared_alone(self.protocol.iou_type))
+        detections = recognize(detections, image_ids, self.protocol.iou_type)
         found = to_polars(self._reading.raw_results(detections, lambda: self._dataset, warns=False), "detections")
         if self._invalid == "drop":
             found, refused = self._valid(found)
@@ -336,11 +335,6 @@ class _Updates:
 
 def _kind(frame: pl.DataFrame) -> tuple[Any, ...]:
     return (*frame.columns, *frame.dtypes)
-
-
-def _are_by_image(detections: Any) -> bool:
-    """Whether these are a detector's outputs by image id."""
-    return isinstance(detections, Mapping) and any(isinstance(each, Mapping) for each in detections.values())
 
 
 def _copy(frame: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,8 @@ from apframe.file_formats.class_names import with_known_classes
 from apframe.file_formats.coco import Coco, read_result_columns, tables_of_json
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading_from
-from apframe.file_formats.format import FIXED, OPEN, USUAL, refuse_options, taken_boxes, taken_options
+from apframe.file_formats.format import FIXED, OPEN, OUTPUTS, USUAL, refuse_options, taken_boxes, taken_options
+from apframe.file_formats.ids import tables_named
 from apframe.file_formats.nested_rows import holds_columns
 from apframe.file_formats.reading import Reading
 from apframe.file_formats.refused import PLACE, Refused, accept_detections, accept_truth, of_error
@@ -83,12 +84,13 @@ def read_found(
 
     heights: Heights = {}
     try:
-        frame, refused, heights = _raw_detections(source, reading, dataset)
+        frame, how, refused, heights = _raw_detections(source, reading, dataset)
         frame = with_own_paths("detections", frame, source)
-        frame = with_known_classes(frame, reading.names, truth())
-        by_name = reading.joined
+        known = truth()
+        frame = with_known_classes(frame, reading.names, known)
+        by_name = tables_named(frame, known, reading.joined) if how == OUTPUTS and known is not None else reading.joined
         needs_truth = by_name or reading.relative
-        found, further = accept_detections(frame, dataset() if needs_truth else truth(), by_name, reading.boxes)
+        found, further = accept_detections(frame, dataset() if needs_truth else known, by_name, reading.boxes)
     except (RowError, ColumnError) as error:
         return None, [of_error(error)], heights
     return found, refused + further, heights
@@ -132,12 +134,13 @@ def _boxes_of_truth(source: Any, reading: Reading, alone: bool) -> dict[str, Any
 
 def _raw_detections(
     source: Any, reading: Reading, dataset: Callable[[], Dataset]
-) -> tuple[pl.DataFrame, list[Refused], Heights]:
+) -> tuple[pl.DataFrame, str, list[Refused], Heights]:
     format = reading.results_format
     with reading_once(source):
         try:
-            frame = to_polars(take_results(source, format, dataset, reading.boxes)[0], "detections")
-            return frame, [], {"detections": frame.height}
+            found, how = take_results(source, format, dataset, reading.boxes)
+            frame = to_polars(found, "detections")
+            return frame, how, [], {"detections": frame.height}
         except RowError:
             if isinstance(source, (str, Path)):
                 if not isinstance(choose_format(source, format, "results"), Coco):
@@ -148,7 +151,7 @@ def _raw_detections(
     frames, refused, heights = _accept_rows(
         {"detections": source}, lambda data: {"detections": read_result_columns(data["detections"])}
     )
-    return frames["detections"], refused, heights
+    return frames["detections"], OPEN, refused, heights
 
 
 def _whole(frames: Frames) -> tuple[Frames, list[Refused], Heights]:

@@ -15,16 +15,16 @@ from apframe.file_formats.argoverse2 import Argoverse2
 from apframe.file_formats.ava import Ava
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.class_names import joined_tables, with_class_names, with_known_classes
-from apframe.file_formats.coco import Coco, coco_in_memory, has_scores, read_result_columns, refuse_outputs
+from apframe.file_formats.coco import Coco, coco_in_memory, has_scores, read_result_columns
 from apframe.file_formats.coco_panoptic import CocoPanoptic
 from apframe.file_formats.crowdhuman import CrowdHuman
 from apframe.file_formats.csv_table import Csv
 from apframe.file_formats.cvat import Cvat
 from apframe.file_formats.dota import Dota
 from apframe.file_formats.files import reading_from, settled_kind
-from apframe.file_formats.format import FIXED, OPEN, USUAL, Format, refuse_options, taken_boxes, taken_options
+from apframe.file_formats.format import FIXED, OPEN, OUTPUTS, USUAL, Format, refuse_options, taken_boxes, taken_options
 from apframe.file_formats.hugging_face import HuggingFace
-from apframe.file_formats.ids import with_ids_by_name
+from apframe.file_formats.ids import tables_named, with_ids_by_name
 from apframe.file_formats.kitti import Kitti
 from apframe.file_formats.label_maps import LabelMaps
 from apframe.file_formats.label_studio import LabelStudio
@@ -213,7 +213,7 @@ def read_results(
     Parameters
     ----------
     source
-        a path; or what is in memory: a list of dicts as COCO's results, anything that holds columns
+        a path; or what is in memory: a list of dicts as COCO's results, anything that holds columns, outputs of detectors
     format
         the name of its format, see `formats`; by default it is told from the path
     dataset
@@ -254,9 +254,8 @@ def read_raw_results(
 ) -> Any:
     """Read results as `read_results` does, without checking them; the data set is read after the results if possible.
 
-    Categories become what those of the data set became.
-    `boxes` are `box_format` and `relative`, `names` those of classes, `option` is what the caller's own parameter `format` is
-    called, for errors. Unless it `warns`, nothing is said of how boxes look.
+    Categories become what those of the data set became. `boxes` are `box_format` and `relative`, `names` those of classes,
+    `option` is what the caller calls its parameter `format`. Unless it `warns`, nothing is said of how boxes look.
     """
     found, how = take_results(source, format, dataset, boxes, option=option)
     with naming_format(source, format):
@@ -280,6 +279,8 @@ def joined_results(
         found = with_known_classes(to_polars(found, "detections"), names, known, is_whole=is_whole)
     elif names is not None:
         found = with_class_names(to_polars(found, "detections"), names)
+    if how == OUTPUTS and known is not None:
+        join_by_name = tables_named(found, known, join_by_name)
     if known is not None and known.merged is not None:
         found = map_ids("detections", to_polars(found, "detections"), known.merged, by_name="categories" in join_by_name)
     if join_by_name:
@@ -303,7 +304,7 @@ def take_results(
     *,
     option: str = "results_format",
 ) -> tuple[Any, str]:
-    """Results as they stand in a file or in memory, and how far it is said how their boxes are written: OPEN or FIXED."""
+    """Results as they stand in a file or in memory, and how far it is said how their boxes are written: see `OPEN`."""
     how, of = OPEN, ""
     url = url_of(source)
     if isinstance(source, (str, Path)) and not url:
@@ -313,16 +314,20 @@ def take_results(
             found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions or chosen.asks_for_images else None)
     else:
         refuse_options(**{option: format})
+        from apframe.file_formats.outputs import Outputs, recognize
+
+        source = recognize(source)
         if isinstance(of_coco := getattr(source, "dataset", None), dict):  # as pycocotools' loadRes returns it
             source = of_coco
         is_data_set = isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()
         if isinstance(source, Dataset) or (is_data_set and not has_scores(source["annotations"])):
             raise FormatError("results: this has images and annotations, so it is not a list of results", "is it ground truth?")
-        if url or holds_columns(source):
+        if isinstance(source, Outputs):
+            found, how, of = source.table, source.how, "what a detector returns"
+        elif url or holds_columns(source):
             found, features = read_url(url) if url else frame_of_rows("detections", source)
             found = results_of_rows(found, features) if has_objects(found.schema) else as_detections(found)
         else:
-            refuse_outputs(source)
             found = read_result_columns(source) if isinstance(source, list) or is_data_set else source
     found = with_own_paths("detections", found, source)
     taken_boxes(how, of, boxes, refuses=True)

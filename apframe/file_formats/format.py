@@ -15,6 +15,7 @@ from apframe.schema import TABLES, Dataset
 
 ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
 FIXED, USUAL, OPEN = "fixed", "usual", "open"  # how far a format says how the boxes in its files are written
+OUTPUTS = "outputs"  # fixed too, of what a library returned in memory, and with names: see `apframe.file_formats.outputs`
 
 
 def held(table: str, *others: str) -> tuple[str, ...]:

@@ -154,6 +154,26 @@ def with_ids_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | C
     return detections
 
 
+def tables_named(found: pl.DataFrame, dataset: Dataset, asked: Collection[str]) -> list[str]:
+    """The tables to which outputs are joined by name: those that were asked for, and those of which they have no ids.
+
+    The numbers of classes are those of a model, so the names count where both classes and categories have some. Images are
+    called as their files where no ids were given: they are joined by name where the data set numbers its own.
+
+    >>> dataset = Dataset({"image_id": [7], "file_name": ["a.jpg"]}, {"category_id": [3], "name": ["cat"]}, {})
+    >>> found = pl.DataFrame({"image_id": ["a"], "file_name": ["a.jpg"], "category_id": [0], "name": ["cat"]})
+    >>> tables_named(found, dataset, [])
+    ['images', 'categories']
+    """
+    tables = list(asked)
+    numbers_images = dataset.core("images").schema["image_id"] != pl.String
+    if numbers_images and "file_name" in found.columns and found.schema["image_id"] == pl.String:
+        tables += ["images"] if found["image_id"].equals(found.select(image_id=stems(pl.col("file_name")))["image_id"]) else []
+    if "name" in found.columns and not found["name"].null_count():
+        tables += ["categories"] if dataset.core("categories").get_column("name", default=pl.Series([None])).count() else []
+    return list(dict.fromkeys(tables))
+
+
 def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.DataFrame) -> pl.Series:
     """The ids of what is named."""
     key = KEYS[table]

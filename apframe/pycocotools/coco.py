@@ -17,7 +17,8 @@ from urllib.request import urlretrieve
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, RowError, UnknownIdError, listed
+from apframe.adapters.arrays import tabulate_rows
+from apframe.exceptions import FormatError, RowError, UnknownIdError, listed
 from apframe.file_formats.coco import read_coco_results
 from apframe.paths import is_inside
 from apframe.pycocotools import mask as maskUtils
@@ -38,8 +39,9 @@ class COCO:
     `catToImgs` are made when one of them is first looked at. From then on they are the data: what is changed is evaluated.
 
     Other than in pycocotools: what cannot be right is refused where pycocotools goes on, and gives numbers (a score that is
-    NaN, negative sizes, ids that are not unique; when it is evaluated, or by `loadRes` of a file); `loadRes` takes an empty
-    list; and `loadAnns`, `loadCats` and `loadImgs` take an id of any type, where pycocotools gives None for one of NumPy.
+    NaN, negative sizes, ids that are not unique; when it is evaluated, or by `loadRes` of a file; ids in an array that are not
+    whole); `loadRes` takes an empty list; and `loadAnns`, `loadCats` and `loadImgs` take an id of any type, where pycocotools
+    gives None for one of NumPy.
 
     Parameters
     ----------
@@ -206,7 +208,11 @@ class COCO:
             given = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else resFile
             if not isinstance(given, list):
                 raise FormatError(f"results must be a path, a list of dictionaries or an array, not {kind_of(given)}")
-            self._refuse_unknown_images(given)
+            try:
+                self._refuse_unknown_images(given)
+            except (KeyError, TypeError):
+                read_coco_results(given)  # says which row it is
+                raise
             results._source = Rows(_completed(given), self._results)
         for name in _MADE:
             del results.__dict__[name]
@@ -235,9 +241,8 @@ class COCO:
         return dataset | {"annotations": rows}
 
     def loadNumpyAnnotations(self, data: np.ndarray) -> list[Row]:
-        """An array of rows image, x, y, width, height, score, category as results."""
-        if not (isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 7):
-            raise ParameterError(f"an array of results must have seven columns, not shape {np.shape(data)}")
+        """An array of rows image, x, y, width, height, score, category as results; other than whole ids are refused."""
+        tabulate_rows(data)
         print("Converting ndarray to lists...")
         print(data.shape)
         rows = data.tolist() if data.dtype == np.float64 else data  # areas are computed in the type of the array

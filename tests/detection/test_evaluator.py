@@ -404,19 +404,6 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 
 
 OUTPUT = {"boxes": np.array([[0.0, 0.0, 9.0, 9.0]]), "labels": np.array([1]), "scores": np.array([0.5])}
-OUTPUTS: dict[str, Any] = {"of an image": OUTPUT, "of a batch": [OUTPUT], "by image id": {1: OUTPUT}}
-
-
-@pytest.mark.parametrize("outputs", OUTPUTS.values(), ids=OUTPUTS)
-def test_outputs_of_torchvision_need_their_images(outputs: Any) -> None:
-    message = (
-        r"^detections: labels and scores .*; convert these outputs with apf.from_torchvision\(outputs, image_ids\), or give"
-    )
-    with pytest.raises(ColumnError, match=message):
-        apf.evaluate(dataset(1), outputs)
-    if outputs is not OUTPUTS["by image id"]:
-        with pytest.raises(ColumnError, match=message):
-            Evaluator(dataset(1)).update(outputs)
 
 
 def test_outputs_of_torchvision_are_taken_by_image_id_and_with_ids() -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from pycocotools import mask
 
 import apframe as apf
-from apframe.exceptions import RowError
+from apframe.exceptions import ColumnError, IdTypeError, InputError, ParameterError, RowError, UnknownIdError
 from tests.adapters.tensors import Tensor
 
 Row = dict[str, Any]
@@ -19,7 +23,10 @@ PIXELS[10:20, 10:30] = 1
 CORNERS = [10.0, 10.0, 30.0, 10.0, 30.0, 20.0, 10.0, 20.0]
 SCORE = float(np.float32(0.7))  # a score that 32 bits do not hold is kept as they hold it
 TRUTH = {
-    "images": [{"id": 22, "width": 100, "height": 100, "file_name": "street.jpg"}, {"id": 23, "file_name": "000023.png"}],
+    "images": [
+        {"id": 22, "width": 100, "height": 100, "file_name": "street.jpg"},
+        {"id": 23, "width": 100, "height": 100, "file_name": "000023.png"},
+    ],
     "categories": [{"id": 1, "name": "person"}, {"id": 3, "name": "car"}],
     "annotations": [
         {
@@ -42,7 +49,8 @@ TRUTH = {
         },
     ],
 }
-FOUND: Row = {"image_id": 22, "category_id": 3, "score": SCORE, "bbox": [10.0, 10, 20, 10]}
+IDS: Row = {"image_id": 22, "category_id": 3, "score": SCORE}
+FOUND: Row = IDS | {"bbox": [10.0, 10, 20, 10]}
 
 
 def with_numpy(value: Any, dtype: type = np.float32) -> Any:
@@ -72,8 +80,7 @@ SHAPES: dict[str, Row] = {
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_rows_of_numpy_are_read_as_those_of_python(shape: Row, dtype: type) -> None:
-    rows = [{name: value for name, value in FOUND.items() if name != "bbox"} | shape]
-    twice = [*rows, rows[0] | {"image_id": 23, "score": 0.25}]
+    twice = [IDS | shape, IDS | shape | {"image_id": 23, "score": 0.25}]
     expected = apf.read_results(twice)
     assert apf.read_results(with_numpy(twice, dtype)).equals(expected, null_equal=True)
     assert apf.read_results([twice[0], with_numpy(twice[1], dtype)]).equals(expected, null_equal=True)
@@ -103,7 +110,7 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
     "a table": (FOUND | {"bbox": np.ones((2, 2))}, "bbox is not a list of numbers where row is 2"),
     "three numbers": (FOUND | {"bbox": np.ones(3)}, "bbox is missing or not four numbers where row is 2"),
     "a text": (FOUND | {"bbox": np.array(["1", "2", "3", "4"])}, "bbox is not a list of numbers where row is 2"),
-    "no dict": (Tensor([1.0]), "a Tensor is no dict; see apf.from_torchvision, apf.from_ultralytics and apf.from_superv"),
+    "no dict": (Tensor([1.0]), "a Tensor is not a dict; see apf.from_torchvision, apf.from_ultralytics and apf.from_superv"),
 }  # fmt: skip
 
 
@@ -111,3 +118,177 @@ BAD_ROWS: dict[str, tuple[Any, str]] = {
 def test_bad_values_of_numpy_are_errors_that_name_their_row(row: Any, message: str) -> None:
     with pytest.raises(RowError, match=message):
         apf.read_results([FOUND, row])
+
+
+# ---- everything that holds detections, in every function that takes them
+
+BOX = np.array([[10.0, 10, 30, 20]], dtype=np.float32)
+SCORES, NOTHING = np.array([0.7], dtype=np.float32), np.zeros((0, 4), dtype=np.float32)
+
+
+def output(wrap: Callable[[Any], Any] = np.asarray, n: int = 1) -> Row:
+    """What a detector of torchvision returns for an image."""
+    return {"boxes": wrap(BOX[:n]), "labels": wrap(np.array([3])[:n]), "scores": wrap(SCORES[:n])}
+
+
+def results(path: str = "val/street.jpg", n: int = 1) -> SimpleNamespace:
+    """What a model of ultralytics returns for an image: it numbers its classes from 0."""
+    boxes = SimpleNamespace(xyxy=Tensor(BOX[:n]), conf=Tensor(SCORES[:n]), cls=Tensor(np.array([1.0])[:n]))
+    return SimpleNamespace(boxes=boxes, obb=None, masks=None, keypoints=None, names={0: "person", 1: "car"}, path=path)
+
+
+def named(n: int = 1) -> SimpleNamespace:
+    """supervision's Detections with names, whose numbers are those of a model."""
+    return SimpleNamespace(
+        xyxy=BOX[:n], confidence=SCORES[:n], class_id=np.array([1])[:n], mask=None, tracker_id=None,
+        data={"class_name": np.array(["car"])[:n]},
+    )  # fmt: skip
+
+
+def numbered(n: int = 1) -> SimpleNamespace:
+    """supervision's Detections without names."""
+    return SimpleNamespace(xyxy=BOX[:n], confidence=SCORES[:n], class_id=np.array([3])[:n], mask=None, tracker_id=None, data={})
+
+
+ARRAY = np.array([[22, 10, 10, 20, 10, 0.7, 3]], dtype=np.float32)
+LARGE = ARRAY * np.array([1e6, 1, 1, 1, 1, 1, 1], dtype=np.float32)
+COLUMNS = {
+    "image_id": np.array([22]),
+    "category_id": np.array([3], np.int8),
+    "score": SCORES,
+    "bbox": np.array([[10.0, 10, 20, 10]]),
+}
+KINDS: dict[str, Callable[[], Any]] = {
+    "rows of Python": lambda: [dict(FOUND)],
+    "rows of NumPy": lambda: [with_numpy(FOUND)],
+    "rows with the columns of a box": lambda: [with_numpy(IDS | SHAPES["columns of a box"])],
+    "rows of a generator": lambda: (row for row in [with_numpy(FOUND)]),
+    "columns of arrays": lambda: dict(COLUMNS),
+    "an array": lambda: ARRAY.copy(),
+    "a tensor": lambda: Tensor(ARRAY),
+    "outputs by image": lambda: {22: output()},
+    "outputs of tensors by number of NumPy": lambda: {np.int64(22): output(Tensor)},
+    "outputs, one without objects": lambda: {22: output(), 23: output(n=0)},
+    "results": lambda: [results(), results("000023.png", n=0)],
+    "results of a generator": lambda: (each for each in [results()]),
+    "results, a tuple": lambda: (results(),),
+    "results, alone": results,
+    "results by image": lambda: {22: results("elsewhere.jpg")},
+    "detections by image": lambda: {22: numbered(), 23: numbered(0)},
+    "detections with names by image": lambda: {22: named()},
+}  # fmt: skip
+EXPECTED = {"image_id": 22, "category_id": 3, "score": SCORE, "x": 10.0, "y": 10.0, "width": 20.0, "height": 10.0}
+
+
+def updated(found: Any) -> pl.DataFrame:
+    evaluator = apf.Evaluator(TRUTH)
+    evaluator.update(found)
+    return evaluator.compute().detections
+
+
+def sharded(found: Any) -> pl.DataFrame:
+    with TemporaryDirectory() as folder:
+        apf.write_shards(TRUTH, found, folder)
+        return pl.concat([pl.read_parquet(path) for path in Path(folder).rglob("*detections*.parquet")])
+
+
+TAKERS: dict[str, Callable[[Any], pl.DataFrame]] = {
+    "evaluate": lambda found: apf.evaluate(TRUTH, found).detections,
+    "evaluate what is valid": lambda found: apf.evaluate(TRUTH, found, invalid="drop").detections,
+    "Evaluator": updated,
+    "read_results": lambda found: apf.read_results(found, dataset=TRUTH),
+    "write_shards": sharded,
+}
+
+
+@pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_all_that_holds_detections_is_taken(make: Callable[[], Any], take: Callable[[Any], pl.DataFrame]) -> None:
+    assert take(make()).select(EXPECTED.keys()).rows(named=True) == [EXPECTED]
+
+
+REFUSED: dict[str, tuple[Any, type[InputError], str]] = {
+    "outputs in a list": ([output()], ColumnError, "output of torchvision's .* image; give them by image id, as in {22: "),
+    "an output alone": (output(), ColumnError, r"torchvision's detectors does not name its image; .* apf.from_torchvision\("),
+    "detections in a list": ([numbered()], ColumnError, r"supervision's Detections does not name its image; .* {22: output}"),
+    "detections alone": (numbered(), ColumnError, r"not name its image; .* with apf.from_supervision\(outputs, image_ids\)"),
+    "an output of another kind": ({22: output(), 23: 5}, RowError, "the item is not a dict where index is 1; .* not an int"),
+    "results of another kind": ([results(), 5], RowError, "results: neither boxes nor obb where index is 1"),
+    "detections of another kind": ({22: numbered(), 23: 5}, RowError, r"not a supervision.Detections where index is 1"),
+    "results without a file": ([results("")], RowError, "results: path is missing where index is 0; give image_ids"),
+    "results of an unknown file": ([results("b.jpg")], UnknownIdError, "image_id is not among the images .* a file_name of"),
+    "numbers by image": ({22: 5}, ColumnError, "the key 22 is an int, not the name of a column; .* Results or Detections"),
+    "text by image": ({22: "out.json"}, ColumnError, "the key 22 is an int, not the name of a column"),
+    "an object": (object(), ColumnError, "an object cannot be read as a table; .* apf.from_torchvision, apf.from_ultralytics"),
+    "objects": ([FOUND, object()], RowError, "the row is not a JSON object where row is 2; .* an object is not a dict; see"),
+    "six columns": (ARRAY[:, :6], ColumnError, "of shape 1 × 6 and type float32 does not .* seven columns of numbers: im"),
+    "one row": (ARRAY[0], ColumnError, "of shape 7 and type float32 does not hold results; .* x, y, width, height, sc"),
+    "an array of text": (ARRAY.astype(str), ColumnError, "of shape 1 × 7 and type <U32 does not hold results"),
+    "half an id": (ARRAY * (1 + 1 / 64), RowError, "image_id is not a whole number where row is 1; give ids as"),
+    "no id": (ARRAY * [[1, 1, 1, 1, 1, 1, np.nan]], RowError, "category_id is not a whole number where row is 1"),
+    "an id of many digits": (LARGE, RowError, "image_id is too large for float32"),
+    "a score that is NaN": (ARRAY * [[1, 1, 1, 1, 1, np.nan, 1]], RowError, "score is not a finite number where"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("found", "error", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_holds_no_detections_is_an_error_that_says_what_to_give(found: Any, error: type[InputError], message: str) -> None:
+    for take in (lambda: apf.evaluate(TRUTH, found), lambda: apf.Evaluator(TRUTH).update(found)):
+        with pytest.raises(error, match=message) as caught:
+            take()
+        assert "\n" not in str(caught.value)
+
+
+def test_one_result_has_its_image_beside_it() -> None:
+    for one in (output(), results(), numbered()):
+        evaluator = apf.Evaluator(TRUTH)
+        evaluator.update(one, [22])
+        assert evaluator.state().select(EXPECTED.keys()).rows(named=True) == [EXPECTED]
+    with pytest.raises(
+        RowError, match="outputs: the item is not a dict where index is 0; give one for each image, not a ndarray"
+    ):
+        apf.Evaluator(TRUTH).update(ARRAY, [22])
+    with pytest.raises(ParameterError, match="the results are a mapping with its own"):
+        apf.Evaluator(TRUTH).update({22: results()}, [22])
+
+
+def test_classes_count_by_name_where_the_categories_have_names() -> None:
+    ids = [{"id": 1}, {"id": 3}]
+    found = apf.read_results({22: results()}, dataset=TRUTH | {"categories": ids})
+    assert found.select("image_id", "category_id", "name").rows() == [(22, 1, "car")]
+    merged = apf.evaluate(TRUTH, [results()], category_map={"car": "vehicle"})
+    assert merged.detections["category_id"].to_list() == [3]
+    other = [{"id": 1, "name": "Person"}, {"id": 3, "name": "Car"}]
+    message = r"category_id is not among the categories where row is 1; unknown: 'car'; .* a name of the categories"
+    with pytest.raises(UnknownIdError, match=message):
+        apf.evaluate(TRUTH | {"categories": other}, {22: results()})
+
+
+def test_ids_that_were_given_count_and_not_the_files() -> None:
+    with pytest.raises(IdTypeError, match=r'image_id holds strings, not integers .* \(join_by_name="images"\)'):
+        apf.evaluate(TRUTH, {"other": results()})
+    truth = {**TRUTH, "images": [{"id": "street"}], "annotations": []}
+    assert apf.read_results([results()], dataset=truth)["image_id"].to_list() == ["street"]
+
+
+def test_boxes_of_outputs_are_in_their_own_format() -> None:
+    with pytest.raises(ParameterError, match="box_format: what a detector returns defines how its boxes are written"):
+        apf.evaluate(TRUTH, {22: output()}, box_format="cxcywh")
+    corners = np.concatenate([ARRAY[:, :3], ARRAY[:, 1:3] + ARRAY[:, 3:5], ARRAY[:, 5:]], axis=1)
+    assert apf.evaluate(TRUTH, corners, box_format="xyxy").detections.select(EXPECTED.keys()).rows(named=True) == [EXPECTED]
+
+
+def test_masks_of_outputs_are_taken_alone_where_masks_are_compared() -> None:
+    masks = {22: output() | {"masks": PIXELS[None, None].astype(np.float32)}}
+    truth = TRUTH | {"annotations": [row | {"segmentation": [CORNERS]} for row in TRUTH["annotations"]]}
+    evaluator = apf.Evaluator(truth, iou_type="segm")
+    evaluator.update(masks)
+    found = apf.evaluate(truth, masks, iou_type="segm").detections
+    assert found["mask"].to_list() == evaluator.state()["mask"].to_list()
+    assert found["area"].to_list() == [200.0]
+    assert "mask" not in apf.evaluate(TRUTH, masks).detections.columns
+
+
+def test_check_reads_outputs_too() -> None:
+    assert "unknown" not in str(apf.check(TRUTH, [results()]))
+    assert "image_id is not among the images (99)" in str(apf.check(TRUTH, {22: output(), 99: output()}))

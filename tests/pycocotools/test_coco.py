@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apframe.exceptions import FormatError, ParameterError, RowError, UnknownIdError
+from apframe.exceptions import ColumnError, FormatError, ParameterError, RowError, UnknownIdError
 from apframe.pycocotools import COCO
 from tests.pycocotools.both import OURS, REFERENCE, as_coco, assert_same, evaluated, in_files, lines, printed
 from tests.rule_sets.generated import boxes, masks, people
@@ -161,8 +161,17 @@ def test_arrays_are_results() -> None:
         with printed():
             found.append(as_coco(make, truth).loadNumpyAnnotations(data))
     assert found[0] == found[1]
-    with pytest.raises(ParameterError, match="seven columns"):
+    with pytest.raises(ColumnError, match=r"of shape .* × 6 and type float64 does not hold results; give seven"):
         COCO().loadNumpyAnnotations(data[:, :6])
+    data[1, 6] += 0.5
+    with pytest.raises(RowError, match="category_id is not a whole number where row is 2"):
+        COCO().loadNumpyAnnotations(data)
+
+
+def test_results_that_are_no_rows_are_an_error_that_names_them() -> None:
+    truth, rows = boxes(np.random.default_rng(4), 6)
+    with printed(), pytest.raises(RowError, match=r"the row is not a JSON object where row is 2; .* an object is not a dict"):
+        as_coco(COCO, truth).loadRes([rows[0], object()])
 
 
 def test_captions_are_results() -> None:

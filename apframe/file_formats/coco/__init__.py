@@ -12,4 +12,3 @@ from apframe.file_formats.coco.format import tables_of_json as tables_of_json
 from apframe.file_formats.coco.format import write_coco as write_coco
 from apframe.file_formats.coco.format import write_coco_results as write_coco_results
 from apframe.file_formats.coco.rows import has_scores as has_scores
-from apframe.file_formats.coco.rows import refuse_outputs as refuse_outputs

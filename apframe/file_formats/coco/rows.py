@@ -161,7 +161,7 @@ def _read_by(table: str, rows: list[Any]) -> str:
     first = next((row for row in rows if not isinstance(row, dict)), None)
     if table != "detections" or first is None or isinstance(first, (str, int, float, list)):
         return ""
-    return f"{kind_of(first)} is no dict; {OTHER_LIBRARIES}"
+    return f"{kind_of(first)} is not a dict; {OTHER_LIBRARIES}"
 
 
 def _plain(value: Any) -> Any:
@@ -289,20 +289,6 @@ def _refuse_bitmaps(table: str, frame: pl.DataFrame) -> None:
             "convert a bitmap with pycocotools.mask.encode (polygons are lists of floats)",
             table=table,
             column="mask",
-        )
-
-
-def refuse_outputs(source: Any) -> None:
-    """An error where results are what torchvision's detectors return: a dict for one image, a list or a dict of these."""
-    if isinstance(source, list) and source:
-        source = source[0]
-    elif isinstance(source, Mapping) and source and isinstance(first := next(iter(source.values())), Mapping):
-        source = first
-    if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys() and not {"category_id", "score"} & source.keys():
-        raise ColumnError(
-            "labels and scores look like the output of torchvision's detectors",
-            "convert these outputs with apf.from_torchvision(outputs, image_ids), or give image_ids to Evaluator.update",
-            table="detections",
         )
 
 

@@ -1,0 +1,104 @@
+"""What detectors and other libraries return, as it is: recognized in memory by what it has, and read as detections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import ColumnError
+from apframe.file_formats.format import OPEN, OUTPUTS
+from apframe.file_formats.nested_rows import holds_columns
+from apframe.schema import Dataset
+
+_HAVE_NO_IDS = {"torchvision": "an output of torchvision's detectors", "supervision": "supervision's Detections"}
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Detections that were no table.
+
+    Attributes
+    ----------
+    table
+        the canonical columns
+    how
+        whether it is said how their boxes are written, OPEN; or they are what a library returns, OUTPUTS
+    """
+
+    table: pl.DataFrame
+    how: str
+
+
+def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -> Any:
+    """Outputs of torchvision, ultralytics and supervision, and arrays of seven columns, as `Outputs`; all else as it is.
+
+    Parameters
+    ----------
+    source
+        outputs in a list, by image id, or alone: see `apframe.from_torchvision`, `from_ultralytics`, `from_supervision`; an
+        array as `apframe.adapters.arrays.tabulate_rows` takes it; an iterator over outputs or rows
+    image_ids
+        of outputs in a list
+    iou_type
+        what is compared: of torchvision's outputs that alone is taken, as its own evaluation does
+
+    Raises
+    ------
+    ColumnError
+        outputs in a list that do not say their images
+    RowError, ParameterError
+        see the readers
+
+    >>> recognize({42: {"boxes": [[10.0, 10, 30, 20]], "labels": [3], "scores": [0.75]}}).table.rows()
+    [(42, 3, 0.75, 10.0, 10.0, 20.0, 10.0, 200.0)]
+    >>> recognize([{"image_id": 42}])
+    [{'image_id': 42}]
+    """
+    if image_ids is None and (isinstance(source, (str, Path, Dataset, Outputs)) or holds_columns(source)):
+        return source
+    if isinstance(source, Iterator) and not hasattr(source, "read"):  # as ultralytics returns it with stream=True
+        source = list(source)
+    if image_ids is None and (hasattr(source, "detach") or (hasattr(source, "shape") and hasattr(source, "dtype"))):
+        from apframe.adapters.arrays import tabulate_rows
+
+        return Outputs(tabulate_rows(source), OPEN)
+    library = _library_of(source) or ("torchvision" if image_ids is not None else None)  # whose reader says what it is not
+    if library is None:
+        return source
+    if image_ids is None and library in _HAVE_NO_IDS and (not isinstance(source, Mapping) or "labels" in source):
+        remedy = f"give them by image id, as in {{22: output}}; or convert them with apf.from_{library}(outputs, image_ids)"
+        raise ColumnError(f"{_HAVE_NO_IDS[library]} does not name its image", remedy, table="detections")
+    return Outputs(_read(library, source, image_ids, iou_type), OUTPUTS)
+
+
+def _library_of(source: Any) -> str | None:
+    """The library whose outputs these look like, by the first of them."""
+    items = source.values() if isinstance(source, Mapping) else source if isinstance(source, (list, tuple)) else [source]
+    first = next(iter(items), None)
+    if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys():
+        first = source
+    if isinstance(first, Mapping):
+        is_by_number = isinstance(source, Mapping) and not isinstance(next(iter(source)), str)
+        is_output = bool({"labels", "scores"} & first.keys()) and not {"category_id", "score"} & first.keys()
+        return "torchvision" if is_by_number or is_output else None
+    if hasattr(first, "boxes") and hasattr(first, "names"):
+        return "ultralytics"
+    return "supervision" if hasattr(first, "xyxy") and hasattr(first, "class_id") else None
+
+
+def _read(library: str, source: Any, image_ids: Any, iou_type: str | None) -> pl.DataFrame:
+    if library == "ultralytics":
+        from apframe.adapters.ultralytics import from_ultralytics
+
+        return from_ultralytics(source, image_ids)
+    if library == "supervision":
+        from apframe.adapters.supervision import from_supervision
+
+        return from_supervision(source, image_ids)
+    from apframe.adapters.torchvision import compared_alone, from_torchvision
+
+    return from_torchvision(source, image_ids, iou_type=None if iou_type is None else compared_alone(iou_type))
