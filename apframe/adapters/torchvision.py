@@ -77,7 +77,7 @@ def compared_alone(iou_type: str) -> str | None:
 
 
 def targets_from_torchvision(
-    targets: Sequence[Item],
+    targets: Sequence[Item] | Mapping[int | str, Item],
     image_ids: Sequence[int | str] | None = None,
     *,
     categories: Mapping[int, str] | None = None,
@@ -89,7 +89,8 @@ def targets_from_torchvision(
     ----------
     targets
         a dict for each image: `labels` (n), one or more of `boxes`, `masks` and `keypoints` as in `from_torchvision`, and
-        where known `area` (n, by default that of the box, or of the other shape), `iscrowd` (n) and `image_id`
+        where known `area` (n, by default that of the box, or of the other shape), `iscrowd` (n) and `image_id`. Or a mapping
+        of image ids to these dicts
     image_ids
         of the targets; by default what each has as `image_id`
     categories
@@ -113,6 +114,7 @@ def targets_from_torchvision(
     >>> truth.annotations.select("image_id", "category_id", "x", "y", "width", "height").rows()
     [(42, 3, 10.0, 10.0, 20.0, 10.0)]
     """
+    targets, image_ids = by_image("targets", targets, image_ids)
     if image_ids is None:
         without = [not isinstance(target, Mapping) or target.get("image_id") is None for target in targets]
         refuse_items("targets", without, "image_id is missing", "give image_ids, or an image_id in each dict")

@@ -36,6 +36,9 @@ class Tensor:
     def float(self) -> Tensor:
         return Tensor(self._values.astype(np.float32), self._state)
 
+    def tolist(self) -> Any:
+        return self._values.tolist()
+
     def item(self) -> Any:
         return self._values.item()
 

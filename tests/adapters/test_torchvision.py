@@ -185,6 +185,12 @@ def test_a_bad_output_is_one_error_that_names_its_place(change: Any, kind: type[
     assert "\n" not in str(caught.value)
 
 
+def test_targets_may_be_given_by_image_id() -> None:
+    truth = targets_from_torchvision({6: ONE, 5: {"boxes": np.zeros((0, 4)), "labels": []}})
+    assert truth.images["image_id"].to_list() == [6, 5]
+    assert truth.annotations.equals(targets_from_torchvision([ONE], [6]).annotations)
+
+
 def test_one_image_needs_no_list() -> None:
     assert from_torchvision(ONE, [7]).equals(from_torchvision({7: ONE}))  # type: ignore[arg-type]
 

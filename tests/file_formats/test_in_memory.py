@@ -72,6 +72,10 @@ SHAPES: dict[str, Row] = {
     "outlines": {"segmentation": [CORNERS]},
     "counts": {"segmentation": {"size": [100, 100], "counts": [1010, 10, 90, 10, 8880]}},
     "bytes": {"segmentation": mask.encode(PIXELS)},
+    "a cuboid": {f"cuboid_{name}": 1.5 for name in ("x", "y", "z", "length", "width", "height", "yaw")},
+    "a sphere": {"sphere_x": 1.5, "sphere_y": 2.5, "sphere_z": 3.5},
+    "a relation": {f"{part}_{name}": 2.0 for part in ("subject", "object") for name in ("x", "y", "width", "height")}
+    | {"subject_name": "man", "object_name": "bike"},
     "times": {"start_time": 1.0, "end_time": 2.5},
     "attributes": {"bbox": [1.0, 2, 3, 4], "is_day": True, "speed": 2.0, "lane": 3, "weather": "rain", "tags": ["a", "b"]},
 }
@@ -161,6 +165,7 @@ COLUMNS = {
 KINDS: dict[str, Callable[[], Any]] = {
     "rows of Python": lambda: [dict(FOUND)],
     "rows of NumPy": lambda: [with_numpy(FOUND)],
+    "rows of tensors": lambda: [{name: Tensor(with_numpy(value)) for name, value in FOUND.items()}],
     "rows with the columns of a box": lambda: [with_numpy(IDS | SHAPES["columns of a box"])],
     "rows of a generator": lambda: (row for row in [with_numpy(FOUND)]),
     "columns of arrays": lambda: dict(COLUMNS),
