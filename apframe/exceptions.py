@@ -151,6 +151,10 @@ class ApframeWarning(UserWarning):
     """The base of all warnings of apframe."""
 
 
+class DoubtfulNumberWarning(ApframeWarning):
+    """The number is probably wrong: the base of the warnings for which `--strict` ends with exit status 3."""
+
+
 class UnknownCategoryWarning(ApframeWarning):
     """Detections of categories that the ground truth does not have were dropped."""
 
@@ -167,20 +171,28 @@ class UnknownImageWarning(ApframeWarning):
     """Detections were dropped, because the ground truth has none of their images: all, or some, as the protocol says."""
 
 
-class NothingMatchesWarning(ApframeWarning):
+class NothingMatchesWarning(DoubtfulNumberWarning):
     """Hardly any result can be compared with the ground truth: the two probably do not belong together."""
 
 
-class RisingScoresWarning(ApframeWarning):
+class RisingScoresWarning(DoubtfulNumberWarning):
     """The scores of a run rise with its ranks, so its last documents come first."""
 
 
-class LowPrecisionWarning(ApframeWarning):
+class LowPrecisionWarning(DoubtfulNumberWarning):
     """AP is close to zero although there are detections and annotations: one of the two was probably misread."""
 
 
-class MissedCategoryWarning(ApframeWarning):
+class MissedCategoryWarning(DoubtfulNumberWarning):
     """Some categories have annotations but no detections."""
+
+
+class NoDetectionsWarning(DoubtfulNumberWarning):
+    """There are annotations, but no detections to evaluate."""
+
+
+class FilteredResultsWarning(DoubtfulNumberWarning):
+    """There are no low scores and few detections: a threshold was probably applied before the evaluation."""
 
 
 class CategoriesNotComparedWarning(ApframeWarning):
@@ -191,7 +203,7 @@ class MissingThresholdWarning(ApframeWarning):
     """Some categories have no score threshold, so none of their detections counts."""
 
 
-class NoAnnotationsWarning(ApframeWarning):
+class NoAnnotationsWarning(DoubtfulNumberWarning):
     """There are no annotations, so no metric is defined."""
 
 
@@ -207,7 +219,7 @@ class UnmatchedAttributesWarning(ApframeWarning):
     """Rows of an attribute table match nothing in the data set, or images or annotations have no row there."""
 
 
-class UnitWarning(ApframeWarning):
+class UnitWarning(DoubtfulNumberWarning):
     """Numbers look as if they were in another unit than the expected one."""
 
 
@@ -215,8 +227,12 @@ class InvalidRowsWarning(ApframeWarning):
     """Rows that cannot be evaluated were left out, as requested with `invalid`."""
 
 
-class BoxFormatWarning(ApframeWarning):
-    """Boxes look like two corners or fractions; or upright boxes are compared that were made of turned boxes or keypoints."""
+class BoxFormatWarning(DoubtfulNumberWarning):
+    """Boxes look as if they were in another format, two corners or fractions; or boxes around keypoints are compared."""
+
+
+class TurnedBoxesWarning(ApframeWarning):
+    """Boxes are turned by an angle, and a protocol of upright boxes compares the upright boxes around them."""
 
 
 class MaskSizeWarning(ApframeWarning):
@@ -227,7 +243,7 @@ class CountWarning(ApframeWarning):
     """Fewer positives or negatives were declared than are present, or no label is negative."""
 
 
-class RepeatedImageWarning(ApframeWarning):
+class RepeatedImageWarning(DoubtfulNumberWarning):
     """An image came several times with different results; one of them was kept."""
 
 
@@ -267,8 +283,8 @@ class ImagesLeftOutWarning(ApframeWarning):
     """Images were left out: those that not all compared evaluations have, or that panoptic ground truth has no entry of."""
 
 
-class MissingResultsWarning(ApframeWarning):
-    """Some images have no result file, or no entry in the results; they count as images without detections."""
+class MissingResultsWarning(DoubtfulNumberWarning):
+    """Some images have no result file, no entry in the results or no update; they count as images without detections."""
 
 
 class UnsortedScoresWarning(ApframeWarning):

@@ -17,7 +17,7 @@ from apframe.checks.masks import check_masks
 from apframe.checks.misplaced import check_misplaced
 from apframe.checks.overlaps import check_overlaps
 from apframe.checks.references import check_references, check_shifts, check_truth
-from apframe.checks.results import check_missing, check_numbers, check_repeats, check_scores
+from apframe.checks.results import check_filtered, check_missing, check_numbers, check_repeats, check_scores
 from apframe.checks.runs import check_run
 from apframe.checks.shapes import check_shapes
 from apframe.collecting import collecting
@@ -84,11 +84,12 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
       `id_types` (text on one side, numbers on the other), `column` (missing, or of another type), `invalid_value` (missing,
       NaN, negative, of another type), `invalid_shape` (keypoints, corners, intervals, cuboids), `label_map` (of segments:
       missing, of another size, with other segments than those listed)
-    - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `mask_size`, `area_of_box`, `area_of_mask`,
-      `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `repeated_image`, `unknown_category`,
-      `missing_results`, `too_many_detections` (of nuScenes), `shifted_ids`, `no_overlap`, `corners`, `centres`, `fractions`,
-      `swapped_axes`, `scaled`, `resized_images`, `degrees` and `swapped_sides` (of cuboids), `listed_segments` (of ground
-      truth, unlike its label maps), `unnamed_label` (of ground truth)
+    - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `mask_size`, `area_of_box`,
+      `area_of_mask`, `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `filtered_results`,
+      `repeated_image`, `unknown_category`, `missing_results`, `too_many_detections` (of nuScenes), `shifted_ids`,
+      `no_overlap`, `corners`, `centres`, `fractions`, `swapped_axes`, `scaled`, `resized_images`, `degrees` and
+      `swapped_sides` (of cuboids), `listed_segments` (of ground truth, unlike its label maps), `unnamed_label` (of ground
+      truth)
     - notes: `unused_category`, `image_without_annotations`, `missing_mask`, `many_of_category`, `many_detections`
     - errors or warnings: `invalid_mask` (a warning where there are boxes)
     - warnings or notes: `outside_image` (a note where a part is inside), `empty_box` (a note of detections)
@@ -175,6 +176,7 @@ def _check_results(found: pl.DataFrame, dataset: Dataset | None) -> Iterable[Fin
     yield from check_numbers(found)
     if dataset is not None:
         images = dataset.core("images")
+        yield from check_filtered(found, images.height)
         yield from check_references(found, dataset)
         yield from check_boxes("detections", found, images)
         yield from check_masks("detections", found, images)

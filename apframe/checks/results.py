@@ -7,8 +7,11 @@ from collections.abc import Iterable
 import polars as pl
 
 from apframe.checks.findings import Finding, of_rows, of_table
+from apframe.detection.diagnose.filtered import REMEDY, detections_per_image, why_filtered
 from apframe.exceptions import counted
 from apframe.rows import first_few
+from apframe.shapes.catalogue import shape_of
+from apframe.shapes.relations import RELATIONS
 
 _MOST = 100  # detections of an image and category that COCO counts
 _MOST_OF_NUSCENES = 500  # detections of a sample that nuScenes accepts
@@ -37,6 +40,24 @@ def check_scores(detections: pl.DataFrame) -> Iterable[Finding]:
         problem = f"all detections have score {low:g}, so they are ranked in the order of the input"
         remedy = "Use the confidence of each detection as its score."
         yield of_table("warning", "equal_scores", "detections", len(scores), problem, remedy)
+
+
+def check_filtered(detections: pl.DataFrame, n_images: int) -> Iterable[Finding]:
+    """`filtered_results`: a score threshold was probably applied, see `why_filtered`.
+
+    Equal scores are a finding of their own, and of relations only the top few of each image count.
+
+    >>> found = pl.DataFrame({"image_id": range(10), "score": [0.9, *[0.5] * 9]})
+    >>> [finding.check for finding in check_filtered(found, 300)]
+    ['filtered_results']
+    """
+    scores = detections["score"]
+    if scores.min() == scores.max() or shape_of(detections) is RELATIONS:
+        return
+    problem = why_filtered(scores, lambda: detections_per_image(detections, n_images))
+    if problem is not None:
+        remedy = f"{REMEDY[0].upper()}{REMEDY[1:]}. Nothing to do if the protocol does not measure AP or AR."
+        yield of_table("warning", "filtered_results", "detections", len(scores), problem, remedy)
 
 
 def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:

@@ -153,6 +153,13 @@ def evaluate(
     NothingMatchesWarning
         at the first metrics or summary: there are 10 detections or more, and none of them is near an annotation (IoU .1), on an
         image with annotations, or of the category of what it overlaps.
+    LowPrecisionWarning, MissedCategoryWarning
+        then too: AP50 is below .01, or categories with annotations have no detections.
+    NoDetectionsWarning
+        then too: there are annotations, but no detections.
+    FilteredResultsWarning
+        then too: the lowest score is above .1, and the median is below 20 detections per image. There must be 10 detections,
+        and the protocol must measure AP or AR. Of scores above 1, a tenth of the highest takes the place of .1.
 
     >>> from apframe import Dataset
     >>> truth = Dataset(

@@ -152,9 +152,27 @@ class Evaluation(WritableResult):
         """The metrics; a warning, once, if they can hardly be right."""
         metrics = self._pipeline.metrics(headlines_only=headlines_only)
         if self._may_warn:
-            warn_of_metrics(metrics, self._pipeline.evaluated(), self.protocol)
+            warn_of_metrics(metrics, self._pipeline.evaluated(), self.protocol, self.name)
         self._may_warn = False
         return metrics
+
+    def warn_if_doubtful(self) -> None:
+        """Warn if the numbers are probably wrong, as the first metrics or summary do; see `evaluate`.
+
+        This warns again, and of a stored evaluation too. There are no such warnings of a subset that `where` took.
+
+        >>> import warnings
+        >>> from apframe.detection.evaluate import evaluate
+        >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
+        ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+        >>> with warnings.catch_warnings(record=True, action="always") as caught:
+        ...     evaluate(truth, []).warn_if_doubtful()
+        >>> [warning.category.__name__ for warning in caught]
+        ['NoDetectionsWarning']
+        """
+        if not self.conditions:
+            self._may_warn = False
+            warn_of_metrics(self.metrics, self._pipeline.evaluated(), self.protocol, self.name)
 
     @cached_property
     def summary(self) -> pl.DataFrame:

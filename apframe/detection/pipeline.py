@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from apframe.detection.diagnose.filtered import detections_per_image
 from apframe.detection.diagnose.implausible import Evaluated
 from apframe.detection.pairing import arrange, matching_rules
 from apframe.detection.prepare.list_thresholds import lists_of, thresholds_of
@@ -111,8 +112,11 @@ class Pipeline:
         return Evaluated(
             n_annotations=inputs.annotations.height,
             n_detections=inputs.n_detections,
+            none_given=inputs.none_given,
             nothing_matches=self.rows.links.is_empty(),
             detected=lambda: inputs.detections["category_id"].unique(),
+            scores=lambda: inputs.detections["score"],
+            per_image=lambda: detections_per_image(inputs.detections, len(inputs.image_ids)),
             inputs=lambda: inputs,
         )
 

@@ -91,10 +91,18 @@ class ShardedPipeline(Pipeline):
         return Evaluated(
             n_annotations=objects.total("annotations"),
             n_detections=objects.total("detections"),
+            none_given=not objects.total("detections"),
             nothing_matches=not objects.total("hits"),
             detected=lambda: ids.filter(pl.Series(self.store.together.counts.sum(axis=0) > 0)),
+            scores=lambda: self.store.together.scores,
+            per_image=self._per_image,
             inputs=lambda: self.inputs.first,
         )
+
+    def _per_image(self) -> pl.Series:
+        """How many of its detections count, for each image."""
+        each = self.store.map(partial(_per_image, n_images=self.outline.images.height))
+        return pl.Series(np.sum([part["detections"] for part in each], axis=0))
 
     def slices(self, slicing: Slicing) -> dict[str, np.ndarray]:
         """See `Pipeline.slices`; for each group of detections and objects, the shards are matched again."""

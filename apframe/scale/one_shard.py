@@ -99,6 +99,7 @@ class Job:
             "is_numbered": is_numbered,
             "last_number": last_number,
             "heights": {name: frame.height for name, frame in tables.items()} | counts,
+            "scores": [inputs.detections["score"].min(), inputs.detections["score"].max()],
             "truth": _hash_of(inputs.annotations),
             "n_bytes": sum(frame.estimated_size() for frame in tables.values()),
             "categories": categories.select("category_id", "name").rows(),

@@ -51,12 +51,15 @@ class Together:
         what is added to the numbers of the detections and of the annotations of each shard
     counts
         how many detections each list has, of shape (shards, lists)
+    scores
+        the lowest and the highest of each shard
     """
 
     whole: Verdicts
     codes: Sequence[np.ndarray]
     first_rows: Sequence[tuple[int, int]]
     counts: np.ndarray
+    scores: pl.Series
 
 
 def put_together(heads: Sequence[Head], whole: Verdicts) -> Together:
@@ -99,6 +102,7 @@ def put_together(heads: Sequence[Head], whole: Verdicts) -> Together:
         codes=np.split(code, ends[:-1]),
         first_rows=[(0 if own else int(found), int(known)) for own, (found, known) in zip(numbered, before, strict=True)],
         counts=np.stack([head.counts for head in heads]),
+        scores=pl.Series([score for head in heads for score in head.said["scores"]], dtype=pl.Float64),
     )
 
 

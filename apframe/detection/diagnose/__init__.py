@@ -22,5 +22,5 @@ at_thresholds     at: another evaluation at these scores
 
 per_image         images by what went wrong in them
 implausible       warnings of numbers that can hardly be right
-  overlaps, shifted_ids
+  overlaps, shifted_ids, filtered
 """

@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe.detection.diagnose.filtered import REMEDY, why_filtered
 from apframe.detection.diagnose.overlaps import LEAST, why_nothing_matches
 from apframe.detection.diagnose.shifted_ids import find_shifts
 from apframe.detection.prepare.rules import FIND_OUT
-from apframe.exceptions import LowPrecisionWarning, MissedCategoryWarning, NothingMatchesWarning, counted, listed, spelled, warn
+from apframe.exceptions import (
+    FilteredResultsWarning,
+    LowPrecisionWarning,
+    MissedCategoryWarning,
+    NoDetectionsWarning,
+    NothingMatchesWarning,
+    counted,
+    listed,
+    spelled,
+    warn,
+)
 from apframe.rule_sets.words import threshold_words
 from apframe.schema import is_known
 from apframe.schema.names import called
@@ -34,29 +45,47 @@ class Evaluated:
     ----------
     n_annotations, n_detections
         how many there are
+    none_given
+        whether there were no detections at all, also none that were dropped
     nothing_matches
         whether no detection is similar enough to any annotation
     detected
         gives the ids of the categories that have detections
+    scores, per_image
+        give scores with the lowest and the highest of all, and the number of detections of each image
     inputs
         gives the objects, or some of them
     """
 
     n_annotations: int
     n_detections: int
+    none_given: bool
     nothing_matches: bool
     detected: Callable[[], pl.Series]
+    scores: Callable[[], pl.Series]
+    per_image: Callable[[], pl.Series]
     inputs: Callable[[], Inputs]
 
 
-def warn_of_metrics(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) -> None:
-    """One warning at most: nothing matches, AP50 is below .01, or categories have annotations but no detections.
+def warn_of_metrics(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol, name: str | None) -> None:
+    """Warn that there are no detections, or of what explains the metrics: nothing matches, or AP50 is below .01.
 
-    `metrics` are those of the protocol. There must be 10 detections, and for the first two a similarity of shapes. AP at the
-    lowest threshold, up to .75, stands for AP50 where .5 is not evaluated. A category counts as missed if it has 10
-    annotations, or 5 that are 1 % of all.
+    Otherwise of results that were filtered, and of categories that have annotations but no detections.
+
+    `metrics` are those of the protocol, `name` that of the evaluation. There must be 10 detections, and for the first two a
+    similarity of shapes. AP at the lowest threshold, up to .75, stands for AP50 where .5 is not evaluated. A category counts as
+    missed if it has 10 annotations, or 5 that are 1 % of all. For filtered results see `why_filtered`; they matter to AP and AR
+    alone: other numbers read a ranking down to a given rank or number of false positives, or have no scores.
     """
-    if not found.n_annotations or found.n_detections < LEAST:
+    if not found.n_annotations:
+        return None
+    where = "" if name is None else f" in {name}"
+    if found.none_given:
+        missed = f"so everything is missed ({counted(found.n_annotations, 'annotation')})"
+        return warn(
+            f"there are no detections{where}, {missed}; check that this is the right file of results", NoDetectionsWarning
+        )
+    if found.n_detections < LEAST:
         return None
     problem, at_low = None, _at_low_threshold(metrics, protocol)
     if protocol.similarity.shape is not None:  # else it may compare anything
@@ -66,6 +95,9 @@ def warn_of_metrics(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol)
         problem = _low_precision(at_low, found, protocol)
         if problem is not None:
             return warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", LowPrecisionWarning)
+    number = next((each for each in ("AP", "AR") if any(line.startswith(each) for line in protocol.report)), None)
+    if number is not None and (problem := why_filtered(found.scores(), found.per_image, number, where)) is not None:
+        warn(f"{problem}; {REMEDY}", FilteredResultsWarning)
     if not protocol.agnostic:
         _warn_of_missed(at_low, found)
     return None

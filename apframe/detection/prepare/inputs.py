@@ -58,6 +58,8 @@ class Inputs:
         what `Similarity.prepare` has already made of the detections (`found`) and annotations (`expected`), row by row
     unknown_images
         ids of images that the ground truth does not have, whose detections were dropped; None if there are none
+    none_given
+        whether there were no detections at all, also none that were dropped
     said
         what the rules of the protocol could not be applied to, in words
     """
@@ -70,6 +72,7 @@ class Inputs:
     by_category: bool
     prepared: Mapping[str, Any] = field(default_factory=dict)
     unknown_images: pl.Series | None = None
+    none_given: bool = False
     said: tuple[str, ...] = ()
 
     @property
@@ -163,8 +166,10 @@ def make_inputs(
     _warn_of_fractions(tables, protocol)
     _warn_of_keypoints(found, protocol)
     _warn_of_labels(tables, dataset.categories, protocol)
+    none_given = found.is_empty()
     found, unknown = _of_known_images(found, dataset, protocol, drop=drop_unknown_images)
-    inputs = replace(_by_rules(dataset, found, category_ids, protocol, RULES), unknown_images=unknown)
+    inputs = _by_rules(dataset, found, category_ids, protocol, RULES)
+    inputs = replace(inputs, unknown_images=unknown, none_given=none_given)
     if protocol.category_thresholds:
         thresholds_of(inputs, protocol)  # an error where a category has none
     return inputs
@@ -180,7 +185,8 @@ def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.S
     1
     """
     found, _ = _of_known_images(detections, dataset, protocol, drop=False)
-    return _by_rules(dataset, found, category_ids, protocol, WHEN_READ)
+    inputs = _by_rules(dataset, found, category_ids, protocol, WHEN_READ)
+    return replace(inputs, none_given=detections.is_empty())
 
 
 def _by_rules(

@@ -37,10 +37,10 @@ from apframe.detection.prepare.kept import (
 )
 from apframe.detection.prepare.unnamed import describe_unnamed
 from apframe.exceptions import (
-    BoxFormatWarning,
     ColumnError,
     NoAnnotationsWarning,
     ShapesLeftOutWarning,
+    TurnedBoxesWarning,
     UnknownCategoryWarning,
     UnnamedCategoryWarning,
     counted,
@@ -74,7 +74,7 @@ def turn_upright(inputs: Inputs, protocol: Protocol) -> Inputs:
     if not which:
         return inputs
     said = f"boxes turned by angle: {which}; {protocol.name} uses the upright boxes around them"
-    warn(f"{said}; to compare rotated boxes, use {spelled('protocol', 'dota')}", BoxFormatWarning)
+    warn(f"{said}; to compare rotated boxes, use {spelled('protocol', 'dota')}", TurnedBoxesWarning)
     boxed = _of(inputs, with_upright_boxes(inputs.dataset))
     return replace(boxed, detections=upright(inputs.detections), said=(*inputs.said, said))
 
@@ -258,6 +258,7 @@ def leave_out_overlapping(inputs: Inputs, protocol: Protocol) -> Inputs:
         f"predicted masks overlap on {counted(len(lost), 'image')} ({listed(lost.to_list())}), which lose all their "
         f"{counted(found.height - int(kept.sum()), 'detection')} by the rules of {protocol.name}",
         ShapesLeftOutWarning,
+    TurnedBoxesWarning,
     )
     return replace(inputs, detections=found.filter(kept), prepared={"found": masks.take(kept.arg_true().to_numpy())})
 

@@ -51,6 +51,8 @@ def section(compared: Compared) -> Section:
     )
     in_full = element("pre", str(protocol), tabindex=0, role="region", aria_label="All rules in words")
     words = element("details", element("summary", "All rules in words"), in_full)
+    for each in compared.evaluations:
+        each.warn_if_doubtful()  # readers of the page have not seen what a terminal showed
     notes = list(dict.fromkeys(note for each in compared.evaluations for note in each.notes))
     return Section(
         "what",

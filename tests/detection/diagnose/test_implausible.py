@@ -9,7 +9,14 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import LowPrecisionWarning, MissedCategoryWarning, NothingMatchesWarning
+from apframe.exceptions import (
+    LowPrecisionWarning,
+    MissedCategoryWarning,
+    NoAnnotationsWarning,
+    NoDetectionsWarning,
+    NothingMatchesWarning,
+    UnknownCategoryWarning,
+)
 
 N = 40
 TRUTH = apf.Dataset(
@@ -93,13 +100,21 @@ def test_a_category_of_few_annotations_may_be_missed_in_a_small_set() -> None:
 
 @pytest.mark.parametrize(
     ("detections", "options"),
-    [(found(), {}), (found(0), {}), (found(9, x=pl.col("x") + 6, category_id=pl.int_range(9) % 2), {}),
+    [(found(), {}), (found(9, x=pl.col("x") + 6, category_id=pl.int_range(9) % 2), {}),
      (found(x=pl.when(pl.int_range(N) < 4).then("x").otherwise(pl.col("x") + 6)), {}),
      (found(x=pl.col("x") + 1), {"iou_thresholds": [0.95]}),
      (found(x=pl.col("x") + 6), {"similarity": lambda pairs: pairs["x"] * 0.0, "iou_thresholds": [0.5]})],
 )  # fmt: skip
 def test_silent(detections: pl.DataFrame, options: dict[str, Any]) -> None:
     assert warned(detections, **options) == []
+
+
+def test_an_empty_list_of_results_is_said() -> None:
+    expected = "there are no detections, so everything is missed (40 annotations); check that this is the right file of results"
+    assert warned(found(0)) == [(NoDetectionsWarning, expected)]
+    assert warned(found(0), apf.PROPOSALS) == [(NoDetectionsWarning, expected)]
+    assert warned(found(0), categories=["cow"])[0][0] is NoAnnotationsWarning  # then there is nothing to miss
+    assert [category for category, _ in warned(found(category_id=9))] == [UnknownCategoryWarning]  # said by that one
 
 
 def test_a_part_does_not_warn() -> None:

@@ -95,7 +95,6 @@ def test_intervals_and_spheres_have_their_own_words(protocol: str) -> None:
 SILENT: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
     "all is well": (found(), {}),
     "a few detections": (found(9, x=pl.col("x") + 1000), {}),
-    "none": (found(0), {}),
     "half of the boxes": (found(x=pl.when(pl.col("x") > 100).then(pl.col("x") + 1000).otherwise("x")), {}),
     "pooled categories": (found(category_id=5), {"agnostic": True}),
     "one category alone": (found(category_id=5), {"categories": [5]}),

@@ -1,0 +1,59 @@
+"""Results to which a score threshold was probably applied before the evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+_LOW = 0.1  # the lowest score of results that were not filtered is below this, where the highest is 1 at most
+_FEW = 20  # detections of an image: an unfiltered detector gives more
+_LEAST = 10  # detections in all: fewer are an example by hand
+REMEDY = "write the results again with a score threshold of 0.001 or none"
+
+
+def why_filtered(scores: pl.Series, per_image: Callable[[], pl.Series], number: str = "AP", where: str = "") -> str | None:
+    """Say why results look filtered, None if they do not: all scores are above .1, and images have fewer than 20 detections.
+
+    That is the median over all images of the ground truth, where images without detections count as 0. Of scores above 1, a
+    tenth of the highest takes the place of .1. There must be 10 detections.
+
+    Parameters
+    ----------
+    scores
+        some of them, with the lowest and the highest of all
+    per_image
+        gives the number of detections of each image; it is called only where no score is low
+    number, where
+        the number that needs low scores, and which results these are (" in model_a"), for the message
+
+    >>> why_filtered(pl.Series([0.5, 0.9]), lambda: pl.Series([0, 2, 9]))  # doctest: +ELLIPSIS
+    'the lowest score is 0.50; was a threshold applied before evaluation? AP needs all scores (images have a median of 2 ...
+    >>> why_filtered(pl.Series([0.05, 0.9]), lambda: pl.Series([0, 2, 9]))
+    >>> why_filtered(pl.Series([0.5, 0.9]), lambda: pl.Series([0, 20, 90]))
+    """
+    low: Any = scores.min()  # null where there are no scores
+    if low is None or low <= _LOW or low <= _LOW * scores.max():  # type: ignore[operator]
+        return None
+    counts = per_image()
+    median: Any = counts.median()
+    if median >= _FEW or counts.sum() < _LEAST:
+        return None
+    each = "1 detection" if median == 1 else f"{median:g} detections"
+    return (
+        f"the lowest score is {low:.2f}; was a threshold applied before evaluation? {number} needs all scores "
+        f"(images have a median of {each}{where})"
+    )
+
+
+def detections_per_image(detections: pl.DataFrame, n_images: int) -> pl.Series:
+    """The number of detections of each image, 0 where there are none; copies for other classes do not count.
+
+    >>> sorted(detections_per_image(pl.DataFrame({"image_id": [7, 7, 9]}), 4))
+    [0, 0, 1, 2]
+    """
+    if "expanded_from" in detections.columns:
+        detections = detections.filter(pl.col("expanded_from").is_null())
+    counts = detections["image_id"].value_counts()["count"]
+    return counts.extend_constant(0, max(0, n_images - len(counts)))
