@@ -17,7 +17,7 @@ TESTED_IN = {
     "file_formats/test_accepted.py": "file_formats/refused",
     "checks/test_statistics.py": "cli/stats",
     "cli/test_compare.py": "cli/models",
-    "cli/test_command.py": "__main__ cli/check cli/declared cli/files cli/messages cli/options",
+    "cli/test_command.py": "__main__ cli/check cli/declared cli/files cli/options",
     "detection/slices/test_slices.py": "detection/slices/by detection/slices/measure matching/competitors matching/regroup",
     "detection/diagnose/test_errors.py": "detection/diagnose/find_errors detection/diagnose/fixes detection/diagnose/outcomes",
     "detection/diagnose/test_label_errors.py": "detection/diagnose/suspects",

@@ -16,8 +16,16 @@ import click
 from apframe import ctrl_c
 from apframe.cli.declared import Option, declared
 from apframe.cli.help_pages import Overview
-from apframe.cli.messages import as_flag, say
-from apframe.exceptions import ApframeError, ApframeWarning, OutputError, ParameterError, QueryError, spelling
+from apframe.cli.messages import DOUBTFUL, as_flag, doubts, is_strict, say
+from apframe.exceptions import (
+    ApframeError,
+    ApframeWarning,
+    DoubtfulNumberWarning,
+    OutputError,
+    ParameterError,
+    QueryError,
+    spelling,
+)
 from apframe.interruption import unfinished
 from apframe.show.terminal import ReaderGoneError, Terminal
 from apframe.wording import nearest
@@ -31,7 +39,8 @@ def about(
     """Average precision for object detection, search and any other ranked list, with every step as a table.
 
     `apframe COMMAND --help` explains a command. Exit status: 0 if all went well, 1 for bad data, 2 for bad usage, 3 if `check`
-    has warnings but no errors, 4 if `compare` finds a model worse that must not be.
+    has warnings but no errors, or if `eval`, `rank` or `compare` with --strict warns that its number is probably wrong, 4 if
+    `compare` finds a model worse that must not be.
     """
     if as_json and not show_version:
         raise ParameterError("--json without a command needs --version", "put the --json of a command after its name")
@@ -68,11 +77,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command with these arguments, by default the process's own; errors are one line on stderr.
 
     It ends with SystemExit: 0, 1 for bad data or a place that cannot be written, 2 for bad usage, 130 after Ctrl-C; see `check`
-    for 3 and `compare` for 4. When the reader of its output goes away, as `| head` does, that is no error.
+    and --strict of `eval` for 3, and `compare` for 4. When the reader of its output goes away, as `| head` does, that is no
+    error.
     """
     said: set[str] = set()
+    doubts.set(doubtful := [])
 
-    def show_warning(message: Warning | str, *_: Any) -> None:
+    def show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+        if issubclass(category, DoubtfulNumberWarning):
+            doubtful.append(str(message))
         if str(message) not in said:  # what is true of the ground truth may come up once for each model
             said.add(str(message))
             say("warning", str(message))
@@ -116,12 +129,17 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
+    strict = False
     try:  # not by `app.main`, which writes a line end after Ctrl-C
         with app.make_context("apframe", arguments) as context:
-            app.invoke(context)
+            try:
+                app.invoke(context)
+            finally:
+                strict = is_strict(context)
     except click.exceptions.Exit as ended:
-        return ended.exit_code
-    return 0
+        if ended.exit_code:
+            return ended.exit_code
+    return DOUBTFUL if strict and doubts.get() else 0
 
 
 def _usage(error: click.UsageError) -> str:

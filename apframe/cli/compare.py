@@ -13,9 +13,9 @@ import apframe as apf
 from apframe.cli.declared import Argument, Option
 from apframe.cli.files import Files
 from apframe.cli.gate import FAILED, known_metric, read_gate
-from apframe.cli.messages import say
+from apframe.cli.messages import be_strict, say
 from apframe.cli.models import are_stored, read_models
-from apframe.cli.options import Latex, Markdown, Where, one_style, words
+from apframe.cli.options import Latex, Markdown, Strict, Where, one_style, words
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
@@ -66,14 +66,17 @@ def compare_models(
     as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
+    strict: Strict = False,
 ) -> None:
     """Compare models on the same ground truth: differences with 95 % intervals and p values.
 
     The first model is compared with each other one. Images are drawn with replacement, the same ones for all models, to see how
     far the difference would move with other images of the same kind. --json and --csv have all columns.
 
-    Exit status: 4 if --fail-if-worse or --max-drop finds a model that is worse than the first one.
+    Exit status: 4 if --fail-if-worse or --max-drop finds a model that is worse than the first one; otherwise 3 if --strict is
+    given and a warning says that a number is probably wrong.
     """
+    be_strict(strict)
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     one_of("level", level, ("summary", "category"))
     one_of("on_images", on_images, ("same", "common"))

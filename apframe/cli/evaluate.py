@@ -12,7 +12,20 @@ import polars as pl
 import apframe as apf
 from apframe.cli.declared import Argument, Option
 from apframe.cli.files import Files
-from apframe.cli.options import Latex, Markdown, RunName, Tags, Where, given_labels, numbers, one_style, thresholds, words
+from apframe.cli.messages import be_strict
+from apframe.cli.options import (
+    Latex,
+    Markdown,
+    RunName,
+    Strict,
+    Tags,
+    Where,
+    given_labels,
+    numbers,
+    one_style,
+    thresholds,
+    words,
+)
 from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table, terminal_width
 from apframe.cli.sharded import (
     Engine,
@@ -73,11 +86,13 @@ def evaluate_files(
     work: Work = None,
     skip_bad_shards: SkipBadShards = False,
     engine: Engine = "local",
+    strict: Strict = False,
 ) -> None:
     """Evaluate detections against ground truth.
 
     The numbers are those of COCO or of another protocol. --out stores the tables behind them, and `apframe sql` queries these.
     """
+    be_strict(strict)
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if style == "csv" and not by:
         raise ParameterError("--csv needs slices: name columns with --by")

@@ -59,5 +59,8 @@ def read_models(
         read = apf.read_evaluation(path) if rules is None else files.evaluate(paths[0], path, rules)
         evaluations.append(read if where is None else read.where(where))
     say("matching and ranking")
-    _ = [each.summary for each in evaluations]
+    for each in evaluations:
+        _ = each.summary
+        if rules is None:  # what its numbers were when they were stored may not have been seen
+            each.warn_if_doubtful()
     return evaluations

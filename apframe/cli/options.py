@@ -88,6 +88,8 @@ Tags = Annotated[
     Option(metavar="lr=.1", help="with --out: a tag to select runs by; may be repeated"),
 ]
 
+Strict = Annotated[bool, Option("--strict", help="exit with 3 if a warning says that the number is probably wrong")]
+
 
 class Command(HelpPage):
     """A command that collects the values of an option that takes several, and refuses what no argument can be.

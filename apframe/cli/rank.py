@@ -9,7 +9,8 @@ import polars.selectors as cs
 
 import apframe as apf
 from apframe.cli.declared import Argument, Option
-from apframe.cli.options import Latex, Markdown, RunName, Tags, given_labels, one_style, words
+from apframe.cli.messages import be_strict
+from apframe.cli.options import Latex, Markdown, RunName, Strict, Tags, given_labels, one_style, words
 from apframe.cli.output import print_lines, progress, show_table, terminal_width
 from apframe.exceptions import ParameterError
 from apframe.lists.measures import USUAL, as_measures
@@ -56,6 +57,7 @@ def evaluate_rankings(
     max_documents: Annotated[
         int | None, Option("--max-documents", "-M", metavar="100", help="use only this number of documents per query")
     ] = None,
+    strict: Strict = False,
 ) -> None:
     """Evaluate search runs against relevance judgements, and print the mean of each measure for each run.
 
@@ -64,6 +66,7 @@ def evaluate_rankings(
     NERR8@k NERR9@k. Parameters stand in brackets: AP(rel=2)@10, nDCG(gain=exp). The names of trec_eval work too: map, P.5,10,
     ndcg_cut.10, official.
     """
+    be_strict(strict)
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if per_query and (compare or by):
         raise ParameterError("--per-query cannot be combined with --compare or --by")

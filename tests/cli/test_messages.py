@@ -1,0 +1,94 @@
+"""--strict: exit status 3 where a warning says that the number is probably wrong, after the number was printed and written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apframe import exceptions
+from apframe.exceptions import ApframeWarning, DoubtfulNumberWarning
+from tests.cli.test_command import RESULTS, STREET, TRUTH, command
+
+GOOD = json.loads(Path(RESULTS).read_text())
+BAD: dict[str, Any] = {
+    "filtered": [row for row in GOOD if row["score"] >= 0.5],
+    "empty": [],
+    "shifted": [row | {"image_id": row["image_id"] + 1} for row in GOOD if row["image_id"] < 1000],
+    "one_class": [row for row in GOOD if row["category_id"] == 1],
+}
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    for name, rows in BAD.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows))
+    lines = {"qrels": ["1 0 a 1", "1 0 b 0"], "run": ["1 Q0 a 1 0.9 r", "1 Q0 b 2 0.5 r"], "other": ["1 Q0 x 1 0.9 r"] * 1}
+    lines["rising"] = [f"1 Q0 {name} {rank} {rank / 9} r" for rank, name in enumerate("abcdefgh", 1)]
+    for name, text in lines.items():
+        (tmp_path / name).write_text("\n".join(text) + "\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("style", [[], ["--json"], ["--by", "name", "--csv"]])
+@pytest.mark.parametrize("name", ["filtered", "empty", "one_class"])
+def test_a_doubtful_number_is_printed_and_written_first(
+    name: str, style: list[str], bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("eval", TRUTH, f"{bad / name}.json", *style)
+    code, out, err = command(capsys, monkeypatch, *arguments)
+    assert (code, err.count("warning: ")) == (0, err.count("\n"))
+    assert command(capsys, monkeypatch, *arguments, "--strict", "--out", str(bad / "stored")) == (3, out, err)
+    assert (bad / "stored" / "summary.parquet").is_file()
+
+
+def test_a_warning_that_is_no_doubt_is_none(
+    bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A category that the ground truth does not have, and none at all."""
+    (bad / "more.json").write_text(json.dumps([*GOOD, GOOD[0] | {"category_id": 99}]))
+    code, _, err = command(capsys, monkeypatch, "eval", TRUTH, str(bad / "more.json"), "--strict")
+    assert (code, "unknown category_id" in err) == (0, True)
+    assert command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--strict")[::2] == (0, "")
+
+
+def test_compare(bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of files, of stored evaluations, and with a gate that fails, whose status is 4 all the same."""
+    few = ("--n-resamples", "20", "--metrics", "AP", "--strict")
+    other, filtered = str(STREET / "model_b.json"), str(bad / "filtered.json")
+    for name, path in (("a", RESULTS), ("b", other), ("c", filtered)):
+        command(capsys, monkeypatch, "eval", TRUTH, path, "--out", str(bad / name))
+    assert command(capsys, monkeypatch, "compare", TRUTH, RESULTS, other, *few)[0] == 0
+    assert command(capsys, monkeypatch, "compare", str(bad / "a"), str(bad / "b"), *few)[0] == 0
+    for pair in ((TRUTH, RESULTS, filtered), (str(bad / "a"), str(bad / "c"))):
+        code, out, err = command(capsys, monkeypatch, "compare", *pair, *few)
+        assert (code, "was a threshold applied before evaluation?" in err) == (3, True)
+        assert "is worse than" in out
+    assert command(capsys, monkeypatch, "compare", TRUTH, RESULTS, filtered, *few, "--fail-if-worse", "AP")[0] == 4
+
+
+@pytest.mark.parametrize(("run", "code"), [("run", 0), ("rising", 3), ("other", 3)])
+def test_rank(run: str, code: int, bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs have few documents and no low scores as a matter of course; their warnings are about ids and the order."""
+    for style in ([], ["--json"], ["--per-query"]):
+        found = command(capsys, monkeypatch, "rank", str(bad / "qrels"), str(bad / run), *style, "--strict")
+        assert (found[0], found[1] != "", found[2] != "") == (code, True, code == 3)
+
+
+def test_errors_keep_their_status(bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    (bad / "broken.json").write_text("[{]")
+    assert command(capsys, monkeypatch, "eval", TRUTH, str(bad / "broken.json"), "--strict")[0] == 1
+    assert command(capsys, monkeypatch, "eval", TRUTH, "--strict")[0] == 2
+
+
+def test_which_warnings_are_doubts() -> None:
+    warnings = {name for name in vars(exceptions) if name.endswith("Warning")}
+    doubts = {name for name in warnings if issubclass(getattr(exceptions, name), DoubtfulNumberWarning)}
+    assert {name for name in warnings if not issubclass(getattr(exceptions, name), ApframeWarning)} == set()
+    assert doubts - {"DoubtfulNumberWarning"} == {
+        "NothingMatchesWarning", "RisingScoresWarning", "LowPrecisionWarning", "MissedCategoryWarning", "NoAnnotationsWarning",
+        "NoDetectionsWarning", "FilteredResultsWarning", "MissingResultsWarning", "UnitWarning", "BoxFormatWarning",
+        "RepeatedImageWarning",
+    }  # fmt: skip
