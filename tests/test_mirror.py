@@ -22,6 +22,7 @@ TESTED_IN = {
     "detection/diagnose/test_errors.py": "detection/diagnose/find_errors detection/diagnose/fixes detection/diagnose/outcomes",
     "detection/diagnose/test_label_errors.py": "detection/diagnose/suspects",
     "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
+    "detection/test_evaluator.py": "detection/repeated",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "schema/metric_columns schema/tables",
     "detection/diagnose/test_calibration.py": "detection/diagnose/calibration_intervals detection/diagnose/score_bins",

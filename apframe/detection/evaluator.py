@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from functools import reduce
 from inspect import signature
 from threading import RLock
 from typing import Any, Unpack
-from zlib import crc32
 
 import numpy as np
 import polars as pl
-from polars import selectors
 
-from apframe.columns import exact
+from apframe.adapters.arrays import check_ids
 from apframe.detection.evaluate import evaluate
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.options import Options, choose
 from apframe.detection.prepare.extents import prepare_shapes
 from apframe.detection.prepare.inputs import check_detections, make_inputs, on_known_images, warn_of_dropped
 from apframe.detection.prepare.invalid import left_out, valid_truth, without_invalid_shapes
-from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed, warn
-from apframe.file_formats.outputs import recognize
+from apframe.detection.repeated import UPDATE, keep_one_of_each
+from apframe.detection.seen import Seen
+from apframe.exceptions import (
+    ColumnError,
+    DuplicateIdError,
+    RepeatedImageWarning,
+    RowError,
+    counted,
+    first_line,
+    listed,
+    one_of,
+    warn,
+)
+from apframe.file_formats.nested_rows import holds_columns
+from apframe.file_formats.outputs import Outputs, recognize
 from apframe.file_formats.refused import Refused, accept_joined
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.protocol import Protocol
@@ -32,7 +42,6 @@ from apframe.schema.conditions import choose_categories
 from apframe.shapes.boxes import BOX
 from apframe.similarity.pairs import require
 
-_UPDATE = "update_of_evaluator"  # a column: the number of the update that a row came in
 _GIVEN = "detection_id_of_evaluator"  # and its `detection_id`, while it need not be unique
 
 
@@ -110,7 +119,10 @@ class Evaluator:
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: all but the lock, which stays with its process."""
         with self._lock:
-            state = self.__dict__ | {"_updates": deepcopy(self._updates)}  # to which more may be added while it is pickled
+            state = self.__dict__ | {
+                "_updates": deepcopy(self._updates),
+                "_seen": deepcopy(self._seen),
+            }  # to which more may be added while it is pickled
         del state["_lock"]
         return state
 
@@ -126,6 +138,7 @@ class Evaluator:
             self._columns: set[str] = set()
             self._n_updates = 0
             self._refused: list[Refused] = []  # of the updates
+            self._seen = Seen()
 
     def update(self, detections: Any, image_ids: Sequence[int | str] | None = None) -> None:
         """Add the detections of some images: all that each of them has.
@@ -143,7 +156,8 @@ class Evaluator:
             there. If `detection_id` is given, the ids are unique over all updates; else the detections are numbered in the
             order of `state`.
         image_ids
-            of outputs in a list, in their order.
+            of outputs in a list, in their order; or all images that a table is about, also those without detections. Outputs by
+            image id name their images themselves.
 
         Raises
         ------
@@ -152,10 +166,16 @@ class Evaluator:
         RowError, DuplicateIdError, UnknownIdError
             naming the rows of this update.
         """
-        number = self._next_number()
-        if image_ids is None and isinstance(detections, pl.DataFrame) and self._add_alike(detections, number):
-            return
-        detections = recognize(detections, image_ids, self.protocol.iou_type)
+        found = recognize(detections, None if holds_columns(detections) else image_ids, self.protocol.iou_type)
+        is_by_image = isinstance(found, Outputs) and isinstance(detections, Mapping) and image_ids is None
+        named, number = list(detections) if is_by_image else image_ids, self._next_number()
+        ids = None if named is None else check_ids("update", len(named), named)
+        if not (isinstance(found, pl.DataFrame) and self._add_alike(found, number)):
+            self._read(found, number)
+        with self._lock:
+            self._seen.add(None if "images" in self._reading.joined else ids)
+
+    def _read(self, detections: Any, number: int) -> None:
         found = to_polars(self._reading.raw_results(detections, lambda: self._dataset, warns=False), "detections")
         if self._invalid == "drop":
             found, refused = self._valid(found)
@@ -166,14 +186,20 @@ class Evaluator:
     def merge(self, other: Any) -> None:
         """Add the detections of another `Evaluator`, or its state: anything that holds columns, or the path of a Parquet file.
 
-        The options of the other one are not used.
+        The options of the other one are not used. A state does not say which images were updated without detections.
 
         Raises
         ------
         As `update`, among which it is counted
         """
         number = self._next_number()
-        self._add(to_polars(other.state() if isinstance(other, Evaluator) else other, "detections"), number)
+        seen = None
+        if isinstance(other, Evaluator):
+            with other._lock:
+                other, seen = other.state(), deepcopy(other._seen)
+        self._add(to_polars(other, "detections"), number)
+        with self._lock:
+            self._seen.merge(seen)
 
     def state(self) -> pl.DataFrame:
         """All detections so far: a canonical table sorted by `image_id`, within an image as they came.
@@ -198,13 +224,29 @@ class Evaluator:
         with self._lock:
             return self._collect().clone()
 
-    def compute(self) -> Evaluation:
+    def compute(self, images: str = "all") -> Evaluation:
         """The evaluation of all detections so far; images without any are missed, as in `evaluate`.
 
         It may be asked for at any time, and again after further updates. Raises and warns as `state` and `evaluate` do.
+
+        Parameters
+        ----------
+        images
+            "all" images of the ground truth, or those "seen" so far: those that have detections, and those that `update` got
+            as `image_ids` or as keys
+
+        Warns
+        -----
+        MissingResultsWarning
+            images were in no update, as in an epoch that stopped early. Where not every update named its images, nothing may
+            have been detected on the others; then there is a warning if more than a tenth of the annotated images are missing.
+            One of several processes of `torch.distributed`, or of a launcher that sets `WORLD_SIZE`, warns only after `merge`.
         """
+        one_of("images", images, ("all", "seen"))
         with self._lock:
-            found = self._collect()
+            found, seen = self._collect(), deepcopy(self._seen)
+        image_ids = self._dataset.core("images")["image_id"]
+        were_seen = seen.among(image_ids, found["image_id"])
         if "detection_id" not in found.columns:
             found = found.with_row_index("detection_id", 1).cast({"detection_id": pl.Int64})
         if not any(self._reading.boxes.values()):
@@ -213,9 +255,17 @@ class Evaluator:
         if self._invalid == "drop":
             _, found, further = without_invalid_shapes(self._dataset, found, self.protocol)
             refused += further
-        inputs = make_inputs(self._dataset, found, self._category_ids, self.protocol, are_checked=True)
-        inputs = replace(inputs, prepared={**inputs.prepared, **self._prepared})
-        return Evaluation(lambda: inputs, self.protocol, notes=(*inputs.notes, *left_out(refused)), name=self._name)
+        dataset, prepared, notes = self._dataset, self._prepared, left_out(refused)
+        if images == "all":
+            if not self.protocol.detected_images_only:
+                seen.warn_of_missing(image_ids, were_seen, self._annotations["image_id"])
+        elif not were_seen.all():
+            kept = is_known(dataset.annotations["image_id"], image_ids.filter(were_seen))
+            dataset = dataset.part(dataset.images.filter(were_seen), dataset.annotations.filter(kept))
+            prepared, notes = {}, [*notes, f"only the {were_seen.sum():,} of {len(image_ids):,} images that were updated"]
+        inputs = make_inputs(dataset, found, self._category_ids, self.protocol, are_checked=True)
+        inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=inputs.none_given and were_seen.any())
+        return Evaluation(lambda: inputs, self.protocol, notes=(*inputs.notes, *notes), name=self._name)
 
     def _valid(self, found: pl.DataFrame) -> tuple[pl.DataFrame, list[Refused]]:
         """The detections that are not refused, and what is."""
@@ -269,7 +319,7 @@ class Evaluator:
         """Join the updates, as `state` describes; warnings about them come once."""
         if not self._updates:
             return self._table
-        tables = [self._table.with_columns(pl.lit(0, pl.Int64).alias(_UPDATE))] if self._table.height else []
+        tables = [self._table.with_columns(pl.lit(0, pl.Int64).alias(UPDATE))] if self._table.height else []
         tables += [self._put_together(updates) for updates in self._updates.values()]
         try:
             table = pl.concat(tables, how="diagonal_relaxed", rechunk=True)
@@ -286,7 +336,7 @@ class Evaluator:
                 problem = "detection_id is not unique over all updates"
                 raise DuplicateIdError(error.table, problem, error.key, error.rows, remedy) from None
         known = [column.name for column in TABLES["detections"] if column.name in table.columns]
-        self._table, self._updates = table[[*known, *sorted(set(table.columns) - {*known, _UPDATE})]], {}
+        self._table, self._updates = table[[*known, *sorted(set(table.columns) - {*known, UPDATE})]], {}
         if differ:
             warn(
                 f"{counted(len(differ), 'image')} came more than once with different results; one result of each is kept: "
@@ -330,7 +380,7 @@ class _Updates:
         self._heights.append(frame.height)
 
     def number_rows(self) -> pl.Series:
-        return pl.Series(_UPDATE, np.repeat(self._numbers, self._heights))
+        return pl.Series(UPDATE, np.repeat(self._numbers, self._heights))
 
 
 def _kind(frame: pl.DataFrame) -> tuple[Any, ...]:
@@ -350,53 +400,6 @@ def _name_update(error: RowError, numbers: pl.Series) -> RowError:
     rows = [row - start for row, number in zip(error.rows, of_rows, strict=True) if number == first]
     problem, remedy = f"in update {first}, {error.problem}", f"{error.remedy}, and start again with reset()"
     return type(error)(error.table, problem, "row", rows, remedy)
-
-
-def keep_one_of_each(detections: pl.DataFrame) -> tuple[pl.DataFrame, list[Any]]:
-    """Of each image the rows of one update, and the ids of the images whose updates differ, sorted.
-
-    Parameters
-    ----------
-    detections
-        canonical, and a column that numbers the updates.
-
-    >>> twice = pl.DataFrame({"image_id": [7, 7, 7, 8, 8], "score": [.5, .5, .6, .9, .9], _UPDATE: [0, 1, 1, 0, 1]})
-    >>> rows, differ = keep_one_of_each(twice)
-    >>> rows.rows(), differ
-    ([(7, 0.5, 1), (7, 0.6, 1), (8, 0.9, 0)], [7])
-    """
-    begins = [(pl.col(name) != pl.col(name).shift()).fill_null(True) for name in ("image_id", _UPDATE)]
-    stretches = detections.lazy().select("image_id", _UPDATE).filter(pl.any_horizontal(begins))  # far fewer than rows
-    n_updates = stretches.group_by("image_id").agg(pl.col(_UPDATE).n_unique())
-    several = n_updates.filter(pl.col(_UPDATE) > 1).collect()["image_id"]
-    if several.is_empty():
-        return detections, []
-    again = is_known(detections["image_id"], several)
-    repeated = detections.filter(again)
-    ids = selectors.by_name("detection_id", require_all=False)
-    updates = (
-        repeated.select("image_id", _UPDATE, row=_hash_contents(repeated), id=repeated.select(ids, "image_id").hash_rows())
-        .group_by("image_id", _UPDATE, maintain_order=True)
-        .agg(pl.len(), contents=pl.col("row").sort(), in_order=pl.col("row"), ids=pl.col("id"))
-        .with_columns(pl.col("contents", "in_order", "ids").hash())
-    )
-    best_first = updates.sort("len", "contents", "in_order", "ids", descending=[True, False, False, False])
-    kept = best_first.unique("image_id", keep="first", maintain_order=True).select("image_id", _UPDATE)
-    differ = updates.group_by("image_id").agg(pl.col("contents").n_unique()).filter(pl.col("contents") > 1)
-    rows = repeated.join(kept, on=["image_id", _UPDATE], how="semi", maintain_order="left")
-    return pl.concat([detections.filter(~again), rows]), differ["image_id"].sort().to_list()
-
-
-def _hash_contents(frame: pl.DataFrame) -> pl.Series:
-    """A number for what each row says, whatever columns other rows brought, and in whatever order."""
-    known = [c.name for c in TABLES["detections"] if c.name in frame.columns and c.name != "detection_id"]
-    attributes = [
-        pl.when(exact(name).is_not_null()).then(exact(name).hash(crc32(name.encode()))).otherwise(pl.lit(0, pl.UInt64))
-        for name in frame.columns
-        if name not in (*known, "detection_id", _UPDATE)
-    ]
-    of_attributes = reduce(pl.Expr.xor, attributes, pl.repeat(0, pl.len(), dtype=pl.UInt64))
-    return frame.select(known=frame.select(known).hash_rows(), attributes=of_attributes).hash_rows()
 
 
 def _columns(found: pl.DataFrame) -> set[str]:

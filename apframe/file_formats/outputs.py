@@ -42,7 +42,7 @@ def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -
         outputs in a list, by image id, or alone: see `apframe.from_torchvision`, `from_ultralytics`, `from_supervision`; an
         array as `apframe.adapters.arrays.tabulate_rows` takes it; an iterator over outputs or rows
     image_ids
-        of outputs in a list
+        of outputs in a list; rows with `image_id` stay as they are
     iou_type
         what is compared: of torchvision's outputs that alone is taken, as its own evaluation does
 
@@ -66,7 +66,9 @@ def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -
         from apframe.adapters.arrays import tabulate_rows
 
         return Outputs(tabulate_rows(source), OPEN)
-    library = _library_of(source) or ("torchvision" if image_ids is not None else None)  # whose reader says what it is not
+    library = _library_of(source)
+    if library is None and image_ids is not None and not _are_rows(source):
+        library = "torchvision"  # whose reader says what it is not
     if library is None:
         return source
     if image_ids is None and library in _HAVE_NO_IDS and (not isinstance(source, Mapping) or "labels" in source):
@@ -88,6 +90,10 @@ def _library_of(source: Any) -> str | None:
     if hasattr(first, "boxes") and hasattr(first, "names"):
         return "ultralytics"
     return "supervision" if hasattr(first, "xyxy") and hasattr(first, "class_id") else None
+
+
+def _are_rows(source: Any) -> bool:
+    return isinstance(source, (list, tuple)) and bool(source) and isinstance(source[0], Mapping) and "image_id" in source[0]
 
 
 def _read(library: str, source: Any, image_ids: Any, iou_type: str | None) -> pl.DataFrame:

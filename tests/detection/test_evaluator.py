@@ -28,6 +28,7 @@ from apframe.exceptions import (
     ColumnError,
     DuplicateIdError,
     IdTypeError,
+    MissingResultsWarning,
     NoAnnotationsWarning,
     ParameterError,
     RepeatedImageWarning,
@@ -551,10 +552,15 @@ def test_unknown_categories_are_told_by_compute() -> None:
 
 def test_compute_at_any_time_and_again() -> None:
     evaluator = Evaluator(dataset(1, 2))
-    values = [evaluator.compute().summary["value"][0]]
-    for image_id in (2, 1):
-        evaluator.update(found(image_id))
-        values += [evaluator.compute().summary["value"][0] for _ in range(2)]
+    values = []
+    with pytest.warns(MissingResultsWarning, match=r"2 of 2 images were in no update \(1, 2\)"):
+        values.append(evaluator.compute().summary["value"][0])
+    evaluator.update(found(2))
+    for _ in range(2):
+        with pytest.warns(MissingResultsWarning, match=r"1 of 2 images was in no update \(1\)"):
+            values.append(evaluator.compute().summary["value"][0])
+    evaluator.update(found(1))
+    values += [evaluator.compute().summary["value"][0] for _ in range(2)]
     half = apf.evaluate(dataset(1, 2), found(1)).summary["value"][0]
     assert values == [0, half, half, 1, 1]
 
@@ -652,7 +658,7 @@ def test_frames_of_the_same_columns_and_types_are_read_once(monkeypatch: pytest.
     for update in (found(1), found(2), found(3, score=1)):
         evaluator.update(pl.DataFrame(update))
     assert [frame["image_id"].item() for frame in read] == [1, 3]
-    evaluator.compute()
+    evaluator.state()
     evaluator.update(pl.DataFrame(found(4)))
     assert evaluator.state()["image_id"].to_list() == [1, 2, 3, 4]
 

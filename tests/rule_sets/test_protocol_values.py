@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe import rule_sets
-from apframe.exceptions import BoxFormatWarning, ColumnError, MissingColumnWarning, NoAnnotationsWarning, ParameterError
+from apframe.exceptions import ColumnError, MissingColumnWarning, NoAnnotationsWarning, ParameterError, TurnedBoxesWarning
 from apframe.matching.policies import POLICIES
 from apframe.ranking.definitions import Interpolated, Voc2007
 from apframe.rule_sets.further_rules import FURTHER_RULES
@@ -699,7 +699,7 @@ def test_a_turned_box_counts_as_the_upright_box_around_it(name: str, sides: str)
     counts = {side: f"{len(rows)} of {len(rows)} {noun}{'s' * (len(rows) > 1)}" for side, (rows, noun) in parts.items()}
     which = " and ".join(said for side, said in counts.items() if sides in (side, "both"))
     given = truth | {"annotations": turned(annotations)} if sides != "results" else truth
-    with pytest.warns(BoxFormatWarning, match=f"^boxes turned by angle: {which}; .* uses the upright boxes around them; to"):
+    with pytest.warns(TurnedBoxesWarning, match=f"^boxes turned by angle: {which}; .* uses the upright boxes around them; to"):
         evaluation = apf.evaluate(given, turned(results) if sides != "truth" else results, protocol)
     assert evaluation.notes[0].startswith(f"boxes turned by angle: {which}")
     values = dict(evaluation.summary.rows())

@@ -258,7 +258,6 @@ def leave_out_overlapping(inputs: Inputs, protocol: Protocol) -> Inputs:
         f"predicted masks overlap on {counted(len(lost), 'image')} ({listed(lost.to_list())}), which lose all their "
         f"{counted(found.height - int(kept.sum()), 'detection')} by the rules of {protocol.name}",
         ShapesLeftOutWarning,
-    TurnedBoxesWarning,
     )
     return replace(inputs, detections=found.filter(kept), prepared={"found": masks.take(kept.arg_true().to_numpy())})
 

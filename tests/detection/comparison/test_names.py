@@ -52,7 +52,9 @@ def test_what_gives_no_name(tmp_path: Path) -> None:
 def test_names_that_are_given(files: Path) -> None:
     named = of(files / "model_a.json", name="tuned")
     assert named.name == "tuned"
-    assert apf.Evaluator(TRUTH, name="tuned").compute().name == "tuned"
+    evaluator = apf.Evaluator(TRUTH, name="tuned")
+    evaluator.update(FOUND)
+    assert evaluator.compute().name == "tuned"
     assert apf.evaluate(TRUTH, FOUND).name is None
     assert repr(apf.evaluate(TRUTH, FOUND)).startswith("Evaluation(Dataset(1 image,")
     assert apf.evaluate(TRUTH, FOUND, name="tuned", invalid="drop").name == "tuned"

@@ -9,7 +9,7 @@ import pytest
 import apframe as apf
 from apframe.detection.prepare import rules
 from apframe.detection.prepare.inputs import make_inputs
-from apframe.exceptions import BoxFormatWarning
+from apframe.exceptions import TurnedBoxesWarning
 from apframe.schema import Dataset
 
 ULTRALYTICS = {"ULTRALYTICS", "ULTRALYTICS_8_4_175", "ULTRALYTICS_8_4_35"}
@@ -60,7 +60,7 @@ TURNED = OBJECTS | {"x": [10, 10], "y": [20, 20], "width": [60, 60], "height": [
 
 def test_turned_boxes_become_upright_and_keep_the_area_of_the_shape() -> None:
     truth = TURNED | {"angle": [math.atan2(3, 4), None], "width": [60, 60], "height": [40, 40]}
-    with pytest.warns(BoxFormatWarning, match=r"^boxes turned by angle: 1 of 2 annotations and 1 of 2 detections; COCO uses"):
+    with pytest.warns(TurnedBoxesWarning, match=r"^boxes turned by angle: 1 of 2 annotations and 1 of 2 detections; COCO uses"):
         inputs = make_inputs(Dataset(IMAGES, CATEGORIES, truth), TURNED | {"score": [0.5, 0.4]}, None, apf.COCO)
     columns = ["x", "y", "width", "height", "angle", "area"]
     annotations, detections = inputs.annotations.select(columns), inputs.detections.select(columns)

@@ -1,0 +1,170 @@
+"""An epoch of which only a part was updated: a warning, and the number of the images that were updated."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import ColumnError, MissingResultsWarning, ParameterError
+
+STREET = Path(__file__).parents[2] / "data" / "street"
+TRUTH = apf.read_dataset(STREET / "instances.json")
+FOUND = apf.read_results(STREET / "model_a.json")
+BATCHES = FOUND.drop("detection_id").partition_by("image_id", maintain_order=True)  # 295 of 300 images
+FIRST = [batch["image_id"][0] for batch in BATCHES[:30]]
+ALL = TRUTH.images["image_id"].to_list()
+BOX = {"x": 0.0, "y": 0.0, "width": 9.0, "height": 9.0}
+
+
+def output(image_id: int) -> dict[str, Any]:
+    """As torchvision's detectors return it, which may be empty."""
+    rows = FOUND.filter(image_id=image_id)
+    boxes = np.stack([rows["x"], rows["y"], rows["x"] + rows["width"], rows["y"] + rows["height"]], axis=1)
+    return {"boxes": boxes, "labels": rows["category_id"].to_numpy(), "scores": rows["score"].to_numpy()}
+
+
+def by_frames(evaluator: apf.Evaluator, image_ids: list[int]) -> None:
+    for batch in BATCHES:
+        if batch["image_id"][0] in image_ids:
+            evaluator.update(batch)
+
+
+def by_named_frames(evaluator: apf.Evaluator, image_ids: list[int]) -> None:
+    for image_id in image_ids:
+        evaluator.update(FOUND.drop("detection_id").filter(image_id=image_id), image_ids=[image_id])
+
+
+def by_outputs(evaluator: apf.Evaluator, image_ids: list[int]) -> None:
+    evaluator.update({image_id: output(image_id) for image_id in image_ids})
+
+
+def by_lists(evaluator: apf.Evaluator, image_ids: list[int]) -> None:
+    evaluator.update([output(image_id) for image_id in image_ids], image_ids=image_ids)
+
+
+def by_merging(evaluator: apf.Evaluator, image_ids: list[int]) -> None:
+    other = apf.Evaluator(TRUTH)
+    by_outputs(evaluator, image_ids[::2])
+    by_outputs(other, image_ids[1::2])
+    evaluator.merge(other)
+
+
+def by_states(evaluator: apf.Evaluator, image_ids: list[int]) -> None:
+    other = apf.Evaluator(TRUTH)
+    by_outputs(evaluator, image_ids[::2])
+    by_outputs(other, image_ids[1::2])
+    evaluator.merge(other.state())
+
+
+WAYS = [by_frames, by_named_frames, by_outputs, by_lists, by_merging, by_states]
+EXACT = [by_named_frames, by_outputs, by_lists, by_merging]  # these name images without detections too
+Way = Callable[[apf.Evaluator, list[int]], None]
+
+
+def said(evaluator: apf.Evaluator, **options: Any) -> list[str]:
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        evaluator.compute(**options)
+    return [str(each.message).split(" (")[0] for each in caught if each.category is MissingResultsWarning]
+
+
+@pytest.mark.parametrize("update", WAYS)
+def test_a_part_of_an_epoch(update: Way) -> None:
+    """AP .268 of the whole is .029 if only 30 images come; these images alone give what `evaluate` gives of them."""
+    evaluator = apf.Evaluator(TRUTH)
+    update(evaluator, FIRST)
+    with pytest.warns(MissingResultsWarning, match=r"270 of 300 images were in no update \(\d+, .*compute\(images=\"seen\"\)"):
+        assert evaluator.compute().summary["value"][0] == pytest.approx(0.029, abs=5e-4)
+    with warnings.catch_warnings(action="error", category=MissingResultsWarning):
+        seen = evaluator.compute(images="seen")
+    kept = [frame.filter(pl.col("image_id").is_in(FIRST)) for frame in (TRUTH.images, TRUTH.annotations, FOUND)]
+    expected = apf.evaluate(TRUTH.part(*kept[:2]), kept[2])
+    assert seen.summary.equals(expected.summary)
+    assert seen.summary["value"][0] > 0.2
+    assert seen.notes[-1] == "only the 30 of 300 images that were updated"
+    evaluator.reset()
+    update(evaluator, ALL)
+    assert said(evaluator) == []
+    assert evaluator.compute(images="seen").summary["value"][0] == pytest.approx(0.268, abs=1e-3)
+
+
+@pytest.mark.parametrize("update", EXACT)
+def test_one_image_that_is_missing_is_said_where_images_are_named(update: Way) -> None:
+    evaluator = apf.Evaluator(TRUTH)
+    update(evaluator, ALL[:-1])
+    assert said(evaluator) == ["1 of 300 images was in no update"]
+    update(evaluator, ALL[-1:])
+    assert said(evaluator) == []
+
+
+@pytest.mark.parametrize(("n", "is_said"), [(27, False), (28, True)])
+def test_tables_may_lack_a_tenth_of_the_annotated_images(n: int, is_said: bool) -> None:
+    """As a detector may find nothing on some of the 278; images without annotations do not matter."""
+    annotated = TRUTH.annotations["image_id"].unique().sort().to_list()
+    evaluator = apf.Evaluator(TRUTH)
+    evaluator.update(pl.DataFrame({"image_id": annotated[n:], "category_id": 1, "score": 0.5} | BOX))
+    assert said(evaluator) == [f"{n + 22} of 300 images were in no update"] * is_said
+
+
+def test_seen_images_without_detections_count() -> None:
+    """Of two cats, one is found on a named image and the other one missed on another."""
+    box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    truth = {"images": [{"id": n} for n in range(4)], "categories": [{"id": 1, "name": "cat"}],
+             "annotations": [{"id": n + 1, "image_id": n} | box for n in range(4)]}  # fmt: skip
+    evaluator = apf.Evaluator(truth)
+    cat = pl.DataFrame({"image_id": [0], "category_id": [1], "score": [0.9]} | {name: [side] for name, side in BOX.items()})
+    evaluator.update(cat, image_ids=[0])
+    assert evaluator.compute(images="seen").summary["value"][0] == pytest.approx(1)
+    evaluator.update(cat.clear(), image_ids=[1])
+    assert evaluator.compute(images="seen").summary["value"][0] == pytest.approx(51 / 101)
+    assert pickle.loads(pickle.dumps(evaluator)).compute(images="seen").dataset.images["image_id"].to_list() == [0, 1]
+
+
+@pytest.mark.parametrize("how", ["launcher", "torch"])
+def test_one_of_several_processes_warns_after_merging(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if how == "launcher":
+        monkeypatch.setenv("WORLD_SIZE", "2")
+    else:
+        distributed: Any = ModuleType("torch.distributed")
+        distributed.is_initialized, distributed.get_world_size = (lambda: True), (lambda: 2)
+        monkeypatch.setitem(sys.modules, "torch.distributed", distributed)
+    evaluator, other = apf.Evaluator(TRUTH), apf.Evaluator(TRUTH)
+    by_outputs(evaluator, ALL[:10])
+    by_outputs(other, ALL[10:20])
+    assert said(evaluator) == []
+    evaluator.merge(other)
+    assert said(evaluator) == ["280 of 300 images were in no update"]
+    evaluator.reset()
+    by_outputs(evaluator, ALL[:10])
+    assert said(evaluator) == []  # not merged again
+
+
+def test_one_process_alone_warns_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert said(apf.Evaluator(TRUTH)) == ["300 of 300 images were in no update"]
+
+
+def test_a_refused_update_names_no_images() -> None:
+    evaluator = apf.Evaluator(TRUTH)
+    by_outputs(evaluator, ALL[1:])
+    with pytest.raises(ColumnError):
+        evaluator.update(pl.DataFrame({"image_id": ALL[:1]}), image_ids=ALL[:1])
+    assert said(evaluator) == ["1 of 300 images was in no update"]
+    with pytest.raises(ParameterError, match="given more than once"):
+        evaluator.update(BATCHES[0], image_ids=[FIRST[0], FIRST[0]])
+    with pytest.raises(ParameterError, match='images is "all" or "seen"'):
+        evaluator.compute(images="updated")
+
+
+def test_protocols_that_leave_out_images_without_detections_do_not_warn() -> None:
+    evaluator = apf.Evaluator(TRUTH, "open_images")
+    assert evaluator.protocol.detected_images_only == (said(evaluator) == [])
