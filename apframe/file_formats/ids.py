@@ -183,7 +183,8 @@ def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.Dat
     if not is_there.all():
         shown = detections.with_columns(names.alias(key))
         known = is_known(names, asked.filter(is_there))
-        raise unknown_ids("detections", shown, key, table, known, f"they must be a {NAMES[table]} of the {table}")
+        remedy = f"they must be a {NAMES[table]} of the {table}: rename them, or remove these rows"
+        raise unknown_ids("detections", shown, key, table, known, remedy)
     doubled = places.list.len() > 1
     if doubled.any():
         which = listed(asked.filter(doubled).to_list())
