@@ -59,7 +59,9 @@ def with_numpy(value: Any, dtype: type = np.float32) -> Any:
         return {name: with_numpy(each, dtype) for name, each in value.items()}
     if isinstance(value, list):
         kinds = set(map(type, value))
-        return np.array(value, dtype if float in kinds else None) if kinds <= {int, float} else [with_numpy(v) for v in value]
+        if not kinds <= {int, float}:
+            return [with_numpy(each, dtype) for each in value]
+        return np.array(value, dtype if float in kinds else None)
     types: dict[type, Callable[[Any], Any]] = {bool: np.bool_, int: np.int64, float: dtype, str: np.str_}
     return types.get(type(value), lambda each: each)(value)
 
@@ -197,11 +199,18 @@ def sharded(found: Any) -> pl.DataFrame:
         return pl.concat([pl.read_parquet(path) for path in Path(folder).rglob("*detections*.parquet")])
 
 
+def written(found: Any) -> pl.DataFrame:
+    with TemporaryDirectory() as folder:
+        apf.write_results(found, Path(folder) / "found.json", "coco", dataset=TRUTH)
+        return apf.read_results(Path(folder) / "found.json")
+
+
 TAKERS: dict[str, Callable[[Any], pl.DataFrame]] = {
     "evaluate": lambda found: apf.evaluate(TRUTH, found).detections,
     "evaluate what is valid": lambda found: apf.evaluate(TRUTH, found, invalid="drop").detections,
     "Evaluator": updated,
     "read_results": lambda found: apf.read_results(found, dataset=TRUTH),
+    "write_results": written,
     "write_shards": sharded,
 }
 
@@ -294,6 +303,7 @@ def test_masks_of_outputs_are_taken_alone_where_masks_are_compared() -> None:
     assert "mask" not in apf.evaluate(TRUTH, masks).detections.columns
 
 
-def test_check_reads_outputs_too() -> None:
+def test_check_and_stats_read_outputs_too() -> None:
+    assert apf.stats(TRUTH, [results()])["n_detections"].to_list() == [1, 0, 1, 1, 0, 0]
     assert "unknown" not in str(apf.check(TRUTH, [results()]))
     assert "image_id is not among the images (99)" in str(apf.check(TRUTH, {22: output(), 99: output()}))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from apframe.exceptions import ColumnError, FormatError, ParameterError, RowError, UnknownIdError
 from apframe.pycocotools import COCO
+from tests.file_formats.test_in_memory import with_numpy
 from tests.pycocotools.both import OURS, REFERENCE, as_coco, assert_same, evaluated, in_files, lines, printed
 from tests.rule_sets.generated import boxes, masks, people
 
@@ -166,6 +167,12 @@ def test_arrays_are_results() -> None:
     data[1, 6] += 0.5
     with pytest.raises(RowError, match="category_id is not a whole number where row is 2"):
         COCO().loadNumpyAnnotations(data)
+
+
+@pytest.mark.parametrize("n_images", [6, 100])  # few are judged as dictionaries, more as tables
+def test_rows_of_numpy_are_results(n_images: int) -> None:
+    truth, rows = boxes(np.random.default_rng(4), n_images)
+    assert_same(evaluated(OURS, with_numpy(truth, np.float64), with_numpy(rows, np.float64)), evaluated(REFERENCE, truth, rows))
 
 
 def test_results_that_are_no_rows_are_an_error_that_names_them() -> None:
