@@ -57,9 +57,13 @@ class Labelbox(ReadOnly):
             media = _object(row.get("media_attributes") or row.get("Media Attributes"))
             drawn.add_image(image_id, file or None, media.get("width"), media.get("height"))
             labels = list(_labels(row))
+            if not all(isinstance(objects, list) for objects in labels):
+                raise FormatError(f"the objects of data row {key} are not a list", "correct them", path=path)
             if len(labels) > 1:
                 drawn.left_out["further labels of an image"] += len(labels) - 1
             for number, each in enumerate(labels[0] if labels else [], 1):
+                if not isinstance(each, dict):
+                    raise FormatError(f"object {number} of data row {key} is not a JSON object", "correct it", path=path)
                 box, polygon = each.get("bounding_box") or each.get("bbox"), each.get("polygon")
                 where = f"{path}: object {number} of data row {key}"
                 if box is None and polygon is None:
@@ -92,18 +96,13 @@ def _names(row: dict[str, Any]) -> tuple[str, str | None]:
     return str(data.get("id") or row.get("DataRow ID") or row.get("ID")), None if name is None else str(name)
 
 
-def _labels(row: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
-    """The objects of each label of a row."""
+def _labels(row: dict[str, Any]) -> Iterator[Any]:
+    """The objects of each label of a row: a list if they can be right."""
     if row.get("Label"):
-        yield _objects(row["Label"])
+        yield _object(row["Label"]).get("objects", [])
     for project in _object(row.get("projects")).values():
         for label in _object(project).get("labels") or ():
-            yield _objects(_object(label).get("annotations"))
-
-
-def _objects(label: Any) -> list[dict[str, Any]]:
-    objects = _object(label).get("objects")
-    return [each for each in objects if isinstance(each, dict)] if isinstance(objects, list) else []
+            yield _object(_object(label).get("annotations")).get("objects", [])
 
 
 def _object(value: Any) -> dict[str, Any]:

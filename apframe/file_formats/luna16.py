@@ -7,13 +7,13 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, ImagesLeftOutWarning, counted, listed, warn
 from apframe.file_formats.documents import read_csv
 from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.lines import refuse_lines, refuse_numbers
 from apframe.paths import is_file
-from apframe.schema import Dataset
+from apframe.schema import Dataset, is_known
 from apframe.shapes.spheres import CENTRE, DIAMETER
 
 _SCAN, _PLACES = "seriesuid", ("coordX", "coordY", "coordZ")
@@ -26,8 +26,9 @@ class Luna16(ReadOnly):
 
     An image is a scan, called by its seriesuid. Objects are spheres in millimetres, as the columns `sphere_x`, `sphere_y`,
     `sphere_z` and `sphere_diameter`, all of the category `nodule`; those of `annotations_excluded.csv` have the flag `ignore`.
-    `seriesuids.csv` has a scan in each line and no header: the scans that count. Objects of other scans are left out. Without
-    that file the scans are those of the two others, and a scan without any finding is not known.
+    `seriesuids.csv` has a scan in each line and no header: the scans that count. Objects of other scans are left out, with an
+    `ImagesLeftOutWarning`. Without that file the scans are those of the two others, and a scan without any finding is not
+    known.
 
     Results are a CSV file with the columns seriesuid, coordX, coordY, coordZ and probability.
 
@@ -61,7 +62,9 @@ class Luna16(ReadOnly):
         scans = nodules.select(pl.col("image_id").unique(maintain_order=True))
         if is_file(path / _SCANS):
             scans = _scans(path / _SCANS)
-            nodules = nodules.join(scans, on="image_id", how="semi", maintain_order="left")
+            counts = is_known(nodules["image_id"], scans["image_id"])
+            _warn_of_others(path / _SCANS, nodules.filter(~counts)["image_id"])
+            nodules = nodules.filter(counts)
         return {
             "images": scans,
             "categories": pl.DataFrame({"category_id": [_NODULE], "name": [_NODULE]}),
@@ -95,6 +98,17 @@ def _read(path: Path, last: str) -> pl.DataFrame:
         *(pl.col(name).alias(ours) for name, ours in zip(_PLACES, CENTRE, strict=True)),
         last,
     )
+
+
+def _warn_of_others(path: Path, scans: pl.Series) -> None:
+    """A warning of objects whose scans are not in the list."""
+    if len(scans):
+        others = scans.unique(maintain_order=True)
+        warn(
+            f"{path}: left out {counted(len(scans), 'annotation')} of {counted(len(others), 'scan')} that it does not list "
+            f"({listed(others.to_list())}); add these scans if they count",
+            ImagesLeftOutWarning,
+        )
 
 
 def _scans(path: Path) -> pl.DataFrame:

@@ -74,6 +74,8 @@ class VisDrone(ReadOnly):
         lines = _read(paths)
         warn_of_pixels(path, lines)
         refuse_lines(paths, lines, ~lines["score"].is_in([0.0, 1.0]), "the score of an object is not 0 or 1")
+        for name in ("truncation", "occlusion"):
+            refuse_numbers(paths, lines, lines[name] != lines[name].floor(), f"{name} is not a whole number")
         ids = image_ids(paths)
         images = ids.to_frame()
         sizes = find_image_sizes(image_sizes, path)

@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import FormatError, MissingResultsWarning, UnsortedScoresWarning, counted, import_optional, listed, warn
 from apframe.file_formats.files import read_head
 from apframe.file_formats.format import OPEN, ReadOnly
-from apframe.file_formats.lines import is_number, read_lines, refuse_lines, take_fields
+from apframe.file_formats.lines import is_number, read_lines, refuse_lines, refuse_numbers, take_fields
 from apframe.paths import files_in, is_file, is_folder
 from apframe.schema import Dataset
 from apframe.shapes.boxes import BOX
@@ -139,6 +139,8 @@ def _of_text(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     names, boxes = _blocks([path], (*BOX, *_FLAGS), len(_FLAGS))
     ids = names.select("block", image_id=pl.col("name").str.replace(_PICTURE, ""))
     faces = boxes.join(ids, on="block", maintain_order="left")
+    for name in _FLAGS:
+        refuse_numbers([path], faces, faces[name] != faces[name].floor(), f"{name} is not a whole number")
     flags = [pl.col(name).cast(pl.Int64, strict=False) for name in _FLAGS]
     return ids.select("image_id"), faces.select("image_id", pl.lit(_FACE).alias("category_id"), *BOX, *flags)
 
@@ -191,12 +193,14 @@ def _inside(path: Path, n_faces: np.ndarray) -> pl.Series:
     n = np.array(list(map(np.size, lists)), dtype=np.int64)
     if len(n) != len(n_faces):
         raise FormatError(f"gt_list is of {counted(len(n), 'image')}, and there are {len(n_faces)}", path=path)
-    numbers = np.concatenate([*map(np.ravel, lists), np.zeros(0)]).astype(np.int64)
+    given = np.concatenate([*map(np.ravel, lists), np.zeros(0)])
     image = np.repeat(np.arange(len(n)), n)
-    wrong = (numbers < 1) | (numbers > n_faces[image])
-    if wrong.any():
-        at = image[wrong][0] + 1
-        raise FormatError(f"gt_list names face {numbers[wrong][0]} of image {at}, which has {n_faces[at - 1]}", path=path)
+    right = (given >= 1) & (given <= n_faces[image])
+    right[right] = given[right] == given[right].astype(np.int64)
+    if not right.all():
+        at = image[~right][0] + 1
+        raise FormatError(f"gt_list names face {given[~right][0]:g} of image {at}, which has {n_faces[at - 1]}", path=path)
+    numbers = given.astype(np.int64)
     flags = np.zeros(int(n_faces.sum()), dtype=bool)
     flags[(np.cumsum(n_faces) - n_faces)[image] + numbers - 1] = True
     return pl.Series(flags)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, InvalidRowsWarning, RowError
 from apframe.file_formats.argoverse2 import EVALUATED, Argoverse2
 from apframe.file_formats.tables import Arrow
 from apframe.shapes.cuboids import CUBOID
@@ -71,6 +71,18 @@ def test_bad_rows_are_named(columns: dict[str, Any], message: str, tmp_path: Pat
     pl.DataFrame(FOUND).with_columns(**{name: pl.Series(values) for name, values in columns.items()}).write_ipc(path)
     with pytest.raises(FormatError, match=f"{re.escape(message)}$"):
         apf.read_results(path)
+
+
+@pytest.mark.parametrize("name", ["qw", "qx", "qy", "qz", "tx_m"])
+def test_numbers_that_are_not_finite_are_named_or_left_out(name: str, tmp_path: Path) -> None:
+    """The direction of an infinite quaternion was a number all the same."""
+    log = write_log(tmp_path / "val", "a", [BUS])
+    path = write_feather(tmp_path / "found.feather", [FOUND[1], FOUND[1] | {name: float("inf")}])
+    with pytest.raises(RowError, match=r"cuboid_(yaw|x) is .* where detection_id is 2"):
+        apf.evaluate(log, path, "argoverse2")
+    with pytest.warns(InvalidRowsWarning, match="left out: 1 detection"):
+        evaluation = apf.evaluate(log, path, "argoverse2", invalid="drop")
+    assert evaluation.detections.height == 1
 
 
 def test_missing_columns_and_folders_are_named(tmp_path: Path) -> None:

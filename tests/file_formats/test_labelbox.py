@@ -16,7 +16,7 @@ SIDES = {"left": 1.0, "top": 2.0, "width": 3.0, "height": 4.0}
 POLYGON = [{"x": 10, "y": 10}, {"x": 20, "y": 10}, {"x": 10, "y": 30}]
 
 
-def row(key: str, name: str, *labels: list[dict[str, Any]]) -> dict[str, Any]:
+def row(key: str, name: str, *labels: Any) -> dict[str, Any]:
     """A line of the export of today."""
     of_project = [{"label_kind": "Default", "annotations": {"objects": objects, "classifications": []}} for objects in labels]
     return {
@@ -74,8 +74,15 @@ BAD = {
         r"the box of .* lacks one of the numbers left, top, width, height",
     ),
     "no points": (row("r1", "a.jpg", [drawn("cat", polygon=[1])]), r"the polygon of .* is not a list of points"),
+    "a null object": (
+        row("r1", "a.jpg", [drawn("cat", bounding_box=SIDES), None]), "object 2 of data row r1 is not a JSON object",
+    ),
+    "no list of objects": (row("r1", "a.jpg", None), "the objects of data row r1 are not a list"),
+    "null in the first version": (
+        {"ID": "r1", "Labeled Data": "a", "Label": {"objects": [None]}}, "object 1 of data row r1 is not a JSON object",
+    ),
     "another file": ({"a": 1}, r"not all rows have a data_row or a Label; is it an export from Labelbox\?"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("line", "message"), BAD.values(), ids=BAD)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import apframe as apf
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, ImagesLeftOutWarning
 from apframe.file_formats.luna16 import Luna16
 from tests.file_formats.folders import written
 
@@ -21,8 +21,12 @@ FOUND = f"{HEADER},probability\n1.3.6,-1,2,-3,0.75\n1.3.6,101,2,3,1e-2\n1.3.7,0,
 SPHERE = ("sphere_x", "sphere_y", "sphere_z")
 
 
+LEFT_OUT = "ignore:.*left out 1 annotation of 1 scan:apframe.exceptions.ImagesLeftOutWarning"
+
+
 def test_lines_are_spheres(tmp_path: Path) -> None:
-    truth = apf.read_dataset(written(tmp_path / "truth", FILES))
+    with pytest.warns(ImagesLeftOutWarning, match=r"seriesuids\.csv: left out 1 annotation .*\('1\.3\.8'\); add these"):
+        truth = apf.read_dataset(written(tmp_path / "truth", FILES))
     assert truth.images["image_id"].to_list() == ["1.3.6", "1.3.7"]
     assert truth.categories["name"].to_list() == ["nodule"]
     assert truth.annotations.select("image_id", *SPHERE, "sphere_diameter", "ignore").rows() == [
@@ -44,6 +48,14 @@ def test_marks(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_excluded_findings_of_other_scans_are_said_too(tmp_path: Path) -> None:
+    others = FILES["annotations_excluded.csv"] + "1.3.9,1,2,3,-1\n1.3.9,5,2,3,-1\n"
+    with pytest.warns(ImagesLeftOutWarning, match=r"left out 3 annotations of 2 scans .*\('1\.3\.8', '1\.3\.9'\)"):
+        truth = apf.read_dataset(written(tmp_path / "truth", FILES | {"annotations_excluded.csv": others}))
+    assert truth.annotations.height == 2
+
+
+@pytest.mark.filterwarnings(LEFT_OUT)
 def test_evaluated_checked_and_converted_from_its_files(tmp_path: Path) -> None:
     truth = written(tmp_path / "truth", FILES)
     written(tmp_path, {"found.csv": FOUND})

@@ -71,6 +71,7 @@ def test_an_image_without_a_file_is_said(tmp_path: Path) -> None:
         ("1,2,3,4,1,12,0,0\n", "the category is not a whole number from 0 to 11 in line 1"),
         ("1,2,3,4,1,4.5,0,0\n", "the category is not a whole number from 0 to 11 in line 1"),
         ("1,2,-3,4,1,4,0,0\n", "width is negative in line 1"),
+        ("1,2,3,4,1,4,0,1.5\n", "occlusion is not a whole number in line 1"),
         ("1,2,3,4,.5,4,0,0\n", "the score of an object is not 0 or 1 in line 1"),
     ],
 )

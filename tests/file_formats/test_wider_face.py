@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 import apframe as apf
 from apframe.cli import main
@@ -21,7 +22,7 @@ from apframe.exceptions import (
     UnsortedScoresWarning,
 )
 from tests.file_formats.folders import written
-from tests.file_formats.wider import SETS, write_matlab, write_results, write_text
+from tests.file_formats.wider import SETS, cells, write_matlab, write_results, write_text
 
 FACES: dict[str, Any] = {
     "0--Parade/0_Parade_1": [((10, 10, 20, 20), SETS), ((100, 100, 20, 20), SETS), ((200, 10, 8, 8), ())],
@@ -122,6 +123,13 @@ def test_files_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> N
         apf.read_results(folder, "wider_face")
 
 
+def test_flags_are_whole_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "wider_face_val_bbx_gt.txt"
+    path.write_text("a/b.jpg\n2\n0 0 1 1 0 0 0 0 0 0\n0 0 1 1 1.5 0 0 0 0 0\n")
+    with pytest.raises(FormatError, match=r"blur is not a whole number in line 4"):
+        apf.read_dataset(path)
+
+
 def test_matlab_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_matlab(tmp_path / "truth", FACES)
     (folder / "wider_hard_val.mat").rename(folder / "hard.mat")
@@ -144,6 +152,11 @@ def test_matlab_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.Mo
         (tmp_path / "one" / f"wider_{name}_val.mat").write_bytes((tmp_path / "other" / f"wider_{name}_val.mat").read_bytes())
     with pytest.raises(FormatError, match=r"gt_list names face 2 of image 1, which has 1"):
         apf.read_dataset(tmp_path / "one")
+    write_matlab(tmp_path / "two", {"a/b": [((0, 0, 1, 1), SETS), ((0, 0, 1, 1), ())]})
+    for number, shown in ((1.5, "1.5"), (0, "0"), (float("nan"), "nan"), (float("inf"), "inf")):
+        savemat(tmp_path / "two" / "wider_hard_val.mat", {"gt_list": cells([cells([np.array([[number]])])])})
+        with pytest.raises(FormatError, match=f"wider_hard_val.mat: gt_list names face {shown} of image 1, which has 2"):
+            apf.read_dataset(tmp_path / "two")
     write_matlab(folder, FACES, "train")
     with pytest.raises(FormatError, match=r"needs one file such as wider_face_val.mat, and has 'wider_face_train.mat', 'wid"):
         apf.read_dataset(folder)

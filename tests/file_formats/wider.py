@@ -15,11 +15,11 @@ Faces = Mapping[str, Sequence[tuple[Sequence[float], Sequence[str]]]]
 SETS = ("easy", "medium", "hard")
 
 
-def _cells(values: Sequence[object]) -> np.ndarray:
-    cells = np.empty((len(values), 1), dtype=object)
+def cells(values: Sequence[object]) -> np.ndarray:
+    array = np.empty((len(values), 1), dtype=object)
     for place, value in enumerate(values):
-        cells[place, 0] = value
-    return cells
+        array[place, 0] = value
+    return array
 
 
 def write_matlab(folder: Path, faces: Faces, split: str = "val") -> Path:
@@ -28,14 +28,14 @@ def write_matlab(folder: Path, faces: Faces, split: str = "val") -> Path:
     events = list(dict.fromkeys(name.split("/")[0] for name in faces))
     of_event = [[name for name in faces if name.split("/")[0] == event] for event in events]
     boxes = [
-        _cells([np.array([box for box, _ in faces[name]], dtype=float).reshape(-1, 4) for name in names]) for names in of_event
+        cells([np.array([box for box, _ in faces[name]], dtype=float).reshape(-1, 4) for name in names]) for names in of_event
     ]
-    files = [_cells([name.split("/")[1] for name in names]) for names in of_event]
-    whole = {"event_list": _cells(events), "file_list": _cells(files), "face_bbx_list": _cells(boxes)}
+    files = [cells([name.split("/")[1] for name in names]) for names in of_event]
+    whole = {"event_list": cells(events), "file_list": cells(files), "face_bbx_list": cells(boxes)}
     savemat(folder / f"wider_face_{split}.mat", whole)
     for inside in SETS:
         lists = [
-            _cells(
+            cells(
                 [
                     np.array([[k] for k, (_, sets) in enumerate(faces[name], 1) if inside in sets]).reshape(-1, 1)
                     for name in names
@@ -43,7 +43,7 @@ def write_matlab(folder: Path, faces: Faces, split: str = "val") -> Path:
             )
             for names in of_event
         ]
-        savemat(folder / f"wider_{inside}_{split}.mat", {"gt_list": _cells(lists)})
+        savemat(folder / f"wider_{inside}_{split}.mat", {"gt_list": cells(lists)})
     return folder
 
 

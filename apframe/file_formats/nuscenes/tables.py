@@ -123,6 +123,8 @@ def _read(folder: Path, name: str, where: str = "true") -> pl.DataFrame:
         raise FormatError(f"cannot be read as a table of nuScenes ({first_line(error)})", path=path) from error
     for column in (column for column in columns if column not in _OPTIONAL):
         _refuse(path, frame[column].is_null(), f"{column} is missing")
+        if columns[column] == _TEXT:  # lists and objects have become their text
+            _refuse(path, frame[column].str.contains(r"^\s*[\[{]"), f"{column} is not text")
     if "token" in columns:
         _refuse(path, frame["token"].is_duplicated(), "token is not unique")
     for column, n in (("translation", 3), ("size", 3), ("rotation", 4)):
