@@ -33,6 +33,7 @@ from apframe.threads import pool
 
 _WRITTEN = {"fractions", "corners"}  # what a table looks like by itself, which is said better where both are compared
 _MISPLACED = _WRITTEN | {
+    "field_order",
     "shifted_ids",
     "centres",
     "swapped_axes",
@@ -87,9 +88,9 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `mask_size`, `area_of_box`,
       `area_of_mask`, `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `filtered_results`,
       `repeated_image`, `unknown_category`, `missing_results`, `too_many_detections` (of nuScenes), `shifted_ids`,
-      `no_overlap`, `corners`, `centres`, `fractions`, `swapped_axes`, `scaled`, `resized_images`, `degrees` and
-      `swapped_sides` (of cuboids), `listed_segments` (of ground truth, unlike its label maps), `unnamed_label` (of ground
-      truth)
+      `no_overlap`, `field_order` (of YOLO's text), `corners`, `centres`, `fractions`, `swapped_axes`, `scaled`,
+      `resized_images`, `degrees` and `swapped_sides` (of cuboids), `listed_segments` (of ground truth, unlike its label
+      maps), `unnamed_label` (of ground truth)
     - notes: `unused_category`, `image_without_annotations`, `missing_mask`, `many_of_category`, `many_detections`
     - errors or warnings: `invalid_mask` (a warning where there are boxes)
     - warnings or notes: `outside_image` (a note where a part is inside), `empty_box` (a note of detections)
@@ -131,7 +132,8 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     if found is not None:
         findings += _check_results(found, dataset)
     if dataset is not None and found is not None and "shifted_ids" not in {finding.check for finding in findings}:
-        misplaced = list(check_misplaced(found, dataset))
+        are_yolo = reading.results_format == "yolo" and not {"mask", "keypoints"} & set(found.columns)
+        misplaced = list(check_misplaced(found, dataset, are_yolo=are_yolo))
         findings = [each for each in findings if not (misplaced and each.check in _WRITTEN)] + misplaced
     if dataset is not None and found is not None and not _MISPLACED & {finding.check for finding in findings}:
         findings += check_overlaps(found, dataset.core("annotations"))

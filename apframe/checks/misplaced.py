@@ -21,6 +21,12 @@ _IOU = 0.5
 _CELLS = 5  # images and categories with one annotation, from which on a scale can be told
 _ON = ("image_id", "category_id")
 _FORMATS = {"corners": "xyxy", "centres": "cxcywh"}
+# the numbers of a line of YOLO's text beside class and score: their names, and the box of the usual layout, which awk prints
+_LAYOUTS = {
+    "x y width height": "{0}, {1}, {2}, {3}",
+    "left top right bottom": "({0} + {2}) / 2, ({1} + {3}) / 2, {2} - {0}, {3} - {1}",
+    "left top width height": "{0} + {2} / 2, {1} + {3} / 2, {2}, {3}",
+}
 _SWAP = '{table}.rename({{"x": "y", "y": "x", "width": "height", "height": "width"}})'
 
 
@@ -34,8 +40,10 @@ class _Hypothesis:
     boxes: dict[str, pl.Expr]
 
 
-def check_misplaced(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
+def check_misplaced(detections: pl.DataFrame, dataset: Dataset, *, are_yolo: bool = False) -> Iterable[Finding]:
     """`corners`, `centres`, `swapped_axes`, `fractions`, `scaled`, `resized_images`: how boxes were probably meant.
+
+    `field_order`: of YOLO's text, in which order the numbers of a line were written.
 
     Each way of writing boxes is tried on the detections, and those that differ between the sides on the annotations. One is
     believed if a fifth of the annotations or more, at least 10, and more than four times as many as have one as it is, have a
@@ -45,6 +53,8 @@ def check_misplaced(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Find
     ----------
     detections
         canonical
+    are_yolo
+        whether they were read from YOLO's text, as class, the middle, width, height and score
 
     >>> boxes = {"x": [10.0 * k for k in range(10)], "y": [30.0] * 10, "width": [20.0] * 10, "height": [9.0] * 10}
     >>> ids = {"image_id": range(10), "category_id": [1] * 10}
@@ -65,7 +75,7 @@ def check_misplaced(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Find
     if n < least:
         return
     believed = []
-    for table, hypothesis in _hypotheses(found, expected):
+    for table, hypothesis in _hypotheses(found, expected, are_yolo):
         sides = {"detections": sample, "annotations": expected}
         sides[table] = sides[table].with_columns(**hypothesis.boxes)
         n_fitting, _ = n_fitted(sides["detections"], sides["annotations"], ("image_id",), _IOU)
@@ -81,8 +91,10 @@ def check_misplaced(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Find
         yield of_table("warning", best.check, table, rows[table], problem, best.remedy)
 
 
-def _hypotheses(found: pl.DataFrame, expected: pl.DataFrame) -> Iterator[tuple[str, _Hypothesis]]:
+def _hypotheses(found: pl.DataFrame, expected: pl.DataFrame, are_yolo: bool) -> Iterator[tuple[str, _Hypothesis]]:
     """The hypotheses for each table, the simplest first."""
+    if are_yolo:
+        yield from (("detections", order) for order in _orders())
     for relative, swapped, name in product((False, True), (False, True), (None, *_FORMATS)):
         if relative or swapped or name is not None:
             yield "detections", _written("detections", name, swapped, relative)
@@ -117,6 +129,29 @@ def _written(table: str, name: str | None, swapped: bool, relative: bool) -> _Hy
     remedy = ", then ".join(filter(None, (swap, given)))
     check = name or ("swapped_axes" if swapped else "fractions")
     return _Hypothesis(check, words, f"{remedy[0].upper()}{remedy[1:]}.", dict(zip(BOX, (x, y, width, height), strict=True)))
+
+
+def _orders() -> Iterator[_Hypothesis]:
+    """Lines of YOLO's text with the score in another place, or with another box; the class comes first, as it is whole."""
+    width, height = (pl.col(side).cast(pl.Float64) for side in SIZE)
+    middle = (pl.col("x") + pl.col("width") / 2) / width, (pl.col("y") + pl.col("height") / 2) / height
+    fields = (*middle, pl.col("width") / width, pl.col("height") / height, pl.col("score"))
+    for place, (layout, printed) in product((4, 0, 1, 2, 3), _LAYOUTS.items()):
+        names = layout.split()
+        names.insert(place, "score")
+        order = f"class {' '.join(names)}"
+        others = [number for number in range(len(fields)) if number != place]
+        first, second, third, fourth = (fields[number] for number in others)
+        x, y, wide, high = {
+            "x y width height": (first - third / 2, second - fourth / 2, third, fourth),
+            "left top right bottom": (first, second, third - first, fourth - second),
+            "left top width height": (first, second, third, fourth),
+        }[layout]
+        box = printed.format(*(f"${number + 2}" for number in others))
+        remedy = f"Write class x y width height score: awk '{{print $1, {box}, ${place + 2}}}' on each file."
+        boxes = {"x": x * width, "y": y * height, "width": wide * width, "height": high * height}
+        if order != "class x y width height score":
+            yield _Hypothesis("field_order", f"in lines of {order}", remedy, boxes)
 
 
 def _scales(found: pl.DataFrame, expected: pl.DataFrame) -> Iterator[_Hypothesis]:

@@ -428,7 +428,7 @@ def test_one_row_has_and_several_have() -> None:
 def test_every_check_is_named_in_the_documentation() -> None:
     named = {name for _, (_, name, *_) in (*ERRORS.values(), *SUSPICIONS.values())}
     named |= {"column", "no_overlap", "invalid_mask", "invalid_shape"}
-    named |= {"centres", "swapped_axes", "scaled", "resized_images"}  # of tests/checks/test_misplaced.py
+    named |= {"centres", "swapped_axes", "scaled", "resized_images", "field_order"}  # of tests/checks/test_misplaced.py
     named |= {"degrees", "swapped_sides"}  # of tests/checks/test_cuboids.py
     named |= {"label_map", "listed_segments"}  # of tests/checks/test_label_maps.py
     named |= {"filtered_results"}  # of tests/detection/diagnose/test_filtered.py

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,3 +136,53 @@ def test_many_detections_of_low_scores_hide_nothing(change: dict[str, pl.Expr]) 
     hits = found(change).with_columns(score=pl.col("score") + 0.01)
     everything = pl.concat([hits, false.select(pl.col(name).cast(dtype) for name, dtype in hits.schema.items())])
     assert [name for name, *_ in findings(everything)] == ["corners" if change is CORNERS else "scaled"]
+
+
+ORDERS = {
+    "class score x y width height": ((5, 1, 2, 3, 4), "$3, $4, $5, $6, $2"),
+    "class x y score width height": ((1, 2, 5, 3, 4), "$2, $3, $5, $6, $4"),
+    "class left top right bottom score": ((6, 7, 8, 9, 5), "($2 + $4) / 2, ($3 + $5) / 2, $4 - $2, $5 - $3, $6"),
+    "class score left top right bottom": ((5, 6, 7, 8, 9), "($3 + $5) / 2, ($4 + $6) / 2, $5 - $3, $6 - $4, $2"),
+    "class left top width height score": ((6, 7, 3, 4, 5), "$2 + $4 / 2, $3 + $5 / 2, $4, $5, $6"),
+    "class score left top width height": ((5, 6, 7, 3, 4), "$3 + $5 / 2, $4 + $6 / 2, $5, $6, $2"),
+}
+
+
+def lines(folder: Path, places: tuple[int, ...]) -> Path:
+    """YOLO's text, a file for each image: the class, and those of x y width height score left top right bottom."""
+    centre = found(FRACTIONS, CENTRES).with_columns(score=0.05 + pl.int_range(pl.len()) / 2 / pl.len())
+    corners = found(FRACTIONS, CORNERS).select(BOX)
+    folder.mkdir()
+    for image, rows in centre.hstack(corners.rename({name: f"{name}_2" for name in BOX})).group_by("image_id"):
+        numbers = rows.select("category_id", *BOX, "score", *(f"{name}_2" for name in BOX)).rows()
+        text = "".join(" ".join([str(row[0]), *(f"{row[place]:.6f}" for place in places)]) + "\n" for row in numbers)
+        (folder / f"{image[0]}.txt").write_text(text)
+    return folder
+
+
+YOLO_TRUTH = TRUTH.part(TRUTH.images.with_columns(pl.col("image_id").cast(pl.String)),
+                        TRUTH.annotations.with_columns(pl.col("image_id").cast(pl.String)))  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_order_of_the_fields_of_yolo_is_named_and_helps(order: str, tmp_path: Path) -> None:
+    places, printed = ORDERS[order]
+    folder = lines(tmp_path / "found", places)
+    found = apf.check(YOLO_TRUTH, folder).filter(severity="warning", check="field_order")
+    ((problem, remedy),) = found.select("problem", "remedy").rows()
+    assert problem.startswith(f"boxes of the detections seem to be in lines of {order}: 100% of the annotations have a")
+    script = f"{{print $1, {printed}}}"
+    assert remedy == f"Write class x y width height score: awk '{script}' on each file."
+    if shutil.which("awk") is None:
+        pytest.skip("there is no awk")
+    for path in folder.iterdir():
+        path.write_text(subprocess.run(["awk", script, path], capture_output=True, text=True, check=True).stdout)
+    assert apf.check(YOLO_TRUTH, folder).filter(severity="warning").is_empty()
+    assert apf.evaluate(YOLO_TRUTH, folder)["AP"] > 0.99
+
+
+def test_the_usual_order_of_yolo_and_other_formats_are_no_finding(tmp_path: Path) -> None:
+    folder = lines(tmp_path / "found", (1, 2, 3, 4, 5))
+    assert apf.check(YOLO_TRUTH, folder).filter(severity="warning").is_empty()
+    moved = found(FRACTIONS, CENTRES, {"x": pl.col("score"), "y": pl.col("x"), "width": pl.col("y"), "height": pl.col("width")})
+    assert "field_order" not in apf.check(TRUTH, moved)["check"].to_list()
