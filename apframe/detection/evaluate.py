@@ -13,10 +13,13 @@ import polars as pl
 from apframe.detection.comparison.names import path_of_results
 from apframe.detection.options import Choice, choose
 from apframe.detection.prepare.inputs import Inputs, make_inputs
-from apframe.file_formats.catalogue import naming_format
+from apframe.exceptions import spelled
+from apframe.file_formats.catalogue import format_of_truth, naming_format
+from apframe.file_formats.yolo import Yolo
 from apframe.keywords import names_keywords
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.protocol import Protocol
+from apframe.rule_sets.ultralytics import ULTRALYTICS
 from apframe.schema.conditions import choose_categories
 from apframe.similarity.pairs import Similarity
 from apframe.threads import pool
@@ -203,8 +206,23 @@ def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, lis
         from apframe.file_formats.outputs import recognize
 
         detections = recognize(detections, iou_type=choice.protocol.iou_type)
-    if choice.invalid != "error":
-        return _valid_inputs(truth, detections, choice)
+    read = _all_inputs if choice.invalid == "error" else _valid_inputs
+    inputs, refused = read(truth, detections, choice)
+    return replace(inputs, said=(*inputs.said, *_note_on_yolo(truth, choice))), refused
+
+
+def _note_on_yolo(truth: Any, choice: Choice) -> list[str]:
+    """Where both sides are YOLO's text and the rules COCO's: that Ultralytics' own number comes from another protocol."""
+    compared = choice.protocol.name == COCO.name and choice.protocol.iou_type in ULTRALYTICS.iou_types
+    if not compared or choice.reading.results_format != Yolo.name:
+        return []
+    known = format_of_truth(truth, choice.reading.format)
+    number = f"the number that Ultralytics prints comes from {spelled('protocol', 'ultralytics')}"
+    return [f"both sides are YOLO labels: {number}"] if known is not None and known.name == Yolo.name else []
+
+
+def _all_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
+    """The inputs, of which no row may be refused."""
     reading = choice.reading
     with pool() as other_threads:
         read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)

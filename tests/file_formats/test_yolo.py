@@ -18,6 +18,7 @@ import apframe as apf
 from apframe.exceptions import FormatError, OutputError, ParameterError, RowError, UnitWarning, UnknownIdError
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.yolo import Yolo
+from tests.cli.test_command import command
 from tests.file_formats.folders import written
 
 BOX = ["x", "y", "width", "height"]
@@ -102,6 +103,25 @@ NAMES = {
     "number alone": ("nc: 2", {0: "class0", 1: "class1"}),
     "both": ("nc: 1\nnames: [a]", {0: "a"}),
 }
+
+
+def test_labels_on_both_sides_are_told_whose_number_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line under COCO's numbers; none under those of another protocol, or where one side is another format."""
+    truth, labels = small(tmp_path / "truth"), written(tmp_path / "found", {"a.txt": "1 .5 .5 .2 .4 .75\n"})
+    (line,) = apf.evaluate(truth, labels).notes
+    assert line == 'both sides are YOLO labels: the number that Ultralytics prints comes from protocol="ultralytics"'
+    assert apf.evaluate(truth, labels, invalid="drop").notes == (line,)
+    assert str(apf.evaluate(truth, labels)).endswith(line)
+    assert apf.evaluate(truth, apf.read_results(labels, dataset=apf.read_dataset(truth))).notes == ()
+    assert apf.evaluate(apf.read_dataset(truth), labels).notes == ()
+    for protocol in ("ultralytics", "voc2007"):
+        assert apf.evaluate(truth, labels, protocol).notes == ()
+    code, out, err = command(capsys, monkeypatch, "eval", str(truth), str(labels))
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1].endswith("comes from --protocol ultralytics")
+    assert "Ultralytics" not in command(capsys, monkeypatch, "eval", str(truth), str(labels), "--protocol", "ultralytics")[1]
 
 
 @pytest.mark.parametrize(("names", "expected"), NAMES.values(), ids=NAMES)

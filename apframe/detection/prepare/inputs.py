@@ -61,7 +61,7 @@ class Inputs:
     none_given
         whether there were no detections at all, also none that were dropped
     said
-        what the rules of the protocol could not be applied to, in words
+        what else to know of the numbers, in words, such as rules of the protocol that could not be applied
     """
 
     dataset: Dataset
@@ -77,7 +77,7 @@ class Inputs:
 
     @property
     def notes(self) -> list[str]:
-        """Earlier changes of the data in words: the categories that were mapped, and rules that could not be applied."""
+        """Earlier changes of the data in words: the categories that were mapped, and `said`."""
         merged = self.dataset.merged
         note = "" if merged is None else describe_map(merged)
         return [*([note] if note else []), *self.said]
