@@ -22,8 +22,9 @@ _PERSON = "person"
 class CrowdHuman(ReadOnly):
     """CrowdHuman's ground truth and results: lines of JSON, one for each image, called by its ID.
 
-    The box is the full box, `fbox`. All objects are of the category `person`; those with another `tag`, or with `ignore` in
-    `extra`, are ignored. `tag` is a column. Where there is a visible box, `vbox`, `vis_ratio` is its share of the full box.
+    The box is the full box, `fbox`. All objects are of the category `person`; those with another `tag`, or with an `ignore` in
+    `extra` that is not 0, are ignored. As in CrowdDet, null is not 0. `tag` is a column. Where there is a visible box, `vbox`,
+    `vis_ratio` is its share of the full box.
 
     Results have `dtboxes` with box and score; their `gtboxes` are not read. The `width` and `height` of an image in the results
     are its size where the ground truth has none, as the protocol CROWDHUMAN cuts boxes off at the edges. Images without a
@@ -62,7 +63,7 @@ class CrowdHuman(ReadOnly):
                 "image_id": pl.Series(boxes.places, dtype=pl.String),
                 "category_id": pl.Series([_PERSON] * len(tag), dtype=pl.String),
                 **dict(zip(BOX, (x, y, width, height), strict=True)),
-                "ignore": (tag != _PERSON) | pl.Series([bool(each.get("ignore")) for each in extra], dtype=pl.Boolean),
+                "ignore": (tag != _PERSON) | pl.Series([each.get("ignore", 0) != 0 for each in extra], dtype=pl.Boolean),
                 "tag": tag,
                 "vis_ratio": visible[2] * visible[3] / (width * height),
             }

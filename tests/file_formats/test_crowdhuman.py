@@ -52,6 +52,14 @@ def test_people_and_what_is_ignored(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("ignore", "is_ignored"), [(None, True), (1, True), ("0", True), (0, False), (0.0, False), (False, False)]
+)
+def test_what_is_not_0_is_ignored_as_in_crowddet(ignore: Any, is_ignored: bool, tmp_path: Path) -> None:
+    lines = [{"ID": "b", "gtboxes": [box([0, 0, 100, 100], ignore=ignore)]}]
+    assert apf.read_dataset(write_lines(tmp_path / "truth.odgt", lines)).annotations["ignore"].to_list() == [is_ignored]
+
+
 def test_boxes_in_fractions_of_the_image_are_named(tmp_path: Path) -> None:
     truth = write_lines(tmp_path / "truth.odgt", TRUTH)
     message = r"found\.odgt: all boxes are in \[0, 1\.05\], .* but the format has pixels; multiply x and width"
