@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import proper_share
 from apframe.rows import refuse_rows
-from apframe.similarity.panoptic_iou import PanopticIoU, are_counted
+from apframe.similarity.panoptic_iou import PanopticIoU, are_counted, refuse_repeated
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class PanopticBoundaryIoU(PanopticIoU):
 
     def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
         """The detections with what `PanopticIoU.complete` counts, and the IoU of boundaries in `overlaps`."""
+        refuse_repeated(annotations)
         if are_counted(detections) and _have_boundaries(detections).all():
             return detections
         from apframe.similarity.overlaps import count_overlaps  # brings in NumPy

@@ -41,6 +41,7 @@ class PanopticIoU(Similarity):
 
     def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
         """The detections with `area`, `void_area` and `overlaps`, counted in the label maps if they are not there yet."""
+        refuse_repeated(annotations)
         if are_counted(detections):
             return detections
         from apframe.similarity.overlaps import count_overlaps  # brings in NumPy
@@ -64,6 +65,20 @@ class PanopticIoU(Similarity):
     def of_segments(self) -> pl.Expr:
         """The similarity of a detection and an annotation that is no crowd, from the columns of `shared_pixels`."""
         return pl.col("pixels") / (pl.col("found_area") + pl.col("area") - pl.col("pixels") - pl.col("void"))
+
+
+def refuse_repeated(annotations: pl.DataFrame) -> None:
+    """An error where several annotations of an image are the same segment: panopticapi takes the last one.
+
+    >>> refuse_repeated(pl.DataFrame({"annotation_id": [3, 4], "image_id": [1, 1], "segment_id": [7, 7]}))
+    Traceback (most recent call last):
+    apframe.exceptions.RowError: annotations: segment_id is not unique in its image where annotation_id is 3, 4; keep one ...
+    """
+    if "segment_id" in annotations.columns:
+        doubled = annotations.select(pl.struct("image_id", "segment_id").is_duplicated()).to_series()
+        doubled &= annotations["segment_id"].is_not_null()
+        remedy = "keep one row of each segment, the last as panopticapi does"
+        refuse_rows("annotations", annotations, doubled, "segment_id is not unique in its image", remedy)
 
 
 def are_counted(detections: pl.DataFrame) -> bool:

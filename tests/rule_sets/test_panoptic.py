@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import ColumnError, ParameterError
+from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.ranking.weighted import Cell, weighted_ranking
 from tests.rule_sets.generated import on_many_sets
 from tests.rule_sets.panoptic_maps import Side, evaluate, generated, means, quality
@@ -185,6 +185,14 @@ def test_stored_with_the_tables_that_need_no_scores(tmp_path: Path) -> None:
     assert again.confusion(0.5).equals(evaluation.confusion(0.5))
     with pytest.raises(ParameterError, match="COCO_PANOPTIC does not rank detections by score, so it has no"):
         evaluation.write_parquet(tmp_path / "other", tables="lrp")
+
+
+@pytest.mark.parametrize("iou_type", ["panoptic", "panoptic_boundary"])
+def test_a_segment_that_is_listed_twice_is_an_error(iou_type: str, tmp_path: Path) -> None:
+    truth, found = of((ROAD, rows(0, 5)), (CAR, rows(5, 10))), of((ROAD, rows(0, 5)), (CAR, rows(5, 10)))
+    truth.segments.insert(0, truth.segments[1] | {"category_id": PERSON})
+    with pytest.raises(RowError, match=r"segment_id is not unique in its image where annotation_id is 1, 3; keep one row of"):
+        evaluate(tmp_path, [(truth, found)], iou_type=iou_type)
 
 
 def test_boundaries_are_counted_where_they_are_missing(tmp_path: Path) -> None:
