@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, RowError
+from apframe.exceptions import ColumnError, RowError, spelled
 
 KEY_OF = {
     "images": "image_id",
@@ -32,6 +35,75 @@ def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str
     """
     if broken.any():
         raise RowError(table, problem, *rows_of(table, frame, broken), remedy)
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """What becomes of malformed rows: all their numbers are there, but no shape has them, such as a box with a negative side.
+
+    Attributes
+    ----------
+    kept
+        the tables whose malformed rows pass, to be evaluated as the benchmark's own program does
+    keepable
+        the tables for which `invalid="keep"` is possible, so that errors name it
+    words
+        what the benchmark's own program does, for errors about the other table
+    """
+
+    kept: tuple[str, ...] = ()
+    keepable: tuple[str, ...] = ("annotations", "detections")
+    words: str = ""
+
+    def remedy(self, *tables: str) -> str:
+        """What to do about malformed rows of these tables, other than correcting them.
+
+        >>> Malformed().remedy("annotations"), Malformed(keepable=()).remedy("annotations")
+        ('or evaluate with invalid="drop" or invalid="keep"', 'or evaluate with invalid="drop"')
+        """
+        values = ("drop", "keep") if set(tables) <= set(self.keepable) else ("drop",)
+        words = f" ({spelled('invalid', 'keep')}: {self.words})" if self.kept and len(values) == 1 else ""
+        return f"or evaluate with {' or '.join(spelled('invalid', value) for value in values)}{words}"
+
+
+MALFORMED_KEPT = Malformed(kept=("annotations", "detections"))
+"""For rows that were checked before, and kept."""
+_REFUSED = Malformed()
+_malformed: ContextVar[Malformed] = ContextVar("_malformed", default=_REFUSED)
+
+
+@contextmanager
+def treating_malformed(malformed: Malformed) -> Iterator[None]:
+    """Inside, `refuse_malformed` does with malformed rows as this says.
+
+    >>> with treating_malformed(MALFORMED_KEPT):
+    ...     refuse_malformed("detections", pl.DataFrame({"width": [-1]}), pl.Series([True]), "width is negative", "mend it")
+    """
+    before = _malformed.set(malformed)
+    try:
+        yield
+    finally:
+        _malformed.reset(before)
+
+
+def malformed_rows() -> Malformed:
+    """What becomes of malformed rows here, see `treating_malformed`; by default they are refused.
+
+    >>> malformed_rows().kept
+    ()
+    """
+    return _malformed.get()
+
+
+def refuse_malformed(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
+    """`refuse_rows` of malformed rows, with the options that leave them out or keep them; nothing where they are kept.
+
+    >>> refuse_malformed("detections", pl.DataFrame({"detection_id": [7]}), pl.Series([True]), "no good", "mend it")
+    Traceback (most recent call last):
+    apframe.exceptions.RowError: detections: no good where detection_id is 7; mend it, or evaluate with invalid="drop" or ...
+    """
+    if broken.any() and table not in _malformed.get().kept:
+        refuse_rows(table, frame, broken, problem, f"{remedy}, {_malformed.get().remedy(table)}")
 
 
 def refuse_texts(table: str, frame: pl.DataFrame, names: Iterable[str]) -> None:

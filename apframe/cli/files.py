@@ -62,7 +62,8 @@ class Files:
         str,
         Option(
             metavar="error|drop|keep",
-            help="rows that cannot be evaluated: stop, leave them out, or keep them where VOC's development kit does",
+            help="rows that cannot be evaluated: stop, leave them out, or do with negative sides and the like what the "
+            "benchmark's own program does",
         ),
     ] = "error"
 

@@ -17,6 +17,7 @@ from apframe.exceptions import spelled
 from apframe.file_formats.catalogue import format_of_truth, naming_format
 from apframe.file_formats.yolo import Yolo
 from apframe.keywords import names_keywords
+from apframe.rows import treating_malformed
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.ultralytics import ULTRALYTICS
@@ -90,9 +91,10 @@ def evaluate(
     invalid
         what to do with rows that cannot be evaluated (negative sides, NaN, missing values, repeated ids, corners that do not go
         around a convex shape, annotations of unknown images, ...). "error" refuses them. "drop" leaves them out with a
-        warning, and `Evaluation.notes` keeps their number, which is printed and stored. "keep" is "error", except that
-        detections with negative sides are false positives if the protocol's reference treats them so: `VOCevaldet.m` of the
-        VOC development kit finds no overlap for them.
+        warning, and `Evaluation.notes` keeps their number, which is printed and stored. "keep" does what the benchmark's own
+        program does with rows whose shape cannot be right: sides and areas that are negative, intervals that end before they
+        start, such corners, cuboids with a side of 0 or less. `print(protocol)` says what that is (`malformed`): as a rule
+        an annotation counts and is missed, and a detection is a false positive. Other rows are errors with "keep" too.
     format, results_format
         the formats of paths, detected from the path by default; see `formats`.
     split, image_sizes
@@ -206,8 +208,9 @@ def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, lis
         from apframe.file_formats.outputs import recognize
 
         detections = recognize(detections, iou_type=choice.protocol.iou_type)
-    read = _all_inputs if choice.invalid == "error" else _valid_inputs
-    inputs, refused = read(truth, detections, choice)
+    read = _valid_inputs if choice.invalid == "drop" else _all_inputs
+    with treating_malformed(choice.malformed):
+        inputs, refused = read(truth, detections, choice)
     return replace(inputs, said=(*inputs.said, *_note_on_yolo(truth, choice))), refused
 
 
@@ -232,8 +235,7 @@ def _all_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, li
         dataset = choice.with_attributes(read.result())
     chosen = choose_categories(dataset.core("categories"), choice.categories)
     with naming_format(detections, reading.results_format):
-        inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
-    return inputs, []
+        return make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
 
 
 def _valid_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:

@@ -35,6 +35,7 @@ from apframe.exceptions import (
 from apframe.file_formats.nested_rows import holds_columns
 from apframe.file_formats.outputs import Outputs, recognize
 from apframe.file_formats.refused import Refused, accept_joined
+from apframe.rows import treating_malformed
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import TABLES, canonical, canonical_detections, is_known, to_polars, warn_of_boxes
@@ -95,15 +96,16 @@ class Evaluator:
         choice = choose(protocol, **options)
         self.protocol, self._drop, self._reading = choice.protocol, choice.drop_unknown_images, choice.reading
         self._name = choice.name
-        self._invalid, needs = choice.invalid, self.protocol.similarity.needs
+        self._invalid, self._malformed, needs = choice.invalid, choice.malformed, self.protocol.similarity.needs
         self._refused_truth: list[Refused] = []
-        if self._invalid == "drop":
-            dataset, self._refused_truth = valid_truth(truth, choice)
-        else:
-            dataset = choice.with_attributes(self._reading.dataset(truth, masks="mask" in needs))
-        self._category_ids = choose_categories(dataset.core("categories"), choice.categories)
-        of_all_images = replace(self.protocol, detected_images_only=False)
-        inputs = make_inputs(dataset, {}, self._category_ids, of_all_images)
+        with treating_malformed(self._malformed):
+            if self._invalid == "drop":
+                dataset, self._refused_truth = valid_truth(truth, choice)
+            else:
+                dataset = choice.with_attributes(self._reading.dataset(truth, masks="mask" in needs))
+            self._category_ids = choose_categories(dataset.core("categories"), choice.categories)
+            of_all_images = replace(self.protocol, detected_images_only=False)
+            inputs = make_inputs(dataset, {}, self._category_ids, of_all_images)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
         self._require(pl.DataFrame(schema=list(needs)))
         changes_values = self._reading.joined or any(self._reading.boxes.values()) or self._dataset.merged is not None
@@ -176,7 +178,9 @@ class Evaluator:
             self._seen.add(None if "images" in self._reading.joined else ids)
 
     def _read(self, detections: Any, number: int) -> None:
-        found = to_polars(self._reading.raw_results(detections, lambda: self._dataset, warns=False), "detections")
+        with treating_malformed(self._malformed):
+            raw = self._reading.raw_results(detections, lambda: self._dataset, warns=False)
+        found = to_polars(raw, "detections")
         if self._invalid == "drop":
             found, refused = self._valid(found)
             with self._lock:
@@ -263,7 +267,8 @@ class Evaluator:
             kept = is_known(dataset.annotations["image_id"], image_ids.filter(were_seen))
             dataset = dataset.part(dataset.images.filter(were_seen), dataset.annotations.filter(kept))
             prepared, notes = {}, [*notes, f"only the {were_seen.sum():,} of {len(image_ids):,} images that were updated"]
-        inputs = make_inputs(dataset, found, self._category_ids, self.protocol, are_checked=True)
+        with treating_malformed(self._malformed):
+            inputs = make_inputs(dataset, found, self._category_ids, self.protocol, are_checked=True)
         inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=inputs.none_given and were_seen.any())
         return Evaluation(lambda: inputs, self.protocol, notes=(*inputs.notes, *notes), name=self._name)
 
@@ -304,8 +309,8 @@ class Evaluator:
 
     def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Detections on known images as a canonical table."""
-        keeps = self._invalid == "keep"
-        found = check_detections(frame, self._dataset, self._category_ids, self.protocol, keeps_negative=keeps)
+        with treating_malformed(self._malformed):
+            found = check_detections(frame, self._dataset, self._category_ids, self.protocol)
         known = on_known_images(found, self._dataset, drop=self._drop)
         if known.any():
             warn_of_dropped(found, known, self._dataset, self.protocol)
@@ -330,7 +335,8 @@ class Evaluator:
             table = table.sort("image_id", maintain_order=True)
         if "detection_id" in table.columns:
             try:
-                table = canonical("detections", table, keeps_negative=self._invalid == "keep")
+                with treating_malformed(self._malformed):
+                    table = canonical("detections", table)
             except DuplicateIdError as error:  # as it is where each update numbers its own
                 remedy = "make the ids unique, or drop the column from all updates: the detections are numbered then"
                 problem = "detection_id is not unique over all updates"

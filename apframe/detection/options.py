@@ -11,6 +11,8 @@ import polars as pl
 from apframe.exceptions import ParameterError, one_of, spelled
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.keywords import refuse_unknown
+from apframe.rows import Malformed
+from apframe.rule_sets.named_choices import KEEPABLE, MALFORMED
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import as_protocol
 from apframe.schema import Dataset
@@ -67,6 +69,12 @@ class Choice:
     reading: Reading
     name: str | None = None
 
+    @property
+    def malformed(self) -> Malformed:
+        """What becomes of rows whose shape cannot be right."""
+        keepable = KEEPABLE.get(self.protocol.malformed, Malformed().keepable)
+        return Malformed(keepable if self.invalid == "keep" else (), keepable, MALFORMED[self.protocol.malformed])
+
     def with_attributes(self, dataset: Dataset) -> Dataset:
         """The ground truth with the further columns of its images."""
         return dataset if self.image_attributes is None else dataset.with_images(self.image_attributes)
@@ -87,8 +95,8 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     image_attributes, name = others.pop("image_attributes", None), others.pop("name", None)
     labels(name, None)
     chosen = as_protocol(protocol).variant(others.pop("iou_type", None)).with_options(**others)
-    if invalid == "keep" and not chosen.similarity.inclusive:
-        problem = f"the reference of {chosen.name} evaluates no boxes with negative sides"
-        raise ParameterError(f"{spelled('invalid', 'keep')}: {problem}", f"leave them out with {spelled('invalid', 'drop')}")
+    if invalid == "keep" and not KEEPABLE.get(chosen.malformed, True):
+        problem = f"{spelled('invalid', 'keep')}: where a shape cannot be right, {MALFORMED[chosen.malformed]} ({chosen.name})"
+        raise ParameterError(problem, f"leave such rows out with {spelled('invalid', 'drop')}")
     drops = unknown_images == "drop" or "known_images_only" in chosen.further_rules
     return Choice(chosen, categories, drops, invalid, image_attributes, reading, name)

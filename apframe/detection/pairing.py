@@ -21,6 +21,7 @@ from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import as_bits
 from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.ranking.summed import Summed
+from apframe.rows import treating_malformed
 from apframe.rule_sets.orientation import agreement
 from apframe.similarity.pairs import require
 from apframe.threads import pool
@@ -80,7 +81,8 @@ def _pair(
     require(similarity, detections, annotations)
     if similarity.uses_images:
         detections, annotations = (with_image_sizes(frame, inputs.dataset.images) for frame in (detections, annotations))
-    pairs = similarity.pair(detections, annotations, min(least, NEARLY_ONE), **inputs.prepared)
+    with treating_malformed(inputs.malformed):
+        pairs = similarity.pair(detections, annotations, min(least, NEARLY_ONE), **inputs.prepared)
     for name, objects in (("detection", detections), ("annotation", annotations)):
         usable = can_match(objects, protocol)
         pairs = pairs if usable.all() else pairs.filter(usable.gather(pairs[name]))
@@ -245,9 +247,13 @@ def _code(values: pl.Series, ids: pl.Series) -> pl.Series:
 def _bits(
     name: str, frame: pl.DataFrame, ignored: pl.Series, protocol: Protocol, ignored_there: Sequence[pl.Series] = ()
 ) -> pl.Series:
-    """In which area ranges each row is, and not ignored anyway, nor ignored there."""
+    """In which area ranges each row is, and not ignored anyway, nor ignored there.
+
+    A negative area, which malformed rows have that are kept, is in those from 0 unless it decides what becomes of them.
+    """
     area, counts = frame["area"].to_numpy(), ~ignored.to_numpy()
-    flags = [(area >= low) & (area <= high) & counts for _, low, high in protocol.area_ranges]
+    least = 0.0 if protocol.malformed == "by_area" else -np.inf
+    flags = [(area >= (low or least)) & (area <= high) & counts for _, low, high in protocol.area_ranges]
     if ignored_there:
         flags = [inside & ~each.to_numpy() for inside, each in zip(flags, ignored_there, strict=True)]
     return pl.Series(name, as_bits(flags))

@@ -16,6 +16,7 @@ from apframe.exceptions import FormatError, ParameterError, as_keyword, spelling
 from apframe.file_formats.stored_sets import read_table, scan_table
 from apframe.paths import absolute
 from apframe.progress import with_bar
+from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, result_schema
 from apframe.store import sql
@@ -230,7 +231,8 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
             read_table(folder, name, set_id) for name in ("images", "categories", "annotations", "detections")
         )
         json_columns = {(table, name) for table, name in manifest["json_columns"]}
-        dataset = Dataset(images, categories, annotations, box_format="xywh").with_rest(json_columns, {})
+        with treating_malformed(MALFORMED_KEPT):
+            dataset = Dataset(images, categories, annotations, box_format="xywh").with_rest(json_columns, {})
         try:
             category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
         except TypeError:

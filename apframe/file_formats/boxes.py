@@ -16,7 +16,7 @@ from apframe.file_formats.lines import (
     read_lines,
     refuse_blanks,
     refuse_lines,
-    refuse_numbers,
+    refuse_malformed_lines,
     some_text_files,
     take_fields,
     text_files,
@@ -104,7 +104,7 @@ def _read(folder: Path, layout: tuple[str, ...], optional: int = 0, *, has_sizes
         refuse_lines(paths, frame, last != _DIFFICULT, f"the last field is not the word {_DIFFICULT}")
         frame = frame.with_columns(last.is_not_null()) if last.count() else frame.drop(last.name)
     for name in ("width", "height") if has_sizes else ():
-        refuse_numbers(paths, frame, frame[name] < 0, f"{name} is negative")
+        refuse_malformed_lines(paths, frame, frame[name] < 0, f"{name} is negative")
     return frame.select(image_ids(paths).gather(frame["file"]), pl.exclude("file", "line"))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from apframe.file_formats.lines import refuse_numbers
+from apframe.file_formats.lines import refuse_malformed_lines
 from apframe.shapes.corners import around_corners
 
 
@@ -54,7 +54,7 @@ def refuse_reversed(paths: Sequence[Path], lines: pl.DataFrame, names: Sequence[
     apframe.exceptions.FormatError: a.txt: xmax is less than xmin in line 7; correct these lines
     """
     for near, far in zip(names[:2], names[2:], strict=True):
-        refuse_numbers(paths, lines, lines[far] < lines[near], f"{far} is less than {near}")
+        refuse_malformed_lines(paths, lines, lines[far] < lines[near], f"{far} is less than {near}")
 
 
 def rounded_sizes(frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:

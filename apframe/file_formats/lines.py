@@ -13,6 +13,7 @@ import polars as pl
 from apframe.exceptions import FormatError, counted, listed
 from apframe.file_formats.files import read_text, reading, write_text
 from apframe.paths import files_in
+from apframe.rows import malformed_rows
 
 _passes: ContextVar[bool] = ContextVar("passes", default=False)
 _BLANKS, _FIELD = " \t\r\v\f", r"[^ \t\r\v\f]+"
@@ -138,6 +139,20 @@ def refuse_numbers(
     """`refuse_lines` for numbers that the table refuses too which they come into; nothing inside `passing_invalid`."""
     if not _passes.get():
         refuse_lines(paths, lines, wrong, problem, remedy, unit)
+
+
+def refuse_malformed_lines(
+    paths: Sequence[Path],
+    lines: pl.DataFrame,
+    wrong: pl.Series,
+    problem: str,
+    remedy: str = "correct these lines",
+    unit: str = "line",
+) -> None:
+    """`refuse_numbers` for shapes that no object has, with the options that leave them out or keep them; nothing if kept."""
+    malformed = malformed_rows()
+    if not malformed.kept:
+        refuse_numbers(paths, lines, wrong, problem, f"{remedy}, {malformed.remedy('annotations', 'detections')}", unit)
 
 
 def first_fields(paths: Iterable[Path]) -> list[str]:

@@ -15,6 +15,7 @@ from apframe.file_formats.lines import (
     is_number,
     read_lines,
     refuse_lines,
+    refuse_malformed_lines,
     refuse_numbers,
     some_text_files,
     take_fields,
@@ -121,7 +122,7 @@ def _read(paths: list[Path]) -> pl.DataFrame:
     known = (category == frame["category_id"]) & category.is_between(0, len(_CATEGORIES) - 1)
     refuse_lines(paths, frame, ~known.fill_null(False), f"the category is not a whole number from 0 to {len(_CATEGORIES) - 1}")
     for name in ("width", "height"):
-        refuse_numbers(paths, frame, frame[name] < 0, f"{name} is negative")
+        refuse_malformed_lines(paths, frame, frame[name] < 0, f"{name} is negative")
     return frame.with_columns(category.alias("category_id"))
 
 

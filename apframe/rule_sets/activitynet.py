@@ -27,6 +27,7 @@ ACTIVITYNET = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="counted",
     area_ranges=(ALL_AREAS,),
     max_detections=(None,),
     per_image=False,

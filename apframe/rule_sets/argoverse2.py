@@ -45,6 +45,7 @@ ARGOVERSE2 = Protocol(
     ),
     most_per_image=None,
     miss_rates=None,
+    malformed="counted",
     errors=BoxErrors(
         threshold=-2.0,
         kinds=("ate", "ase", "aoe"),

@@ -27,6 +27,7 @@ AVA = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="detections_left_out",
     area_ranges=(ALL_AREAS,),
     max_detections=(50,),
     per_image=True,

@@ -38,6 +38,7 @@ _BOXES = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="by_area",
     area_ranges=COCO_AREAS,
     max_detections=(1, 10, 100),
     per_image=False,

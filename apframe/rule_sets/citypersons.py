@@ -77,6 +77,7 @@ CITYPERSONS = Protocol(
         least=0.0,
         ties_together=False,
     ),
+    malformed="counted",
 )
 """Pedestrians by height and visible share; LAMR of the subsets of 2017 (reasonable, small, heavy, all) and of those that
 papers report since 2019 (reasonable, bare, partial, heavy_2019). Both have a "heavy": that of 2017 begins at a share of .2."""
@@ -107,5 +108,6 @@ EUROCITY = replace(
         _of_eurocity("all", 20, inf, ("occlusion", -inf, _BELOW_80), ("truncation", -inf, _BELOW_80)),
     ),
     miss_rates=MissRates(),
+    malformed="stops",
 )
 """Pedestrians by height, occlusion and truncation; LAMR as published of the subsets reasonable, small, occluded and all."""

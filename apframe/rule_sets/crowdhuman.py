@@ -39,5 +39,6 @@ CROWDHUMAN = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=MissRates(row="first", points=ROUNDED_POINTS, least=0.0, ties_together=False),
+    malformed="counted",
 )
 """People with their full boxes: AP without an envelope, LAMR (MR⁻²); `Evaluation.jaccard_index` has the third number, JI."""

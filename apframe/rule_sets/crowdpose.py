@@ -26,6 +26,7 @@ CROWDPOSE = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="by_area",
     area_ranges=(ALL_AREAS,),
     max_detections=(20,),
     per_image=False,

@@ -33,6 +33,7 @@ DOTA = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="signed",
     area_ranges=(ALL_AREAS,),
     max_detections=(None,),
     per_image=False,
@@ -68,6 +69,7 @@ MMROTATE = replace(
     strict=False,
     crowds="ordinary",
     ignores=(),
+    malformed="enclosed",
 )
 """What mmrotate prints while it trains: difficult objects count, an IoU of exactly .5 is enough.
 

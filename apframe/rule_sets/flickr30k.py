@@ -28,6 +28,7 @@ FLICKR30K = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="counted",
     area_ranges=(ALL_AREAS,),
     max_detections=(1, 5, 10),
     per_image=False,
@@ -46,5 +47,6 @@ REFCOCO = replace(
     name="REFCOCO",
     citation="Yu et al., Modeling Context in Referring Expressions, ECCV 2016",
     max_detections=(1,),
+    malformed="stops",
 )
 """An image is an expression: the share of expressions whose best box has IoU .5 or more."""

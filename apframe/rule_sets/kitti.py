@@ -58,6 +58,7 @@ _BOXES = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="by_height",
 )  # fmt: skip
 _CUBOIDS = replace(
     _BOXES,

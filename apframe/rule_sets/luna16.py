@@ -28,6 +28,7 @@ LUNA16 = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=Froc(),
+    malformed="absent",
     area_ranges=(ALL_AREAS,),
     max_detections=(100,),
     per_image=True,

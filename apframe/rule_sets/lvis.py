@@ -31,6 +31,7 @@ _BOXES = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="by_area",
     area_ranges=COCO_AREAS,
     max_detections=(300,),
     per_image=True,

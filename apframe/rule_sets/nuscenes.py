@@ -47,6 +47,7 @@ NUSCENES = Protocol(
     ),
     most_per_image=500,
     miss_rates=None,
+    malformed="stops",
     errors=BoxErrors(
         threshold=-2.0,
         kinds=("ate", "ase", "aoe", "ave", "aae"),

@@ -30,6 +30,7 @@ _BOXES = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="detections_left_out",
     area_ranges=(ALL_AREAS,),
     max_detections=(None,),
     per_image=False,

@@ -27,6 +27,7 @@ PROPOSALS = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="by_area",
     area_ranges=(
         *COCO_AREAS, ("96-128", 96.0**2, 128.0**2), ("128-256", 128.0**2, 256.0**2), ("256-512", 256.0**2, 512.0**2),
         ("512-inf", 512.0**2, 1e10),

@@ -22,7 +22,7 @@ from apframe.rule_sets.classes import ALL_CLASSES, Classes, Difficulty, Keep, Pa
 from apframe.rule_sets.combinations import refuse_combinations
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.given import ALL_AREAS, TAKES, UNLIMITED, frozen, increasing, linspace, numbers, short
-from apframe.rule_sets.named_choices import CROWDS, IGNORES, TIES
+from apframe.rule_sets.named_choices import CROWDS, IGNORES, MALFORMED, TIES
 from apframe.rule_sets.orientation import ORIENTATIONS
 from apframe.rule_sets.report_lines import refuse_lines
 from apframe.similarity.box_iou import BoxIoU
@@ -117,6 +117,8 @@ class Protocol:
         which errors of true positives are averaged, see `apframe.ranking.box_errors`; None: none
     miss_rates
         how the log-average miss rate or CPM is read, see `MissRates` and `Froc` of `apframe.ranking.miss_rates`; None: neither
+    malformed
+        what becomes of rows whose shape cannot be right, where `invalid="keep"` lets them pass, see `MALFORMED`
     variants
         the same protocol for other `iou_type`s
 
@@ -158,6 +160,7 @@ class Protocol:
     most_per_image: int | None = None
     errors: BoxErrors | None = None
     miss_rates: MissRates | Froc | None = None
+    malformed: str = "counted"
     variants: tuple[Self, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -193,7 +196,7 @@ class Protocol:
             of_all = tuple(line for line in self.report if not line[2:4].isdecimal())
             object.__setattr__(self, "report", of_all)
         thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.limits
-        for option, known in (("matching", POLICIES), ("ties", TIES), ("crowds", CROWDS)):
+        for option, known in (("matching", POLICIES), ("ties", TIES), ("crowds", CROWDS), ("malformed", MALFORMED)):
             one_of(option, getattr(self, option), list(known))
         if self.crowds == "counted" and not POLICIES[self.matching].counts_groups:
             needed = spelled("matching", "best_overlap")

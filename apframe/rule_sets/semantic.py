@@ -26,6 +26,7 @@ SEMANTIC = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="absent",
     area_ranges=(ALL_AREAS,),
     max_detections=(None,),
     per_image=False,

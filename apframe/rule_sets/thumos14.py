@@ -34,6 +34,7 @@ THUMOS14 = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="sorted",
     area_ranges=(ALL_AREAS,),
     max_detections=(None,),
     per_image=False,

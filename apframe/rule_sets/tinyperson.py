@@ -47,5 +47,6 @@ TINYPERSON = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="by_area",
 )
 """People of at most 20 × 20 pixels and more, at IoU .25, .5 and .75 each; what lies in ignored regions is ignored."""

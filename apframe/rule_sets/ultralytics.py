@@ -29,6 +29,7 @@ _BOXES = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="images_left_out",
     area_ranges=(ALL_AREAS,),
     max_detections=(300,),
     per_image=True,

@@ -33,6 +33,7 @@ VISDRONE = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="counted",
     area_ranges=(ALL_AREAS,),
     max_detections=(1, 10, 100, 500),
     per_image=False,

@@ -28,6 +28,7 @@ _RELATIONS = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="counted",
     area_ranges=(ALL_AREAS,),
     max_detections=(20, 50, 100),
     per_image=False,

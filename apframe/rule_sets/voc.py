@@ -28,6 +28,7 @@ VOC2007 = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="counted",
     area_ranges=(ALL_AREAS,),
     max_detections=(None,),
     per_image=False,

@@ -59,6 +59,7 @@ _CUBOIDS = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="counted",
     orientation="heading",
 )
 _IMAGES = replace(

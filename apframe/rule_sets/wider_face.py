@@ -39,5 +39,6 @@ WIDER_FACE = Protocol(
     most_per_image=None,
     errors=None,
     miss_rates=None,
+    malformed="counted",
 )
 """Faces of the sets easy, medium and hard, of which each holds the one before; faces outside the set are ignored."""

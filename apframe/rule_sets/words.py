@@ -10,7 +10,7 @@ from apframe.ranking.box_errors import NEEDS
 from apframe.rule_sets.classes import Bounds, Closed, Difficulty, Part
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.given import ALL_AREAS, short
-from apframe.rule_sets.named_choices import CROWDS, IGNORES, TIES
+from apframe.rule_sets.named_choices import CROWDS, IGNORES, MALFORMED, TIES
 from apframe.rule_sets.orientation import ORIENTATIONS
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import departures
@@ -61,6 +61,7 @@ def describe(protocol: Protocol) -> str:
         ("also", "; ".join(FURTHER_RULES[name] for name in protocol.further_rules)),
         ("errors", _errors(protocol)),
         ("miss rates", "" if protocol.miss_rates is None else protocol.miss_rates.words),
+        ("malformed", f"if kept: {MALFORMED[protocol.malformed]}"),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
         ("departs", f"from {protocol.name} as published in {', '.join(changed)}" if changed else ""),

@@ -12,6 +12,7 @@ from apframe.detection.diagnose.errors import BACKGROUND
 from apframe.detection.diagnose.label_errors import suspicious_labels, untouched_annotations
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.detection.tables import with_labels
+from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.schema import LABEL_ERRORS
 
 if TYPE_CHECKING:
@@ -126,9 +127,10 @@ def _objects(missing: pl.DataFrame, evaluations: list[Evaluation]) -> np.ndarray
     if similarity.uses_images:
         shown = with_image_sizes(shown, first.dataset.images)
     ids = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
-    pairs = similarity.pair(
-        shown.with_columns(detection_id=ids), shown.with_columns(annotation_id=ids, is_crowd=False), _ONE_OBJECT
-    ).filter(pl.col("similarity") >= _ONE_OBJECT)
+    with treating_malformed(MALFORMED_KEPT):  # by the evaluations
+        pairs = similarity.pair(
+            shown.with_columns(detection_id=ids), shown.with_columns(annotation_id=ids, is_crowd=False), _ONE_OBJECT
+        ).filter(pl.col("similarity") >= _ONE_OBJECT)
     one, other = (pairs[name].to_numpy() for name in ("detection", "annotation"))
     while True:  # the lowest number wanders through the group, which is small
         lower = label.copy()

@@ -126,7 +126,8 @@ class Objects:
         known, annotations, detections = (frame.drop(INPUT_ROW, strict=False) for frame in (known, annotations, detections))
         first = parts[0]
         dataset = first.dataset.part(images, known)
-        return Inputs(dataset, annotations, detections, images["image_id"], first.category_ids, first.by_category)
+        image_ids, categories = images["image_id"], first.category_ids
+        return Inputs(dataset, annotations, detections, image_ids, categories, first.by_category, malformed=first.malformed)
 
     def part(self, masks: Masks, count: Callable[[Sequence[np.ndarray]], Heights]) -> Objects:
         """A part of them, by masks of all rows; `count` is that of the part."""

@@ -20,6 +20,7 @@ from apframe.exceptions import ApframeError, ColumnError, FormatError, Parameter
 from apframe.file_formats.reading import Reading
 from apframe.file_formats.refused import Refused
 from apframe.paths import kind_at
+from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of, normal, read_bytes, read_table
 from apframe.scale.layout import INPUT_ROW, LISTING, SHARD_TABLES, parse_layout
 from apframe.schema import GROUND_TRUTH, Dataset, is_known, noun
@@ -100,7 +101,8 @@ class Shard:
             if frames[table].height != n:
                 problem = f"{LISTING} says that it has {counted(n, noun(table))}, but there are {frames[table].height:,}"
                 raise FormatError(problem, _AGAIN, path=self.truth)
-        truth = Dataset(*(frames[name] for name in GROUND_TRUTH), box_format="xywh")
+        with treating_malformed(choice.malformed):
+            truth = Dataset(*(frames[name] for name in GROUND_TRUTH), box_format="xywh")
         inputs, refused = read_valid(truth, frames["detections"], choice)
         return inputs, refused, {name: _as_text(frame.schema) for name, frame in frames.items()}
 
@@ -110,7 +112,8 @@ class Shard:
         if self.detections is None:
             tables = _tables(self.truth, GROUND_TRUTH[:2])
             truth = Dataset(tables["images"], tables["categories"], {})
-        known = choice.reading.dataset(truth)
+        with treating_malformed(MALFORMED_KEPT):  # of which none is looked at here
+            known = choice.reading.dataset(truth)
         return own_categories(known, known.core("categories")["category_id"], choice.protocol)[0]
 
 

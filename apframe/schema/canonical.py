@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Collection
 from typing import Any
 
 import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError, DuplicateIdError, listed, spelled
-from apframe.rows import KEY_OF, refuse_rows, row_numbers
+from apframe.rows import KEY_OF, refuse_malformed, refuse_rows, row_numbers
 from apframe.schema.box_formats import as_xywh
 from apframe.schema.sources import to_polars
 from apframe.schema.tables import OUTSIDE, TABLES
@@ -23,6 +22,7 @@ _READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
 # what others call the columns of shapes, and how to make ours of them
 _CALLED = {name: ours for shape in SHAPES for ours, names in shape.called.items() for name in names}
 _NEEDS = [shape.needs for shape in OTHERS]
+_NOT_NEGATIVE = ("width", "height", "area")
 # what others call the other columns, in lower case: suggested, for they may mean something else
 _ELSEWHERE = {
     "score": ("scores", "confidence", "conf", "probability", "prob", "detection_scores"),
@@ -42,12 +42,12 @@ _ELSEWHERE = {
 }
 
 
-def canonical(table: str, source: Any, *, keeps_negative: bool = False) -> pl.DataFrame:
+def canonical(table: str, source: Any) -> pl.DataFrame:
     """Any source of columns as the named canonical table: names, dtypes, defaults and values checked.
 
     Missing optional columns are added: ids are numbered from 1, `area` is that of the box, `is_crowd` is false, the others
     are null. A detection's `area` is that of its box, unless the frame has another shape too and says the area. Attributes keep
-    their dtypes and follow the canonical columns. With `keeps_negative`, boxes may have negative sides; their area is 0 then.
+    their dtypes and follow the canonical columns.
     """
     columns = TABLES[table]
     frame = _without_aliases(to_polars(source, table), columns)
@@ -74,12 +74,9 @@ def canonical(table: str, source: Any, *, keeps_negative: bool = False) -> pl.Da
     given = frame.columns
     frame = frame.with_columns(pl.lit(None, c.dtype).alias(c.name) for c in columns if c.unless and c.name not in given)
     frame = frame.with_columns(_defaults(table, frame))
-    if keeps_negative:
-        is_reversed = (pl.col("width") < 0) | (pl.col("height") < 0)
-        frame = frame.with_columns(area=pl.when(is_reversed).then(0.0).otherwise("area"))
     known = [c.name for c in columns if c.name in frame.columns]
     frame = frame.select(*known, pl.exclude(known))
-    _check_values(table, frame, given, () if keeps_negative else ("width", "height", "area"))
+    _check_values(table, frame, given)
     return frame
 
 
@@ -154,7 +151,7 @@ def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
     return exprs
 
 
-def _check_values(table: str, frame: pl.DataFrame, given: list[str], not_negative: Collection[str]) -> None:
+def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
     has_box = any(frame[c.name].count() for c in TABLES[table] if c.name in BOX)
     for column in (c for c in TABLES[table] if _is_needed(c, frame, has_box) or (c.is_id and c.standard)):
         if not frame[column.name].null_count():
@@ -173,9 +170,9 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str], not_negativ
                 refuse_rows(
                     table, frame, ~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them"
                 )
-            if column.name in not_negative and values.count() and values.min() < 0:  # type: ignore[operator]
+            if column.name in _NOT_NEGATIVE and values.count() and values.min() < 0:  # type: ignore[operator]
                 remedy = f"boxes are x, y, width, height in pixels unless {spelled('box_format')} says otherwise"
-                refuse_rows(table, frame, values < 0, f"{column.name} is negative", remedy)
+                refuse_malformed(table, frame, values < 0, f"{column.name} is negative", remedy)
     key = KEY_OF.get(table)
     if key in given and not _all_different(frame[key]):
         duplicated = frame[key].is_duplicated()

@@ -12,6 +12,7 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import ParameterError, counted
 from apframe.lazily import cached_property
+from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.schema.attributes import with_attributes
 from apframe.schema.box_formats import as_pixel_boxes, warn_of_boxes
 from apframe.schema.canonical import canonical
@@ -133,7 +134,7 @@ class Dataset:
         masks = later.read_masks()
         if not masks["mask"].count():
             return self
-        return self._with(_core={**self._core, "annotations": canonical("annotations", annotations.hstack(masks))})
+        return self._with(_core={**self._core, "annotations": _checked_before(annotations.hstack(masks))})
 
     def core(self, table: str) -> pl.DataFrame:
         """A table with at least its canonical columns, without reading attributes for it."""
@@ -157,7 +158,7 @@ class Dataset:
             return core
         attributes, _ = self._later.attributes
         further = [exact(name) for name in attributes.columns if name not in core.columns]  # masks may have been read
-        return canonical("annotations", core.hstack(attributes.select(further)))
+        return _checked_before(core.hstack(attributes.select(further)))
 
     @property
     def json_columns(self) -> frozenset[tuple[str, str]]:
@@ -224,7 +225,7 @@ class Dataset:
         [0.5]
         """
         annotations = with_attributes("annotations", self.annotations, attributes, None)
-        return self.part(self.images, canonical("annotations", annotations))
+        return self.part(self.images, _checked_before(annotations))
 
     def map_categories(self, category_map: Any, unmapped: str = "keep") -> Dataset:
         """The data set with its categories renamed and merged. Detections that it is evaluated with are mapped likewise.
@@ -370,9 +371,15 @@ class Dataset:
         return f"Dataset({sizes})"
 
 
-def canonical_detections(source: Any, dataset: Dataset, *, keeps_negative: bool = False) -> pl.DataFrame:
+def _checked_before(annotations: pl.DataFrame) -> pl.DataFrame:
+    """Annotations with further columns as a canonical table; malformed rows were kept when the data set was made."""
+    with treating_malformed(MALFORMED_KEPT):
+        return canonical("annotations", annotations)
+
+
+def canonical_detections(source: Any, dataset: Dataset) -> pl.DataFrame:
     """Detections as a canonical table, checked against the images and categories of their data set.
 
     Detections of categories that the data set does not have stay in; evaluation leaves them out with a warning.
     """
-    return with_id_types("detections", canonical("detections", source, keeps_negative=keeps_negative), dataset)
+    return with_id_types("detections", canonical("detections", source), dataset)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.columns import Column
-from apframe.rows import refuse_rows
+from apframe.rows import refuse_malformed, refuse_rows
 from apframe.shapes.boxes import BOX
 from apframe.shapes.shape import Shape
 
@@ -179,13 +179,52 @@ def _given_corners(table: str, frame: pl.DataFrame) -> Array:
     refuse_rows(table, frame, broken, "corners holds a number that is missing or not finite", "correct or remove these rows")
     far = pl.Series((abs(corners) > _FARTHEST).any(axis=(1, 2)))
     refuse_rows(table, frame, far, f"corners holds a number beyond {_FARTHEST:g}, too large to compute an area", "correct it")
+    remedy = "give the four corners in their order around the shape"
+    refuse_malformed(table, frame, pl.Series(~are_convex(corners)), "corners do not go around a convex shape", remedy)
+    return corners
+
+
+def are_convex(corners: Array) -> Array:
+    """Flags of the rows of `corners`, of shape (rows, 4, 2), that go around a convex shape but for rounding.
+
+    >>> import numpy as np
+    >>> are_convex(np.array([[[0.0, 0], [2, 0], [2, 2], [0, 2]], [[0.0, 0], [2, 0], [0, 2], [2, 2]]])).tolist()
+    [True, False]
+    """
+    import numpy as np
+
     turning = turns(corners)
     edges = np.roll(corners, -1, axis=1) - corners
     slack = _SINGLE * abs(corners).max(axis=(1, 2)) * abs(edges).max(axis=(1, 2))
-    both = (turning > slack[:, None]).any(axis=1) & (turning < -slack[:, None]).any(axis=1)
-    remedy = "give the four corners in their order around the shape"
-    refuse_rows(table, frame, pl.Series(both), "corners do not go around a convex shape", remedy)
-    return corners
+    return ~((turning > slack[:, None]).any(axis=1) & (turning < -slack[:, None]).any(axis=1))
+
+
+def smallest_rectangles(corners: Array) -> Array:
+    """The corners of the smallest rectangle around the four points of each row, whatever their order.
+
+    One of its sides lies on a line through two of the points, so that the smallest along all six lines is it; of equal ones,
+    that along the first corners. Source: `minAreaRect` of OpenCV.
+
+    >>> import numpy as np
+    >>> smallest_rectangles(np.array([[[0.0, 0], [2, 0], [0, 1], [2, 1]]])).tolist()
+    [[[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]]]
+    """
+    import numpy as np
+
+    one, other = np.triu_indices(4, 1)
+    along = corners[:, other] - corners[:, one]
+    length = np.hypot(along[..., 0], along[..., 1])[..., None]
+    along = np.where(length > 0, along / np.where(length > 0, length, 1), np.array([1.0, 0.0]))
+    axes = np.stack([along, np.stack([-along[..., 1], along[..., 0]], axis=-1)], axis=-1)  # rows, lines, xy, axes
+    middle = corners.mean(axis=1, keepdims=True)
+    places = (corners - middle)[:, None] @ axes  # rows, lines, points, axes
+    low, high = places.min(axis=2), places.max(axis=2)
+    area = (high - low).prod(axis=-1)
+    best = np.arange(len(corners)), (area <= area.min(axis=1, keepdims=True) * (1 + _SINGLE)).argmax(axis=1)
+    low, high, axes = low[best], high[best], axes[best]
+    u, v = (np.stack([low[:, axis], high[:, axis]], axis=1) for axis in (0, 1))
+    around = np.stack([u[:, [0, 1, 1, 0]], v[:, [0, 0, 1, 1]]], axis=-1)
+    return around @ axes.transpose(0, 2, 1) + middle
 
 
 def _turned_boxes(table: str, frame: pl.DataFrame) -> Array:
@@ -195,6 +234,7 @@ def _turned_boxes(table: str, frame: pl.DataFrame) -> Array:
     broken = ~frame["angle"].is_finite().fill_null(False)
     refuse_rows(table, frame, broken, "angle is missing or not a finite number", "give it in radians; upright boxes have 0")
     x, y, width, height = (frame[name].to_numpy() for name in BOX)
+    height = np.where(width * height < 0, 0, height)  # with one negative side, which is malformed, no area and so no overlap
     cos, sin = np.cos(frame["angle"].to_numpy()), np.sin(frame["angle"].to_numpy())
     middle = np.stack([x + width / 2, y + height / 2], axis=1)
     along = np.stack([cos, -sin], axis=1) * (width / 2)[:, None]  # y points down: to go up is to become smaller

@@ -6,7 +6,7 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.rows import refuse_rows, refuse_texts
+from apframe.rows import refuse_malformed, refuse_rows, refuse_texts
 from apframe.shapes.shape import Shape
 
 CENTRE = ("cuboid_x", "cuboid_y", "cuboid_z")
@@ -102,7 +102,7 @@ def check_cuboids(table: str, frame: pl.DataFrame, needs: tuple[str, ...]) -> No
     >>> check_cuboids("detections", pl.DataFrame({"cuboid_x": [3.0, None], "cuboid_y": [1.0, None]}), ("cuboid_x", "cuboid_y"))
     >>> check_cuboids("detections", pl.DataFrame({"cuboid_width": [0.0]}), ())
     Traceback (most recent call last):
-    apframe.exceptions.RowError: detections: cuboid_width is not positive where row is 1; give the size in metres, or remove ...
+    apframe.exceptions.RowError: detections: cuboid_width is not positive where row is 1; give the size in metres, or ...
     """
     if missing := [name for name in needs if name not in frame.columns]:
         raise ColumnError(f"no column {', '.join(missing)}", f"cuboids have {', '.join(CUBOID)}", table=table)
@@ -113,7 +113,7 @@ def check_cuboids(table: str, frame: pl.DataFrame, needs: tuple[str, ...]) -> No
         refuse_rows(table, frame, broken, f"{name} is missing or not a finite number", "supply it or remove these rows")
         if name in SIZES:
             broken = (frame[name] <= 0).fill_null(False)
-            refuse_rows(table, frame, broken, f"{name} is not positive", "give the size in metres, or remove these rows")
+            refuse_malformed(table, frame, broken, f"{name} is not positive", "give the size in metres")
 
 
 def like_degrees(frame: pl.DataFrame) -> float | None:

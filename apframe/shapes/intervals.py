@@ -6,7 +6,7 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.rows import refuse_rows
+from apframe.rows import refuse_malformed, refuse_rows
 from apframe.shapes.shape import Shape
 
 INTERVAL = ("start_time", "end_time")
@@ -37,7 +37,7 @@ def check_intervals(table: str, frame: pl.DataFrame) -> None:
         problem = f"{name} is missing or not a finite number"
         refuse_rows(table, frame, broken, problem, "intervals go from start_time to end_time, in seconds")
     broken = frame["end_time"] < frame["start_time"]
-    refuse_rows(table, frame, broken, "end_time is before start_time", "swap the two or remove these rows")
+    refuse_malformed(table, frame, broken, "end_time is before start_time", "swap the two or remove these rows")
 
 
 INTERVALS = Shape(

@@ -6,7 +6,7 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.rows import refuse_rows
+from apframe.rows import refuse_malformed, refuse_rows
 from apframe.shapes.boxes import BOX
 from apframe.shapes.shape import Shape
 
@@ -55,7 +55,7 @@ def check_relations(table: str, frame: pl.DataFrame) -> None:
         broken = ~frame[name].is_finite().fill_null(False)
         refuse_rows(table, frame, broken, f"{name} is missing or not a finite number", "supply it or remove these rows")
         if name.endswith(("width", "height")):
-            refuse_rows(table, frame, frame[name] < 0, f"{name} is negative", "correct it or remove these rows")
+            refuse_malformed(table, frame, frame[name] < 0, f"{name} is negative", "correct it")
     for name in NAMES:
         refuse_rows(table, frame, frame[name].is_null(), f"{name} is missing", "supply it or remove these rows")
 

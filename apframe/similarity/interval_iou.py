@@ -65,4 +65,7 @@ def interval_iou(*, instants_match: bool = False) -> pl.Expr:
     detected = pl.col("end_time") - pl.col("start_time")
     annotated = pl.col("end_time_right") - pl.col("start_time_right")
     iou = pl.when(intersection > 0).then(intersection / union_of(detected, annotated, intersection))
-    return pl.when((detected == 0) & (annotated == 0)).then(1.0).otherwise(iou) if instants_match else iou
+    if not instants_match:
+        return iou
+    is_undefined = union_of(detected, annotated, intersection.clip(0)) == 0
+    return pl.when(is_undefined).then(1.0).otherwise(iou)

@@ -32,7 +32,7 @@ class Poses:
     sigmas
         one for each keypoint
     areas
-        of the annotations
+        of the annotations; those of negative area, which are malformed, are alike to every pose, as exp(distance²) is above 1
     """
 
     found: np.ndarray
@@ -57,11 +57,11 @@ class Poses:
         """
         rows = self._near(pairs["detection"].to_numpy(), pairs["annotation"].to_numpy(), least)
         none_visible = self.n_visible[rows[1]] == 0
-        are_inside = none_visible & self._are_inside(rows)
-        inside = rows.take(np.flatnonzero(are_inside), axis=1)  # where every distance is 0
+        are_inside = (none_visible & self._are_inside(rows)) | (self.areas < 0).take(rows[1])
+        inside = rows.take(np.flatnonzero(are_inside), axis=1)  # where every distance is 0, or any is alike
         few = max(1, _BLOCK // len(self.sigmas))
         blocks = []  # in the order of the pairs, whose objects are near each other in memory
-        for of_kind in (none_visible & ~are_inside, ~none_visible):
+        for of_kind in (none_visible & ~are_inside, ~none_visible & ~are_inside):
             kind = rows.take(np.flatnonzero(of_kind), axis=1)
             blocks += [kind[:, start : start + few] for start in range(0, kind.shape[1], few)]
         with pool() as others:
@@ -88,7 +88,7 @@ class Poses:
         """
         # a little more than the bound, for what rounding may add
         farthest = -2.0001 * math.log(least) * (2 * self.sigmas.max()) ** 2 if least > 1e-300 else math.inf
-        reach = farthest * (self.areas + 1e-9)
+        reach = np.where(self.areas < 0, math.inf, farthest * (self.areas + 1e-9))
         expected = []
         unseen = np.where(self.visible, 0, np.inf)
         for places, (first, last) in zip(self.expected, self.enlarged, strict=True):

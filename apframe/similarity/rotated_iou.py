@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import import_optional
-from apframe.shapes.corners import CORNERS, quadrilaterals, turns
+from apframe.rows import malformed_rows
+from apframe.shapes.corners import CORNERS, are_convex, quadrilaterals, turns
 from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, join_on_cell, lacking, most_alike
 from apframe.threads import pool
@@ -54,8 +55,8 @@ class RotatedIoU(Similarity):
         for table, frame in (("detections", detections), ("annotations", annotations)):
             if not {"corners", "angle"} & set(frame.columns):
                 raise lacking(self, table, "angle or corners")
-        found = _shapes(shapely, quadrilaterals("detections", detections))
-        truth = _shapes(shapely, quadrilaterals("annotations", annotations))
+        corners = quadrilaterals("detections", detections), quadrilaterals("annotations", annotations)
+        found, truth = (_shapes(shapely, each) for each in corners)
         hulls = detections.select("cell").hstack(_hulls(shapely, found))
         true_hulls = annotations.select("cell", "is_crowd").hstack(_hulls(shapely, truth))
         near = join_on_cell(hulls, true_hulls, _HULL).filter(most_alike() >= least * (1 - 1e-9))
@@ -65,6 +66,8 @@ class RotatedIoU(Similarity):
         union = np.where(pairs["is_crowd"].to_numpy(), detected, detected + pairs["size_right"].to_numpy() - intersection)
         similarity = np.minimum(intersection / union, 1)  # the same shape twice may differ by a last bit
         alike = pairs.select("detection", "annotation", similarity=pl.Series(similarity))
+        if malformed_rows().kept:
+            alike = _with_signed(shapely, alike, corners, join_on_cell(detections, annotations, []).collect())
         return alike.filter((pl.col("similarity") >= least) & (pl.col("similarity") > 0))
 
 
@@ -75,6 +78,44 @@ def _shapes(shapely: Any, corners: Array) -> Array:
     rough = ~((turning > 0).all(axis=1) | (turning < 0).all(axis=1))
     shapes[rough] = shapely.convex_hull(shapely.multipoints(corners[rough]))
     return shapes
+
+
+def _with_signed(shapely: Any, alike: pl.DataFrame, corners: tuple[Array, Array], pairs: pl.DataFrame) -> pl.DataFrame:
+    """The pairs, those of corners that do not go around a convex shape by areas with signs; `pairs` are all of the cells.
+
+    Two triangles make a quadrilateral, and count as negative where they turn the other way than both together. What two of
+    them share is summed with both signs, as in `polyiou.cpp` of DOTA's devkit.
+    """
+    import numpy as np
+
+    crossed = [~are_convex(each) for each in corners]
+    if not any(flags.any() for flags in crossed):
+        return alike
+    rows = [pl.Series(flags) for flags in crossed]
+    is_signed = [rows[0].gather(frame["detection"]) | rows[1].gather(frame["annotation"]) for frame in (alike, pairs)]
+    pairs = pairs.filter(is_signed[1])
+    triangles, signs, sizes = zip(*(_signed_triangles(shapely, each) for each in corners), strict=True)
+    left, right = pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()
+    shared = np.zeros(pairs.height)
+    for one in range(2):
+        for other in range(2):
+            both = shapely.area(shapely.intersection(triangles[0][left, one], triangles[1][right, other]))
+            shared += signs[0][left, one] * signs[1][right, other] * both
+    union = np.where(pairs["is_crowd"].to_numpy(), sizes[0][left], sizes[0][left] + sizes[1][right] - shared)
+    iou = np.divide(shared, union, out=np.zeros(pairs.height), where=union != 0)
+    signed = pairs.select("detection", "annotation", similarity=pl.Series(np.minimum(iou, 1)))
+    return pl.concat([alike.filter(~is_signed[0]), signed])
+
+
+def _signed_triangles(shapely: Any, corners: Array) -> tuple[Array, Array, Array]:
+    """The two triangles of each row, their signs, and the size of their areas added with these."""
+    import numpy as np
+
+    triangles = corners[:, [[0, 1, 2], [0, 2, 3]]]
+    one, other = triangles[:, :, 1] - triangles[:, :, 0], triangles[:, :, 2] - triangles[:, :, 0]
+    areas = (one[..., 0] * other[..., 1] - one[..., 1] * other[..., 0]) / 2
+    total = areas.sum(axis=1)
+    return shapely.polygons(triangles), np.sign(areas) * np.where(total < 0, -1, 1)[:, None], abs(total)
 
 
 def _intersection(shapely: Any, found: Array, truth: Array, detection: Array, annotation: Array) -> Array:

@@ -154,6 +154,11 @@ def _brought_up(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         if "iou_types" in protocol:
             others = {name: value for name, value in protocol.items() if name != "iou_types"}
             protocol = others | {"iou_type": protocol["iou_types"][0]} | _ONLY_CHOICES
+        if "malformed" not in protocol:  # of before 0.7, when no malformed row was kept
+            from apframe.rule_sets.published import PUBLISHED
+
+            published = PUBLISHED.get(protocol.get("name", ""))
+            protocol = protocol | {"malformed": "counted" if published is None else published.malformed}
         manifest = manifest | {"protocol": {"adds_spacing": True} | _SINCE_0_7 | protocol}
     if manifest["schema_version"] == SCHEMA_VERSION:
         return manifest

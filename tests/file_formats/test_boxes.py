@@ -111,7 +111,7 @@ def test_bad_lines_are_named(text: str, message: str, tmp_path: Path) -> None:
 
 
 def test_negative_sizes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"a\.txt: width is negative in line 1; correct these lines$"):
+    with pytest.raises(FormatError, match=r"a\.txt: width is negative in line 1; correct these lines, or evaluate with"):
         apf.read_dataset(text_folder(tmp_path / "truth", a="cat 1 2 -3 4\n"))
 
 

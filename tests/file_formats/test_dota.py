@@ -248,7 +248,8 @@ BAD_RESULTS = {
     "a score in words": ({"Task2_ship": "P1 high 1 2 3 4\n"},
                          "Task2_ship.txt: score is not a finite number in line 1; correct these lines"),
     "edges the wrong way round": ({"Task2_ship": "P1 .5 1 4 3 2\n"},
-                                  "Task2_ship.txt: ymax is less than ymin in line 1; correct these lines"),
+                                  "Task2_ship.txt: ymax is less than ymin in line 1; correct these lines, "
+                                  'or evaluate with invalid="drop" or invalid="keep"'),
     "both tasks": ({"Task1_ship": "", "Task2_ship": ""},
                    "found: holds results of Task1 and of Task2; put each into its own folder"),
     "another name": ({"Task1_ship": "", "plane": ""},

@@ -227,7 +227,7 @@ def test_cuboids_without_a_side_are_named(tmp_path: Path) -> None:
 
 
 def test_edges_the_wrong_way_round_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"a\.txt: right is less than left in line 1; correct these lines$"):
+    with pytest.raises(FormatError, match=r"a\.txt: right is less than left in line 1; correct these lines, or evaluate with"):
         apf.read_dataset(text_folder(tmp_path / "truth", a=CAR.replace("300", "99")))
 
 

@@ -350,7 +350,7 @@ TABLES = {
     ),
     "edges the wrong way round": (
         HEAD + SOUND + "a,/m/cat,1,.3,.1,.1,.3,0\n",
-        "boxes.csv: XMax is less than XMin in line 3; correct these lines",
+        'boxes.csv: XMax is less than XMin in line 3; correct these lines, or evaluate with invalid="drop" or invalid="keep"',
     ),
     "the same column twice": (
         HEAD.replace("Confidence", " LabelName") + SOUND,
@@ -508,7 +508,7 @@ BAD_RESULTS = {
     ),
     "edges the wrong way round": (
         "ImageId,PredictionString\na,\na,/m/cat .5 0 0 1 1 /m/cat .5 0 .2 1 .1\n",
-        "found.csv: YMax is less than YMin in line 3; correct these lines",
+        'found.csv: YMax is less than YMin in line 3; correct these lines, or evaluate with invalid="drop" or invalid="keep"',
     ),
 }
 

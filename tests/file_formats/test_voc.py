@@ -227,7 +227,10 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
         SOUND.replace("</object>", f"</object><object>{NAME}</object><object>{CORNERS + NAME}</object><object/>"),
         "b.xml: name is missing in object 4; correct it",
     ),
-    "edges the wrong way round": (SOUND.replace("11", "0.5"), "b.xml: xmax is less than xmin in object 1; correct it"),
+    "edges the wrong way round": (
+        SOUND.replace("11", "0.5"),
+        'b.xml: xmax is less than xmin in object 1; correct it, or evaluate with invalid="drop" or invalid="keep"',
+    ),
     "text for a number": (SOUND.replace("22", "low"), "b.xml: ymax is not a finite number in object 1; correct it"),
     "not finite": (SOUND.replace("22", "NaN"), "b.xml: ymax is not a finite number in object 1; correct it"),
     "text for a width": (
@@ -343,7 +346,7 @@ def test_one_file_of_results_is_named_with_its_folder(tmp_path: Path) -> None:
 
 
 def test_results_that_end_before_they_begin_are_named(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"dog\.txt: xmax is less than xmin in line 1; correct these lines$"):
+    with pytest.raises(FormatError, match=r"dog\.txt: xmax is less than xmin in line 1; correct these lines, or evaluate with"):
         apf.read_results(written(tmp_path, {"dog.txt": "a .5 3 2 1 4\n"}), "voc")
 
 

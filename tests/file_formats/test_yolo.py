@@ -459,7 +459,8 @@ LINES = {
     "a class without a name": ("\n2 .5 .5 .2 .4\n", "a.txt: class is not among the names in data.yaml in line 2; add its name, "
                                "or correct these lines"),
     "a negative width": ("0 .5 .5 .2 .4\n0 .5 .5 -.2 .4\n0 .1 .2 -.1 -.2 .3 .3\n",
-                         "a.txt: width or height is negative in line 2; correct these lines"),
+                         "a.txt: width or height is negative in line 2; correct these lines, "
+                         'or evaluate with invalid="drop" or invalid="keep"'),
     "pixels": ("0 320 240 64 48\n",
                "a.txt: these look like pixels in line 1; divide by the image size: YOLO's boxes are fractions"),
 }  # fmt: skip

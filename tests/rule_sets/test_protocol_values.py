@@ -413,6 +413,7 @@ crowds      any number of detections can match a group of objects; they are igno
 ties        equal scores stay in the order of the input
 ignored     annotations flagged ignore, and what is matched to them
 categories  evaluated separately, then averaged over those with annotations
+malformed   if kept: an annotation counts and is missed, a detection is a false positive
 summary     AP""",
     "LVIS": """\
 LVIS
@@ -432,6 +433,8 @@ ignored     annotations outside the area range or flagged ignore, and what is ma
 categories  evaluated separately, then averaged over those with annotations; judged only on images \
 where they are annotated or verified
 areas       all 0 to 1e+10, small 0 to 1024, medium 1024 to 9216, large 9216 to 1e+10 square pixels
+malformed   if kept: an object of negative area is ignored; otherwise an annotation counts and is missed, a \
+detection is a false positive
 parts       r: categories with frequency r; c: categories with frequency c; f: categories with frequency f
 summary     AP AP50 AP75 APs APm APl APr APc APf AR300 ARs ARm ARl""",
     "OPEN_IMAGES_CHALLENGE": """\
@@ -449,6 +452,7 @@ crowds      a group of objects counts once, for its best detection; the others a
 ties        of equal scores, the last in the input comes first
 categories  evaluated separately, then averaged over those with annotations; annotations also count for the parents of their \
 category; judged only on images where they are annotated or verified
+malformed   if kept: a detection is left out; at an annotation the benchmark's program stops
 summary     AP""",
     "PROPOSALS": """\
 PROPOSALS
@@ -465,6 +469,8 @@ ignored     nothing: annotations outside the area range are left out
 categories  pooled
 areas       all 0 to 1e+10, small 0 to 1024, medium 1024 to 9216, large 9216 to 1e+10, 96-128 9216 to 16384, 128-256 16384 to \
 65536, 256-512 65536 to 262144, 512-inf 262144 to 1e+10 square pixels
+malformed   if kept: an object of negative area is ignored; otherwise an annotation counts and is missed, a \
+detection is a false positive
 summary     AR100 AR1000 ARs ARm ARl AR_96-128 AR_128-256 AR_256-512 AR_512-inf""",
 }
 

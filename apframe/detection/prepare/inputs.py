@@ -21,6 +21,7 @@ from apframe.exceptions import (
     spelled,
     warn,
 )
+from apframe.rows import MALFORMED_KEPT, Malformed, malformed_rows, treating_malformed
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import (
     OUTSIDE,
@@ -62,6 +63,8 @@ class Inputs:
         whether there were no detections at all, also none that were dropped
     said
         what else to know of the numbers, in words, such as rules of the protocol that could not be applied
+    malformed
+        what becomes of rows whose shape cannot be right: by default as where this is made
     """
 
     dataset: Dataset
@@ -74,6 +77,7 @@ class Inputs:
     unknown_images: pl.Series | None = None
     none_given: bool = False
     said: tuple[str, ...] = ()
+    malformed: Malformed = field(default_factory=malformed_rows)
 
     @property
     def notes(self) -> list[str]:
@@ -136,7 +140,9 @@ class Inputs:
             for column in ids:
                 tables[name] = tables[name].filter(is_known(tables[name][column.name], column))
         dataset = self.dataset.part(tables["images"], tables["annotations"])
-        return Inputs(dataset, tables["annotations"], tables["detections"], ids[0], ids[1], self.by_category)
+        return Inputs(
+            dataset, tables["annotations"], tables["detections"], ids[0], ids[1], self.by_category, malformed=self.malformed
+        )
 
 
 def make_inputs(
@@ -185,7 +191,8 @@ def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.S
     1
     """
     found, _ = _of_known_images(detections, dataset, protocol, drop=False)
-    inputs = _by_rules(dataset, found, category_ids, protocol, WHEN_READ)
+    with treating_malformed(MALFORMED_KEPT):  # by the evaluation that was stored
+        inputs = _by_rules(dataset, found, category_ids, protocol, WHEN_READ)
     return replace(inputs, none_given=detections.is_empty())
 
 
@@ -205,13 +212,11 @@ def check_detections(
     dataset: Dataset,
     category_ids: pl.Series | None,
     protocol: Protocol,
-    *,
-    keeps_negative: bool = False,
 ) -> pl.DataFrame:
     """Detections as a canonical table, as far as they can be checked without the annotations.
 
     Where categories are pooled and equal scores stay in the order of the input (proposals), detections need no category_id:
-    one that is missing or unknown is taken for the first category's. With `keeps_negative`, boxes may have negative sides.
+    one that is missing or unknown is taken for the first category's.
 
     >>> from apframe.rule_sets.coco import COCO
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
@@ -221,7 +226,7 @@ def check_detections(
     """
     if protocol.agnostic and protocol.ties == "input":
         detections = _with_any_category(detections, dataset.core("categories")["category_id"], category_ids)
-    found = canonical_detections(detections, dataset, keeps_negative=keeps_negative)
+    found = canonical_detections(detections, dataset)
     _refuse_others("detections", found, protocol)
     return found
 

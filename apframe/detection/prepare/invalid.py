@@ -20,7 +20,7 @@ from apframe.schema import Dataset, is_known, noun
 
 
 def valid_truth(truth: Any, choice: Choice) -> tuple[Dataset, list[Refused]]:
-    """The ground truth without the rows that are refused, and these; with `invalid="keep"` they are errors, as ever.
+    """The ground truth without the rows that are refused, and these.
 
     >>> from apframe.detection.options import choose
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": [
@@ -29,8 +29,6 @@ def valid_truth(truth: Any, choice: Choice) -> tuple[Dataset, list[Refused]]:
     >>> dataset, refused[0].rows
     (Dataset(1 image, 1 category, 0 annotations), ('5',))
     """
-    if choice.invalid == "keep":
-        return choice.with_attributes(choice.reading.dataset(truth)), []
     with reading_once(truth):
         try:
             dataset, refused = choice.reading.dataset(truth, masks="mask" in choice.protocol.similarity.needs), list[Refused]()
@@ -47,24 +45,19 @@ def valid_truth(truth: Any, choice: Choice) -> tuple[Dataset, list[Refused]]:
 def valid_detections(
     detections: Any, dataset: Dataset, category_ids: pl.Series | None, choice: Choice
 ) -> tuple[pl.DataFrame, list[Refused]]:
-    """The same of detections, as a canonical table; those with negative sides stay if they are to be kept."""
-    reading, keeps = choice.reading, choice.invalid == "keep"
-    refused: list[Refused] = []
+    """The same of detections, as a canonical table."""
+    reading, refused = choice.reading, list[Refused]()
     with reading_once(detections):
         try:
             with passing_invalid():
                 raw = reading.raw_results(detections, lambda: dataset)
-            found = check_detections(raw, dataset, category_ids, choice.protocol, keeps_negative=keeps)
+            found = check_detections(raw, dataset, category_ids, choice.protocol)
         except (RowError, FormatError):
-            if keeps:
-                raise
             with passing_invalid():
                 accepted, refused, _ = read_found(detections, reading, lambda: dataset)
             if accepted is None:
                 raise refused[-1].error from None
             found = check_detections(accepted, dataset, category_ids, choice.protocol)
-    if keeps:
-        return found, refused
     _, sound, further = without_invalid_shapes(dataset, found, choice.protocol)
     return sound, refused + further
 

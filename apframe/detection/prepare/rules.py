@@ -35,6 +35,7 @@ from apframe.detection.prepare.kept import (
     tell_visible_shares,
     warn_of_scores_beyond_cut_offs,
 )
+from apframe.detection.prepare.malformed import treat_malformed
 from apframe.detection.prepare.unnamed import describe_unnamed
 from apframe.exceptions import (
     ColumnError,
@@ -229,6 +230,8 @@ def leave_out_detections_without_area(inputs: Inputs, protocol: Protocol) -> Inp
     if not protocol.with_area_only:
         return inputs
     has_area = inputs.detections["area"] > 0
+    if has_area.all():
+        return inputs
     prepared = {name: objects.take(has_area.arg_true().to_numpy()) for name, objects in inputs.prepared.items()}
     return replace(inputs, detections=inputs.detections.filter(has_area), prepared=prepared)
 
@@ -277,6 +280,7 @@ RULES: tuple[Rule, ...] = (
     count_pixels,
     refuse_too_many,
     limit_detections,
+    treat_malformed,
     read_masks,
     box_annotations,
     leave_out_repeated,

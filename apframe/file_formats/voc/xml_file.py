@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import FormatError, listed
 from apframe.file_formats.documents import read_xml
 from apframe.file_formats.edges import to_edges
-from apframe.file_formats.lines import refuse_lines, refuse_numbers
+from apframe.file_formats.lines import refuse_lines, refuse_malformed_lines, refuse_numbers
 from apframe.file_formats.xml_text import escaped, refuse_illegal
 from apframe.schema import SIZE
 
@@ -59,7 +59,7 @@ def read_annotations(paths: Sequence[Path]) -> tuple[pl.DataFrame, pl.DataFrame]
             objects.append((place, number, *map(element.findtext, OBJECT), *map(corners.findtext, EDGES)))
     found = _values(paths, objects, ("file", "object", *OBJECT, *EDGES)).rename(OBJECT)
     for near, far in zip(EDGES[:2], EDGES[2:], strict=True):
-        refuse_numbers(paths, found, found[far] < found[near], f"{far} is less than {near}", "correct it", "object")
+        refuse_malformed_lines(paths, found, found[far] < found[near], f"{far} is less than {near}", "correct it", "object")
     return _without_empty(_values(paths, images, ("file", *IMAGE)).rename(IMAGE)), _without_empty(found)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from apframe.file_formats.image_sizes import FARTHEST, NEAREST, refuse_far, with_sizes_to_write
-from apframe.file_formats.lines import is_number, read_lines, refuse_lines, refuse_numbers
+from apframe.file_formats.lines import is_number, read_lines, refuse_lines, refuse_malformed_lines
 from apframe.file_formats.names import image_ids
 from apframe.file_formats.outlines import single_polygons
 from apframe.schema import SIZE, Dataset
@@ -81,7 +81,7 @@ def read_numbers(paths: Sequence[Path], keypoints: tuple[int, int] | None, *, ha
     refuse_lines(paths, lines, wrong, "class is not a whole number from 0")
     sides = numbers.list.slice(3, 2)
     negative = (sides.list.min() < 0) & ((n_fields == _N_BOX) | (keypoints is not None))
-    refuse_numbers(paths, lines, negative, "width or height is negative")
+    refuse_malformed_lines(paths, lines, negative, "width or height is negative")
     far = (coordinates.list.min() < NEAREST) | (coordinates.list.max() > FARTHEST)
     refuse_lines(paths, lines, far, "these look like pixels", "divide by the image size: YOLO's boxes are fractions")
     return split.with_columns(pl.col("category_id").cast(pl.Int64))

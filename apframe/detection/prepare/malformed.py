@@ -1,0 +1,78 @@
+"""Rows whose shape cannot be right, such as boxes with negative sides, as the benchmark's own program evaluates them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.rule_sets.protocol import Protocol
+from apframe.shapes.intervals import INTERVAL
+
+if TYPE_CHECKING:
+    from apframe.detection.prepare.inputs import Inputs
+
+
+def treat_malformed(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Malformed rows that are kept, as `Protocol.malformed` says: KITTI, THUMOS14, MMROTATE, AVA, OPEN_IMAGES, its challenge.
+
+    Elsewhere they stay as they are: they overlap nothing, and their area says whether they are ignored.
+    """
+    treat = _TREATMENTS.get(protocol.malformed)
+    if not inputs.malformed.kept or treat is None:
+        return inputs
+    annotations, found = treat("annotations", inputs.dataset.annotations), treat("detections", inputs.detections)
+    part = inputs.dataset.part(inputs.dataset.images, annotations)
+    return replace(inputs, dataset=part, annotations=part.core("annotations"), detections=found)
+
+
+def _sorted(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Intervals from the earlier to the later one of their ends. Source: `intervaloverlapvalseconds.m` of THUMOS14's kit."""
+    del table
+    if not set(INTERVAL) <= set(frame.columns):
+        return frame
+    return frame.with_columns(start_time=pl.min_horizontal(INTERVAL), end_time=pl.max_horizontal(INTERVAL))
+
+
+def _enclosed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The smallest rectangles around corners that do not go around a convex shape. Source: `poly2obb_np` of mmrotate."""
+    from apframe.shapes.corners import are_convex, quadrilaterals, smallest_rectangles
+
+    if "corners" not in frame.columns:
+        return frame
+    corners = quadrilaterals(table, frame.drop_nulls("corners"))
+    crossed = ~are_convex(corners)
+    if not crossed.any():
+        return frame
+    corners[crossed] = smallest_rectangles(corners[crossed])
+    is_given = frame["corners"].is_not_null()
+    around = pl.Series(corners.reshape(-1, 8), dtype=pl.Array(pl.Float64, 8)).arr.to_list()
+    return frame.with_columns(corners=around.gather((is_given.cum_sum() - 1).set(~is_given, None)))
+
+
+def _with_heights(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Detections that end above their beginning count by that height, and still overlap nothing, as their width is negative.
+
+    Source: `evaluate_object.cpp` of KITTI's kit, which takes the absolute value of the heights of detections alone.
+    """
+    if table == "annotations" or not {"width", "height"} <= set(frame.columns):
+        return frame
+    is_reversed, width = pl.col("height") < 0, pl.col("width")
+    return frame.with_columns(height=pl.col("height").abs(), width=pl.when(is_reversed).then(-1 - width.abs()).otherwise(width))
+
+
+def _without_flat_detections(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Detections without those that have a side of 0 or less. Source: `_remove_invalid_boxes` of `per_image_evaluation.py`."""
+    if table == "annotations" or not {"width", "height"} <= set(frame.columns):
+        return frame
+    return frame.filter(((pl.col("width") > 0) & (pl.col("height") > 0)).fill_null(True))
+
+
+_TREATMENTS: dict[str, Callable[[str, pl.DataFrame], pl.DataFrame]] = {
+    "by_height": _with_heights,
+    "sorted": _sorted,
+    "enclosed": _enclosed,
+    "detections_left_out": _without_flat_detections,
+}
