@@ -235,7 +235,8 @@ def _all_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, li
         dataset = choice.with_attributes(read.result())
     chosen = choose_categories(dataset.core("categories"), choice.categories)
     with naming_format(detections, reading.results_format):
-        return make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
+        inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
+    return inputs, []
 
 
 def _valid_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:

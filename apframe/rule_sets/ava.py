@@ -36,7 +36,7 @@ AVA = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
-    further_rules=("known_images_only", "limits_known_categories"),
+    further_rules=("detections_with_area", "known_images_only", "limits_known_categories"),
     parts=(),
     report=("AP",),
 )

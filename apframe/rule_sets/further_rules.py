@@ -3,6 +3,7 @@
 FURTHER_RULES = {
     "annotated_images_only": "detections on images without annotations are ignored",
     "clipped_boxes": "boxes are cut off at the edges of their image",
+    "detections_with_area": "a detection with a side of 0, or whose mask has no pixel, is left out after max_detections",
     "equal_labels": "annotations of an image that are equal in category and shape are one",
     "disjoint_masks": "an image whose predicted masks overlap loses all its detections",
     "levels_of_points": "an unknown level (null or 0) is 2 for up to 5 points or an unknown number (n_points), otherwise 1",

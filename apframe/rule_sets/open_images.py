@@ -39,7 +39,7 @@ _BOXES = Protocol(
     expands_hierarchy=True,
     detected_images_only=False,
     with_area_only=False,
-    further_rules=(),
+    further_rules=("detections_with_area",),
     parts=(),
     report=("AP",),
 )

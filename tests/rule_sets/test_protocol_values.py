@@ -452,6 +452,7 @@ crowds      a group of objects counts once, for its best detection; the others a
 ties        of equal scores, the last in the input comes first
 categories  evaluated separately, then averaged over those with annotations; annotations also count for the parents of their \
 category; judged only on images where they are annotated or verified
+also        a detection with a side of 0, or whose mask has no pixel, is left out after max_detections
 malformed   if kept: a detection is left out; at an annotation the benchmark's program stops
 summary     AP""",
     "PROPOSALS": """\

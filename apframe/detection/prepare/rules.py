@@ -226,8 +226,8 @@ def box_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 
 def leave_out_detections_without_area(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """Only detections whose area is not 0: LVIS."""
-    if not protocol.with_area_only:
+    """Only detections whose area is not 0: LVIS, AVA, OPEN_IMAGES, its challenge."""
+    if not (protocol.with_area_only or "detections_with_area" in protocol.further_rules):
         return inputs
     has_area = inputs.detections["area"] > 0
     if has_area.all():

@@ -307,6 +307,20 @@ def test_what_no_program_gives_a_number_for_stays_an_error(row: Row) -> None:
         apf.evaluate(truth_of([A, B]), found_of([*BOTH, {"score": 0.5} | row]), invalid="keep")
 
 
+def test_flat_detections_are_left_out_where_the_program_does() -> None:
+    for protocol in ("ava", "open_images", "open_images_challenge"):
+        flat = detected(box(60, 60, 0, 5), "AP", 1.0)
+        assert value_of(evaluate(flat, protocol, "a", {}, "error"), "AP") == 1.0
+        missed = annotated(box(60, 60, 0, 5), "AP", 2 / 3)  # an annotation counts
+        assert value_of(evaluate(missed, protocol, "a", {}, "error"), "AP") == pytest.approx(2 / 3)
+    mask = {"size": [200, 200], "counts": [0, 100, 39900]}
+    empty = {"size": [200, 200], "counts": [40000]}
+    truth = truth_of([{"segmentation": mask}])
+    found = found_of([{"segmentation": empty, "score": 0.95}, {"segmentation": mask, "score": 0.9}])
+    for protocol in ("open_images", "open_images_challenge"):
+        assert apf.evaluate(truth, found, protocol, iou_type="segm").summary["value"][0] == 1.0
+
+
 def test_smallest_rectangle_is_no_larger_than_any_turned_one() -> None:
     points = np.random.default_rng(3).integers(0, 60, size=(40, 4, 2)).astype(float)
     rectangles = smallest_rectangles(points)
