@@ -70,9 +70,11 @@ MMROTATE = replace(
     crowds="ordinary",
     ignores=(),
     malformed="enclosed",
+    further_rules=("narrow_left_out",),
 )
 """What mmrotate prints while it trains: difficult objects count, an IoU of exactly .5 is enough.
 
 Its images are patches of 1,024 pixels, which have to be the images of the data. It fits rectangles to the corners and compares
-them in single precision; here the corners themselves are compared, in doubles.
+them in single precision; here the corners themselves are compared, in doubles. Annotations whose rectangle has a side below 2
+pixels are left out, as mmrotate cannot fit one.
 """

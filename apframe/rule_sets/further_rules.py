@@ -8,6 +8,7 @@ FURTHER_RULES = {
     "disjoint_masks": "an image whose predicted masks overlap loses all its detections",
     "levels_of_points": "an unknown level (null or 0) is 2 for up to 5 points or an unknown number (n_points), otherwise 1",
     "limits_of_sides": "what has a compared side of .01 or less, or any of 1,000,000 or more, matches nothing",
+    "narrow_left_out": "an annotation whose smallest rectangle has a side below 2 pixels is left out",
     "no_label_zones": "a detection in a no-label zone (no_label_zone) that matches nothing is ignored",
     "mostly_void": "a detection of which more than half is void (void_area) is ignored if it matches nothing",
     "limits_by_rows": "max_detections counts the first rows of an image, whatever their category and score",

@@ -227,6 +227,19 @@ def smallest_rectangles(corners: Array) -> Array:
     return around @ axes.transpose(0, 2, 1) + middle
 
 
+def sides_of(rectangles: Array) -> Array:
+    """Both sides of rectangles given by their corners, of shape (rows, 2), in single precision as kits have them.
+
+    >>> import numpy as np
+    >>> sides_of(np.array([[[0.0, 0], [2, 0], [2, 1], [0, 1]]])).tolist()
+    [[2.0, 1.0]]
+    """
+    import numpy as np
+
+    edges = rectangles[:, 1:3] - rectangles[:, 0:2]
+    return np.hypot(edges[..., 0], edges[..., 1]).astype(np.float32)
+
+
 def _turned_boxes(table: str, frame: pl.DataFrame) -> Array:
     """The corners of `x, y, width, height` turned by `angle` about the centre, of shape (rows, 4, 2)."""
     import numpy as np

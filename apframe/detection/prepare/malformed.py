@@ -14,6 +14,8 @@ from apframe.shapes.intervals import INTERVAL
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
 
+_NARROWEST = 2.0  # pixels
+
 
 def treat_malformed(inputs: Inputs, protocol: Protocol) -> Inputs:
     """Malformed rows that are kept, as `Protocol.malformed` says: KITTI, THUMOS14, MMROTATE, AVA, OPEN_IMAGES, its challenge.
@@ -76,3 +78,21 @@ _TREATMENTS: dict[str, Callable[[str, pl.DataFrame], pl.DataFrame]] = {
     "enclosed": _enclosed,
     "detections_left_out": _without_flat_detections,
 }
+
+
+def leave_out_narrow(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Only annotations whose smallest rectangle has sides of at least 2 pixels, with a note: MMROTATE.
+
+    Source: `load_annotations` of mmrotate's `dota.py`, which skips what `poly2obb_np` finds too narrow.
+    """
+    annotations = inputs.annotations
+    if "narrow_left_out" not in protocol.further_rules or not {"corners", "angle"} & set(annotations.columns):
+        return inputs
+    from apframe.shapes.corners import quadrilaterals, sides_of, smallest_rectangles
+
+    sides = sides_of(smallest_rectangles(quadrilaterals("annotations", annotations)))
+    wide = pl.Series((sides >= _NARROWEST).all(axis=1))
+    if wide.all():
+        return inputs
+    part = inputs.dataset.part(inputs.dataset.images, inputs.dataset.annotations.filter(wide))
+    return replace(inputs, dataset=part, annotations=part.core("annotations"))

@@ -35,7 +35,7 @@ from apframe.detection.prepare.kept import (
     tell_visible_shares,
     warn_of_scores_beyond_cut_offs,
 )
-from apframe.detection.prepare.malformed import treat_malformed
+from apframe.detection.prepare.malformed import leave_out_narrow, treat_malformed
 from apframe.detection.prepare.unnamed import describe_unnamed
 from apframe.exceptions import (
     ColumnError,
@@ -281,6 +281,7 @@ RULES: tuple[Rule, ...] = (
     refuse_too_many,
     limit_detections,
     treat_malformed,
+    leave_out_narrow,
     read_masks,
     box_annotations,
     leave_out_repeated,

@@ -321,6 +321,29 @@ def test_flat_detections_are_left_out_where_the_program_does() -> None:
         assert apf.evaluate(truth, found, protocol, iou_type="segm").summary["value"][0] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [
+        (corners(50, 50, 70, 50, 70, 51.5, 50, 51.5), 1.0),
+        (corners(50, 50, 70, 70, 69, 71, 49, 51), 1.0),  # 1.41 wide, and turned
+        (corners(50, 50, 70, 50, 60, 50, 55, 50), 1.0),  # a line
+        (corners(50, 50, 50, 50, 50, 50, 50, 50), 1.0),
+        (corners(50, 50, 70, 50, 70, 52, 50, 52), HALF),
+    ],
+)
+def test_narrow_annotations_are_left_out_by_mmrotate(row: Row, value: float) -> None:
+    case = of_planes(row, None, value)
+    assert value_of(evaluate(case, "mmrotate", "plane", {}, "error"), "AP") == pytest.approx(value)
+    assert value_of(evaluate(case, "dota", "plane", {}, "error"), "AP") == pytest.approx(HALF)
+    narrow = detected(row, "AP", 2 / 3, PLANE, corners(100, 100, 120, 100, 120, 120, 100, 120))
+    assert value_of(evaluate(narrow, "mmrotate", "plane", {}, "error"), "AP") == pytest.approx(2 / 3)  # detections stay
+
+
+def test_narrow_annotations_with_angles() -> None:
+    case = [box(0, 0, 20, 20, angle=0.1), box(50, 50, 20, 1.5, angle=0.3)], [box(0, 0, 20, 20, angle=0.1, score=0.9)], "AP", 1.0
+    assert value_of(evaluate(case, "mmrotate", "plane", {}, "error"), "AP") == 1.0
+
+
 def test_smallest_rectangle_is_no_larger_than_any_turned_one() -> None:
     points = np.random.default_rng(3).integers(0, 60, size=(40, 4, 2)).astype(float)
     rectangles = smallest_rectangles(points)
