@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from numbers import Real
 from typing import Any, TypeVar
 
 from apframe.collecting import collected
+from apframe.wording import as_keyword as as_keyword
 from apframe.wording import counted as counted
 from apframe.wording import did_you_mean as did_you_mean
 from apframe.wording import first_line as first_line
@@ -20,6 +19,8 @@ from apframe.wording import nearest as nearest
 from apframe.wording import plural as plural
 from apframe.wording import reason as reason
 from apframe.wording import shown as shown
+from apframe.wording import spelled as spelled
+from apframe.wording import spelling as spelling
 
 # a problem that begins with one of these needs no colon
 _VERBS = ("applies", "are", "can", "does", "has", "holds", "is", "lies", "must", "needs", "takes", "was")
@@ -344,42 +345,6 @@ def warn_again(found: Iterable[tuple[str, str]]) -> None:
     """Give warnings that were collected: names of their categories, and messages."""
     for name, message in found:
         warn(message, globals()[name])
-
-
-def spelled(option: str, value: str | None = None) -> str:
-    """An option as the reader of a message writes it, with a value if there is one: a keyword, or a flag in the command.
-
-    >>> spelled("iou_type"), spelled("split", "val"), spelled("split", "")
-    ('iou_type', 'split="val"', 'split=')
-    """
-    return _spell.get()(option, value)
-
-
-def as_keyword(option: str, value: str | None) -> str:
-    """An option as Python has it: its name, `name=`, `name="value"`, or `name=True`."""
-    if value is None:
-        return option
-    if value == "True":
-        return f"{option}={value}"
-    return f'{option}="{value}"' if value else f"{option}="
-
-
-_spell: ContextVar[Callable[[str, str | None], str]] = ContextVar("_spell", default=as_keyword)
-
-
-@contextmanager
-def spelling(spell: Callable[[str, str | None], str]) -> Iterator[None]:
-    """Messages from inside name options in other words, those of the command; of threads too that apframe starts there.
-
-    >>> with spelling(lambda option, value: f"--{option} {value}"):
-    ...     spelled("split", "val")
-    '--split val'
-    """
-    before = _spell.set(spell)
-    try:
-        yield
-    finally:
-        _spell.reset(before)
 
 
 def one_of(option: str, value: Found, allowed: Sequence[Any]) -> Found:

@@ -1,4 +1,4 @@
-"""Numbers, lists, near names and reasons as messages say them."""
+"""Numbers, lists, options, near names and reasons as messages say them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import difflib
 import errno
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 _LIKELY = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)  # what writing runs into
@@ -111,3 +113,39 @@ def reason(error: BaseException) -> str:
 def _in_words(number: int) -> str:
     words = os.strerror(number)
     return words[:1].lower() + words[1:]
+
+
+def spelled(option: str, value: str | None = None) -> str:
+    """An option as the reader of a message writes it, with a value if there is one: a keyword, or a flag in the command.
+
+    >>> spelled("iou_type"), spelled("split", "val"), spelled("split", "")
+    ('iou_type', 'split="val"', 'split=')
+    """
+    return _spell.get()(option, value)
+
+
+def as_keyword(option: str, value: str | None) -> str:
+    """An option as Python has it: its name, `name=`, `name="value"`, or `name=True`."""
+    if value is None:
+        return option
+    if value == "True":
+        return f"{option}={value}"
+    return f'{option}="{value}"' if value else f"{option}="
+
+
+_spell: ContextVar[Callable[[str, str | None], str]] = ContextVar("_spell", default=as_keyword)
+
+
+@contextmanager
+def spelling(spell: Callable[[str, str | None], str]) -> Iterator[None]:
+    """Messages from inside name options in other words, those of the command; of threads too that apframe starts there.
+
+    >>> with spelling(lambda option, value: f"--{option} {value}"):
+    ...     spelled("split", "val")
+    '--split val'
+    """
+    before = _spell.set(spell)
+    try:
+        yield
+    finally:
+        _spell.reset(before)

@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import MissingResultsWarning, counted, listed, warn
 from apframe.schema import is_known
 
-_FEW = 0.1  # a share of the annotated images that a detector may find nothing on
+_FEW, _LEAST = 0.1, 10  # a detector may find nothing on a share of the annotated images, and on fewer than so many
 
 
 @dataclass
@@ -56,9 +56,9 @@ class Seen:
     def warn_of_missing(self, images: pl.Series, seen: pl.Series, annotated: pl.Series) -> None:
         """Warn of images that no update was about.
 
-        Where not all updates named their images, nothing may have been detected on the others. Then there is a warning if a
-        tenth of the images with annotations are missing. One of several processes has a part of the images until it has
-        merged those of the others.
+        Where not all updates named their images, nothing may have been detected on the others. Then there is a warning if more
+        than a tenth of the images with annotations are missing, and 10 at least. One of several processes has a part of the
+        images until it has merged those of the others.
 
         Parameters
         ----------
@@ -71,7 +71,8 @@ class Seen:
             return
         if not self.are_all_named:
             with_annotations = is_known(images, annotated.unique())
-            if int((with_annotations & ~seen).sum()) <= _FEW * int(with_annotations.sum()):
+            n_missing = int((with_annotations & ~seen).sum())
+            if n_missing < _LEAST or n_missing <= _FEW * int(with_annotations.sum()):
                 return
         missing = images.filter(~seen)
         of_all = f"{len(missing):,} of {counted(len(images), 'image')} {'was' if len(missing) == 1 else 'were'}"

@@ -374,10 +374,10 @@ def choose_format(
     kind = "folder" if there == "folder" else "file"
     if name is not None:
         chosen = as_format(name)
-        if not _from(chosen, role):
+        if not chosen.kinds_of(role):
             raise FormatError(f"{chosen.title} has no results", "name the format of the results", path=path)
-        if kind not in _from(chosen, role):
-            raise FormatError(f"this is a {kind}", f"{chosen.title} is {_words(chosen, role)}", path=path)
+        if kind not in chosen.kinds_of(role):
+            raise FormatError(f"this is a {kind}", f"{chosen.title} is {chosen.words_of(role)}", path=path)
         return chosen
     likely = _likely(path, kind, role)
     if len(likely) == 1:
@@ -393,16 +393,16 @@ def choose_format(
         if known := guessed(path, kind):
             raise FormatError(*known, path=path)
     if likely:
-        problem = "looks like " + " and like ".join(f"{each.name} ({_words(each, role)})" for each in likely)
+        problem = "looks like " + " and like ".join(f"{each.name} ({each.words_of(role)})" for each in likely)
     else:
         problem = f"no format has a {'data set' if role == 'dataset' else 'results'} {kind} like this"
-    names = ", ".join(each.name for each in likely or FORMATS.values() if kind in _from(each, role))
+    names = ", ".join(each.name for each in likely or FORMATS.values() if kind in each.kinds_of(role))
     raise FormatError(f"its format cannot be detected: {problem}", f"choose one with {spelled(option, '')}: {names}", path=path)
 
 
 def _beside(beside: Callable[[], Format | None], path: Path, kind: str, role: str) -> Format | None:
     other = beside()
-    return other if other is not None and kind in _from(other, role) and other.ends_results(path) else None
+    return other if other is not None and kind in other.kinds_of(role) and other.ends_results(path) else None
 
 
 def format_of_truth(source: Any, name: str | None) -> Format | None:
@@ -418,7 +418,7 @@ def format_of_truth(source: Any, name: str | None) -> Format | None:
 
 
 def _likely(path: Path, kind: str, role: str) -> list[Format]:
-    able = [each for each in FORMATS.values() if kind in _from(each, role)]
+    able = [each for each in FORMATS.values() if kind in each.kinds_of(role)]
     return [each for each in able if (each.is_dataset if role == "dataset" else each.is_results)(path)]
 
 
@@ -447,11 +447,3 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
     documents = files_in(path, ".json") if kind == "folder" else []
     if len(documents) == 1:
         raise FormatError("this is a folder", f"to read its only JSON file, name that file: {documents[0]}", path=path)
-
-
-def _from(format_: Format, role: str) -> tuple[str, ...]:
-    return format_.dataset_from if role == "dataset" else format_.results_from
-
-
-def _words(format_: Format, role: str) -> str:
-    return format_.dataset_is if role == "dataset" else format_.results_are

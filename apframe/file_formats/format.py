@@ -89,6 +89,14 @@ class Format(ABC):
     def is_results(self, path: Path) -> bool:
         """Return whether a path looks like results of this format."""
 
+    def kinds_of(self, role: str) -> tuple[str, ...]:
+        """What a "dataset" or "results" of this format can be: "file", "folder"; nothing if it has none."""
+        return self.dataset_from if role == "dataset" else self.results_from
+
+    def words_of(self, role: str) -> str:
+        """What a "dataset" or "results" of this format are, in words."""
+        return self.dataset_is if role == "dataset" else self.results_are
+
     def ends_results(self, path: Path) -> bool:
         """Whether a file, or a file in a folder, has the ending of results of this format, packed or not."""
         if not self.results_ending:
