@@ -215,6 +215,7 @@ TAKERS: dict[str, Callable[[Any], pl.DataFrame]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingResultsWarning")  # of the second image, in no update
 @pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS)
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 def test_all_that_holds_detections_is_taken(make: Callable[[], Any], take: Callable[[Any], pl.DataFrame]) -> None:
