@@ -163,8 +163,8 @@ def evaluate(
     NoDetectionsWarning
         then too: there are annotations, but no detections.
     FilteredResultsWarning
-        then too: the lowest score is above .1, and the median is below 20 detections per image. There must be 10 detections,
-        and the protocol must measure AP or AR. Of scores above 1, a tenth of the highest takes the place of .1.
+        then too: the lowest score is above .1, and the median is below 20 detections per image. There must be 10 images and 10
+        detections, and the protocol must measure AP or AR. Of scores above 1, a tenth of the highest takes the place of .1.
 
     >>> from apframe import Dataset
     >>> truth = Dataset(

@@ -50,9 +50,10 @@ def read_class_names(source: Any) -> dict[int, str]:
 def with_known_classes(detections: pl.DataFrame, names: Any, dataset: Dataset | None, *, is_whole: bool = True) -> pl.DataFrame:
     """Detections with the class numbers of their `names`, or else of their data set; and with `name`, if there are names.
 
-    Ultralytics' `predictions.json` has image_id, file_name, category_id and score, and numbers n classes from 1, where a
-    data.yaml numbers them from 0. If n occurs in such results and 0 does not, 1 is subtracted, with a warning.
-    If neither does, both are possible, and the warning says how to decide; so it does if they are not all results (`is_whole`).
+    Ultralytics' `predictions.json` has image_id, file_name, category_id and score. An image_id is the file_name without its
+    ending, as a number if it is one. n classes are numbered from 1, where a data.yaml numbers them from 0. If n occurs in such
+    results and 0 does not, 1 is subtracted, with a warning. If neither does, both are possible, and the warning says how to
+    decide; so it does if they are not all results (`is_whole`).
 
     Raises
     ------
@@ -86,7 +87,8 @@ def _numbered_from_0(detections: pl.DataFrame, known: Collection[Any], *, is_who
     last = len(known)
     given = detections["category_id"]
     numbers: set[float] = {*given.unique().drop_nulls()} if given.dtype.is_numeric() else set()
-    if sorted(known) != [*range(last)] or not numbers or not numbers <= {*range(1, last + 1)}:
+    is_other = sorted(known) != [*range(last)] or not numbers or not numbers <= {*range(1, last + 1)}
+    if is_other or not _are_called_by_files(detections):
         return detections
     said = f"detections: category_id is {min(numbers):g} to {max(numbers):g}, and the classes are 0 to {last - 1}"
     if is_whole and last in numbers:
@@ -95,6 +97,16 @@ def _numbered_from_0(detections: pl.DataFrame, known: Collection[Any], *, is_who
     remedy = f'give {spelled("names")} as a JSON file with {{"1": ..., "2": ...}}, the names of all classes'
     warn(f"{said}; if they count from 1, as Ultralytics' predictions.json does, {remedy}", ClassNumbersWarning)
     return detections
+
+
+def _are_called_by_files(detections: pl.DataFrame) -> bool:
+    """Whether each image_id is the name of its file without the ending, or the number that this is."""
+    ids, files = detections["image_id"], detections["file_name"]
+    if files.dtype != pl.String:
+        return False
+    ids = ids.cast(pl.Int64, strict=False) if ids.dtype.is_float() else ids
+    stems = files.str.replace(r"\.[^.]*$", "").str.replace(r"^0*(\d+)$", "$1")
+    return bool((ids.cast(pl.String) == stems).fill_null(False).all())
 
 
 def _read(path: Path) -> Any:

@@ -10,6 +10,7 @@ import polars as pl
 from apframe.detection.prepare.inputs import Inputs
 from apframe.exceptions import counted
 from apframe.lazily import cached_property
+from apframe.rows import MALFORMED_KEPT
 from apframe.rule_sets.protocol import Protocol
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.objects import OBJECTS, LateTable, Objects
@@ -40,6 +41,7 @@ class ShardedInputs(Inputs):
 
     objects: Objects
     read_known: Callable[[], Dataset]
+    malformed = MALFORMED_KEPT  # or refused, when the shards were matched
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: nothing that can be read again."""

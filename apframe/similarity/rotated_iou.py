@@ -30,7 +30,8 @@ class RotatedIoU(Similarity):
     Each table gives `corners` (8 numbers, x1, y1 to x4, y4, around the shape, either way round) or `x, y, width, height` and
     `angle`; corners win where they are not null. The box is turned about its centre by `angle` radians, counter-clockwise as
     one sees it on the image: with y pointing down, its right end goes up. A crowd's union is the detection alone. Shapes
-    without area have no IoU, and neither have those that only touch.
+    without area have no IoU, and neither have those that only touch. Corners that do not go around a convex shape are an error,
+    or where they are kept, areas with signs, see `_with_signed`.
 
     >>> boxes = {"cell": [7], "x": [0.0], "y": [0.0], "width": [4.0], "height": [2.0]}
     >>> upright = pl.DataFrame({"cell": [7], "corners": [[1.0, -1.0, 3.0, -1.0, 3.0, 3.0, 1.0, 3.0]], "is_crowd": [False]})

@@ -123,9 +123,14 @@ def test_predictions_of_ultralytics_count_classes_from_1(kind: str, names: Any, 
 
 
 def test_one_class_that_is_written_1(tmp_path: Path) -> None:
-    folder = written(tmp_path, LABELS | {"data.yaml": "val: images\nnames: [car]\n", "labels/a.txt": "0 .2 .4 .2 .4\n"})
-    with pytest.warns(ClassNumbersWarning, match="category_id is 1 to 1, and the classes are 0 to 0: as in"):
-        assert apf.evaluate(folder, predictions((1, CAR)))["AP"] == pytest.approx(1)
+    files = {"data.yaml": "val: images\nnames: [car]\n", "labels/007.txt": "0 .2 .4 .2 .4\n"}
+    sizes = {"image_sizes.csv": "file_name,image_width,image_height\n007.jpg,100,50\n"}
+    found = predictions((1, CAR), image_id=7, file_name="007.jpg")
+    (tmp_path / "predictions.json").write_text(json.dumps(found))
+    folder = written(tmp_path / "data", files | sizes)
+    for results in (found, tmp_path / "predictions.json"):
+        with pytest.warns(ClassNumbersWarning, match="category_id is 1 to 1, and the classes are 0 to 0: as in"):
+            assert apf.evaluate(folder, results, join_by_name="images")["AP"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("names", [None, ["car", "bus"]])
@@ -147,6 +152,7 @@ def test_numbers_that_may_count_from_0_or_1_are_asked_about(names: Any, tmp_path
     {
         "0 occurs": predictions((0, CAR), (1, BUS)),
         "the names are there": predictions((1, BUS), name="bus"),
+        "images are not called by their files": predictions((1, BUS), file_name="b.jpg"),
         "not as Ultralytics writes them": [
             {name: value for name, value in row.items() if name != "file_name"} for row in predictions((1, BUS))
         ],

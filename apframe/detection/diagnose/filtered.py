@@ -9,7 +9,7 @@ import polars as pl
 
 _LOW = 0.1  # the lowest score of results that were not filtered is below this, where the highest is 1 at most
 _FEW = 20  # detections of an image: an unfiltered detector gives more
-_LEAST = 10  # detections in all: fewer are an example by hand
+_LEAST = 10  # images: fewer are an example by hand
 REMEDY = "write the results again with a score threshold of 0.001 or none"
 
 
@@ -17,7 +17,7 @@ def why_filtered(scores: pl.Series, per_image: Callable[[], pl.Series], number: 
     """Say why results look filtered, None if they do not: all scores are above .1, and images have fewer than 20 detections.
 
     That is the median over all images of the ground truth, where images without detections count as 0. Of scores above 1, a
-    tenth of the highest takes the place of .1. There must be 10 detections.
+    tenth of the highest takes the place of .1. There must be 10 images.
 
     Parameters
     ----------
@@ -28,17 +28,17 @@ def why_filtered(scores: pl.Series, per_image: Callable[[], pl.Series], number: 
     number, where
         the number that needs low scores, and which results these are (" in model_a"), for the message
 
-    >>> why_filtered(pl.Series([0.5, 0.9]), lambda: pl.Series([0, 2, 9]))  # doctest: +ELLIPSIS
+    >>> why_filtered(pl.Series([0.5, 0.9]), lambda: pl.Series([0, 0, 0, 1, 2, 2, 9, 9, 9, 9]))  # doctest: +ELLIPSIS
     'the lowest score is 0.50; was a threshold applied before evaluation? AP needs all scores (images have a median of 2 ...
-    >>> why_filtered(pl.Series([0.05, 0.9]), lambda: pl.Series([0, 2, 9]))
-    >>> why_filtered(pl.Series([0.5, 0.9]), lambda: pl.Series([0, 20, 90]))
+    >>> why_filtered(pl.Series([0.05, 0.9]), lambda: pl.Series([2] * 10))
+    >>> why_filtered(pl.Series([0.5, 0.9]), lambda: pl.Series([20] * 10))
     """
     low: Any = scores.min()  # null where there are no scores
     if low is None or low <= _LOW or low <= _LOW * scores.max():  # type: ignore[operator]
         return None
     counts = per_image()
     median: Any = counts.median()
-    if median >= _FEW or counts.sum() < _LEAST:
+    if median >= _FEW or len(counts) < _LEAST:
         return None
     each = "1 detection" if median == 1 else f"{median:g} detections"
     return (

@@ -68,7 +68,8 @@ def test_numbers_that_need_all_scores_are_doubted(name: str) -> None:
     [([0.1, 0.9], [1] * 10, False), ([0.11, 0.9], [1] * 10, True), ([0.11, 0.9], [20] * 10, False),
      ([0.11, 0.9], [19] * 5 + [21] * 5, False), ([0.11, 0.9], [19] * 6 + [900] * 5, True),
      ([0.11, 0.9], [0] * 6 + [900] * 5, True),  # images without detections count
-     ([0.11, 0.9], [1] * 9, False), ([9.0, 99.0], [1] * 10, False), ([50.0, 99.0], [1] * 10, True),  # percent
+     ([0.11, 0.9], [9] * 9, False),  # too few images
+     ([9.0, 99.0], [1] * 10, False), ([50.0, 99.0], [1] * 10, True),  # percent
      ([-5.0, 9.0], [1] * 10, False)],
 )  # fmt: skip
 def test_the_lowest_score_and_the_median(scores: list[float], counts: list[int], is_said: bool) -> None:

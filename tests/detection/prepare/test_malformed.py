@@ -18,7 +18,7 @@ import pytest
 
 import apframe as apf
 from apframe.cli.command import main
-from apframe.exceptions import FormatError, InvalidRowsWarning, ParameterError, RowError
+from apframe.exceptions import FormatError, InvalidRowsWarning, ParameterError, RowError, ShardError
 from apframe.rule_sets.named_choices import KEEPABLE, MALFORMED
 from apframe.shapes.corners import smallest_rectangles
 from tests.file_formats.folders import text_folder
@@ -436,3 +436,21 @@ def test_every_way_to_evaluate(name: str, tmp_path: Path) -> None:
     assert again.where([1]).summary.equals(expected)  # matched anew
     assert again.pairs.equals(evaluation.pairs)
     assert evaluation.where([1]).summary.equals(expected)
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
+@pytest.mark.parametrize("name", ["coco", "mmrotate"])
+def test_shards(name: str, tmp_path: Path) -> None:
+    protocol, category, _, cases = CASES[name]
+    truth, found = tmp_path / "truth.json", tmp_path / "found.json"
+    truth.write_text(json.dumps(truth_of(cases[0][0], category)))
+    found.write_text(json.dumps(found_of(cases[0][1])))
+    with pytest.raises(ShardError, match=r'or evaluate with invalid="drop" or invalid="keep"$'):
+        apf.evaluate_shards([truth], [found], protocol)
+    kept = apf.evaluate_shards([truth], [found], protocol, invalid="keep")
+    whole = apf.evaluate(truth, found, protocol, invalid="keep")
+    assert kept.summary.equals(whole.summary)
+    assert kept.errors().equals(whole.errors())  # for which all objects are paired again
+    with pytest.warns(InvalidRowsWarning):
+        dropped = apf.evaluate_shards([truth], [found], protocol, invalid="drop")
+    assert dropped.where("image_id = 1").summary["value"][0] == pytest.approx(1)
