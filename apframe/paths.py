@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,8 @@ import polars as pl
 
 from apframe.exceptions import FormatError, OutputError, first_line, reason
 
+_DEEPEST = 100  # levels of JSON
+_PIECE = 1 << 24  # bytes that are looked at together
 _PIPES: dict[Path, bytes] = {}  # what came out of those that `reading_once` keeps
 
 
@@ -211,6 +214,30 @@ def parquet_of(file: BinaryIO) -> pl.DataFrame:
         return pl.read_parquet(file)
     except pl.exceptions.PanicException as error:  # which is no Exception
         raise pl.exceptions.ComputeError(f"the file is damaged: {first_line(error)}") from None
+
+
+def not_deep(content: bytes) -> bytes:
+    """The same JSON; a `ComputeError` if its lists and objects are more than 100 levels deep, for which Polars takes hours.
+
+    >>> not_deep(b'{"a": [1]}')
+    b'{"a": [1]}'
+    """
+    if _depth(content) > _DEEPEST and _depth(re.sub(rb'"(?:[^"\\]|\\.)*"', b"", content)) > _DEEPEST:
+        raise pl.exceptions.ComputeError("it is nested too deeply")
+    return content
+
+
+def _depth(content: bytes) -> int:
+    """How many brackets are open at once, those in texts too."""
+    import numpy as np
+
+    step = np.zeros(256, dtype=np.int8)
+    step[list(b"[{")], step[list(b"]}")] = 1, -1
+    most = depth = 0
+    for start in range(0, len(content), _PIECE):
+        depths = step[np.frombuffer(content[start : start + _PIECE], dtype=np.uint8)].cumsum(dtype=np.int32)
+        most, depth = max(most, depth + int(depths.max())), depth + int(depths[-1])
+    return most
 
 
 def scan_parquet(path: str | Path) -> pl.LazyFrame:

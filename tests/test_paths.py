@@ -19,6 +19,7 @@ import apframe as apf
 from apframe.exceptions import FormatError, OutputError, UnknownIdError
 from apframe.file_formats.coco.scan import scan_results, scan_truth
 from apframe.file_formats.image_sizes import read_image_sizes
+from apframe.paths import not_deep
 from apframe.retrieval.trec import read_queries
 from tests.cli.test_command import FOUND, SMALL, command
 from tests.file_formats.folders import written
@@ -345,3 +346,12 @@ def test_nor_is_anything_written_there(tmp_path: Path, name: str) -> None:
     for format_ in ("coco", "voc", "parquet", "arrow") if name.isascii() else ():  # other formats can have the last name
         with pytest.raises(OutputError):
             apf.write_dataset(dataset, place, format_)
+
+
+def test_json_that_is_nested_too_deep_for_polars() -> None:
+    assert not_deep(b"[" * 100 + b"]" * 100)
+    texts = b'{"a": "' + b"[" * 200 + b'"}'
+    assert not_deep(texts) == texts  # brackets in a text open nothing
+    for deep in (b"[" * 101 + b"]" * 101, b'{"a":' * 101 + b"1" + b"}" * 101, b"[[]," * 101 + b"1" + b"]" * 101):
+        with pytest.raises(pl.exceptions.ComputeError, match="it is nested too deeply"):
+            not_deep(deep)

@@ -97,7 +97,7 @@ def _document(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     if not isinstance(images, list):
         raise FormatError("no list named annotations", "is it COCO's panoptic JSON?", path=path)
     entries = Fields(path, "annotation", "", images)
-    entries.refuse([not isinstance(row.get("image_id"), (int, str)) for row in images], "image_id is missing or no id")
+    entries.refuse([not _is_id(row.get("image_id")) for row in images], "image_id is missing or no id")
     entries.refuse([not isinstance(row.get(_SEGMENTS), list) for row in images], f"{_SEGMENTS} is missing or not a list")
     entries.text("file_name")
     ids = pl.Series([str(row["image_id"]) for row in images], dtype=pl.String)
@@ -105,6 +105,10 @@ def _document(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         which = listed(ids.filter(is_double).unique(maintain_order=True).to_list())
         raise FormatError(f"several annotations are of image {which}", "merge them into one", path=path)
     return document, images
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, int) and abs(value) < 2**63)
 
 
 def _segments(path: Path, images: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], dict[str, Any]]], Fields]:

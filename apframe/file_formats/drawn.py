@@ -47,7 +47,7 @@ class Drawn:
 
     def add_image(self, image_id: str, file_name: str | None, width: Any, height: Any, **attributes: Any) -> None:
         """An image; sizes that are no whole numbers are unknown."""
-        sizes = (side if type(side) is int and side > 0 else None for side in (width, height))
+        sizes = (side if type(side) is int and 0 < side < 1 << 63 else None for side in (width, height))
         self.images.append(dict(zip(_IMAGE, (image_id, file_name, *sizes), strict=True)))
         self.attributes["images"].append(attributes)
 

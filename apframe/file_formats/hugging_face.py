@@ -29,7 +29,7 @@ from apframe.file_formats.nested_rows import (
     with_numbers,
 )
 from apframe.file_formats.tables import columns_of, read_ipc
-from apframe.paths import files_in, is_folder
+from apframe.paths import files_in, is_folder, not_deep
 from apframe.schema import Dataset
 
 _PARQUET, _ARROW, _LINES = ".parquet", ".arrow", ".jsonl"
@@ -149,8 +149,8 @@ def _schema(path: Path) -> Mapping[str, Any]:
         return columns_of(path) if path.suffix in (_PARQUET, _ARROW) else {}
     try:
         with reading(path) as file:
-            return pl.DataFrame([json.loads(file.readline())], strict=False).schema
-    except (OSError, ValueError, TypeError, pl.exceptions.PolarsError):
+            return pl.DataFrame([json.loads(not_deep(file.readline()))], strict=False).schema
+    except (OSError, ValueError, RecursionError, TypeError, pl.exceptions.PolarsError):
         return {}  # whoever reads it says what is wrong
 
 
@@ -212,7 +212,7 @@ def _parts_of_file(path: Path) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:
 
 def _parts_of_text(lines: bytes) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:
     if lines.strip():
-        yield pl.read_ndjson(BytesIO(lines), infer_schema_length=None), {}
+        yield pl.read_ndjson(BytesIO(not_deep(lines)), infer_schema_length=None), {}
 
 
 def _without_pixels(file: BinaryIO) -> tuple[Any, list[str]]:
@@ -242,7 +242,7 @@ def _read_file(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
             content = read_unpacked(path)
             if not content.strip():
                 raise FormatError("the file is empty", path=path)
-            return pl.read_ndjson(BytesIO(content), infer_schema_length=None), {}
+            return pl.read_ndjson(BytesIO(not_deep(content)), infer_schema_length=None), {}
         with reading(path) as file:
             if path.suffix == _ARROW:
                 return frame_of_rows("images", read_ipc(file))

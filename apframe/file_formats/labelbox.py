@@ -56,9 +56,7 @@ class Labelbox(ReadOnly):
         for row, image_id, (key, _), file in zip(rows, ids, names, bare, strict=True):
             media = _object(row.get("media_attributes") or row.get("Media Attributes"))
             drawn.add_image(image_id, file or None, media.get("width"), media.get("height"))
-            labels = list(_labels(row))
-            if not all(isinstance(objects, list) for objects in labels):
-                raise FormatError(f"the objects of data row {key} are not a list", "correct them", path=path)
+            labels = list(_labels(path, key, row))
             if len(labels) > 1:
                 drawn.left_out["further labels of an image"] += len(labels) - 1
             for number, each in enumerate(labels[0] if labels else [], 1):
@@ -96,13 +94,21 @@ def _names(row: dict[str, Any]) -> tuple[str, str | None]:
     return str(data.get("id") or row.get("DataRow ID") or row.get("ID")), None if name is None else str(name)
 
 
-def _labels(row: dict[str, Any]) -> Iterator[Any]:
-    """The objects of each label of a row: a list if they can be right."""
-    if row.get("Label"):
-        yield _object(row["Label"]).get("objects", [])
-    for project in _object(row.get("projects")).values():
-        for label in _object(project).get("labels") or ():
-            yield _object(_object(label).get("annotations")).get("objects", [])
+def _labels(path: Path, key: str, row: dict[str, Any]) -> Iterator[list[Any]]:
+    """The objects of each label of a row."""
+
+    def inside(owner: Any, name: str, kind: type) -> Any:
+        value = owner.get(name, kind()) if isinstance(owner, dict) else kind()
+        if not isinstance(value, kind):
+            what = "a list" if kind is list else "an object"
+            raise FormatError(f"{name} of data row {key} is not {what}", "correct it", path=path)
+        return value
+
+    if row.get("Label"):  # which may be "Skip"
+        yield inside(row["Label"], "objects", list)
+    for project in inside(row, "projects", dict).values():
+        for label in inside(project, "labels", list):
+            yield inside(inside(label, "annotations", dict), "objects", list)
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def features_of(said: bytes | str | None) -> dict[str, Any]:
     """
     try:
         features = json.loads(said or "{}")["info"]["features"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, RecursionError, KeyError, TypeError):
         return {}
     return features if isinstance(features, dict) else {}
 

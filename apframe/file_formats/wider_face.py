@@ -161,9 +161,8 @@ def _of_matlab(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     path, split = found[0]
     cells = _loaded(path, ("event_list", "file_list", "face_bbx_list"))
     n_files = list(map(np.size, cells["file_list"]))
-    events, files = (
-        pl.Series(list(map(_text, of)), dtype=pl.String) for of in (cells["event_list"], _flat(cells["file_list"]))
-    )
+    events = _names_in(path, "event_list", cells["event_list"])
+    files = _names_in(path, "file_list", _flat(cells["file_list"]))
     if len(n_files) != len(events):
         raise FormatError(f"file_list is of {counted(len(n_files), 'event')}, and event_list of {len(events)}", path=path)
     of_files = events.gather(np.repeat(np.arange(len(events)), n_files))
@@ -173,7 +172,7 @@ def _of_matlab(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     if len(boxes) != images.height or (sizes % len(BOX)).any():
         raise FormatError("face_bbx_list does not have x, y, width and height of the faces of each image", path=path)
     n_faces = sizes // len(BOX)
-    values = np.concatenate([*map(np.ravel, boxes), np.zeros(0)]).reshape(-1, len(BOX)).astype(np.float64)
+    values = _numbers_in(path, "face_bbx_list", boxes).reshape(-1, len(BOX))
     faces = pl.DataFrame(values, schema=list(BOX), orient="row").with_columns(
         images["image_id"].gather(np.repeat(np.arange(len(n_faces)), n_faces)), category_id=pl.lit(_FACE)
     )
@@ -193,16 +192,14 @@ def _inside(path: Path, n_faces: np.ndarray) -> pl.Series:
     n = np.array(list(map(np.size, lists)), dtype=np.int64)
     if len(n) != len(n_faces):
         raise FormatError(f"gt_list is of {counted(len(n), 'image')}, and there are {len(n_faces)}", path=path)
-    given = np.concatenate([*map(np.ravel, lists), np.zeros(0)])
+    numbers = _numbers_in(path, "gt_list", lists)
     image = np.repeat(np.arange(len(n)), n)
-    right = (given >= 1) & (given <= n_faces[image])
-    right[right] = given[right] == given[right].astype(np.int64)
-    if not right.all():
-        at = image[~right][0] + 1
-        raise FormatError(f"gt_list names face {given[~right][0]:g} of image {at}, which has {n_faces[at - 1]}", path=path)
-    numbers = given.astype(np.int64)
+    wrong = ~((numbers >= 1) & (numbers <= n_faces[image]) & (numbers == np.trunc(numbers)))
+    if wrong.any():
+        at = image[wrong][0] + 1
+        raise FormatError(f"gt_list names face {numbers[wrong][0]:g} of image {at}, which has {n_faces[at - 1]}", path=path)
     flags = np.zeros(int(n_faces.sum()), dtype=bool)
-    flags[(np.cumsum(n_faces) - n_faces)[image] + numbers - 1] = True
+    flags[(np.cumsum(n_faces) - n_faces)[image] + numbers.astype(np.int64) - 1] = True
     return pl.Series(flags)
 
 
@@ -235,8 +232,23 @@ def _flat(cells: np.ndarray) -> list[Any]:
     return list(np.concatenate([np.zeros(0, dtype=object), *map(np.ravel, cells)])) if len(cells) else []
 
 
-def _text(cell: Any) -> str:
-    return str(cell.ravel()[0])
+def _names_in(path: Path, field: str, cells: Sequence[Any]) -> pl.Series:
+    """The texts of cells, one in each."""
+    import numpy as np  # only MATLAB's files need it
+
+    texts = [cell.item() if isinstance(cell, np.ndarray) and cell.size == 1 else None for cell in cells]
+    if wrong := [place for place, text in enumerate(texts, 1) if not isinstance(text, str)]:
+        raise FormatError(f"{field} is not a list of names in cell {listed(wrong)}", path=path)
+    return pl.Series(texts, dtype=pl.String)
+
+
+def _numbers_in(path: Path, field: str, cells: Sequence[Any]) -> np.ndarray:
+    """The numbers of all cells, one after the other."""
+    import numpy as np  # only MATLAB's files need it
+
+    if wrong := [place for place, cell in enumerate(cells, 1) if np.asarray(cell).dtype.kind not in "uifb"]:
+        raise FormatError(f"{field} is not a list of numbers in cell {listed(wrong)}", path=path)
+    return np.concatenate([np.zeros(0), *map(np.ravel, cells)], dtype=np.float64)
 
 
 def _warn_of_unsorted(folder: Path, found: pl.DataFrame) -> None:

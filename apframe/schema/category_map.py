@@ -61,7 +61,7 @@ def _json_object(path: Path) -> dict[str, Any] | None:
     try:
         with opened(path) as file:
             content = json.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise FormatError(f"cannot read {path} as JSON: {reason(error)}", table="category_map") from error
     return content if isinstance(content, dict) else None
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, first_line, reason
-from apframe.paths import opened, read_parquet
+from apframe.paths import not_deep, opened, read_parquet
 from apframe.rows import KEY_OF
 
 OTHER_LIBRARIES = "see apf.from_torchvision, apf.from_ultralytics and apf.from_supervision for results of other libraries"
@@ -76,12 +76,12 @@ def _as_numbers(ids: pl.Series) -> pl.Series:
 
 def _read_json(path: Path) -> pl.DataFrame:
     with opened(path) as file:
-        return pl.read_json(file.read())
+        return pl.read_json(not_deep(file.read()))
 
 
 def _read_json_lines(path: Path) -> pl.DataFrame:
     with opened(path) as file:
-        return pl.read_ndjson(file)
+        return pl.read_ndjson(not_deep(file.read()))
 
 
 _KINDS: dict[str, tuple[str, Callable[[Path], pl.DataFrame]]] = {

@@ -240,7 +240,7 @@ def _loaded(text: str, *, is_polygons: bool) -> Any:
     """One mask that the fast reader did not take, or should not, or what is wrong with it."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _NO_MASK
     if is_polygons:
         is_flat = all(isinstance(part, list) and all(type(number) in (int, float) for number in part) for part in value)

@@ -370,3 +370,12 @@ def test_results_without_any_image_are_an_error(text: str, message: str, tmp_pat
     (tmp_path / "none.json").write_text(text)
     with pytest.raises(FormatError, match=message):
         apf.evaluate(truth, tmp_path / "none.json", "coco_panoptic")
+
+
+def test_an_id_beyond_64_bits(tmp_path: Path) -> None:
+    def enlarge(_: dict[str, Any], found: dict[str, Any]) -> None:
+        found["annotations"][1]["image_id"] = 2**70
+
+    truth, found = write(tmp_path, change=enlarge)
+    with pytest.raises(FormatError, match=r"found\.json: image_id is missing or no id in annotation 2"):
+        apf.evaluate(truth, found, "coco_panoptic")

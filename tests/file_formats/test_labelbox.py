@@ -77,7 +77,7 @@ BAD = {
     "a null object": (
         row("r1", "a.jpg", [drawn("cat", bounding_box=SIDES), None]), "object 2 of data row r1 is not a JSON object",
     ),
-    "no list of objects": (row("r1", "a.jpg", None), "the objects of data row r1 are not a list"),
+    "no list of objects": (row("r1", "a.jpg", None), "objects of data row r1 is not a list"),
     "null in the first version": (
         {"ID": "r1", "Labeled Data": "a", "Label": {"objects": [None]}}, "object 1 of data row r1 is not a JSON object",
     ),
@@ -96,3 +96,18 @@ def test_there_are_no_results(tmp_path: Path) -> None:
     (tmp_path / "a.ndjson").write_text(FILES["new.ndjson"])
     with pytest.raises(FormatError, match="Labelbox JSON has no results; name the format of the results"):
         apf.read_results(tmp_path / "a.ndjson", "labelbox")
+
+
+@pytest.mark.parametrize(
+    ("odd", "message"),
+    [
+        ({"projects": 5}, "projects of data row r1 is not an object"),
+        ({"projects": {"p1": {"labels": 5}}}, "labels of data row r1 is not a list"),
+        ({"projects": {"p1": {"labels": [{"annotations": 5}]}}}, "annotations of data row r1 is not an object"),
+        ({"projects": {"p1": {"labels": [{"annotations": {"objects": 5}}]}}}, "objects of data row r1 is not a list"),
+    ],
+)
+def test_numbers_where_there_are_lists(odd: dict[str, Any], message: str, tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text(json.dumps(row("r1", "a.jpg") | odd))
+    with pytest.raises(FormatError, match=f"{message}; correct it"):
+        apf.read_dataset(tmp_path / "a.ndjson")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.io import savemat
+from scipy.io import loadmat, savemat
 
 import apframe as apf
 from apframe.cli import main
@@ -190,3 +190,42 @@ def test_the_first_file_of_a_folder_does_not_hide_its_format(text: str, message:
         return
     with pytest.raises(FormatError, match=message):
         apf.read_results(found)
+
+
+ODD = {
+    "numbers": np.array([1, 2]),
+    "nothing": np.zeros((0, 0)),
+    "a struct": {"a": 1},
+    "NaN": np.nan,
+    "text": "x",
+    "complex": 1j,
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("field", ["event_list", "file_list", "face_bbx_list", "gt_list"])
+def test_cells_of_another_kind(field: str, odd: Any, tmp_path: Path) -> None:
+    folder = write_matlab(tmp_path, {"e/a": [((1, 1, 5, 5), ["easy"])], "f/b": [((2, 2, 6, 6), ["hard"])]})
+    path = folder / ("wider_easy_val.mat" if field == "gt_list" else "wider_face_val.mat")
+    content = {name: value for name, value in loadmat(path).items() if not name.startswith("_")}
+    messages = []
+    for inner in (odd, cells_of([odd, odd]), cells_of([cells_of([odd]), cells_of([odd])])):
+        savemat(path, content | {field: inner})
+        try:
+            apf.read_dataset(folder, "wider_face")
+        except FormatError as error:  # any other error is none that users can read
+            messages.append(str(error).removeprefix(f"{path}: "))
+    if field == "file_list" and odd is ODD["numbers"]:
+        message = "file_list is not a list of names in cell "
+        assert messages == [f"{message}1, 2", f"{message}1, 2, 3, 4", f"{message}1, 2"]
+    if field == "gt_list" and odd is ODD["text"]:
+        assert messages[1:] == ["gt_list is not a list of numbers in cell 1, 2"] * 2
+    if field == "gt_list" and odd is ODD["NaN"]:
+        assert messages[-1] == "gt_list names face nan of image 1, which has 1"
+
+
+def cells_of(values: list[Any]) -> np.ndarray:
+    cells = np.empty((len(values), 1), dtype=object)
+    for place, value in enumerate(values):
+        cells[place, 0] = value
+    return cells

@@ -157,10 +157,10 @@ def _json(path: Path, random: Random) -> str:
         document = json.loads(path.read_bytes())
     except (ValueError, RecursionError):  # changed already
         return _token(path, random)
-    places = list(_places(document))
-    if not places:
+    every = list(places(document))
+    if not every:
         return _token(path, random)
-    parent, key = random.choice(places)
+    parent, key = random.choice(every)
     how, before = random.choice(("replaced",) * 6 + ("removed", "doubled", "renamed", "wrapped")), json.dumps(parent[key])[:40]
     odd = random.choice((*NUMBERS, *map(json.dumps, NAMES), *_JSON, *_JSON, *_DEEP))
     if how == "replaced":
@@ -178,11 +178,12 @@ def _json(path: Path, random: Random) -> str:
     return f"{how} at {key!r}: {before}, {odd[:40]}"
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """The objects and lists of a document, with each key or number of an item."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield value, key
-        yield from _places(inner)
+        yield from places(inner)
 
 
 def _xml(path: Path, random: Random) -> str:

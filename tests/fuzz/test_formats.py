@@ -7,12 +7,15 @@ from 0 to 199 of each format (APFRAME_CASES), `make test-full` 5,000 others each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.fuzz.commands import CASES, report, run_cases
+from apframe.file_formats.catalogue import FORMATS
+from tests.fuzz.commands import CASES, problem_of, report, run_cases
+from tests.fuzz.mutations import places
 from tests.fuzz.valid_sets import IOU_TYPES, SHAPES, write_valid
 
 pytestmark = pytest.mark.slow
@@ -52,6 +55,47 @@ def commands(name: str, shape: str, truth: str, found: str) -> list[list[str]]:
 def test_mutated_files(name: str, tmp_path: Path) -> None:
     problems = run(name, CASES, tmp_path)
     assert not problems, report(problems)
+
+
+ODD = {
+    "number": "5", "huge": str(2**70), "text": '"x"', "list": "[]", "object": "{}", "null": "null", "true": "true",
+    "fraction": "1.5", "deep list": "[" * 100_000 + "]" * 100_000, "deep object": '{"a":' * 100_000 + "1" + "}" * 100_000,
+}  # fmt: skip
+WITH_JSON = (
+    "coco", "lvis", "open_images", "label_studio", "activitynet", "nuscenes", "scalabel", "labelme", "labelbox", "supervisely",
+    "crowdhuman", "coco_panoptic",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("name", WITH_JSON)
+def test_every_field_with_an_odd_value(name: str, odd: str, tmp_path: Path) -> None:
+    truth, found = write_valid(name, SHAPES[name][0], tmp_path)
+    dt = ["--dt-format", name] if FORMATS[name].results_from else []
+    chosen = (
+        ["eval", str(truth), str(found), "--gt-format", name, *dt] if dt else ["stats", str(truth), "--format", name],
+        ["check", str(truth), "--gt-format", name],
+    )
+    problems, files = [], [file for file in sorted(tmp_path.rglob("*")) if file.is_file() and file.read_bytes()[:1] in b"[{"]
+    assert files
+    for file in files:
+        text = file.read_text()
+        for number, changed in enumerate([odd, *with_each_field_replaced(text, odd)]):
+            file.write_text(changed)
+            problem = problem_of(chosen[number % 2])
+            problems += [] if problem is None else [f"{file.name}, place {number}: {problem}"]
+        file.write_text(text)
+    assert not problems, report(problems)
+
+
+def with_each_field_replaced(text: str, odd: str) -> Iterator[str]:
+    """A document, or the first of its lines, with another value of each field; of items of lists, the first is taken."""
+    document, end = json.JSONDecoder().raw_decode(text)
+    for parent, key in list(places(document)):
+        if key == 0 or isinstance(parent, dict):
+            kept, parent[key] = parent[key], "@odd@"
+            yield json.dumps(document).replace('"@odd@"', odd) + text[end:]
+            parent[key] = kept
 
 
 def run(name: str, numbers: Sequence[int], folder: Path) -> list[str]:

@@ -62,6 +62,21 @@ def test_json_that_is_nested_deep(name: str, nested: str, tmp_path: Path) -> Non
         path.write_text(text)
 
 
+@pytest.mark.parametrize("nested", _NESTED.values(), ids=_NESTED)
+def test_lines_of_json_that_are_nested_deep(nested: str, tmp_path: Path) -> None:
+    truth, _ = write_valid("coco", "box", tmp_path)
+    row = '{"image_id":1,"category_id":1,"bbox":[0,0,9,9],"score":0.5'
+    path = tmp_path / "lines.jsonl"
+    for text in (f'{row},"x":{nested}}}\n{row}}}\n', f"{row}}}\n{nested}\n", f'{{"image_id":1,"objects":{nested}}}\n', nested):
+        path.write_text(text)
+        for name in ("coco", "hugging_face"):
+            assert problem_of(["eval", str(truth), str(path), "--dt-format", name]) is None
+        assert problem_of(["eval", str(truth), str(path)]) is None
+        assert problem_of(["eval", str(truth), str(truth), "--category-map", str(path)]) is None
+        for name in ("labelbox", "crowdhuman", "hugging_face"):
+            assert problem_of(["stats", str(path), "--format", name]) is None
+
+
 @pytest.mark.parametrize("name", _JSON)
 def test_halves_of_characters(name: str, tmp_path: Path) -> None:
     truth, found = write_valid(name, SHAPES[name][0], tmp_path)

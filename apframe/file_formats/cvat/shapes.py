@@ -186,7 +186,7 @@ def _crops(table: str, frame: pl.DataFrame) -> list[Crop | None]:
             continue
         try:
             crops[row] = to_crop(json.loads(mask) if isinstance(mask, str) else mask)
-        except ValueError:
+        except (ValueError, RecursionError):
             is_broken[row] = True
     refuse_rows(
         table, frame, pl.Series(is_broken, dtype=pl.Boolean), "the run lengths of mask do not add up to its size", "correct it"

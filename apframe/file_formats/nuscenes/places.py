@@ -80,7 +80,7 @@ def _lists_of_json(texts: pl.Series) -> pl.Series | None:
     """Lists of numbers that are kept as JSON text, as lists of COCO's files are; None if they are something else."""
     try:
         values = [None if text is None else json.loads(text) for text in texts]
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not all(value is None or isinstance(value, list) for value in values):
         return None
