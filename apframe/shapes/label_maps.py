@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import FormatError, counted, import_optional, listed, reason
+from apframe.paths import is_file
 from apframe.shapes.boundaries import boundary_width
 from apframe.threads import map_parts
 
@@ -45,6 +46,8 @@ def read_label_map(path: str | Path) -> np.ndarray:
 
 def _read_pixels(path: str | Path) -> np.ndarray:
     """The pixels of a label map, of shape (height, width, channels): one with numbers, or at least three of a color."""
+    if not is_file(path):  # a pipe or a device is an error of its own
+        raise FormatError("there is no such label map", path=path)
     pixels = _by_imagecodecs(path)
     if pixels is not None:
         return pixels
@@ -52,8 +55,6 @@ def _read_pixels(path: str | Path) -> np.ndarray:
     try:
         with pillow.open(path) as image:
             return _by_pillow(image, path)
-    except FileNotFoundError:
-        raise FormatError("there is no such label map", path=path) from None
     except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
         if isinstance(error, FormatError):
             raise

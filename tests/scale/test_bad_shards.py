@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import warnings
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.detection.options import choose
 from apframe.exceptions import (
+    ApframeError,
     ApframeWarning,
     FormatError,
     InvalidRowsWarning,
@@ -28,6 +30,7 @@ from apframe.exceptions import (
     ShardsLeftOutWarning,
     UnknownCategoryWarning,
 )
+from apframe.scale.layout import SHARD_TABLES
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import find_shards
 from tests.scale.cutting_anyhow import write_listing
@@ -428,3 +431,14 @@ def test_shards_may_come_from_an_iterator(shards: Path) -> None:
 def test_unknown_options_are_listed_in_a_fixed_order() -> None:
     with pytest.raises(ParameterError, match=r"there are engine, memory, work, skip_bad_shards, format, .*, iou_type"):
         apf.evaluate_shards("shards", quux=1)  # type: ignore[call-arg]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes with names are a matter of Unix")
+@pytest.mark.parametrize("table", ["shards.json", "categories.parquet", *(f"00000/{name}.parquet" for name in SHARD_TABLES)])
+def test_pipes_are_never_opened(table: str, tmp_path: Path) -> None:
+    truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": []}
+    apf.write_shards(truth, [], tmp_path / "shards", n=1)
+    (tmp_path / "shards" / table).unlink()
+    os.mkfifo(tmp_path / "shards" / table)
+    with pytest.raises(ApframeError, match="this is a pipe where a file is expected; remove it"):
+        apf.evaluate_shards(tmp_path / "shards")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -122,3 +123,10 @@ def test_outlines_are_the_boundaries_of_each_segment(dilation: float) -> None:
             assert ((found == number) == boundary(values == number, dilation)).all()
         assert ((found == INNER) == ((values > 0) & (found != values))).all()
         assert ((found == 0) == (values == 0)).all()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes with names are a matter of Unix")
+def test_a_pipe_is_never_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.png")
+    with pytest.raises(FormatError, match="this is a pipe where a file is expected"):
+        read_label_map(tmp_path / "a.png")
