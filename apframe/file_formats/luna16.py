@@ -55,6 +55,7 @@ class Luna16(ReadOnly):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
+        is_file(path / _NODULES)  # an error for a pipe
         nodules = _read(path / _NODULES, "diameter_mm").with_columns(ignore=pl.lit(False))
         if is_file(path / _EXCLUDED):
             excluded = _read(path / _EXCLUDED, "diameter_mm").with_columns(ignore=pl.lit(True))

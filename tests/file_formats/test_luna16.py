@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import apframe as apf
 from apframe.exceptions import FormatError, ImagesLeftOutWarning
 from apframe.file_formats.luna16 import Luna16
 from tests.file_formats.folders import written
+from tests.fuzz.valid_sets import write_valid
 
 HEADER = "seriesuid,coordX,coordY,coordZ"
 FILES = {
@@ -92,3 +94,13 @@ def test_scans_that_cannot_be_read(tmp_path: Path) -> None:
 def test_files_of_others_are_none(tmp_path: Path) -> None:
     written(tmp_path, {"a.csv": "image_id,class,x,y,width,height,score\n", "annotations.csv": "image_id,x\n"})
     assert not Luna16().is_results(tmp_path / "a.csv") and not Luna16().is_dataset(tmp_path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes with names are a matter of Unix")
+@pytest.mark.parametrize(("name", "file"), [("luna16", "annotations.csv"), ("nuscenes", "attribute.json")])
+def test_a_pipe_in_the_folder_is_never_opened(name: str, file: str, tmp_path: Path) -> None:
+    truth, _ = write_valid(name, "box", tmp_path)
+    (truth / file).unlink()
+    os.mkfifo(truth / file)
+    with pytest.raises(FormatError, match="this is a pipe where a file is expected"):
+        apf.read_dataset(truth, name)
