@@ -102,7 +102,7 @@ def put_together(heads: Sequence[Head], whole: Verdicts) -> Together:
         codes=np.split(code, ends[:-1]),
         first_rows=[(0 if own else int(found), int(known)) for own, (found, known) in zip(numbered, before, strict=True)],
         counts=np.stack([head.counts for head in heads]),
-        scores=pl.Series([score for head in heads for score in head.said["scores"]], dtype=pl.Float64),
+        scores=pl.Series([score for head in heads for score in head.said.get("scores", ())], dtype=pl.Float64),
     )
 
 

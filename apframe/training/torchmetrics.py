@@ -11,6 +11,7 @@ import polars as pl
 
 from apframe.adapters.arrays import Item, check_box_format, tabulate, tabulate_detections
 from apframe.adapters.torchvision import dataset_of
+from apframe.collecting import collecting
 from apframe.detection.evaluate import evaluate
 from apframe.detection.evaluation import Evaluation
 from apframe.exceptions import ParameterError, one_of
@@ -96,7 +97,8 @@ class MeanAveragePrecision:
         batch.reset()
         batch.update(preds, target)
         self.update(preds, target)
-        return batch.compute()
+        with collecting():  # that a few images have no or few detections is no reason to warn
+            return batch.compute()
 
     def update(self, preds: Sequence[Item], target: Sequence[Item]) -> None:
         """Add images: what was found on each, and what there is.

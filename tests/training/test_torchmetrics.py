@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from pycocotools import mask
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from apframe.exceptions import ParameterError, RowError
+from apframe.exceptions import NoDetectionsWarning, ParameterError, RowError
 from apframe.training.torchmetrics import MeanAveragePrecision
 from tests.adapters.tensors import as_tensors, items_of, results_of, truth_of
 from tests.rule_sets.generated import Row, Truth, boxes, masks, references_at_work, sets
@@ -247,6 +248,15 @@ def test_a_call_gives_the_numbers_of_its_images_and_adds_them() -> None:
     both.update([ONE, missed], [ONE, ONE])
     assert metric.compute()["map"] == both.compute()["map"]
     assert 0 < metric.compute()["map"] < 1
+
+
+def test_a_batch_alone_does_not_warn() -> None:
+    metric = MeanAveragePrecision()
+    none = {name: values[:0] for name, values in ONE.items()}
+    with warnings.catch_warnings(action="error"):
+        assert metric([none], [ONE])["map"] == 0
+    with pytest.warns(NoDetectionsWarning, match="there are no detections"):
+        metric.compute()
 
 
 def test_extended_summary_is_refused_with_what_to_call() -> None:
