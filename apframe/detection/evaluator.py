@@ -243,8 +243,9 @@ class Evaluator:
         -----
         MissingResultsWarning
             images were in no update, as in an epoch that stopped early. Where not every update named its images, nothing may
-            have been detected on the others; then there is a warning if more than a tenth of the annotated images are missing.
-            One of several processes of `torch.distributed`, or of a launcher that sets `WORLD_SIZE`, warns only after `merge`.
+            have been detected on the others; then there is a warning if more than a quarter of the annotated images are
+            missing, and 10 at least. One of several processes of `torch.distributed`, or of a launcher that sets `WORLD_SIZE`,
+            warns only after `merge`.
         """
         one_of("images", images, ("all", "seen"))
         with self._lock:

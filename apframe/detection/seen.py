@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import MissingResultsWarning, counted, listed, warn
 from apframe.schema import is_known
 
-_FEW, _LEAST = 0.1, 10  # a detector may find nothing on a share of the annotated images, and on fewer than so many
+_FEW, _LEAST = 0.25, 10  # a detector may find nothing on a share of the annotated images, and on fewer than so many
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Seen:
         """Warn of images that no update was about.
 
         Where not all updates named their images, nothing may have been detected on the others. Then there is a warning if more
-        than a tenth of the images with annotations are missing, and 10 at least. One of several processes has a part of the
+        than a quarter of the images with annotations are missing, and 10 at least. One of several processes has a part of the
         images until it has merged those of the others.
 
         Parameters

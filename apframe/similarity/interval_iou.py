@@ -51,7 +51,7 @@ def interval_iou(*, instants_match: bool = False) -> pl.Expr:
 
     The intersection is `min(end) - max(start)`; the union is the sum of both lengths less the intersection. Where `is_crowd`
     holds, the union is the left interval alone. Intervals that only touch have no IoU (null), nor have those of length 0,
-    unless `instants_match`: then two have 1 whose union is 0: both of length 0, or a reversed one cancels the other's length.
+    unless `instants_match`: then two have 1 whose union is 0, as of length 0, or where a reversed one of them makes it so.
 
     Source: `segment_iou` of ActivityNet's evaluation; the order of the operations is kept.
 

@@ -106,8 +106,8 @@ def test_one_image_that_is_missing_is_said_where_images_are_named(update: Way) -
     assert said(evaluator) == []
 
 
-@pytest.mark.parametrize(("n", "is_said"), [(27, False), (28, True)])
-def test_tables_may_lack_a_tenth_of_the_annotated_images(n: int, is_said: bool) -> None:
+@pytest.mark.parametrize(("n", "is_said"), [(69, False), (70, True)])
+def test_tables_may_lack_a_quarter_of_the_annotated_images(n: int, is_said: bool) -> None:
     """As a detector may find nothing on some of the 278; images without annotations do not matter."""
     annotated = TRUTH.annotations["image_id"].unique().sort().to_list()
     evaluator = apf.Evaluator(TRUTH)
