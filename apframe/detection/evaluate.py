@@ -66,7 +66,8 @@ def evaluate(
     Parameters
     ----------
     truth
-        a `Dataset`, a path of any format, see `formats`, or a dict as `json.load` returns it for COCO.
+        a `Dataset`, a path of any format, see `formats`, or a dict of `images`, `categories` and `annotations`: frames, or
+        lists as `json.load` returns them for COCO.
     detections
         a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns), a path of any format, or
         a list of dicts as COCO's results; their numbers and lists may be NumPy's. Other shapes than boxes are possible: `mask`,

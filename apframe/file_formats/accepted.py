@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +112,6 @@ def _raw_tables(source: Any, reading: Reading, whole: bool) -> tuple[Frames, lis
     elif (tables := tables_in_memory(source)) is not None:
         return _whole(tables)
     source = getattr(source, "dataset", source)  # pycocotools' COCO has a dict there
-    if isinstance(source, Mapping) and set(GROUND_TRUTH) <= set(source):
-        given = {table: source[table] for table in GROUND_TRUTH}
-        if not any(isinstance(columns, list) for columns in given.values()):
-            return _whole({table: to_polars(columns, table) for table, columns in given.items()})
     return _accept_rows(source, lambda data: tables_of_json(data, "ground truth", None)[0])
 
 

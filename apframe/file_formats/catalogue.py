@@ -49,7 +49,7 @@ from apframe.file_formats.wider_face import WiderFace
 from apframe.file_formats.yolo import Yolo
 from apframe.listing import Listing
 from apframe.paths import files_in, folders_in, kind_at, reading_once
-from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polars, warn_of_boxes
+from apframe.schema import GROUND_TRUTH, Dataset, as_pixel_boxes, canonical, map_ids, to_polars, warn_of_boxes
 
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Scalabel(), Dota(),
@@ -171,10 +171,9 @@ def read_truth(
         if isinstance(source, Dataset):
             taken_boxes(FIXED, "a Dataset", boxes, refuses=not beside_results)
             return source
-        tables = tables_in_memory(source)
-        if tables is not None:
-            tables["images"] = with_own_paths("images", tables["images"], source)
-            return Dataset(tables["images"], tables["categories"], tables["annotations"], **boxes)
+        if (tables := tables_in_memory(source)) is not None:
+            images = with_own_paths("images", tables["images"], source)
+            return Dataset(images, tables["categories"], tables["annotations"], **boxes)
         return coco_in_memory(source).checked(**taken_boxes(USUAL, "", boxes, refuses=False, usual=not beside_results))
     with reading_once(source), reading_from(source):
         chosen = choose_format(source, format, "dataset")
@@ -185,10 +184,13 @@ def read_truth(
 
 
 def tables_in_memory(source: Any) -> dict[str, pl.DataFrame] | None:
-    """The data set of rows of images, or of objects, in memory or at a URL; None where the source is something else.
+    """The data set of three tables, of rows of images or of objects, in memory or at a URL; None of anything else.
 
     >>> tables_in_memory({"images": [], "categories": [], "annotations": []})
     """
+    if isinstance(source, Mapping) and source.keys() >= set(GROUND_TRUTH):
+        are_lists = any(isinstance(source[table], list) for table in GROUND_TRUTH)  # as COCO's
+        return None if are_lists else {table: to_polars(source[table], table) for table in GROUND_TRUTH}
     url = url_of(source)
     if not (url or holds_columns(source)):
         return None
@@ -341,8 +343,7 @@ def naming_format(source: Any, format: str | None) -> Iterator[None]:
         yield
     except UnknownIdError as error:
         if error.of_all_rows and isinstance(source, (str, Path)) and kind_at(source) in ("file", "folder"):  # a pipe is empty
-            as_what = choose_format(source, format, "results").name
-            remedy = f"{error.remedy}; {source} was read as {as_what}"
+            remedy = f"{error.remedy}; {source} was read as {choose_format(source, format, 'results').name}"
             named = UnknownIdError(error.table, error.problem, error.key, error.rows, remedy)
             named.of_all_rows, named.owner, named.unknown = error.of_all_rows, error.owner, error.unknown
             raise named from None

@@ -555,7 +555,7 @@ def test_compute_at_any_time_and_again() -> None:
     values = []
     with pytest.warns(MissingResultsWarning, match=r"2 of 2 images were in no update \(1, 2\)"):
         values.append(evaluator.compute().summary["value"][0])
-    evaluator.update(found(2))
+    evaluator.update(found(2), image_ids=[2])
     for _ in range(2):
         with pytest.warns(MissingResultsWarning, match=r"1 of 2 images was in no update \(1\)"):
             values.append(evaluator.compute().summary["value"][0])

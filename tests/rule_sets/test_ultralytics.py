@@ -204,7 +204,7 @@ def test_equal_rows_are_one_label(name: str, ap: float, tmp_path: Path) -> None:
     labels = f"{BOXES}0 0.50 .5 0.2 .2\n0 .50000001 .5 .2 .2\n"
     evaluation = apf.evaluate(*label_files(tmp_path, labels, "0 .5 .5 .2 .2 .9\n"), name)
     assert evaluation["AP50"] == pytest.approx(ap)
-    assert list(evaluation.notes) == ([REPEATED.format(2, 3)] if name in BY_VERSION else [])
+    assert (REPEATED.format(2, 3) in evaluation.notes) == (name in BY_VERSION)
     assert evaluation.metrics.filter(iou_threshold=0.5)["n_positives"].max() == (1 if name in BY_VERSION else 3)
 
 

@@ -454,3 +454,17 @@ def test_shards(name: str, tmp_path: Path) -> None:
     with pytest.warns(InvalidRowsWarning):
         dropped = apf.evaluate_shards([truth], [found], protocol, invalid="drop")
     assert dropped.where("image_id = 1").summary["value"][0] == pytest.approx(1)
+
+
+def test_tables_in_memory_keep_what_a_data_set_refuses() -> None:
+    """mmrotate's case: of two planes, the one whose corners cross is missed."""
+    planes = [[0.0, 0, 20, 0, 20, 20, 0, 20], [50.0, 50, 70, 50, 50, 70, 70, 70]]
+    truth = {
+        "images": pl.DataFrame({"image_id": [1]}),
+        "categories": pl.DataFrame({"category_id": [1], "name": ["plane"]}),
+        "annotations": pl.DataFrame({"image_id": [1, 1], "category_id": [1, 1], "corners": planes}),
+    }
+    found = pl.DataFrame({"image_id": [1], "category_id": [1], "score": [0.9], "corners": planes[:1]})
+    with pytest.raises(RowError, match=r'corners do not go around a convex shape.*or evaluate with .* invalid="keep"'):
+        apf.evaluate(truth, found, "mmrotate")
+    assert apf.evaluate(truth, found, "mmrotate", invalid="keep")["AP"] == pytest.approx(6 / 11)
