@@ -112,18 +112,6 @@ def pool() -> Executor:
     return _Threads(threads())
 
 
-def in_context(function: Callable[..., Made]) -> Callable[..., Made]:
-    """A function that has the context in which it is given, such as where its warnings are collected, in any thread.
-
-    >>> with alone():
-    ...     counted = in_context(threads)
-    >>> counted()
-    1
-    """
-    context = copy_context()
-    return lambda *arguments: context.copy().run(function, *arguments)
-
-
 class _Threads(Executor):
     """A pool of threads, in which work has the context of whoever submits it, such as where its warnings are collected.
 

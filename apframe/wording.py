@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
+Made = TypeVar("Made")
 _LIKELY = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)  # what writing runs into
 
 
@@ -149,3 +150,20 @@ def spelling(spell: Callable[[str, str | None], str]) -> Iterator[None]:
         yield
     finally:
         _spell.reset(before)
+
+
+def spelling_as_here(function: Callable[[], Made]) -> Callable[[], Made]:
+    """A function whose messages name options as here, in whatever thread and however late it runs.
+
+    >>> with spelling(lambda option, value: f"--{option}"):
+    ...     later = spelling_as_here(lambda: spelled("split"))
+    >>> later()
+    '--split'
+    """
+    spell = _spell.get()
+
+    def made() -> Made:
+        with spelling(spell):
+            return function()
+
+    return made

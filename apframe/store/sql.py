@@ -24,7 +24,7 @@ from apframe.exceptions import (
 from apframe.interruption import beside, unfinished
 from apframe.schema import from_arrow_stream
 from apframe.store.aggregate import average_precision_macro
-from apframe.threads import in_context
+from apframe.wording import spelling_as_here
 
 if TYPE_CHECKING:
     import duckdb
@@ -43,7 +43,7 @@ def deferred(make: Callable[[], pl.DataFrame | pl.LazyFrame], schema: Mapping[st
     >>> deferred(lambda: pl.DataFrame({"a": [1, 2]}), {"a": pl.Int64}).filter(pl.col("a") > 1).collect().rows()
     [(2,)]
     """
-    return pl.defer(in_context(make), schema=dict(schema))  # type: ignore[arg-type]
+    return pl.defer(spelling_as_here(make), schema=dict(schema))  # type: ignore[arg-type]
 
 
 def mentions(query: str, table: str) -> bool:
