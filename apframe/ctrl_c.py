@@ -9,7 +9,6 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found] # what `signal` is made of, without its enumerations, which take time
 import os
 import sys
-from itertools import pairwise
 
 TYPE_CHECKING = False  # as in typing, which takes time
 if TYPE_CHECKING:
@@ -20,17 +19,21 @@ is_pressed = False
 """Whether Ctrl-C has been pressed, and nothing has answered it: whatever fails from then on fails because of it."""
 
 
-def is_command(called: str, arguments: list[str]) -> bool:
+def is_command(arguments: list[str], original: list[str]) -> bool:
     """Whether a process is the command: a script called so, or `python -m apframe`, of which Python has found the package.
 
-    `called` is the name of the process, and `arguments` all that Python was started with.
+    `arguments` are those of the program, which begin with its name, and `original` all that Python was started with. While
+    Python looks for a module, that name is -m, and what stands before the other arguments is the module, or ends with it.
 
-    >>> is_command("/usr/bin/apframe", []), is_command("-m", ["python", "-m", "apframe", "eval"]), is_command("a.py", [])
-    (True, True, False)
+    >>> is_command(["/usr/bin/apframe"], ["python", "/usr/bin/apframe"]), is_command(["a.py"], ["python", "a.py"])
+    (True, False)
+    >>> is_command(["-m", "eval"], ["python", "-um", "apframe", "eval"]), is_command(["-m"], ["python", "-Imapframe"])
+    (True, True)
     """
-    if called == "-m":
-        return "-mapframe" in arguments or ("-m", "apframe") in pairwise(arguments)
-    return os.path.splitext(os.path.basename(called))[0] == "apframe"  # noqa: PTH119, PTH122 - pathlib takes time
+    if arguments[0] == "-m":
+        module = original[-len(arguments)]
+        return module == "apframe" or (module.startswith("-") and module.partition("m")[2] == "apframe")
+    return os.path.splitext(os.path.basename(arguments[0]))[0] == "apframe"  # noqa: PTH119, PTH122 - pathlib takes time
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
@@ -69,5 +72,5 @@ def listen() -> None:
         _signal.signal(_signal.SIGINT, interrupt)
 
 
-if is_command(sys.argv[0], sys.orig_argv):
+if is_command(sys.argv, sys.orig_argv):
     listen()

@@ -69,6 +69,19 @@ def test_ctrl_c_at_an_import(moment: object, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("start", [["-um", "apframe"], ["-Bmapframe"], ["-X", "utf8", "-W", "error", "-m", "apframe"]])
+def test_ctrl_c_with_other_options_of_python(start: list[str], tmp_path: Path) -> None:
+    done = interrupted("polars", start, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_arguments_of_other_programs_are_not_the_command() -> None:
+    for arguments in (["-m", "apframe"], ["-um", "apframe"], ["-mapframe"]):
+        for module in (["-m", "timeit"], ["-mtimeit"], ["-Wm", "-m", "timeit"]):
+            assert not ctrl_c.is_command(["-m", *arguments], ["python", *module, *arguments])
+        assert not ctrl_c.is_command(["a.py", *arguments], ["python", "a.py", *arguments])
+
+
 @pytest.mark.parametrize("moment", ["polars", "apframe.detection.evaluate"])
 def test_ctrl_c_in_the_installed_script(moment: str, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
