@@ -13,7 +13,11 @@ from apframe.paths import absolute, is_file, is_folder, is_inside
 from apframe.shapes.segments import LABEL_MAP
 
 _OWN = "label_maps"  # the folder of those that are written with tables
-_REMEDY = "put the label maps into the folder, or give tables in memory, whose paths are trusted"
+_REMEDY = (
+    "put the label maps into the folder, and name them from there; if an earlier version wrote this, write it again from the "
+    "original files (`apframe convert`, `apframe shard`); paths of tables in memory are trusted"
+)
+_BEFORE_WRITING = "put the label maps into the folder before"
 
 
 def with_whole_paths(table: str, frame: pl.DataFrame, source: str | Path, within: Path | None = None) -> pl.DataFrame:
@@ -31,14 +35,15 @@ def with_whole_paths(table: str, frame: pl.DataFrame, source: str | Path, within
     >>> with_whole_paths("images", pl.DataFrame({"label_map": ["../1.png"]}), "/tables.parquet", Path("/data"))
     Traceback (most recent call last):
     apframe.exceptions.FormatError: /tables.parquet: label_map of images leads out of the folder /data (../1.png); put the \
-label maps into the folder, or give tables in memory, whose paths are trusted
+label maps into the folder, and name them from there; if an earlier version wrote this, write it again from the original \
+files (`apframe convert`, `apframe shard`); paths of tables in memory are trusted
     """
     path = Path(source)
 
     def whole(named: list[str]) -> list[str]:
         folder = absolute(path if is_folder(path) else path.parent)
         paths = [str(folder / each) for each in named]
-        _refuse_outside(table, named, paths, within or folder, path)
+        _refuse_outside(table, named, paths, within or folder, path, _REMEDY)
         return paths
 
     return _with_paths(frame, whole)
@@ -55,7 +60,7 @@ def with_paths_from(table: str, frame: pl.DataFrame, target: Path) -> pl.DataFra
 
     def relative(named: list[str]) -> list[str]:
         folder = absolute(target.parent)
-        _refuse_outside(table, named, named, folder, target)
+        _refuse_outside(table, named, named, folder, target, _BEFORE_WRITING)
         return [absolute(Path(each)).relative_to(folder).as_posix() for each in named]
 
     return _with_paths(frame, relative)
@@ -93,8 +98,8 @@ def _with_paths(frame: pl.DataFrame, change: Callable[[list[str]], list[str]]) -
     return frame.with_columns(pl.col(LABEL_MAP.name).replace(named, change(named))) if named else frame
 
 
-def _refuse_outside(table: str, named: list[str], paths: list[str], folder: Path, source: Path) -> None:
+def _refuse_outside(table: str, named: list[str], paths: list[str], folder: Path, source: Path, remedy: str) -> None:
     outside = [each for each, path in zip(named, paths, strict=True) if not is_inside(Path(path), [folder])]
     if outside:
         problem = f"{LABEL_MAP.name} of {table} leads out of the folder {folder} ({listed(outside)})"
-        raise FormatError(problem, _REMEDY, path=source)
+        raise FormatError(problem, remedy, path=source)

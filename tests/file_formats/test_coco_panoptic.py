@@ -91,7 +91,9 @@ def test_tables_are_evaluated_in_any_folder(tmp_path: Path) -> None:
     apf.write_dataset(truth, tmp_path / "tables", "parquet")
     apf.write_results(whole.detections, tmp_path / "found.parquet", "parquet")
     assert set(pl.read_parquet(tmp_path / "found.parquet")["label_map"]) == {f"found/{k}.png" for k in range(4)}
-    with pytest.raises(FormatError, match=r"label_map of detections leads out of the folder .*/tables \(.*0.png', .*; put the"):
+    with pytest.raises(
+        FormatError, match=r"label_map of detections leads out of the folder .*/tables \(.*0.png', .*\); put .* before$"
+    ):
         apf.write_results(whole.detections, tmp_path / "tables" / "found.parquet", "parquet")
     shutil.rmtree(tmp_path / "truth")
     tables = (tmp_path / "tables").rename(tmp_path / "moved")
@@ -150,6 +152,21 @@ def test_label_maps_outside_their_folder_are_refused(what: str, secret: str, tmp
     if what.endswith("json"):
         with pytest.raises(ApframeError, match=message):
             apf.read_coco(path) if what == "truth.json" else apf.read_coco_results(path)
+
+
+def test_the_remedy_for_label_maps_elsewhere_names_what_copies_them(tmp_path: Path) -> None:
+    truth, found = write(tmp_path)
+    apf.write_dataset(truth, tmp_path / "old", "parquet")
+    outside(tmp_path / "old", str(tmp_path / "truth" / "0.png"))  # as they were written before
+    remedy = (
+        r"; if an earlier version wrote this, write it again from the original files \(`apframe convert`, `apframe shard`\); "
+    )
+    with pytest.raises(FormatError, match=remedy):
+        apf.read_dataset(tmp_path / "old")
+    apf.write_dataset(truth, tmp_path / "again", "parquet")
+    assert apf.evaluate(tmp_path / "again", found, "coco_panoptic").summary.equals(
+        apf.evaluate(truth, found, "coco_panoptic").summary
+    )
 
 
 def test_what_is_written_as_coco_is_evaluated(tmp_path: Path) -> None:
