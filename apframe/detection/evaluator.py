@@ -190,7 +190,9 @@ class Evaluator:
     def merge(self, other: Any) -> None:
         """Add the detections of another `Evaluator`, or its state: anything that holds columns, or the path of a Parquet file.
 
-        The options of the other one are not used. A state does not say which images were updated without detections.
+        In a file, paths of label maps stay in its folder. Give a state whose label maps are elsewhere as a frame
+        (`pl.read_parquet`). The options of the other one are not used. A state does not say which images were updated without
+        detections.
 
         Raises
         ------

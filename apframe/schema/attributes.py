@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -21,7 +20,6 @@ from apframe.exceptions import (
 )
 from apframe.rows import KEY_OF, refuse_rows
 from apframe.schema.ids import unknown_ids
-from apframe.schema.label_map_paths import with_whole_paths
 from apframe.schema.names import called, places_of
 from apframe.schema.sources import to_polars
 from apframe.schema.tables import NAMES, noun
@@ -52,8 +50,6 @@ def with_attributes(table: str, frame: pl.DataFrame, source: Any, on: str | None
     """
     what = f"{noun(table)} attributes"
     given = to_polars(source, what)
-    if isinstance(source, (str, Path)):
-        given = with_whole_paths(what, given, source)
     keys = [KEY_OF[table], NAMES[table]] if table in NAMES else [KEY_OF[table]]
     on = _column_to_join_by(what, given, keys, on)
     refuse_rows(what, given, given[on].is_null(), f"{on} is missing", "supply it or remove these rows")

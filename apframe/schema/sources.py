@@ -12,6 +12,7 @@ import polars as pl
 from apframe.exceptions import ColumnError, FormatError, first_line, reason
 from apframe.paths import not_deep, opened, read_parquet
 from apframe.rows import KEY_OF
+from apframe.shapes.segments import LABEL_MAP
 
 OTHER_LIBRARIES = "see apf.from_torchvision, apf.from_ultralytics and apf.from_supervision for results of other libraries"
 _IDS = {*KEY_OF.values(), "file_name", "name"}
@@ -21,7 +22,8 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
     """Polars, pyarrow, pandas, DuckDB, a dict of columns, a list of dicts, the path of a Parquet, CSV or JSON file: as a frame.
 
     CSV has a header, and commas, semicolons or tabs. JSON is a list of objects, or one object in each line. Ids and names of
-    files in CSV are texts, unless all of a column are whole numbers as people write them (not 007).
+    files in CSV are texts, unless all of a column are whole numbers as people write them (not 007). Paths of label maps in a
+    file are from its folder and stay in it, see `with_whole_paths`.
 
     >>> to_polars({"a": [1]}, "images").shape
     (1, 1)
@@ -33,10 +35,15 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
     if isinstance(source, (str, Path)):
         kind, read = _KINDS.get(Path(source).suffix.lower(), ("Parquet", read_parquet))
         try:
-            return read(Path(source))
+            frame = read(Path(source))
         except (OSError, pl.exceptions.PolarsError) as error:
             remedy = "" if Path(source).suffix in (".parquet", *_KINDS) else f"other endings: {', '.join(_KINDS)}"
             raise FormatError(f"cannot read {source} as {kind}: {reason(error)}", remedy, table=table) from error
+        if LABEL_MAP.name not in frame.columns:
+            return frame
+        from apframe.schema.label_map_paths import with_whole_paths
+
+        return with_whole_paths(table, frame, source)
     if isinstance(source, dict):
         refuse_other_keys(table, source)
     if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):

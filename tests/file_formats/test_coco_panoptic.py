@@ -154,6 +154,43 @@ def test_label_maps_outside_their_folder_are_refused(what: str, secret: str, tmp
             apf.read_coco(path) if what == "truth.json" else apf.read_coco_results(path)
 
 
+@pytest.mark.parametrize("secret", ["{folder}/secret.png", "{folder}/no.png", "../../secret.png"])
+def test_label_maps_of_files_in_place_of_tables(secret: str, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "secret.png").write_text("not for you")
+    truth, found = write(tmp_path / "data")
+    whole = apf.evaluate(truth, found, "coco_panoptic").summary
+    apf.write_dataset(truth, tmp_path / "data" / "tables", "parquet")
+    tables: dict[str, Any] = {
+        name: tmp_path / "data" / "tables" / f"{name}.parquet" for name in ("images", "categories", "annotations")
+    }
+    assert apf.evaluate(apf.Dataset(**tables), found, "coco_panoptic").summary.equals(whole)
+    evaluator = apf.Evaluator(truth, "coco_panoptic")
+    evaluator.update(found)
+    state = evaluator.state()
+    state.write_parquet(tmp_path / "data" / "state.parquet")
+    (tmp_path / "other").mkdir()
+    state.write_parquet(tmp_path / "other" / "state.parquet")
+    evaluator.reset()
+    with pytest.raises(FormatError, match=r"label_map of detections leads out of the folder .*paths of tables in memory"):
+        evaluator.merge(tmp_path / "other" / "state.parquet")
+    for other in (pl.read_parquet(tmp_path / "other" / "state.parquet"), tmp_path / "data" / "state.parquet"):
+        evaluator.reset()
+        evaluator.merge(other)
+        assert evaluator.compute().summary.equals(whole)
+    secret = secret.format(folder=tmp_path)
+    outside(tmp_path / "data", secret)
+    message = rf"label_map of .* leads out of the folder .* \({re.escape(repr(secret))}\); put the label maps into the folder"
+    for reads in (
+        lambda: apf.Dataset(**tables),
+        lambda: apf.evaluate(tables, found, "coco_panoptic"),
+        lambda: evaluator.merge(tmp_path / "data" / "state.parquet"),
+        lambda: evaluator.update(tmp_path / "data" / "state.parquet"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            reads()
+
+
 def test_the_remedy_for_label_maps_elsewhere_names_what_copies_them(tmp_path: Path) -> None:
     truth, found = write(tmp_path)
     apf.write_dataset(truth, tmp_path / "old", "parquet")
