@@ -13,7 +13,6 @@ from apframe.exceptions import FormatError, reason
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import finish_replacing
 from apframe.paths import is_file, is_folder, opened, parquet_of
-from apframe.schema.label_map_paths import with_whole_paths
 from apframe.shapes.segments import LABEL_MAP
 
 MANIFEST = "manifest.json"
@@ -97,10 +96,12 @@ def with_own_paths(table: str, frame: Any, source: Any) -> Any:
 
     A stored evaluation loses them: it names those that it was made from, which may be anywhere, and has counted their pixels.
     """
-    if not isinstance(source, (str, Path)):
+    if not isinstance(source, (str, Path)) or LABEL_MAP.name not in frame.columns:
         return frame
-    if LABEL_MAP.name in frame.columns and is_folder(source) and find_manifest(Path(source)) is not None:
+    if is_folder(source) and find_manifest(Path(source)) is not None:
         return frame.drop(LABEL_MAP.name)
+    from apframe.schema.label_map_paths import with_whole_paths
+
     return with_whole_paths(table, frame, source)
 
 

@@ -18,7 +18,6 @@ from apframe.file_formats.nested_rows import has_objects
 from apframe.file_formats.stored_sets import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
 from apframe.schema import GROUND_TRUTH, Dataset, from_arrow_stream
-from apframe.schema.label_map_paths import with_own_copies
 
 _IPC_FILE = b"ARROW1"
 _BATCH = 1 << 19  # rows that are read at once, where a table is read in parts
@@ -89,6 +88,8 @@ class _Tables(Format):
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
+        from apframe.schema.label_map_paths import with_own_copies
+
         path.mkdir(parents=True)
         for table in GROUND_TRUTH:
             self._write(with_own_copies(table, getattr(dataset, table), path), path / (table + self.endings[0]))

@@ -25,7 +25,6 @@ from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of
 from apframe.scale.layout import INPUT_ROW, LISTING, SHARD_TABLES, parse_layout
 from apframe.schema import GROUND_TRUTH, Dataset, is_known, noun
 from apframe.schema.conditions import Masks
-from apframe.schema.label_map_paths import with_whole_paths
 from apframe.shapes.segments import LABEL_MAP
 
 _ENDINGS = (".parquet", ".arrow")
@@ -302,8 +301,12 @@ def _file(folders: Sequence[str], name: str) -> str:
 
 def _tables(folder: str, tables: Sequence[str] = (*GROUND_TRUTH, "detections")) -> dict[str, pl.DataFrame]:
     frames = {name: read_table(address) for name, address in _files(folder, tables).items()}
-    if is_remote(folder) and any(LABEL_MAP.name in frame.columns for frame in frames.values()):
+    if not any(LABEL_MAP.name in frame.columns for frame in frames.values()):
+        return frames
+    if is_remote(folder):
         raise FormatError("label maps are not read from object stores", "copy the shards to this machine", path=folder)
+    from apframe.schema.label_map_paths import with_whole_paths
+
     return {name: with_whole_paths(name, frame, folder, Path(_parent(folder))) for name, frame in frames.items()}
 
 

@@ -34,10 +34,10 @@ from apframe.file_formats.files import (
     write_whole,
 )
 from apframe.file_formats.format import NUMBER, OPEN, USUAL, Format, held
+from apframe.file_formats.stored_sets import with_own_paths
 from apframe.paths import kind_at
 from apframe.schema import GROUND_TRUTH, KEYS, NAMES, Dataset, canonical, kind_of
 from apframe.schema.dataset import Later
-from apframe.schema.label_map_paths import with_whole_paths
 from apframe.shapes.boxes import BOX
 
 SCORE = b'"score"'
@@ -99,7 +99,7 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
     """
     if isinstance(source, (str, Path)):
         truth = read_unchecked(Path(source), masks=masks).checked()
-        return truth.with_images_changed(lambda images: with_whole_paths("images", images, source))
+        return truth.with_images_changed(lambda images: with_own_paths("images", images, source))
     return coco_in_memory(source).checked()
 
 
@@ -247,8 +247,7 @@ def read_coco_results(source: str | Path | list[dict[str, Any]] | dict[str, Any]
     >>> read_coco_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]).rows()
     [(1, 7, 1, 0.5, 10.0, 20.0, 30.0, 40.0, 1200.0)]
     """
-    found = canonical("detections", read_result_columns(source))
-    return with_whole_paths("detections", found, source) if isinstance(source, (str, Path)) else found
+    return with_own_paths("detections", canonical("detections", read_result_columns(source)), source)
 
 
 def read_result_columns(source: str | Path | list[dict[str, Any]] | dict[str, Any]) -> pl.DataFrame:
