@@ -22,6 +22,7 @@ _LABELS = (
     "image_width",
     "image_height",
 )  # no number depends on them, and not every source has them
+_LONGEST, _BEFORE = 60, 20  # characters of a value in a message, and those of them before the first difference
 
 
 def agree(
@@ -67,8 +68,7 @@ def agree(
     one_of("on_images", on_images, ("same", "common"))
     first, *others = evaluations
     for other, name in zip(others, names[1:], strict=True):
-        pair = f"{names[0]} and {name}"
-        _refuse_other_rules(first, other, pair)
+        _refuse_other_rules(first, other, (names[0], name))
         if on_images == "same":
             _refuse_other_images(first, other, (names[0], name), has_option=has_option)
     if on_images == "common":
@@ -79,17 +79,30 @@ def agree(
     return list(evaluations)
 
 
-def _refuse_other_rules(first: Evaluation, other: Evaluation, pair: str) -> None:
-    """An error where the protocols or the evaluated categories are not the same."""
-    changed = {
-        field.name: [_briefly(getattr(each.protocol, field.name)) for each in (first, other)]
+def _refuse_other_rules(first: Evaluation, other: Evaluation, names: tuple[str, str]) -> None:
+    """An error where the protocols or the evaluated categories are not the same.
+
+    Citations are no rules: they change with the version that an evaluation was stored by, as do the subsets of a protocol.
+    """
+    pair = " and ".join(names)
+    values = {
+        field.name: [getattr(each.protocol, field.name) for each in (first, other)]
         for field in fields(first.protocol)
-        if field.compare and getattr(first.protocol, field.name) != getattr(other.protocol, field.name)
+        if field.compare and field.name != "citation"
     }
+    changed = {name: _briefly(a, b) for name, (a, b) in values.items() if a != b}
     if changed:
-        named = {"name": changed["name"]} if "name" in changed else changed  # of two published ones the names say it all
-        what = "; ".join(f"{name} {a} and {b}" for name, (a, b) in named.items())
-        raise NotComparableError(f"{pair} differ in their protocols: {what}", "evaluate both by the same rules")
+        what = "; ".join(f"{name} {a} and {b}" for name, (a, b) in changed.items())
+        remedy = "evaluate both by the same rules"
+        ranges = [[name for name, *_ in each] for each in values["area_ranges"]]
+        alone = [[name for name in one if name not in two] for one, two in (ranges, ranges[::-1])]
+        if "name" in changed:  # of two published ones the names say it all
+            what = f"name {' and '.join(changed['name'])}"
+        elif bool(alone[0]) != bool(alone[1]):
+            fuller = int(bool(alone[1]))
+            what = f"only {names[fuller]} has the area ranges or subsets {', '.join(alone[fuller])}"
+            remedy = f"evaluate {names[1 - fuller]} again, by the rules of {names[fuller]}"
+        raise NotComparableError(f"{pair} differ in their protocols: {what}", remedy)
     mine, theirs = _category_ids(first), _category_ids(other)
     if mine.dtype == theirs.dtype and mine.equals(theirs):
         return
@@ -109,9 +122,21 @@ def _called(self: Evaluation, category_ids: pl.Series) -> list[Any]:
     return [key if name is None else name for key, name in categories.select("category_id", "name").rows()]
 
 
-def _briefly(value: Any) -> str:
-    text = str(value) if isinstance(value, (str, int)) else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _briefly(mine: Any, theirs: Any) -> list[str]:
+    """Different values for a message; of long ones the part where they begin to differ.
+
+    >>> _briefly((1, 2), (1, 3)), _briefly((*range(20), 7), (*range(20), 8))
+    (['(1, 2)', '(1, 3)'], ['...15, 16, 17, 18, 19, 7)', '...15, 16, 17, 18, 19, 8)'])
+    """
+    texts = [str(value) if isinstance(value, (str, int)) else repr(value) for value in (mine, theirs)]
+    length = min(map(len, texts))
+    equal = next((k for k in range(length) if texts[0][k] != texts[1][k]), length)
+    start = max(0, equal - _BEFORE) if max(map(len, texts)) > _LONGEST else 0
+    parts = [text[start : start + _LONGEST] for text in texts]
+    return [
+        f"{'...' if start else ''}{part}{'...' if start + len(part) < len(text) else ''}"
+        for part, text in zip(parts, texts, strict=True)
+    ]
 
 
 def _different_types(pair: str, column: str, mine: pl.Series, theirs: pl.Series) -> NotComparableError:

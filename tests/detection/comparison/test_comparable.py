@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 import apframe as apf
 from apframe.detection.comparison.comparable import agree
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, ParameterError
+from apframe.rule_sets.classes import Difficulty
+from apframe.rule_sets.given import ALL_AREAS
 
 STREET = Path(__file__).resolve().parents[3] / "data" / "street"
 BOX = {"x": 0.0, "y": 0.0, "width": 10.0, "height": 10.0}
@@ -52,7 +55,8 @@ def changed(**values: Any) -> list[dict[str, Any]]:
     made([row | {"file_name": f"{row['image_id']}.jpg", "image_width": 9, "image_height": 9} for row in IMAGES]),
     made(annotations=[row | {"is_crowd": False, "ignore": False, "occluded": True} for row in ANNOTATIONS]),
     made(found=[]),
-], ids=["itself", "other order", "file names and sizes", "flags that say nothing", "no detections"])  # fmt: skip
+    made(protocol=replace(apf.COCO, citation="as an earlier version cited it")),
+], ids=["itself", "other order", "file names and sizes", "flags that say nothing", "no detections", "citation"])  # fmt: skip
 def test_the_same_ground_truth(other: apf.Evaluation) -> None:
     first = made()
     for one, two in ((first, other), (other, first)):
@@ -63,6 +67,8 @@ def test_the_same_ground_truth(other: apf.Evaluation) -> None:
 @pytest.mark.parametrize(("other", "message"), [
     (lambda: made(max_detections=[10]), "a and b differ in their protocols: max_detections (1, 10, 100) and (10,); "),
     (lambda: made(iou_thresholds=[0.5]), "a and b differ in their protocols: iou_thresholds (0.5, 0.55, 0.6, "),
+    (lambda: made(area_ranges={"tiny": (0, 100)}),
+     "area_ranges ..., 10000000000.0), ('small', 0.0, 1024.0), ('medium', 1024.0,... and ..., 10000000000.0), ('tiny', 0.0, "),
     (lambda: made(protocol="voc2007"), "a and b differ in their protocols: name COCO and VOC2007; "),
     (lambda: made(categories=CATEGORIES[:1], annotations=ANNOTATIONS[:1]),
      "a and b differ in the categories that were evaluated: only one of them has 'dog'; evaluate both on the same"),
@@ -95,6 +101,29 @@ def test_what_differs(other: Callable[[], apf.Evaluation], message: str) -> None
     with pytest.raises(NotComparableError) as caught:
         agree([made(), other()], ["a", "b"])
     assert message in str(caught.value)
+
+
+def test_an_earlier_version_of_a_protocol_lacks_subsets() -> None:
+    people = [{"category_id": 1, "name": "pedestrian"}, {"category_id": 2, "name": "dog"}]
+    heights = [row | {"vis_ratio": 1.0} for row in ANNOTATIONS]
+
+    def by(difficulties: tuple[Difficulty, ...]) -> apf.Evaluation:
+        rules = replace(apf.CITYPERSONS, difficulties=difficulties, area_ranges=(ALL_AREAS,))
+        return made(categories=people, annotations=heights, protocol=rules)
+
+    levels = apf.CITYPERSONS.difficulties
+    old, new = by(levels[:4]), by(levels)
+    for pair, names in (([old, new], ["old", "new"]), ([new, old], ["new", "old"])):
+        with pytest.raises(NotComparableError) as caught:
+            agree(pair, names)
+        assert str(caught.value) == (
+            f"{names[0]} and {names[1]} differ in their protocols: only new has the area ranges or subsets bare, partial, "
+            "heavy_2019; evaluate old again, by the rules of new"
+        )
+    other = by((*levels[:-1], replace(levels[-1], annotations=(("height", 40.0, 99.0),))))
+    message = r": difficulties \.\.\..*\('height', 50, inf\).* and \.\.\..*\('height', 40.0, 99.0\).*; evaluate both by"
+    with pytest.raises(NotComparableError, match=message):
+        agree([new, other], ["new", "other"])
 
 
 def test_every_evaluation_is_compared_with_the_first() -> None:
