@@ -38,7 +38,7 @@ def read_class_names(source: Any) -> dict[int, str]:
     try:
         pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
         names = {int(number): name for number, name in pairs}
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise _refused(source, "are neither a list of names nor a mapping from numbers to names") from None
     if not names:
         raise _refused(source, "are empty")

@@ -8,7 +8,9 @@ from base64 import b64decode
 from collections import Counter
 from dataclasses import dataclass, field
 from io import BytesIO
+from math import isfinite
 from pathlib import Path
+from sys import float_info
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -63,11 +65,11 @@ class Drawn:
             raise FormatError(f"the points of {where} are not lists of two numbers", "correct it")
         if len(outline) < (2 if is_box else 3):
             raise FormatError(f"{where} has {len(outline)} points", "a box has two corners, a polygon three points or more")
-        xs, ys = zip(*outline, strict=True)
+        xs, ys = (tuple(map(float, sides)) for sides in zip(*outline, strict=True))
         if is_box:
             shape: dict[str, Any] = dict(zip(BOX, (min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)), strict=True))
         else:
-            shape = {_POINTS: [float(side) for point in outline for side in point]}
+            shape = {_POINTS: [side for point in zip(xs, ys, strict=True) for side in point]}
         self._append(where, image_id, label, shape, attributes)
 
     def add_picture(
@@ -96,8 +98,8 @@ class Drawn:
         width, height = (self.images[-1][name] for name in SIZE)
         if width is None or height is None:
             raise FormatError(f"{where} is a mask, which needs the width and height of its image", "give both")
-        if not is_point(corner):
-            raise FormatError(f"the corner of {where} is not a list of two numbers", "correct it")
+        if not is_point(corner) or not all(map(isfinite, corner)):
+            raise FormatError(f"the corner of {where} is not a list of two finite numbers", "correct it")
         inside = _pixels(where, text, is_packed)
         left, top = map(int, corner)
         if min(left, top) < 0 or left + inside.shape[1] > width or top + inside.shape[0] > height:
@@ -154,8 +156,12 @@ class Drawn:
 
 
 def is_point(point: Any) -> bool:
-    """Whether it is a list of two numbers."""
-    return isinstance(point, list) and len(point) == 2 and all(type(side) in (int, float) for side in point)
+    """Whether it is a list of two numbers; whole ones that no float can hold are none."""
+    return (
+        isinstance(point, list)
+        and len(point) == 2
+        and all(type(side) is float or (type(side) is int and abs(side) <= float_info.max) for side in point)
+    )
 
 
 def _pixels(where: str, text: Any, is_packed: bool) -> np.ndarray:

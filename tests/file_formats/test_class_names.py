@@ -66,6 +66,7 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     ),
     "empty": ([], ParameterError, "^names are empty"),
     "no list": (7, ParameterError, "^names are neither a list of names nor a mapping from numbers to names"),
+    "no number": ({float("inf"): "cat"}, ParameterError, "^names are neither a list of names nor a mapping from numbers"),
     "numbers": ([1, 2], ParameterError, "^names must all be text"),
     "an unknown name": (["cat", "bird"], RowError, "bird"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from base64 import b64encode
 from io import BytesIO
 from pathlib import Path
@@ -107,7 +108,9 @@ BAD_MASKS = {
     "no base64": ({"mask": "#"}, "the mask of .*a.json: shape 1 is not a PNG in base64"),
     "no picture": ({"mask": "aGVsbG8="}, "the mask of .*a.json: shape 1 is not a PNG in base64"),
     "beyond the image": ({"points": [[63, 0], [64, 0]]}, "the mask of .*a.json: shape 1 is not inside the image of 64 x 48"),
-    "no points": ({"points": []}, "the corner of .*a.json: shape 1 is not a list of two numbers"),
+    "no points": ({"points": []}, "the corner of .*a.json: shape 1 is not a list of two finite numbers; correct it"),
+    "no number": ({"points": [[math.nan, 0]]}, "the corner of .*a.json: shape 1 is not a list of two finite numbers"),
+    "infinity": ({"points": [[0, math.inf]]}, "the corner of .*a.json: shape 1 is not a list of two finite numbers"),
     "no label": ({"label": ""}, "a.json: shape 1 has no label"),
 }
 
@@ -137,6 +140,7 @@ BAD = {
         image(shape("polygon", [["a", 1]] * 3)),
         r"the points of .*a\.json: shape 1 are not lists of two numbers",
     ),
+    "beyond floats": (image(shape("rectangle", [[10**400, 0], [1, 1]])), "shape 1 are not lists of two numbers; correct it"),
     "no shapes": ("{}", r"a\.json: no list of objects named shapes; is it from labelme\?"),
     "cut": (image()[:40], r"not JSON, or cut off"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from base64 import b64encode
 from io import BytesIO
@@ -99,6 +100,10 @@ def test_bitmaps_are_masks(kind: str, tmp_path: Path) -> None:
 
 
 BAD = {
+    "no corner": (
+        {"ann/a.json": image({"classTitle": "cat", "geometryType": "bitmap", "bitmap": {"origin": [0, math.inf]}})},
+        r"the corner of .*a\.json: object 1 is not a list of two finite numbers; correct it",
+    ),
     "bitmap": (
         {"ann/a.json": image({"classTitle": "cat", "geometryType": "bitmap", "bitmap": {"data": "eJw=", "origin": [0, 0]}})},
         r"the mask of .*a\.json: object 1 is not a PNG in base64 \(.*\); correct it",
