@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 ULTRALYTICS = ("poly", "rbox")
 """Lists in which Ultralytics writes rotated boxes: the corners, and the centre, width, height and angle."""
-_SINGLE = 1e-6  # what a coordinate in single precision may be off, relative to its size, with some room
-_RIGHT_ANGLE = 1e-15  # what the sine of a multiple of pi may be off
+_SINGLE = 1e-6  # what a coordinate in single precision may be off, relative to its size, and the sine of pi, with some room
 _FARTHEST = 1e150  # the product of two such numbers is still finite
 
 
@@ -83,12 +82,17 @@ def around_corners() -> dict[str, pl.Expr]:
 def is_turned(frame: pl.DataFrame) -> pl.Series:
     """Flags: boxes that `angle` turns. Not those without a box or an angle, and those turned by half a turn, or several.
 
-    >>> is_turned(pl.DataFrame({"x": [0.0, 0.0, 0.0, None], "angle": [0.5, 3.141592653589793, None, 0.5]})).to_list()
-    [True, False, False, False]
+    Half a turn may be in single precision. Boxes with a negative side are malformed, and not turned.
+
+    >>> angles = {"angle": [0.5, 3.1415927410125732, None, 0.5, 0.5]}
+    >>> boxes = {"x": [0.0, 0.0, 0.0, None, 0.0], "width": [5.0, 5.0, 5.0, None, -5.0], "height": [9.0, 9.0, 9.0, None, 9.0]}
+    >>> is_turned(pl.DataFrame(boxes | angles)).to_list()
+    [True, False, False, False, False]
     """
     if "angle" not in frame.columns:
         return pl.repeat(False, frame.height, eager=True)
-    return frame.select((_exact(pl.col("angle").sin()) != 0).fill_null(False) & pl.col("x").is_not_null()).to_series()
+    is_box = (pl.col("width") >= 0) & (pl.col("height") >= 0)
+    return frame.select(((_exact(pl.col("angle").sin()) != 0) & is_box).fill_null(False)).to_series()
 
 
 def upright(frame: pl.DataFrame) -> pl.DataFrame:
@@ -145,8 +149,8 @@ def with_corners(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _exact(value: pl.Expr) -> pl.Expr:
-    """Sines and cosines, exact at multiples of a right angle."""
-    return pl.when(value.abs() < _RIGHT_ANGLE).then(0.0).otherwise(value)
+    """Sines and cosines, exact at multiples of a right angle, which may be in single precision."""
+    return pl.when(value.abs() < _SINGLE).then(0.0).otherwise(value)
 
 
 def quadrilaterals(table: str, frame: pl.DataFrame) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,14 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe import rule_sets
-from apframe.exceptions import ColumnError, MissingColumnWarning, NoAnnotationsWarning, ParameterError, TurnedBoxesWarning
+from apframe.exceptions import (
+    ColumnError,
+    MissingColumnWarning,
+    NoAnnotationsWarning,
+    ParameterError,
+    TurnedBoxesWarning,
+    UnitWarning,
+)
 from apframe.matching.policies import POLICIES
 from apframe.ranking.definitions import Interpolated, Voc2007
 from apframe.rule_sets.further_rules import FURTHER_RULES
@@ -711,6 +719,18 @@ def test_a_turned_box_counts_as_the_upright_box_around_it(name: str, sides: str)
     assert evaluation.notes[0].startswith(f"boxes turned by angle: {which}")
     values = dict(evaluation.summary.rows())
     assert {metric: values[metric] for metric in expected} == pytest.approx(expected, abs=1e-12)
+
+
+def test_turned_boxes_are_told_only_where_boxes_are_compared() -> None:
+    box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "angle": 0.5}
+    masked = box | {"segmentation": [[10, 10, 30, 10, 30, 30, 10, 30]]}
+    truth = {"images": [{"id": 1, "width": 50, "height": 50}], "categories": [{"id": 1, "name": "a"}]}
+    masks = apf.evaluate(truth | {"annotations": [masked]}, [masked | {"score": 0.9}], iou_type="segm")  # without a warning
+    assert (masks.summary["value"][0], masks.notes) == (pytest.approx(1), ())
+    for angle in (3.1415927410125732, 10 * math.pi, -math.pi):  # half a turn, also in single precision, or several
+        with pytest.warns(UnitWarning) if angle > 7 else nullcontext():
+            boxes = apf.evaluate(truth | {"annotations": [box | {"angle": angle}]}, [box | {"score": 0.9, "angle": 0.0}])
+        assert (boxes.summary["value"][0], boxes.notes) == (pytest.approx(1), ())
 
 
 def test_other_iou_types() -> None:

@@ -52,6 +52,7 @@ from apframe.exceptions import (
 )
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import Dataset, is_known, noun, unknown_ids
+from apframe.shapes.boxes import BOXES
 from apframe.shapes.corners import CORNERS, is_turned, upright
 from apframe.similarity.mask_iou import pair_masks
 from apframe.similarity.pairs import lacking
@@ -63,9 +64,10 @@ FIND_OUT = "run `apframe check` on both to find out why"
 
 
 def turn_upright(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """The upright box around each box that `angle` turns, with a warning and a note: all but DOTA, DOTA_V1, DOTA_V15, MMROTATE.
+    """The upright box around each box that `angle` turns: all but DOTA, DOTA_V1, DOTA_V15, MMROTATE.
 
-    Areas stay those of the shapes. A similarity that may compare anything gets the boxes and their angles.
+    Where boxes are compared, there is a warning and a note. Areas stay those of the shapes. A similarity that may compare
+    anything gets the boxes and their angles.
     """
     if protocol.similarity.shape in (None, CORNERS):
         return inputs
@@ -74,10 +76,12 @@ def turn_upright(inputs: Inputs, protocol: Protocol) -> Inputs:
     which = " and ".join(f"{n:,} of {counted(tables[name].height, noun(name))}" for name, n in turned.items() if n)
     if not which:
         return inputs
+    boxed = replace(_of(inputs, with_upright_boxes(inputs.dataset)), detections=upright(inputs.detections))
+    if protocol.similarity.shape is not BOXES:
+        return boxed
     said = f"boxes turned by angle: {which}; {protocol.name} uses the upright boxes around them"
     warn(f"{said}; to compare rotated boxes, use {spelled('protocol', 'dota')}", TurnedBoxesWarning)
-    boxed = _of(inputs, with_upright_boxes(inputs.dataset))
-    return replace(boxed, detections=upright(inputs.detections), said=(*inputs.said, said))
+    return replace(boxed, said=(*inputs.said, said))
 
 
 def count_pixels(inputs: Inputs, protocol: Protocol) -> Inputs:

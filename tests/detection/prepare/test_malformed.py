@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 
 import apframe as apf
 from apframe.cli.command import main
-from apframe.exceptions import FormatError, InvalidRowsWarning, ParameterError, RowError, ShardError
+from apframe.exceptions import FormatError, InvalidRowsWarning, ParameterError, RowError, ShardError, TurnedBoxesWarning
 from apframe.rule_sets.named_choices import KEEPABLE, MALFORMED
 from apframe.shapes.corners import smallest_rectangles
 from tests.file_formats.folders import text_folder
@@ -337,6 +338,18 @@ def test_narrow_annotations_are_left_out_by_mmrotate(row: Row, value: float) -> 
     assert value_of(evaluate(case, "dota", "plane", {}, "error"), "AP") == pytest.approx(HALF)
     narrow = detected(row, "AP", 2 / 3, PLANE, corners(100, 100, 120, 100, 120, 120, 100, 120))
     assert value_of(evaluate(narrow, "mmrotate", "plane", {}, "error"), "AP") == pytest.approx(2 / 3)  # detections stay
+
+
+@pytest.mark.parametrize("angle", [0.3, 0.7, 1.2, np.pi / 2])
+def test_a_box_with_one_negative_side_is_none_if_it_is_turned(angle: float) -> None:
+    row = box(70, 50, -5, 20, angle=angle)
+    cos, sin = np.cos(angle), np.sin(angle)
+    wide, high = -5 * cos + 20 * sin, -5 * sin + 20 * cos  # the box around it, if -5 were a width
+    around = box(67.5 - wide / 2, 60 - high / 2, abs(wide), abs(high))
+    for first in (A, A | {"angle": 0.3}):  # of which the other one is turned
+        case = [first, row | {"area": 100}], [first | {"score": 0.9}, around | {"score": 0.8}], "AP", 51 / 101
+        with pytest.warns(TurnedBoxesWarning, match="1 of 2 annotations and 1 of 2") if "angle" in first else nullcontext():
+            assert value_of(evaluate(case, "coco", "a", {}), "AP") == pytest.approx(51 / 101)
 
 
 def test_narrow_annotations_with_angles() -> None:
