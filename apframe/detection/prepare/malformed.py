@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe.exceptions import counted
 from apframe.rule_sets.protocol import Protocol
 from apframe.shapes.intervals import INTERVAL
 
@@ -95,4 +96,6 @@ def leave_out_narrow(inputs: Inputs, protocol: Protocol) -> Inputs:
     if wide.all():
         return inputs
     part = inputs.dataset.part(inputs.dataset.images, inputs.dataset.annotations.filter(wide))
-    return replace(inputs, dataset=part, annotations=part.core("annotations"))
+    of = f"{(~wide).sum():,} of {counted(len(wide), 'annotation')}"
+    note = f"left out: {of} whose smallest rectangle has a side below {_NARROWEST:g} pixels, as mmrotate does"
+    return replace(inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, note))
