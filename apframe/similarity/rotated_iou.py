@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import import_optional
-from apframe.rows import malformed_rows
 from apframe.shapes.corners import CORNERS, are_convex, quadrilaterals, turns
 from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, join_on_cell, lacking, most_alike
@@ -31,7 +30,7 @@ class RotatedIoU(Similarity):
     `angle`; corners win where they are not null. The box is turned about its centre by `angle` radians, counter-clockwise as
     one sees it on the image: with y pointing down, its right end goes up. A crowd's union is the detection alone. Shapes
     without area have no IoU, and neither have those that only touch. Corners that do not go around a convex shape are an error,
-    or where they are kept, areas with signs, see `_with_signed`.
+    or where they are kept, areas with signs, see `_with_signed`; `treat_malformed` changes those that should not be.
 
     >>> boxes = {"cell": [7], "x": [0.0], "y": [0.0], "width": [4.0], "height": [2.0]}
     >>> upright = pl.DataFrame({"cell": [7], "corners": [[1.0, -1.0, 3.0, -1.0, 3.0, 3.0, 1.0, 3.0]], "is_crowd": [False]})
@@ -67,8 +66,10 @@ class RotatedIoU(Similarity):
         union = np.where(pairs["is_crowd"].to_numpy(), detected, detected + pairs["size_right"].to_numpy() - intersection)
         similarity = np.minimum(intersection / union, 1)  # the same shape twice may differ by a last bit
         alike = pairs.select("detection", "annotation", similarity=pl.Series(similarity))
-        if malformed_rows().kept:
-            alike = _with_signed(shapely, alike, corners, join_on_cell(detections, annotations, []).collect())
+        crossed = [pl.Series(~are_convex(each)) for each in corners]
+        if any(flags.any() for flags in crossed):
+            cells = join_on_cell(detections, annotations, []).collect()
+            alike = _with_signed(shapely, alike, corners, crossed, cells)
         return alike.filter((pl.col("similarity") >= least) & (pl.col("similarity") > 0))
 
 
@@ -81,19 +82,17 @@ def _shapes(shapely: Any, corners: Array) -> Array:
     return shapes
 
 
-def _with_signed(shapely: Any, alike: pl.DataFrame, corners: tuple[Array, Array], pairs: pl.DataFrame) -> pl.DataFrame:
-    """The pairs, those of corners that do not go around a convex shape by areas with signs; `pairs` are all of the cells.
+def _with_signed(
+    shapely: Any, alike: pl.DataFrame, corners: tuple[Array, Array], crossed: list[pl.Series], pairs: pl.DataFrame
+) -> pl.DataFrame:
+    """The pairs, those of corners that are `crossed` by areas with signs; `pairs` are all of the cells.
 
     Two triangles make a quadrilateral, and count as negative where they turn the other way than both together. What two of
     them share is summed with both signs, as in `polyiou.cpp` of DOTA's devkit.
     """
     import numpy as np
 
-    crossed = [~are_convex(each) for each in corners]
-    if not any(flags.any() for flags in crossed):
-        return alike
-    rows = [pl.Series(flags) for flags in crossed]
-    is_signed = [rows[0].gather(frame["detection"]) | rows[1].gather(frame["annotation"]) for frame in (alike, pairs)]
+    is_signed = [crossed[0].gather(frame["detection"]) | crossed[1].gather(frame["annotation"]) for frame in (alike, pairs)]
     pairs = pairs.filter(is_signed[1])
     triangles, signs, sizes = zip(*(_signed_triangles(shapely, each) for each in corners), strict=True)
     left, right = pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()

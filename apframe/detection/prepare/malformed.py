@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from apframe.exceptions import counted
 from apframe.rule_sets.protocol import Protocol
+from apframe.shapes.corners import CORNERS
 from apframe.shapes.intervals import INTERVAL
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from apframe.detection.prepare.inputs import Inputs
+
+    Array = np.ndarray[Any, Any]
 
 _NARROWEST = 2.0  # pixels
 
@@ -21,9 +26,12 @@ _NARROWEST = 2.0  # pixels
 def treat_malformed(inputs: Inputs, protocol: Protocol) -> Inputs:
     """Malformed rows that are kept, as `Protocol.malformed` says: KITTI, THUMOS14, MMROTATE, AVA, OPEN_IMAGES, its challenge.
 
-    Elsewhere they stay as they are: they overlap nothing, and their area says whether they are ignored.
+    Elsewhere they stay as they are: they overlap nothing, and their area says whether they are ignored. Corners are the
+    exception, as `RotatedIoU` takes areas with signs: only "signed" leaves them to it.
     """
     treat = _TREATMENTS.get(protocol.malformed)
+    if treat is None and protocol.similarity.shape is CORNERS and protocol.malformed != "signed":
+        treat = _flattened
     if not inputs.malformed.kept or treat is None:
         return inputs
     annotations, found = treat("annotations", inputs.dataset.annotations), treat("detections", inputs.detections)
@@ -41,7 +49,24 @@ def _sorted(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _enclosed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The smallest rectangles around corners that do not go around a convex shape. Source: `poly2obb_np` of mmrotate."""
-    from apframe.shapes.corners import are_convex, quadrilaterals, smallest_rectangles
+    from apframe.shapes.corners import smallest_rectangles
+
+    return _with_other_corners(table, frame, smallest_rectangles)
+
+
+def _flattened(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Corners that do not go around a convex shape without an area, so that they overlap nothing; the box around them stays."""
+    import numpy as np
+
+    def flatten(corners: Array) -> Array:
+        return np.stack([corners.min(axis=1), corners.max(axis=1)], axis=1).repeat(2, axis=1)
+
+    return _with_other_corners(table, frame, flatten)
+
+
+def _with_other_corners(table: str, frame: pl.DataFrame, change: Callable[[Array], Array]) -> pl.DataFrame:
+    """The frame with corners that do not go around a convex shape changed."""
+    from apframe.shapes.corners import are_convex, quadrilaterals
 
     if "corners" not in frame.columns:
         return frame
@@ -49,7 +74,7 @@ def _enclosed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     crossed = ~are_convex(corners)
     if not crossed.any():
         return frame
-    corners[crossed] = smallest_rectangles(corners[crossed])
+    corners[crossed] = change(corners[crossed])
     is_given = frame["corners"].is_not_null()
     around = pl.Series(corners.reshape(-1, 8), dtype=pl.Array(pl.Float64, 8)).arr.to_list()
     return frame.with_columns(corners=around.gather((is_given.cum_sum() - 1).set(~is_given, None)))

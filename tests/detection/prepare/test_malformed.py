@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -357,6 +358,16 @@ def test_a_box_with_one_negative_side_is_none_if_it_is_turned(angle: float) -> N
 def test_narrow_annotations_with_angles() -> None:
     case = [box(0, 0, 20, 20, angle=0.1), box(50, 50, 20, 1.5, angle=0.3)], [box(0, 0, 20, 20, angle=0.1, score=0.9)], "AP", 1.0
     assert value_of(evaluate(case, "mmrotate", "plane", {}, "error"), "AP") == 1.0
+
+
+@pytest.mark.parametrize(("malformed", "value"), [("signed", 1.0), ("enclosed", 1.0), ("counted", HALF), ("by_area", HALF)])
+def test_corners_that_cross_are_what_the_protocol_says(malformed: str, value: float) -> None:
+    own = replace(apf.DOTA, name="OWN", malformed=malformed)
+    found = found_of([PLANE | {"score": 0.9}, UNEVEN | {"score": 0.8}])
+    kept = apf.evaluate(truth_of([PLANE, UNEVEN], "plane"), found, own, invalid="keep")
+    assert value_of(kept, "AP") == pytest.approx(value)
+    box = kept.dataset.annotations.select("x", "y", "width", "height")
+    assert box.row(1) == (50, 50, 20, 20)
 
 
 def test_smallest_rectangle_is_no_larger_than_any_turned_one() -> None:
