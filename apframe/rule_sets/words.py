@@ -10,7 +10,7 @@ from apframe.ranking.box_errors import NEEDS
 from apframe.rule_sets.classes import Bounds, Closed, Difficulty, Part
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.given import ALL_AREAS, short
-from apframe.rule_sets.named_choices import CROWDS, IGNORES, MALFORMED, TIES
+from apframe.rule_sets.named_choices import CROWDS, IGNORES, KEEPABLE, MALFORMED, TIES
 from apframe.rule_sets.orientation import ORIENTATIONS
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import departures
@@ -61,7 +61,7 @@ def describe(protocol: Protocol) -> str:
         ("also", "; ".join(FURTHER_RULES[name] for name in protocol.further_rules)),
         ("errors", _errors(protocol)),
         ("miss rates", "" if protocol.miss_rates is None else protocol.miss_rates.words),
-        ("malformed", f"if kept: {MALFORMED[protocol.malformed]}"),
+        ("malformed", _malformed(protocol)),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
         ("departs", f"from {protocol.name} as published in {', '.join(changed)}" if changed else ""),
@@ -228,6 +228,11 @@ def _errors(protocol: Protocol) -> str:
         *(["NDS is (5 AP + the sum of max(0, 1 - error)) / 10"] if "NDS" in protocol.report else []),
     ]
     return "; ".join(words)
+
+
+def _malformed(protocol: Protocol) -> str:
+    kept = "if kept" if KEEPABLE.get(protocol.malformed, True) else "cannot be kept"
+    return f"{kept}: {MALFORMED[protocol.malformed]}"
 
 
 def _oriented(summary: Sequence[Headline]) -> str:

@@ -294,6 +294,7 @@ def test_not_kept_where_no_row_can_be(name: str) -> None:
     message = rf'^invalid="keep": where a shape .*, {words} \({name.upper()}\); leave such rows out with invalid="drop"$'
     with pytest.raises(ParameterError, match=message):
         apf.evaluate(truth_of([A]), found_of(BOTH), name, invalid="keep")
+    assert f"malformed   cannot be kept: {words}\n" in str(apf.PUBLISHED[name.upper()])
 
 
 @pytest.mark.parametrize("protocol", ["ava", "open_images", "open_images_challenge"])
