@@ -154,12 +154,10 @@ def _brought_up(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         if "iou_types" in protocol:
             others = {name: value for name, value in protocol.items() if name != "iou_types"}
             protocol = others | {"iou_type": protocol["iou_types"][0]} | _ONLY_CHOICES
+        protocol = {"adds_spacing": True} | _SINCE_0_7 | protocol
         if "malformed" not in protocol:  # of before 0.7, when no malformed row was kept
-            from apframe.rule_sets.published import PUBLISHED
-
-            published = PUBLISHED.get(protocol.get("name", ""))
-            protocol = protocol | {"malformed": "counted" if published is None else published.malformed}
-        manifest = manifest | {"protocol": {"adds_spacing": True} | _SINCE_0_7 | protocol}
+            protocol |= {"malformed": _malformed_of(protocol)}
+        manifest = manifest | {"protocol": protocol}
     if manifest["schema_version"] == SCHEMA_VERSION:
         return manifest
     if "inputs" not in manifest:
@@ -167,6 +165,18 @@ def _brought_up(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         hashes = {name: input_hash(name, read_table(folder, name, manifest.get("set_id"))) for name in inputs}
         manifest = manifest | {"inputs": hashes}
     return {"conditions": []} | manifest
+
+
+def _malformed_of(protocol: dict[str, Any]) -> str:
+    """What becomes of malformed rows by the published protocol of this name, or else by the one most like it."""
+    from apframe.rule_sets.protocol import Protocol
+    from apframe.rule_sets.published import PUBLISHED
+
+    def n_alike(published: Protocol) -> int:
+        choices = json.loads(json.dumps(published.as_dict()))
+        return sum(protocol[name] == choices.get(name) for name in protocol)
+
+    return (PUBLISHED.get(protocol.get("name", "")) or max(Protocol("", ""), *PUBLISHED.values(), key=n_alike)).malformed
 
 
 def input_hash(name: str, table: pl.DataFrame | pl.LazyFrame) -> str:

@@ -12,6 +12,8 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, QueryError
+from apframe.rule_sets.protocol import Protocol
+from apframe.store.parquet import read_manifest
 from tests.cli.test_command import command
 from tests.stored.write import evaluations
 
@@ -60,6 +62,17 @@ def test_runs_of_all_versions_can_be_compared(tmp_path: Path) -> None:
     assert runs.runs["data"].n_unique() == 1
     assert runs.leaderboard().drop("run").n_unique() == 1 and runs.leaderboard().height == 5
     assert runs.sql("SELECT count(*) FROM detections").item() == 25
+
+
+def test_a_protocol_of_ones_own_has_the_malformed_rows_of_what_it_was_made_of(tmp_path: Path) -> None:
+    today, _ = evaluations()
+    today.write_parquet(tmp_path)
+    manifest, made_of = manifest_of(tmp_path), [Protocol("", ""), *apf.PUBLISHED.values()]
+    for published in made_of:
+        own = published.as_dict() | {"name": "OWN", "ties": "later", "max_detections": [300]}
+        del own["malformed"]  # which versions before 0.7 did not write
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"protocol": own}))
+        assert read_manifest(tmp_path)["protocol"]["malformed"] == published.malformed, published.name
 
 
 @pytest.mark.slow
