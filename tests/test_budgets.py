@@ -83,7 +83,7 @@ def counts(arguments: list[str]) -> dict[str, int]:
 
 @pytest.mark.parametrize("kind", BUDGETS)
 def test_a_plain_evaluation_keeps_to_its_budget(kind: str, tmp_path: Path) -> None:
-    """Whatever the number of images."""
+    """For few images, and for many."""
     seen = []
     for n_images in (20, 2000):
         folder = tmp_path / str(n_images)
