@@ -28,7 +28,8 @@ _MASK = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _DIMENSIONS: dict[str, tuple[int | str, ...]] = {
     "labels": (), "scores": (), "area": (), "iscrowd": (), **dict(_ARRAYS.values()),
 }  # fmt: skip
-_OF_ROWS = ("image_id", *BOX, "score", "category_id")
+OF_ROWS = ("image_id", *BOX, "score", "category_id")
+"""The columns of an array of results."""
 _DEFAULTS = {"area": np.nan, "iscrowd": 0}  # in images where others have them
 
 
@@ -161,13 +162,13 @@ def tabulate_rows(array: Any) -> pl.DataFrame:
     [(42, 10.0, 10.0, 20.0, 10.0, 0.75, 3)]
     """
     rows = as_array(array)
-    if rows.ndim != 2 or rows.shape[1] != len(_OF_ROWS) or rows.dtype.kind not in "iuf":
+    if rows.ndim != 2 or rows.shape[1] != len(OF_ROWS) or rows.dtype.kind not in "iuf":
         shape = " × ".join(map(str, rows.shape)) or "()"
-        remedy = f"give seven columns of numbers: {', '.join(_OF_ROWS)}"
+        remedy = f"give seven columns of numbers: {', '.join(OF_ROWS)}"
         raise ColumnError(f"an array of shape {shape} and type {rows.dtype} does not hold results", remedy, table="detections")
     is_float = rows.dtype.kind == "f"
     limit = min(2.0 ** (np.finfo(rows.dtype).nmant + 1), 2.0**63) if is_float else 2.0**63
-    columns = dict(zip(_OF_ROWS, rows.T, strict=True))
+    columns = dict(zip(OF_ROWS, rows.T, strict=True))
     for name in ("image_id", "category_id"):
         ids = columns[name]
         wrong = {"is not a whole number": ids != np.floor(ids), f"is too large for {rows.dtype}": np.abs(ids) >= limit}
@@ -201,21 +202,25 @@ def by_image(source: str, items: Any, image_ids: Any) -> tuple[list[Any], Any]:
     return list(items.values()), list(items)
 
 
-def check_ids(source: str, n: int, image_ids: Any) -> list[int | str]:
-    """The ids of n images, tensors of one number as numbers.
+def check_ids(source: str, n: int | None, image_ids: Any) -> list[int | str]:
+    """The ids of n images, or of any number if n is None; tensors of one number as numbers.
 
     Raises
     ------
     ParameterError
-        there are none, there are not n of them, one is no id, or one is there twice
+        there is no list of them, there are not n of them, one is no id, or one is there twice
 
     >>> check_ids("outputs", 2, [np.array([7]), 8])
     [7, 8]
     """
     if image_ids is None:
         raise ParameterError("no image_ids", f"give one per image, or a mapping from image ids to {source}", option=source)
+    if isinstance(image_ids, str) or not hasattr(image_ids, "__iter__") or getattr(image_ids, "ndim", 1) == 0:
+        raise ParameterError(
+            f"image_ids is not a list but {kind_of(image_ids)}", "put a single id in a list: [22]", option=source
+        )
     ids = [as_array(each).item() if hasattr(each, "item") else each for each in image_ids]
-    if len(ids) != n:
+    if n is not None and len(ids) != n:
         raise ParameterError(f"{source}: {counted(n, 'item')}, but {counted(len(ids), 'image id')}", "give one for each")
     kinds = {type(each) for each in ids}
     if not (kinds <= {int} or kinds <= {str}):

@@ -32,7 +32,6 @@ from apframe.exceptions import (
     one_of,
     warn,
 )
-from apframe.file_formats.nested_rows import holds_columns
 from apframe.file_formats.outputs import Outputs, recognize
 from apframe.file_formats.refused import Refused, accept_joined
 from apframe.rows import treating_malformed
@@ -158,8 +157,8 @@ class Evaluator:
             there. If `detection_id` is given, the ids are unique over all updates; else the detections are numbered in the
             order of `state`.
         image_ids
-            of outputs in a list, in their order; or all images that a table is about, also those without detections. Outputs by
-            image id name their images themselves.
+            of outputs in a list, in their order; or all images that a table, array or list of rows is about, also those without
+            detections. Outputs by image id, and those that hold an `image_id`, name their images themselves.
 
         Raises
         ------
@@ -168,10 +167,10 @@ class Evaluator:
         RowError, DuplicateIdError, UnknownIdError
             naming the rows of this update.
         """
-        found = recognize(detections, None if holds_columns(detections) else image_ids, self.protocol.iou_type)
-        is_by_image = isinstance(found, Outputs) and isinstance(detections, Mapping) and image_ids is None
-        named, number = list(detections) if is_by_image else image_ids, self._next_number()
-        ids = None if named is None else check_ids("update", len(named), named)
+        ids = None if image_ids is None else check_ids("update", None, image_ids)
+        found, number = recognize(detections, ids, self.protocol.iou_type), self._next_number()
+        if isinstance(found, Outputs) and isinstance(detections, Mapping) and ids is None:
+            ids = check_ids("update", None, list(detections))
         if not (isinstance(found, pl.DataFrame) and self._add_alike(found, number)):
             self._read(found, number)
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import polars as pl
 from apframe.exceptions import ColumnError
 from apframe.file_formats.format import OPEN, OUTPUTS
 from apframe.file_formats.nested_rows import holds_columns
-from apframe.schema import Dataset
+from apframe.schema import Dataset, kind_of
 
 _HAVE_NO_IDS = {"torchvision": "an output of torchvision's detectors", "supervision": "supervision's Detections"}
 
@@ -42,14 +43,14 @@ def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -
         outputs in a list, by image id, or alone: see `apframe.from_torchvision`, `from_ultralytics`, `from_supervision`; an
         array as `apframe.adapters.arrays.tabulate_rows` takes it; an iterator over outputs or rows
     image_ids
-        of outputs in a list; rows with `image_id` stay as they are
+        of outputs in a list, by default the `image_id` in each; not of tables, arrays and rows, which have ids
     iou_type
         what is compared: of torchvision's outputs that alone is taken, as its own evaluation does
 
     Raises
     ------
     ColumnError
-        outputs in a list that do not say their images
+        outputs in a list that do not say their images, or rows that are lists of numbers
     RowError, ParameterError
         see the readers
 
@@ -58,14 +59,17 @@ def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -
     >>> recognize([{"image_id": 42}])
     [{'image_id': 42}]
     """
-    if image_ids is None and (isinstance(source, (str, Path, Dataset, Outputs)) or holds_columns(source)):
+    if isinstance(source, tuple) or (isinstance(source, Iterator) and not hasattr(source, "read")):
+        source = list(source)  # ultralytics returns an iterator with stream=True
+    own_ids = _ids_in(source)
+    if own_ids is None and (isinstance(source, (str, Path, Dataset, Outputs)) or holds_columns(source)):
         return source
-    if isinstance(source, Iterator) and not hasattr(source, "read"):  # as ultralytics returns it with stream=True
-        source = list(source)
-    if image_ids is None and (hasattr(source, "detach") or (hasattr(source, "shape") and hasattr(source, "dtype"))):
+    if hasattr(source, "detach") or (hasattr(source, "shape") and hasattr(source, "dtype")):
         from apframe.adapters.arrays import tabulate_rows
 
         return Outputs(tabulate_rows(source), OPEN)
+    _refuse_numbers(source)
+    image_ids = own_ids if image_ids is None else image_ids
     library = _library_of(source)
     if library is None and image_ids is not None and not _are_rows(source):
         library = "torchvision"  # whose reader says what it is not
@@ -79,7 +83,7 @@ def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -
 
 def _library_of(source: Any) -> str | None:
     """The library whose outputs these look like, by the first of them."""
-    items = source.values() if isinstance(source, Mapping) else source if isinstance(source, (list, tuple)) else [source]
+    items = source.values() if isinstance(source, Mapping) else source if isinstance(source, list) else [source]
     first = next(iter(items), None)
     if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys():
         first = source
@@ -92,8 +96,31 @@ def _library_of(source: Any) -> str | None:
     return "supervision" if hasattr(first, "xyxy") and hasattr(first, "class_id") else None
 
 
+def _ids_in(source: Any) -> list[Any] | None:
+    """The ids in torchvision's outputs, which hold arrays; None if there are none. Lists may be boxes in any format."""
+    first = source[0] if isinstance(source, list) and source else None
+    names = {"image_id", "boxes", "labels", "scores"}
+    if not (isinstance(first, dict) and names <= first.keys()) or isinstance(first["boxes"], list):
+        return None
+    return [each.get("image_id") if isinstance(each, dict) else None for each in source]
+
+
 def _are_rows(source: Any) -> bool:
-    return isinstance(source, (list, tuple)) and bool(source) and isinstance(source[0], Mapping) and "image_id" in source[0]
+    """Whether this is an empty list or dict, or a list of rows with ids."""
+    if isinstance(source, (list, dict)) and not source:
+        return True
+    return isinstance(source, list) and isinstance(source[0], Mapping) and "image_id" in source[0]
+
+
+def _refuse_numbers(source: Any) -> None:
+    """An error where rows are not dicts, but lists or arrays of numbers."""
+    first = source[0] if isinstance(source, list) and source else None
+    is_array = getattr(first, "ndim", 0) == 1 and not hasattr(first, "keys")  # which a Series of pandas has
+    if is_array or (isinstance(first, (list, tuple)) and first and isinstance(first[0], Real)):
+        from apframe.adapters.arrays import OF_ROWS
+
+        remedy = f"give an array of n × {len(OF_ROWS)} numbers, np.array(rows): {', '.join(OF_ROWS)}"
+        raise ColumnError(f"the rows are in a list, and the first of them is {kind_of(first)}", remedy, table="detections")
 
 
 def _read(library: str, source: Any, image_ids: Any, iou_type: str | None) -> pl.DataFrame:

@@ -170,6 +170,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "rows of tensors": lambda: [{name: Tensor(with_numpy(value)) for name, value in FOUND.items()}],
     "rows with the columns of a box": lambda: [with_numpy(IDS | SHAPES["columns of a box"])],
     "rows of a generator": lambda: (row for row in [with_numpy(FOUND)]),
+    "rows, a tuple": lambda: (dict(FOUND),),
     "columns of arrays": lambda: dict(COLUMNS),
     "an array": lambda: ARRAY.copy(),
     "a tensor": lambda: Tensor(ARRAY),
@@ -177,6 +178,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "outputs of tensors by number of NumPy": lambda: {np.int64(22): output(Tensor)},
     "outputs, one without objects": lambda: {22: output(), 23: output(n=0)},
     "results": lambda: [results(), results("000023.png", n=0)],
+    "outputs that hold their ids": lambda: [{"image_id": Tensor([22])} | output(Tensor), {"image_id": 23} | output(n=0)],
     "results of a generator": lambda: (each for each in [results()]),
     "results, a tuple": lambda: (results(),),
     "results, alone": results,
@@ -242,6 +244,9 @@ REFUSED: dict[str, tuple[Any, type[InputError], str]] = {
     "half an id": (ARRAY * (1 + 1 / 64), RowError, "image_id is not a whole number where row is 1; give ids as"),
     "no id": (ARRAY * [[1, 1, 1, 1, 1, 1, np.nan]], RowError, "category_id is not a whole number where row is 1"),
     "an id of many digits": (LARGE, RowError, "image_id is too large for float32"),
+    "an array as lists": (ARRAY.tolist(), ColumnError, r"of them is a list; .* 7 numbers, np.array\(rows\): image_id, x,"),
+    "an array as tuples": ([tuple(ARRAY[0])], ColumnError, r"the first of them is a tuple; give an array of n × 7 numbers, np"),
+    "the rows of an array": (list(ARRAY), ColumnError, r"the first of them is a ndarray; give an array of n × 7 numbers, np"),
     "a score that is NaN": (ARRAY * [[1, 1, 1, 1, 1, np.nan, 1]], RowError, "score is not a finite number where"),
 }  # fmt: skip
 
@@ -259,12 +264,35 @@ def test_one_result_has_its_image_beside_it() -> None:
         evaluator = apf.Evaluator(TRUTH)
         evaluator.update(one, [22])
         assert evaluator.state().select(EXPECTED.keys()).rows(named=True) == [EXPECTED]
-    with pytest.raises(
-        RowError, match="outputs: the item is not a dict where index is 0; give one for each image, not a ndarray"
-    ):
-        apf.Evaluator(TRUTH).update(ARRAY, [22])
+    with pytest.raises(RowError, match="the item is not a dict where index is 0; give one for each image, not a ndarray"):
+        apf.Evaluator(TRUTH).update([BOX], [22])
     with pytest.raises(ParameterError, match="the results are a mapping with its own"):
         apf.Evaluator(TRUTH).update({22: results()}, [22])
+
+
+@pytest.mark.parametrize("image_ids", [22, "22", np.array(22), Tensor(22)])
+def test_image_ids_are_a_list_of_ids(image_ids: Any) -> None:
+    for found in ([FOUND], output(), [results()]):
+        with pytest.raises(ParameterError, match=r"image_ids is not a list but an? \w+; put a single id in a list: \[22\]"):
+            apf.Evaluator(TRUTH).update(found, image_ids)
+    with pytest.raises(ParameterError, match="outputs: image_ids is not a list but"):
+        apf.from_torchvision([output()], image_ids)
+    with pytest.raises(ParameterError, match="outputs: image ids must be all integers or all strings, not 22, None"):
+        apf.evaluate(TRUTH, [{"image_id": 22} | output(), output()])
+
+
+NOTHING_FOUND: dict[str, Any] = {"a list": [], "a tuple": (), "a dict": {}, "an array": ARRAY[:0], "a frame": pl.DataFrame()}
+
+
+@pytest.mark.parametrize("nothing", NOTHING_FOUND.values(), ids=NOTHING_FOUND)
+def test_nothing_may_be_found_on_images_that_are_named(nothing: Any) -> None:
+    evaluator = apf.Evaluator(TRUTH)
+    evaluator.update(nothing, [])
+    evaluator.update(nothing, [22])
+    evaluator.update(np.where(ARRAY == 22, 23, ARRAY), [23])
+    seen = evaluator.compute(images="seen")
+    assert seen.dataset.images["image_id"].to_list() == [22, 23]
+    assert seen.detections["image_id"].to_list() == [23]
 
 
 def test_classes_count_by_name_where_the_categories_have_names() -> None:
