@@ -288,7 +288,7 @@ def joined_results(
     if join_by_name:
         if known is None:
             raise ParameterError("needs the data set that has these names", option="join_by_name")
-        found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
+        found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name, are_outputs=how == OUTPUTS)
     images = None if known is None else known.core("images")
     if any(boxes.values()):
         return as_pixel_boxes("detections", found, images, **boxes)

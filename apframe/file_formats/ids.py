@@ -108,7 +108,9 @@ def _replaced_in_lists(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.
     return rows.select("row").join(lists, on="row", how="left", maintain_order="left")[values.name].fill_null([])
 
 
-def with_ids_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | Collection[str]) -> pl.DataFrame:
+def with_ids_by_name(
+    detections: pl.DataFrame, dataset: Dataset, tables: str | Collection[str], *, are_outputs: bool = False
+) -> pl.DataFrame:
     """Detections with the ids that a data set has for the images and categories that they name.
 
     Parameters
@@ -121,6 +123,8 @@ def with_ids_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | C
         is the first that all names are among; where that is null by `image_id`. Its categories by `name`.
     tables
         "images", "categories", or both
+    are_outputs
+        whether they were results of a library, which have no rows that could be renamed
 
     Raises
     ------
@@ -150,7 +154,8 @@ def with_ids_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | C
                 f"no column {name} or {key} to join by", f"there are {', '.join(detections.columns)}", table="detections"
             )
         names = as_id("detections", detections, detections[given[0]]).cast(pl.String)
-        detections = detections.with_columns(_found(names, dataset.core(table), table, detections).alias(key))
+        remedy = _of_outputs(table, tables) if are_outputs else "rename them, or remove these rows"
+        detections = detections.with_columns(_found(names, dataset.core(table), table, detections, remedy).alias(key))
     return detections
 
 
@@ -174,7 +179,16 @@ def tables_named(found: pl.DataFrame, dataset: Dataset, asked: Collection[str]) 
     return list(dict.fromkeys(tables))
 
 
-def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.DataFrame) -> pl.Series:
+def _of_outputs(table: str, tables: Collection[str]) -> str:
+    """What to do where results of a library name what the table does not have; all `tables` are joined by name."""
+    if table == "images":
+        return "give the outputs by image id, as in {22: output}"
+    converted = "apf.from_ultralytics(results) or apf.from_supervision(detections, image_ids)"
+    joined = ", ".join(f'"{each}"' for each in tables)
+    return f"to leave some out, convert them with {converted}, filter by name, and evaluate with join_by_name=[{joined}]"
+
+
+def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.DataFrame, remedy: str) -> pl.Series:
     """The ids of what is named."""
     key = KEYS[table]
     asked = names.drop_nulls().unique(maintain_order=True)
@@ -183,7 +197,7 @@ def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.Dat
     if not is_there.all():
         shown = detections.with_columns(names.alias(key))
         known = is_known(names, asked.filter(is_there))
-        remedy = f"they must be a {NAMES[table]} of the {table}: rename them, or remove these rows"
+        remedy = f"they must be a {NAMES[table]} of the {table}: {remedy}"
         raise unknown_ids("detections", shown, key, table, known, remedy)
     doubled = places.list.len() > 1
     if doubled.any():

@@ -233,7 +233,7 @@ REFUSED: dict[str, tuple[Any, type[InputError], str]] = {
     "results of another kind": ([results(), 5], RowError, "results: neither boxes nor obb where index is 1"),
     "detections of another kind": ({22: numbered(), 23: 5}, RowError, r"not a supervision.Detections where index is 1"),
     "results without a file": ([results("")], RowError, "results: path is missing where index is 0; give image_ids"),
-    "results of an unknown file": ([results("b.jpg")], UnknownIdError, "image_id is not among the images .* a file_name of"),
+    "results of an unknown file": ([results("b.jpg")], UnknownIdError, r"not among the images .* image id, as in \{22: output"),
     "numbers by image": ({22: 5}, ColumnError, "the key 22 is an int, not the name of a column; .* Results or Detections"),
     "text by image": ({22: "out.json"}, ColumnError, "the key 22 is an int, not the name of a column"),
     "an object": (object(), ColumnError, "an object cannot be read as a table; .* apf.from_torchvision, apf.from_ultralytics"),
@@ -302,9 +302,24 @@ def test_classes_count_by_name_where_the_categories_have_names() -> None:
     merged = apf.evaluate(TRUTH, [results()], category_map={"car": "vehicle"})
     assert merged.detections["category_id"].to_list() == [3]
     other = [{"id": 1, "name": "Person"}, {"id": 3, "name": "Car"}]
-    message = r"category_id is not among the categories where row is 1; unknown: 'car'; .* a name of the categories"
+    message = r"category_id is not among the categories where row is 1; unknown: 'car'; .* a name of the categories: to leave"
     with pytest.raises(UnknownIdError, match=message):
         apf.evaluate(TRUTH | {"categories": other}, {22: results()})
+
+
+@pytest.mark.parametrize("image_ids", [None, [22, 23]])
+def test_classes_without_a_category_can_be_left_out_as_the_error_says(image_ids: list[int | str] | None) -> None:
+    truth = TRUTH | {"categories": TRUTH["categories"][:1], "annotations": TRUTH["annotations"][1:]}
+    car, person = results(), results("000023.png")
+    person.boxes.cls = Tensor([0.0])
+    with pytest.raises(
+        UnknownIdError, match=r"unknown: 'car'; .* convert them with apf.from_ultralytics\(results\) or"
+    ) as caught:
+        apf.evaluate(truth, [car, person] if image_ids is None else dict(zip(image_ids, [car, person], strict=True)))
+    tables = ["images", "categories"] if image_ids is None else ["categories"]
+    assert str(caught.value).endswith(f", filter by name, and evaluate with join_by_name={tables}".replace("'", '"'))
+    kept = apf.from_ultralytics([car, person], image_ids).filter(pl.col("name") != "car")
+    assert apf.evaluate(truth, kept, join_by_name=tables)["AP"] == pytest.approx(1)
 
 
 def test_ids_that_were_given_count_and_not_the_files() -> None:
