@@ -233,6 +233,15 @@ def check_ids(source: str, n: int | None, image_ids: Any) -> list[int | str]:
     return ids
 
 
+def column_of_ids(image_ids: Sequence[int | str]) -> pl.Series:
+    """The column `image_id`.
+
+    >>> column_of_ids([]).dtype
+    Int64
+    """
+    return pl.Series("image_id", image_ids, dtype=None if image_ids else pl.Int64)
+
+
 def refuse_items(source: str, wrong: Sequence[bool], problem: str, remedy: str) -> None:
     """An error that names the places in the list, from 0, of the items that are flagged.
 

@@ -12,6 +12,7 @@ from apframe.adapters.arrays import (
     by_image,
     canonical_batch,
     check_ids,
+    column_of_ids,
     refuse_items,
     tabulate,
     tabulate_detections,
@@ -133,7 +134,7 @@ def dataset_of(annotations: pl.DataFrame, image_ids: Sequence[int | str], catego
     >>> dataset_of(pl.DataFrame({"image_id": [1], "category_id": [7], "mask": [[[0, 1]]]}), [1, 2], None)
     Dataset(2 images, 1 category, 1 annotation)
     """
-    images = pl.DataFrame([pl.Series("image_id", image_ids, dtype=None if image_ids else pl.Int64)])
+    images = pl.DataFrame([column_of_ids(image_ids)])
     if "mask" in annotations.columns and isinstance(annotations["mask"].dtype, pl.Struct):
         size = pl.col("mask").struct.field("size").first().list
         sizes = annotations.group_by("image_id").agg(image_height=size.get(0), image_width=size.get(1))

@@ -14,6 +14,7 @@ from apframe.adapters.arrays import (
     by_image,
     canonical_batch,
     check_ids,
+    column_of_ids,
     mask_column,
     refuse_items,
     tabulate_detections,
@@ -63,6 +64,33 @@ def from_ultralytics(
     >>> from_ultralytics([result]).select("image_id", "category_id", "score", "name", "file_name").rows()
     [('0042', 3, 0.75, 'cat', '0042.jpg')]
     """
+    results, files = with_files(results, image_ids)
+    ids = files["image_id"].to_list()
+    items = [_arrays(result) for result in results]
+    masks = _masks(results, items) if iou_type in (None, "segm") else None
+    if masks is None:
+        frame = tabulate_detections("results", items, ids, iou_type)
+    else:
+        frame = tabulate_detections("results", items, ids, iou_type and "bbox").with_columns(masks)
+        frame = frame.drop(BOX) if iou_type == "segm" else frame
+    files = files.cast({"image_id": frame.schema["image_id"]})
+    frame = frame.join(files, on="image_id", how="left", maintain_order="left")
+    names = _class_names(results)
+    name = (
+        pl.col("category_id").replace_strict(names, default=None, return_dtype=pl.String) if names else pl.lit(None, pl.String)
+    )
+    return canonical_batch(frame.with_columns(name=name))
+
+
+def with_files(
+    results: Sequence[Any] | Mapping[int | str, Any], image_ids: Sequence[int | str] | None = None
+) -> tuple[list[Any], pl.DataFrame]:
+    """The results in a list, and the `image_id` and `file_name` of each; see `from_ultralytics`.
+
+    >>> from types import SimpleNamespace
+    >>> with_files([SimpleNamespace(boxes=[], path="images/0042.jpg")])[1].rows()
+    [('0042', '0042.jpg')]
+    """
     results, image_ids = by_image("results", [results] if hasattr(results, "boxes") else results, image_ids)
     foreign = [_found(result) is None for result in results]
     refuse_items("results", foreign, "neither boxes nor obb", "give the results of a detector")
@@ -71,21 +99,8 @@ def from_ultralytics(
         refuse_items("results", [not path.name for path in paths], "path is missing", "give image_ids")
         image_ids = [path.stem for path in paths]
     ids = check_ids("results", len(results), image_ids)
-    items = [_arrays(result) for result in results]
-    masks = _masks(results, items) if iou_type in (None, "segm") else None
-    if masks is None:
-        frame = tabulate_detections("results", items, ids, iou_type)
-    else:
-        frame = tabulate_detections("results", items, ids, iou_type and "bbox").with_columns(masks)
-        frame = frame.drop(BOX) if iou_type == "segm" else frame
-    types: dict[str, Any] = {"image_id": frame.schema["image_id"], "file_name": pl.String}
-    files = pl.DataFrame({"image_id": ids, "file_name": [path.name or None for path in paths]}, schema_overrides=types)
-    frame = frame.join(files, on="image_id", how="left", maintain_order="left")
-    names = _class_names(results)
-    name = (
-        pl.col("category_id").replace_strict(names, default=None, return_dtype=pl.String) if names else pl.lit(None, pl.String)
-    )
-    return canonical_batch(frame.with_columns(name=name))
+    names = pl.Series("file_name", [path.name or None for path in paths], dtype=pl.String)
+    return results, pl.DataFrame([column_of_ids(ids), names])
 
 
 def _found(result: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from inspect import signature
@@ -20,7 +20,7 @@ from apframe.detection.prepare.extents import prepare_shapes
 from apframe.detection.prepare.inputs import check_detections, make_inputs, on_known_images, warn_of_dropped
 from apframe.detection.prepare.invalid import left_out, valid_truth, without_invalid_shapes
 from apframe.detection.repeated import UPDATE, keep_one_of_each
-from apframe.detection.seen import Seen
+from apframe.detection.seen import NamedImages, Seen
 from apframe.exceptions import (
     ColumnError,
     DuplicateIdError,
@@ -114,6 +114,7 @@ class Evaluator:
             expected = prepare_shapes("annotations", self._annotations, self._dataset.images, self.protocol.similarity)
             self._prepared = {} if expected is None else {"expected": expected}
         self._empty = canonical_detections({}, self._dataset).drop("detection_id")
+        self._images = NamedImages(self._dataset, self._reading.joined, drop_unknown=self._drop)
         self._lock = RLock()  # held while detections are added or put together; a hook for warnings may print this meanwhile
         self.reset()
 
@@ -144,10 +145,10 @@ class Evaluator:
     def update(self, detections: Any, image_ids: Sequence[int | str] | None = None) -> None:
         """Add the detections of some images: all that each of them has.
 
-        They are copied. Columns and types are checked now, and so are the values and images of the first update. Those of
-        later updates are checked by the next `state` or `compute`, whose error names the update and its rows: then `reset`, and
-        start again. Masks that cannot be decoded are reported by `compute`. A refused update changes nothing. Several threads
-        may call this at the same time.
+        They are copied. Columns, types and `image_ids` are checked now, and so are the values and images of the first update.
+        Those of later updates are checked by the next `state` or `compute`, whose error names the update and its rows: then
+        `reset`, and start again. Masks that cannot be decoded are reported by `compute`. A refused update changes nothing.
+        Several threads may call this at the same time.
 
         Parameters
         ----------
@@ -158,23 +159,25 @@ class Evaluator:
             order of `state`.
         image_ids
             of outputs in a list, in their order; or all images that a table, array or list of rows is about, also those without
-            detections. Outputs by image id, and those that hold an `image_id`, name their images themselves.
+            detections. Outputs by image id, those that hold an `image_id`, and results of ultralytics name their images
+            themselves. They are names of files where images are joined by name.
 
         Raises
         ------
         ColumnError
             columns are missing, cannot be read, or are not those of earlier updates.
         RowError, DuplicateIdError, UnknownIdError
-            naming the rows of this update.
+            naming the rows of this update, or the places in `image_ids` of images that the ground truth does not have.
+        IdTypeError
+            ids are integers on one side and strings on the other.
         """
-        ids = None if image_ids is None else check_ids("update", None, image_ids)
-        found, number = recognize(detections, ids, self.protocol.iou_type), self._next_number()
-        if isinstance(found, Outputs) and isinstance(detections, Mapping) and ids is None:
-            ids = check_ids("update", None, list(detections))
+        given = None if image_ids is None else check_ids("update", None, image_ids)
+        found, number = recognize(detections, given, self.protocol.iou_type), self._next_number()
+        ids = self._images.ids_of(found if isinstance(found, Outputs) else None, given)
         if not (isinstance(found, pl.DataFrame) and self._add_alike(found, number)):
             self._read(found, number)
         with self._lock:
-            self._seen.add(None if "images" in self._reading.joined else ids)
+            self._seen.add(ids)
 
     def _read(self, detections: Any, number: int) -> None:
         with treating_malformed(self._malformed):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import polars as pl
 
-from apframe.exceptions import MissingResultsWarning, counted, listed, warn
-from apframe.schema import is_known
+from apframe.adapters.arrays import column_of_ids
+from apframe.exceptions import MissingResultsWarning, counted, listed, spelled, warn
+from apframe.file_formats.ids import tables_named, with_ids_by_name
+from apframe.file_formats.outputs import Outputs
+from apframe.schema import Dataset, different_id_types, is_known, unknown_ids
 
 _FEW, _LEAST = 0.25, 10  # a detector may find nothing on a share of the annotated images, and on fewer than so many
 
@@ -82,6 +86,64 @@ class Seen:
             'compute(images="seen")',
             MissingResultsWarning,
         )
+
+
+@dataclass(frozen=True)
+class NamedImages:
+    """Finds the images of a data set that updates name.
+
+    Attributes
+    ----------
+    dataset
+        their data set
+    joined
+        the tables that results are joined to by name
+    drop_unknown
+        whether images that the data set does not have are dropped; otherwise they are an error
+    """
+
+    dataset: Dataset
+    joined: Collection[str]
+    drop_unknown: bool
+
+    def ids_of(self, found: Outputs | None, given: list[int | str] | None) -> list[int | str] | None:
+        """The ids of the images of an update: those of its outputs, or those that were given; None if it names none.
+
+        Raises
+        ------
+        UnknownIdError, IdTypeError
+            the data set has no such images; `rows` are their places, from 1
+
+        >>> images = NamedImages(Dataset({"image_id": [7, 8]}, {}, {}), [], drop_unknown=False)
+        >>> images.ids_of(None, [8])
+        [8]
+        """
+        images = None if found is None else found.images
+        if images is None:
+            if given is None or ("images" not in self.joined and self._known.issuperset(given)):
+                return given
+            images = pl.DataFrame([column_of_ids(given)])
+        if "images" in tables_named(images, self.dataset, self.joined):
+            if found is not None:  # images with detections are found with these
+                images = images.filter(~is_known(images["image_id"], found.table["image_id"]))
+                if images.is_empty():
+                    return []
+            are_outputs = "images" not in self.joined  # whose files have names
+            images = with_ids_by_name(images, self.dataset, "images", of="image_ids", are_outputs=are_outputs)
+        ids, known = images["image_id"], self.dataset.core("images")["image_id"]
+        if not self._known.issuperset(ids):
+            if ids.dtype != known.dtype and len(known):
+                remedy = f"give the ids of the images, or join them by name ({spelled('join_by_name', 'images')})"
+                raise different_id_types("", "image_ids", ids.dtype, "images.image_id", known.dtype, remedy)
+            if not self.drop_unknown:
+                remedy = f"correct them, or drop them ({spelled('unknown_images', 'drop')})"
+                raise unknown_ids("image_ids", images, "image_id", "images", is_known(ids, known), remedy)
+        return ids.to_list()
+
+    @cached_property
+    def _known(self) -> frozenset[int | str]:
+        """The ids of all images."""
+        return frozenset(self.dataset.core("images")["image_id"])
 
 
 def is_one_of_many() -> bool:

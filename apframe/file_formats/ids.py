@@ -109,7 +109,12 @@ def _replaced_in_lists(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.
 
 
 def with_ids_by_name(
-    detections: pl.DataFrame, dataset: Dataset, tables: str | Collection[str], *, are_outputs: bool = False
+    detections: pl.DataFrame,
+    dataset: Dataset,
+    tables: str | Collection[str],
+    *,
+    of: str = "detections",
+    are_outputs: bool = False,
 ) -> pl.DataFrame:
     """Detections with the ids that a data set has for the images and categories that they name.
 
@@ -123,6 +128,8 @@ def with_ids_by_name(
         is the first that all names are among; where that is null by `image_id`. Its categories by `name`.
     tables
         "images", "categories", or both
+    of
+        what they are, for errors
     are_outputs
         whether they were results of a library, which have no rows that could be renamed
 
@@ -150,12 +157,10 @@ def with_ids_by_name(
         key, name = KEYS[table], NAMES[table]
         given = [column for column in (name, key) if column in detections.columns]
         if not given:
-            raise ColumnError(
-                f"no column {name} or {key} to join by", f"there are {', '.join(detections.columns)}", table="detections"
-            )
-        names = as_id("detections", detections, detections[given[0]]).cast(pl.String)
+            raise ColumnError(f"no column {name} or {key} to join by", f"there are {', '.join(detections.columns)}", table=of)
+        names = as_id(of, detections, detections[given[0]]).cast(pl.String)
         remedy = _of_outputs(table, tables) if are_outputs else "rename them, or remove these rows"
-        detections = detections.with_columns(_found(names, dataset.core(table), table, detections, remedy).alias(key))
+        detections = detections.with_columns(_found(names, dataset.core(table), table, of, detections, remedy).alias(key))
     return detections
 
 
@@ -188,7 +193,7 @@ def _of_outputs(table: str, tables: Collection[str]) -> str:
     return f"to leave some out, convert them with {converted}, filter by name, and evaluate with join_by_name=[{joined}]"
 
 
-def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.DataFrame, remedy: str) -> pl.Series:
+def _found(names: pl.Series, owner: pl.DataFrame, table: str, of: str, detections: pl.DataFrame, remedy: str) -> pl.Series:
     """The ids of what is named."""
     key = KEYS[table]
     asked = names.drop_nulls().unique(maintain_order=True)
@@ -198,7 +203,7 @@ def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.Dat
         shown = detections.with_columns(names.alias(key))
         known = is_known(names, asked.filter(is_there))
         remedy = f"they must be a {NAMES[table]} of the {table}: {remedy}"
-        raise unknown_ids("detections", shown, key, table, known, remedy)
+        raise unknown_ids(of, shown, key, table, known, remedy)
     doubled = places.list.len() > 1
     if doubled.any():
         which = listed(asked.filter(doubled).to_list())

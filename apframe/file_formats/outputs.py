@@ -28,10 +28,13 @@ class Outputs:
         the canonical columns
     how
         whether it is said how their boxes are written, OPEN; or they are what a library returns, OUTPUTS
+    images
+        `image_id` of all their images, also those without detections, and `file_name` of ultralytics' results; of arrays None
     """
 
     table: pl.DataFrame
     how: str
+    images: pl.DataFrame | None = None
 
 
 def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -> Any:
@@ -78,7 +81,8 @@ def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -
     if image_ids is None and library in _HAVE_NO_IDS and (not isinstance(source, Mapping) or "labels" in source):
         remedy = f"give them by image id, as in {{22: output}}; or convert them with apf.from_{library}(outputs, image_ids)"
         raise ColumnError(f"{_HAVE_NO_IDS[library]} does not name its image", remedy, table="detections")
-    return Outputs(_read(library, source, image_ids, iou_type), OUTPUTS)
+    table = _read(library, source, image_ids, iou_type)
+    return Outputs(table, OUTPUTS, _images(library, source, image_ids))
 
 
 def _library_of(source: Any) -> str | None:
@@ -121,6 +125,17 @@ def _refuse_numbers(source: Any) -> None:
 
         remedy = f"give an array of n × {len(OF_ROWS)} numbers, np.array(rows): {', '.join(OF_ROWS)}"
         raise ColumnError(f"the rows are in a list, and the first of them is {kind_of(first)}", remedy, table="detections")
+
+
+def _images(library: str, source: Any, image_ids: Any) -> pl.DataFrame:
+    if library == "ultralytics":
+        from apframe.adapters.ultralytics import with_files
+
+        return with_files(source, image_ids)[1]
+    from apframe.adapters.arrays import check_ids, column_of_ids
+
+    ids = list(source) if image_ids is None else image_ids
+    return pl.DataFrame([column_of_ids(check_ids("outputs", len(ids), ids))])
 
 
 def _read(library: str, source: Any, image_ids: Any, iou_type: str | None) -> pl.DataFrame:

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import ColumnError, MissingResultsWarning, ParameterError
+from apframe.exceptions import ColumnError, IdTypeError, MissingResultsWarning, ParameterError, UnknownIdError
 
 STREET = Path(__file__).parents[2] / "data" / "street"
 TRUTH = apf.read_dataset(STREET / "instances.json")
@@ -66,8 +66,24 @@ def by_states(evaluator: apf.Evaluator, image_ids: list[int]) -> None:
     evaluator.merge(other.state())
 
 
-WAYS = [by_frames, by_named_frames, by_outputs, by_lists, by_merging, by_states]
-EXACT = [by_named_frames, by_outputs, by_lists, by_merging]  # these name images without detections too
+def by_outputs_with_ids(evaluator: apf.Evaluator, image_ids: list[int]) -> None:
+    evaluator.update([{"image_id": image_id} | output(image_id) for image_id in image_ids])
+
+
+def by_results(evaluator: apf.Evaluator, image_ids: list[int]) -> None:
+    """Of ultralytics, which name their files."""
+    files = dict(TRUTH.images.select("image_id", "file_name").iter_rows())
+    results = []
+    for image_id in image_ids:
+        found = output(image_id)
+        boxes = SimpleNamespace(xyxy=found["boxes"], conf=found["scores"], cls=found["labels"])
+        results.append(SimpleNamespace(boxes=boxes, names={}, path=f"elsewhere/{files[image_id]}"))
+    for part in (results[::2], results[1::2]):
+        evaluator.update(part)
+
+
+WAYS = [by_frames, by_named_frames, by_outputs, by_lists, by_outputs_with_ids, by_results, by_merging, by_states]
+EXACT = [each for each in WAYS if each not in (by_frames, by_states)]  # these name images without detections too
 Way = Callable[[apf.Evaluator, list[int]], None]
 
 
@@ -127,6 +143,43 @@ def test_seen_images_without_detections_count() -> None:
     evaluator.update(cat.clear(), image_ids=[1])
     assert evaluator.compute(images="seen").summary["value"][0] == pytest.approx(51 / 101)
     assert pickle.loads(pickle.dumps(evaluator)).compute(images="seen").dataset.images["image_id"].to_list() == [0, 1]
+
+
+PAIR = {"images": [{"id": 7, "file_name": "val/a.jpg"}, {"id": 8, "file_name": "val/b.jpg"}, {"id": 9}],
+        "categories": TRUTH.categories.select(id="category_id").to_dicts(),
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 1, "bbox": [0, 0, 9, 9]}]}  # fmt: skip
+NAMED: dict[str, Any] = {
+    "outputs by file": ({"a": output(FIRST[0]), "b.jpg": output(-1)}, None),
+    "outputs in a list": ([output(FIRST[0]), output(-1)], ["val/a.jpg", "val/b.jpg"]),
+    "a table": (FOUND.filter(image_id=FIRST[0]).drop("detection_id").with_columns(image_id=pl.lit("a")), ["a", "b"]),
+    "nothing": ([], ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("invalid", ["error", "drop"])
+@pytest.mark.parametrize(("found", "image_ids"), NAMED.values(), ids=NAMED)
+def test_images_are_named_as_they_are_joined(found: Any, image_ids: list[int | str] | None, invalid: str) -> None:
+    evaluator = apf.Evaluator(PAIR, join_by_name="images", invalid=invalid)
+    evaluator.update(found, image_ids)
+    assert evaluator.compute(images="seen").dataset.images["image_id"].to_list() == [7, 8]
+    with pytest.raises(UnknownIdError, match="image_ids: image_id is not among the images where row is 2; unknown: 'c'; they"):
+        evaluator.update([], ["a", "c"])
+
+
+def test_named_images_must_be_those_of_the_ground_truth() -> None:
+    evaluator, dropping = apf.Evaluator(TRUTH), apf.Evaluator(TRUTH, unknown_images="drop")
+    for found in (BATCHES[0], BATCHES[0].clear(), BATCHES[0].to_dicts(), []):  # the second time such a frame is not read
+        for _ in range(2):
+            with pytest.raises(UnknownIdError, match=r"row is 2; unknown: -1; correct them, or drop them \(unknown_im"):
+                evaluator.update(found, image_ids=[FIRST[0], -1])
+            with pytest.raises(IdTypeError, match=r"^image_ids holds strings, not integers .* \(join_by_name="):
+                dropping.update(found, image_ids=[str(FIRST[0])])
+        dropping.update(found, image_ids=[FIRST[0], -1])
+    with pytest.raises(UnknownIdError, match="row is 2; unknown: -1; correct"):
+        evaluator.update({FIRST[0]: output(FIRST[0]), -1: output(-1)})
+    assert evaluator.state().is_empty()
+    assert said(evaluator) == ["300 of 300 images were in no update"]
+    assert said(dropping) == ["299 of 300 images were in no update"]
 
 
 @pytest.mark.parametrize("how", ["launcher", "torch"])
