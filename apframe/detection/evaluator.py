@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from inspect import signature
@@ -13,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from apframe.adapters.arrays import check_ids
+from apframe.collecting import collecting
 from apframe.detection.evaluate import evaluate
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.options import Options, choose
@@ -240,8 +242,9 @@ class Evaluator:
         Parameters
         ----------
         images
-            "all" images of the ground truth, or those "seen" so far: those that have detections, and those that `update` got
-            as `image_ids` or as keys
+            "all" images of the ground truth, or those "seen" so far: those that have detections, and those that updates named
+            (see `image_ids` of `update`). Updates by tables or rows without `image_ids`, and merged states, do not name images
+            without detections
 
         Warns
         -----
@@ -249,7 +252,8 @@ class Evaluator:
             images were in no update, as in an epoch that stopped early. Where not every update named its images, nothing may
             have been detected on the others; then there is a warning if more than a quarter of the annotated images are
             missing, and 10 at least. One of several processes of `torch.distributed`, or of a launcher that sets `WORLD_SIZE`,
-            warns only after `merge`.
+            warns only after `merge`. With "seen", no image was updated; or some were left out, and not every update named its
+            images.
         """
         one_of("images", images, ("all", "seen"))
         with self._lock:
@@ -265,16 +269,19 @@ class Evaluator:
             _, found, further = without_invalid_shapes(self._dataset, found, self.protocol)
             refused += further
         dataset, prepared, notes = self._dataset, self._prepared, left_out(refused)
+        is_said = False
         if images == "all":
             if not self.protocol.detected_images_only:
-                seen.warn_of_missing(image_ids, were_seen, self._annotations["image_id"])
+                is_said = seen.warn_of_missing(image_ids, were_seen, self._annotations["image_id"])
         elif not were_seen.all():
+            seen.warn_of_left_out(image_ids, were_seen)
             kept = is_known(dataset.annotations["image_id"], image_ids.filter(were_seen))
             dataset = dataset.part(dataset.images.filter(were_seen), dataset.annotations.filter(kept))
             prepared, notes = {}, [*notes, f"only the {were_seen.sum():,} of {len(image_ids):,} images that were updated"]
-        with treating_malformed(self._malformed):
+        none_seen = dataset.images.is_empty() and len(image_ids) > 0  # which was said
+        with treating_malformed(self._malformed), collecting() if none_seen else nullcontext():
             inputs = make_inputs(dataset, found, self._category_ids, self.protocol, are_checked=True)
-        inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=inputs.none_given and were_seen.any())
+        inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=inputs.none_given and not is_said)
         return Evaluation(lambda: inputs, self.protocol, notes=(*inputs.notes, *notes), name=self._name)
 
     def _valid(self, found: pl.DataFrame) -> tuple[pl.DataFrame, list[Refused]]:

@@ -57,8 +57,24 @@ class Seen:
         named = [each for each in self.image_ids if isinstance(each, int) == images.dtype.is_integer()]
         return is_known(images, detected.unique()) | is_known(images, pl.Series(named, dtype=images.dtype))
 
-    def warn_of_missing(self, images: pl.Series, seen: pl.Series, annotated: pl.Series) -> None:
-        """Warn of images that no update was about.
+    def warn_of_left_out(self, images: pl.Series, seen: pl.Series) -> None:
+        """Warn, where those that were `seen` are evaluated alone, if there are none, or if others may have been updated too."""
+        if seen.all():
+            return
+        if not seen.any():
+            remedy = "update some, and name those without detections with image_ids"
+            warn(f"no image was updated, so there is nothing to evaluate; {remedy}", MissingResultsWarning)
+        elif not self.are_all_named:
+            missing = images.filter(~seen)
+            of_all = f"{len(missing):,} of {counted(len(images), 'image')} {'was' if len(missing) == 1 else 'were'}"
+            warn(
+                f"{of_all} left out ({listed(missing.to_list())}), but may have been updated without detections: not all "
+                "updates named their images; name them with image_ids, and merge evaluators rather than their states",
+                MissingResultsWarning,
+            )
+
+    def warn_of_missing(self, images: pl.Series, seen: pl.Series, annotated: pl.Series) -> bool:
+        """Warn of images that no update was about, and say whether there was a warning.
 
         Where not all updates named their images, nothing may have been detected on the others. Then there is a warning if more
         than a quarter of the images with annotations are missing, and 10 at least. One of several processes has a part of the
@@ -72,12 +88,12 @@ class Seen:
             the images of the annotations
         """
         if seen.all() or (not self.is_merged and is_one_of_many()):
-            return
+            return False
         if not self.are_all_named:
             with_annotations = is_known(images, annotated.unique())
             n_missing = int((with_annotations & ~seen).sum())
             if n_missing < _LEAST or n_missing <= _FEW * int(with_annotations.sum()):
-                return
+                return False
         missing = images.filter(~seen)
         of_all = f"{len(missing):,} of {counted(len(images), 'image')} {'was' if len(missing) == 1 else 'were'}"
         warn(
@@ -86,6 +102,7 @@ class Seen:
             'compute(images="seen")',
             MissingResultsWarning,
         )
+        return True
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,14 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import ColumnError, IdTypeError, MissingResultsWarning, ParameterError, UnknownIdError
+from apframe.exceptions import (
+    ColumnError,
+    IdTypeError,
+    MissingResultsWarning,
+    NoDetectionsWarning,
+    ParameterError,
+    UnknownIdError,
+)
 
 STREET = Path(__file__).parents[2] / "data" / "street"
 TRUTH = apf.read_dataset(STREET / "instances.json")
@@ -83,7 +90,8 @@ def by_results(evaluator: apf.Evaluator, image_ids: list[int]) -> None:
 
 
 WAYS = [by_frames, by_named_frames, by_outputs, by_lists, by_outputs_with_ids, by_results, by_merging, by_states]
-EXACT = [each for each in WAYS if each not in (by_frames, by_states)]  # these name images without detections too
+UNNAMED: dict[Any, int] = {by_frames: 5, by_states: 2}  # of all images these do not name those without detections
+EXACT = [each for each in WAYS if each not in UNNAMED]  # these name images without detections too
 Way = Callable[[apf.Evaluator, list[int]], None]
 
 
@@ -100,7 +108,8 @@ def test_a_part_of_an_epoch(update: Way) -> None:
     update(evaluator, FIRST)
     with pytest.warns(MissingResultsWarning, match=r"270 of 300 images were in no update \(\d+, .*compute\(images=\"seen\"\)"):
         assert evaluator.compute().summary["value"][0] == pytest.approx(0.029, abs=5e-4)
-    with warnings.catch_warnings(action="error", category=MissingResultsWarning):
+    assert said(evaluator, images="seen") == ["270 of 300 images were left out"] * (update in UNNAMED)
+    with warnings.catch_warnings(action="ignore", category=MissingResultsWarning):
         seen = evaluator.compute(images="seen")
     kept = [frame.filter(pl.col("image_id").is_in(FIRST)) for frame in (TRUTH.images, TRUTH.annotations, FOUND)]
     expected = apf.evaluate(TRUTH.part(*kept[:2]), kept[2])
@@ -110,7 +119,9 @@ def test_a_part_of_an_epoch(update: Way) -> None:
     evaluator.reset()
     update(evaluator, ALL)
     assert said(evaluator) == []
-    assert evaluator.compute(images="seen").summary["value"][0] == pytest.approx(0.268, abs=1e-3)
+    assert said(evaluator, images="seen") == [f"{UNNAMED.get(update)} of 300 images were left out"] * (update in UNNAMED)
+    with warnings.catch_warnings(action="ignore", category=MissingResultsWarning):
+        assert evaluator.compute(images="seen").summary["value"][0] == pytest.approx(0.268, abs=1e-3)
 
 
 @pytest.mark.parametrize("update", EXACT)
@@ -129,6 +140,43 @@ def test_tables_may_lack_a_quarter_of_the_annotated_images(n: int, is_said: bool
     evaluator = apf.Evaluator(TRUTH)
     evaluator.update(pl.DataFrame({"image_id": annotated[n:], "category_id": 1, "score": 0.5} | BOX))
     assert said(evaluator) == [f"{n + 22} of 300 images were in no update"] * is_said
+
+
+def test_one_image_that_may_have_been_updated_is_left_out_with_a_warning() -> None:
+    evaluator = apf.Evaluator(TRUTH)
+    by_outputs(evaluator, ALL[:-1])
+    assert said(evaluator, images="seen") == []
+    evaluator.update(BATCHES[0].clear())
+    with pytest.warns(MissingResultsWarning, match=r"1 of 300 images was left out \(\d+\), but may .*; name them wi"):
+        evaluator.compute(images="seen")
+    by_outputs(evaluator, ALL[-1:])
+    assert said(evaluator, images="seen") == []
+
+
+@pytest.mark.parametrize("protocol", ["coco", "voc2012", "ultralytics"])
+@pytest.mark.parametrize("updates", [[], [BATCHES[0].clear()]])
+def test_no_image_that_was_seen_is_one_warning(updates: list[pl.DataFrame], protocol: str) -> None:
+    evaluator = apf.Evaluator(TRUTH, protocol)
+    for each in updates:
+        evaluator.update(each)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        ev = evaluator.compute(images="seen")
+        assert not any(ev.summary["value"].fill_null(0))
+    assert [str(each.message).split(";")[0] for each in caught] == ["no image was updated, so there is nothing to evaluate"]
+
+
+@pytest.mark.parametrize(("n", "names", "expected"), [
+    (9, False, NoDetectionsWarning), (10, False, MissingResultsWarning), (9, True, NoDetectionsWarning),
+])  # fmt: skip
+def test_nothing_found_is_one_warning(n: int, names: bool, expected: type[Warning]) -> None:
+    """Of fewer than 10 images none needs to be in an update; that nothing was found is said then."""
+    ids = range(n)
+    boxes = pl.DataFrame({"image_id": ids, "category_id": 1} | BOX)
+    evaluator = apf.Evaluator(apf.Dataset({"image_id": ids}, {"category_id": [1]}, boxes))
+    evaluator.update(boxes.with_columns(score=0.5).clear(), list(ids) if names else None)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        assert evaluator.compute().summary["value"][0] == 0
+    assert [each.category for each in caught] == [expected]
 
 
 def test_seen_images_without_detections_count() -> None:
