@@ -160,6 +160,10 @@ class UnknownCategoryWarning(ApframeWarning):
     """Detections of categories that the ground truth does not have were dropped."""
 
 
+class MostlyUnknownCategoriesWarning(UnknownCategoryWarning, DoubtfulNumberWarning):
+    """More than half of the detections were dropped, because the ground truth does not have their categories."""
+
+
 class ClassNumbersWarning(ApframeWarning):
     """Results number the classes from 1, or seem to, where the ground truth numbers them from 0."""
 
@@ -170,6 +174,10 @@ class UnnamedCategoryWarning(ApframeWarning):
 
 class UnknownImageWarning(ApframeWarning):
     """Detections were dropped, because the ground truth has none of their images: all, or some, as the protocol says."""
+
+
+class MostlyUnknownImagesWarning(UnknownImageWarning, DoubtfulNumberWarning):
+    """More than half of the detections were dropped, because the ground truth has none of their images."""
 
 
 class NothingMatchesWarning(DoubtfulNumberWarning):

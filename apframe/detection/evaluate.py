@@ -138,14 +138,16 @@ def evaluate(
     Warns
     -----
     UnknownCategoryWarning
-        detections of categories that the ground truth does not have were dropped.
+        detections of categories that the ground truth does not have were dropped; a `MostlyUnknownCategoriesWarning` if these
+        are more than half.
     ClassNumbersWarning
         the results count the classes from 1, as Ultralytics does, and the ground truth from 0: 1 was subtracted, or may have to
         be; see `apframe.file_formats.class_names.with_known_classes`.
     UnnamedCategoryWarning
         labels of the ground truth count as classes, but `classes.txt` does not name them.
     UnknownImageWarning
-        detections were dropped, because their images are unknown: all of them, or some by the rules of the protocol.
+        detections were dropped, because their images are unknown: all of them, or some by the rules of the protocol; a
+        `MostlyUnknownImagesWarning` if these are more than half.
     InvalidRowsWarning
         rows were left out, with `invalid="drop"`.
     UnmatchedAttributesWarning

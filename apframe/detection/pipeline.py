@@ -113,6 +113,7 @@ class Pipeline:
             n_annotations=inputs.annotations.height,
             n_detections=inputs.n_detections,
             none_given=inputs.none_given,
+            n_left_out=inputs.n_left_out,
             nothing_matches=self.rows.links.is_empty(),
             detected=lambda: inputs.detections["category_id"].unique(),
             scores=lambda: inputs.detections["score"],

@@ -91,7 +91,8 @@ class ShardedPipeline(Pipeline):
         return Evaluated(
             n_annotations=objects.total("annotations"),
             n_detections=objects.total("detections"),
-            none_given=not objects.total("detections"),
+            none_given=not objects.total("given"),
+            n_left_out=objects.total("left_out"),
             nothing_matches=not objects.total("hits"),
             detected=lambda: ids.filter(pl.Series(self.store.together.counts.sum(axis=0) > 0)),
             scores=lambda: self.store.together.scores,

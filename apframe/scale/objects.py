@@ -66,7 +66,10 @@ class Objects:
         return self.count(self.codes)
 
     def total(self, table: str) -> int:
-        """How many "annotations", "detections" or "positives" there are; of all shards also how many "hits"."""
+        """How many "annotations", "detections" or "positives" there are; of all shards also how many "hits".
+
+        And how many shards were "given" detections, and how many of these were "left_out" where none is left.
+        """
         return sum(each[table] for each in self.heights)
 
     @property

@@ -92,13 +92,14 @@ class Job:
             number = inputs.detections[INPUT_ROW].gather(verdicts.detections["row"])
             verdicts = replace(verdicts, detections=verdicts.detections.with_columns(row=number))
             last_number = int(number.to_numpy().max(initial=0))
+        given = {"given": int(not inputs.none_given), "left_out": inputs.n_left_out}
         counts = {"hits": verdicts.hits.height, "positives": (verdicts.annotations["counts"] > 0).sum()}
         tables = {"annotations": inputs.annotations, "detections": inputs.detections}
         categories = inputs.dataset.categories.sort("category_id")
         known = {
             "is_numbered": is_numbered,
             "last_number": last_number,
-            "heights": {name: frame.height for name, frame in tables.items()} | counts,
+            "heights": {name: frame.height for name, frame in tables.items()} | counts | given,
             "scores": [inputs.detections["score"].min(), inputs.detections["score"].max()],
             "truth": _hash_of(inputs.annotations),
             "n_bytes": sum(frame.estimated_size() for frame in tables.values()),

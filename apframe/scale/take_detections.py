@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.detection.prepare.inputs import on_known_images
 from apframe.detection.prepare.rules import FIND_OUT
-from apframe.exceptions import DuplicateIdError, RowError, UnknownImageWarning, counted, listed, warn
+from apframe.exceptions import DuplicateIdError, MostlyUnknownImagesWarning, RowError, counted, listed, warn
 from apframe.lazily import cached_property
 from apframe.rows import MOST
 from apframe.scale.layout import INPUT_ROW
@@ -166,7 +166,7 @@ def _known_of(rows: pl.DataFrame, file: int) -> _Part:
 def _warn_of_images(n_rows: int, dropped: list[Any], dataset: Dataset) -> None:
     given = f"{counted(n_rows, 'detection')} had unknown image_ids and were dropped, such as {listed(dropped)}"
     known = listed(dataset.images["image_id"].to_list()) or "none"
-    warn(f"all {given}; the ground truth has {known}; {FIND_OUT}", UnknownImageWarning)
+    warn(f"all {given}; the ground truth has {known}; {FIND_OUT}", MostlyUnknownImagesWarning)
 
 
 def _refuse_some_without_box(taken: list[_Part]) -> None:

@@ -17,6 +17,11 @@ from apframe.matching.verdicts import Verdicts, example
 from apframe.rule_sets.protocol import Protocol
 from apframe.scale.layout import INPUT_ROW
 
+_MOST = {  # doubts of a shard, and what they are where they are not of all shards
+    exceptions.MostlyUnknownCategoriesWarning.__name__: exceptions.UnknownCategoryWarning.__name__,
+    exceptions.MostlyUnknownImagesWarning.__name__: exceptions.UnknownImageWarning.__name__,
+}
+
 
 @dataclass(frozen=True)
 class Head:
@@ -217,7 +222,8 @@ def truth_mark(said: Sequence[Mapping[str, Any]]) -> str | None:
 def warn_together(said: Sequence[Mapping[str, Any]]) -> None:
     """Give the warnings of all shards, each kind once: with the message of the first shard that has it.
 
-    That there are no annotations, or detections of unknown images alone, is a warning only where no shard has others.
+    That there are no annotations, or detections of unknown images alone, is a warning only where no shard has others. That
+    most detections are unknown is a doubt only where it is so of every shard with detections.
     """
     of_all = {
         exceptions.NoAnnotationsWarning.__name__: "annotations",
@@ -227,6 +233,10 @@ def warn_together(said: Sequence[Mapping[str, Any]]) -> None:
     for one in said:
         for kind, message in one["warnings"]:
             kinds.setdefault(kind, []).append((str(one["shard"]), message))
+    for most, some in _MOST.items():
+        mostly_unknown = {shard for shard, _ in kinds.get(most, ())}
+        if mostly_unknown and any(one["heights"]["detections"] and str(one["shard"]) not in mostly_unknown for one in said):
+            kinds.setdefault(some, []).extend(kinds.pop(most))
     for kind, found in kinds.items():
         category = getattr(exceptions, kind, ApframeWarning)
         if kind in of_all and any(one["heights"][of_all[kind]] for one in said):

@@ -89,7 +89,7 @@ def write_shards(
 
     Warns
     -----
-    UnknownImageWarning
+    MostlyUnknownImagesWarning
         all detections were dropped, because their images are unknown.
 
     >>> import tempfile

@@ -18,6 +18,11 @@ BAD: dict[str, Any] = {
     "empty": [],
     "shifted": [row | {"image_id": row["image_id"] + 1} for row in GOOD if row["image_id"] < 1000],
     "one_class": [row for row in GOOD if row["category_id"] == 1],
+    "few_of_one_class": [row for row in GOOD if row["category_id"] == 1][:5],
+    "other_categories": [row | {"category_id": row["category_id"] + 100} for row in GOOD],
+    "most_other_categories": [row | {"category_id": 99 if row["category_id"] < 12 else 12} for row in GOOD],
+    "other_images": [row | {"image_id": row["image_id"] + 1_000_000} for row in GOOD],
+    "no_scooter": [row for row in GOOD if row["category_id"] != 10],
 }
 
 
@@ -42,6 +47,28 @@ def test_a_doubtful_number_is_printed_and_written_first(
     assert (code, err.count("warning: ")) == (0, err.count("\n"))
     assert command(capsys, monkeypatch, *arguments, "--strict", "--out", str(bad / "stored")) == (3, out, err)
     assert (bad / "stored" / "summary.parquet").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [("other_categories", [], "2,075 of 2,075 detections have an unknown category_id and were dropped"),
+     ("other_images", ["--drop-unknown-images"], "2,075 of 2,075 detections have an unknown image_id and were dropped"),
+     ("no_scooter", ["--categories", "scooter"], "no detection is left of 2,039 in no_scooter, so everything is missed (43 "),
+     ("few_of_one_class", [], "11 of 12 annotated categories have no detections")],
+)  # fmt: skip
+def test_few_detections_or_none_are_said_once(
+    name: str, options: list[str], said: str, bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, _, err = command(capsys, monkeypatch, "eval", TRUTH, f"{bad / name}.json", *options, "--strict")
+    assert (code, err.count("\n"), err.startswith(f"warning: {said}")) == (3, 1, True)
+
+
+def test_most_detections_dropped_are_a_doubt(
+    bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ["--categories", "12", "--strict"]
+    code, _, err = command(capsys, monkeypatch, "eval", TRUTH, str(bad / "most_other_categories.json"), *few)
+    assert (code, err.startswith("warning: 1,"), err.count("\n")) == (3, True, 1)
 
 
 def test_a_warning_that_is_no_doubt_is_none(
@@ -90,5 +117,5 @@ def test_which_warnings_are_doubts() -> None:
     assert doubts - {"DoubtfulNumberWarning"} == {
         "NothingMatchesWarning", "RisingScoresWarning", "LowPrecisionWarning", "MissedCategoryWarning", "NoAnnotationsWarning",
         "NoDetectionsWarning", "FilteredResultsWarning", "MissingResultsWarning", "UnitWarning", "BoxFormatWarning",
-        "RepeatedImageWarning",
+        "RepeatedImageWarning", "MostlyUnknownCategoriesWarning", "MostlyUnknownImagesWarning",
     }  # fmt: skip

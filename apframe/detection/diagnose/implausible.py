@@ -47,6 +47,8 @@ class Evaluated:
         how many there are
     none_given
         whether there were no detections at all, also none that were dropped
+    n_left_out
+        how many detections of known images and categories there were, if all of these were left out; otherwise 0
     nothing_matches
         whether no detection is similar enough to any annotation
     detected
@@ -60,6 +62,7 @@ class Evaluated:
     n_annotations: int
     n_detections: int
     none_given: bool
+    n_left_out: int
     nothing_matches: bool
     detected: Callable[[], pl.Series]
     scores: Callable[[], pl.Series]
@@ -68,39 +71,51 @@ class Evaluated:
 
 
 def warn_of_metrics(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol, name: str | None) -> None:
-    """Warn that there are no detections, or of what explains the metrics: nothing matches, or AP50 is below .01.
+    """Warn that no detections are there or left, or of what explains the metrics: nothing matches, or AP50 is below .01.
 
     Otherwise of results that were filtered, and of categories that have annotations but no detections.
 
-    `metrics` are those of the protocol, `name` that of the evaluation. There must be 10 detections, and for the first two a
-    similarity of shapes. AP at the lowest threshold, up to .75, stands for AP50 where .5 is not evaluated. A category counts as
-    missed if it has 10 annotations, or 5 that are 1 % of all. For filtered results see `why_filtered`; they matter to AP and AR
-    alone: other numbers read a ranking down to a given rank or number of false positives, or have no scores.
+    `metrics` are those of the protocol, `name` that of the evaluation. Of fewer than 10 detections only missed categories are
+    said, and what explains the metrics needs a similarity of shapes. AP at the lowest threshold, up to .75, stands for AP50
+    where .5 is not evaluated. A category counts as missed if it has 10 annotations, or 5 that are 1 % of all. For filtered
+    results see `why_filtered`; they matter to AP and AR alone: other numbers read a ranking down to a given rank or number of
+    false positives, or have no scores.
     """
     if not found.n_annotations:
         return None
     where = "" if name is None else f" in {name}"
+    missed = f"so everything is missed ({counted(found.n_annotations, 'annotation')})"
     if found.none_given:
-        missed = f"so everything is missed ({counted(found.n_annotations, 'annotation')})"
         return warn(
             f"there are no detections{where}, {missed}; check that this is the right file of results", NoDetectionsWarning
         )
-    if found.n_detections < LEAST:
+    if found.n_left_out:
+        why = f"they are of other categories, or left out by the rules of {protocol.name}"
+        return warn(f"no detection is left of {found.n_left_out:,}{where}, {missed}: {why}", NoDetectionsWarning)
+    at_low = _at_low_threshold(metrics, protocol)
+    if found.n_detections >= LEAST and _warn_of_guesses(at_low, found, protocol, where):
         return None
-    problem, at_low = None, _at_low_threshold(metrics, protocol)
+    if found.n_detections and not protocol.agnostic:  # where all were dropped, that was said
+        _warn_of_missed(at_low, found)
+    return None
+
+
+def _warn_of_guesses(at_low: pl.DataFrame, found: Evaluated, protocol: Protocol, where: str) -> bool:
+    """Warn of what enough detections show; whether that explains the metrics."""
+    problem = None
     if protocol.similarity.shape is not None:  # else it may compare anything
         problem = _why_nothing_matches(found.inputs(), protocol) if found.nothing_matches else None
         if problem is not None:
-            return warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", NothingMatchesWarning)
+            warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", NothingMatchesWarning)
+            return True
         problem = _low_precision(at_low, found, protocol)
         if problem is not None:
-            return warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", LowPrecisionWarning)
+            warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", LowPrecisionWarning)
+            return True
     number = next((each for each in ("AP", "AR") if any(line.startswith(each) for line in protocol.report)), None)
     if number is not None and (problem := why_filtered(found.scores(), found.per_image, number, where)) is not None:
         warn(f"{problem}; {REMEDY}", FilteredResultsWarning)
-    if not protocol.agnostic:
-        _warn_of_missed(at_low, found)
-    return None
+    return False
 
 
 def _why_nothing_matches(inputs: Inputs, protocol: Protocol) -> str | None:

@@ -11,11 +11,12 @@ import polars as pl
 
 from apframe.detection.prepare.counting import ignored_annotations, outside
 from apframe.detection.prepare.list_thresholds import thresholds_of
-from apframe.detection.prepare.rules import FIND_OUT, RULES, WHEN_READ, Rule, describe_dropped
+from apframe.detection.prepare.rules import FIND_OUT, RULES, WHEN_READ, Rule, are_most, describe_dropped
 from apframe.exceptions import (
     BoxFormatWarning,
     ColumnError,
     MissingColumnWarning,
+    MostlyUnknownImagesWarning,
     UnitWarning,
     UnknownImageWarning,
     spelled,
@@ -61,6 +62,8 @@ class Inputs:
         ids of images that the ground truth does not have, whose detections were dropped; None if there are none
     none_given
         whether there were no detections at all, also none that were dropped
+    n_left_out
+        how many detections of known images and categories there were, if all of these were left out; otherwise 0
     said
         what else to know of the numbers, in words, such as rules of the protocol that could not be applied
     malformed
@@ -76,6 +79,7 @@ class Inputs:
     prepared: Mapping[str, Any] = field(default_factory=dict)
     unknown_images: pl.Series | None = None
     none_given: bool = False
+    n_left_out: int = 0
     said: tuple[str, ...] = ()
     malformed: Malformed = field(default_factory=malformed_rows)
 
@@ -175,7 +179,10 @@ def make_inputs(
     none_given = found.is_empty()
     found, unknown = _of_known_images(found, dataset, protocol, drop=drop_unknown_images)
     inputs = _by_rules(dataset, found, category_ids, protocol, RULES)
-    inputs = replace(inputs, unknown_images=unknown, none_given=none_given)
+    n_left_out = 0
+    if inputs.detections.is_empty():
+        n_left_out = int(is_known(found["category_id"], dataset.core("categories")["category_id"]).sum())
+    inputs = replace(inputs, unknown_images=unknown, none_given=none_given, n_left_out=n_left_out)
     if protocol.category_thresholds:
         thresholds_of(inputs, protocol)  # an error where a category has none
     return inputs
@@ -330,7 +337,10 @@ def warn_of_dropped(found: pl.DataFrame, on_known: pl.Series, dataset: Dataset, 
         return
     dropped = describe_dropped("image_id", found, ~on_known, dataset.core("images")["image_id"])
     kit = f"; the program of the benchmark {protocol.name} drops them too" if by_rule else ""
-    warn(f"{dropped}{kit}{'' if on_known.any() else f'; {FIND_OUT}'}", UnknownImageWarning)
+    if are_most(~on_known):
+        warn(f"{dropped}{kit}; {FIND_OUT}", MostlyUnknownImagesWarning)
+    else:
+        warn(f"{dropped}{kit}", UnknownImageWarning)
 
 
 def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.Series:

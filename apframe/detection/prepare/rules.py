@@ -39,6 +39,7 @@ from apframe.detection.prepare.malformed import leave_out_narrow, treat_malforme
 from apframe.detection.prepare.unnamed import describe_unnamed
 from apframe.exceptions import (
     ColumnError,
+    MostlyUnknownCategoriesWarning,
     NoAnnotationsWarning,
     ShapesLeftOutWarning,
     TurnedBoxesWarning,
@@ -180,7 +181,10 @@ def keep_chosen_categories(inputs: Inputs, protocol: Protocol) -> Inputs:
             found["expanded_from"].is_null() if "expanded_from" in found.columns else pl.repeat(True, found.height, eager=True)
         )
         dropped = describe_dropped("category_id", found.filter(own), unknown.filter(own), listed_ids)
-        warn(f"{dropped}; {FIND_OUT}" if unknown.all() else dropped, UnknownCategoryWarning)
+        if are_most(unknown.filter(own)):
+            warn(f"{dropped}; {FIND_OUT}", MostlyUnknownCategoriesWarning)
+        else:
+            warn(dropped, UnknownCategoryWarning)
     if unknown.any() or len(chosen) < len(listed_ids):
         found = found.filter(is_known(found["category_id"], chosen))
     annotations = annotations.filter(is_known(annotations["category_id"], chosen))
@@ -315,6 +319,15 @@ RULES: tuple[Rule, ...] = (
 )
 WHEN_READ: tuple[Rule, ...] = (keep_chosen_categories, order_by_category)
 """Those that apply again to a stored evaluation, whose tables are what the others gave."""
+
+
+def are_most(unknown: pl.Series) -> bool:
+    """Whether more than half of the detections are unknown, so that the numbers are in doubt.
+
+    >>> are_most(pl.Series([True, False])), are_most(pl.Series([True, False, True]))
+    (False, True)
+    """
+    return 2 * int(unknown.sum()) > len(unknown)
 
 
 def describe_dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,8 @@ import apframe as apf
 from apframe.exceptions import (
     LowPrecisionWarning,
     MissedCategoryWarning,
+    MissingColumnWarning,
+    MostlyUnknownCategoriesWarning,
     NoAnnotationsWarning,
     NoDetectionsWarning,
     NothingMatchesWarning,
@@ -114,7 +117,41 @@ def test_an_empty_list_of_results_is_said() -> None:
     assert warned(found(0)) == [(NoDetectionsWarning, expected)]
     assert warned(found(0), apf.PROPOSALS) == [(NoDetectionsWarning, expected)]
     assert warned(found(0), categories=["cow"])[0][0] is NoAnnotationsWarning  # then there is nothing to miss
-    assert [category for category, _ in warned(found(category_id=9))] == [UnknownCategoryWarning]  # said by that one
+    assert [category for category, _ in warned(found(category_id=9))] == [MostlyUnknownCategoriesWarning]  # said by that one
+
+
+def test_detections_that_are_left_out_are_counted_and_those_that_are_unknown_are_not() -> None:
+    left = "no detection is left of 20, so everything is missed (20 annotations): they are of other categories, or left out by "
+    dogs = warned(found(category_id=1).head(20), categories=["cat"])
+    assert dogs == [(NoDetectionsWarning, f"{left}the rules of COCO")]
+    flat = warned(found(width=0).head(20), apf.LVIS)  # whose detections need an area
+    assert [category for category, _ in flat if category is not MissingColumnWarning] == [NoDetectionsWarning]
+    for n_unknown, expected in ((20, UnknownCategoryWarning), (21, MostlyUnknownCategoriesWarning)):
+        some = found(category_id=pl.when(pl.int_range(pl.len()) >= N - n_unknown).then(9).otherwise("category_id"))
+        assert [category for category, _ in warned(some)] == [expected]
+
+
+def test_a_category_is_missed_where_there_are_few_detections() -> None:
+    some = found().filter(pl.col("category_id") == 0)
+    assert [category for category, _ in warned(some.head(1))] == [MissedCategoryWarning]
+    assert warned(some.head(1), categories=["cat"]) == []  # a bad model, perhaps
+
+
+@pytest.mark.parametrize(
+    ("unknown", "expected"),
+    [(range(40), MostlyUnknownCategoriesWarning), (range(35), MostlyUnknownCategoriesWarning),
+     (range(20, 40), UnknownCategoryWarning)],  # all of one shard, none of the other
+)  # fmt: skip
+def test_shards_of_unknown_categories(unknown: range, expected: type[Warning], tmp_path: Path) -> None:
+    apf.write_shards(TRUTH, found(), tmp_path / "shards", n=2)
+    for path in (tmp_path / "shards").glob("*/detections.parquet"):
+        table = pl.read_parquet(path)
+        table.with_columns(
+            category_id=pl.when(pl.col("image_id").is_in([k + 1 for k in unknown])).then(9).otherwise("category_id")
+        ).write_parquet(path)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        _ = apf.evaluate_shards(sorted((tmp_path / "shards").glob("0*"))).summary
+    assert [each.category for each in caught] == [expected]
 
 
 def test_a_part_does_not_warn() -> None:
