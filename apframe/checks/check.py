@@ -134,7 +134,10 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     if dataset is not None and found is not None and "shifted_ids" not in {finding.check for finding in findings}:
         are_yolo = reading.results_format == "yolo" and not {"mask", "keypoints"} & set(found.columns)
         misplaced = list(check_misplaced(found, dataset, are_yolo=are_yolo))
-        findings = [each for each in findings if not (misplaced and each.check in _WRITTEN)] + misplaced
+        explained = _WRITTEN if misplaced else set()
+        if any(each.check == "field_order" for each in misplaced):  # another field was read as the score
+            explained = {*_WRITTEN, "filtered_results"}
+        findings = [each for each in findings if each.check not in explained] + misplaced
     if dataset is not None and found is not None and not _MISPLACED & {finding.check for finding in findings}:
         findings += check_overlaps(found, dataset.core("annotations"))
     empty = {"no_annotations": "annotations", "no_detections": "detections"}  # which may be so because all were refused
