@@ -123,9 +123,11 @@ def evaluate_files(
             evaluation: apf.Evaluation = apf.evaluate_shards(first, second, protocol=chosen, **files.reading(), **own)
         else:
             evaluation = files.evaluate(truth, results, chosen)
+        whole = evaluation
         if where is not None:
-            evaluation = evaluation.where(where)
+            evaluation = whole.where(where)
         say("matching and ranking")
+        _ = whole.summary  # which warns if it is doubtful; a part does not
         slices = evaluation.by(*words(by)) if by else None
         summary = evaluation.summary
         has_jaccard = "jaccard_index" in evaluation.protocol.further_rules and not (by or shards)

@@ -53,14 +53,15 @@ def read_models(
     paths: Sequence[Path], files: Files, rules: Protocol | None, where: str | None, say: Callable[[str], None]
 ) -> list[apf.Evaluation]:
     """Read the evaluation of each model, and rank it; without rules, the paths are those of stored evaluations."""
-    evaluations = []
+    evaluations, parts = [], []
     for path in paths if rules is None else paths[1:]:
         say(f"reading {path.name}")
         read = apf.read_evaluation(path) if rules is None else files.evaluate(paths[0], path, rules)
-        evaluations.append(read if where is None else read.where(where))
+        evaluations.append(read)
+        parts.append(read if where is None else read.where(where))
     say("matching and ranking")
-    for each in evaluations:
+    for each in evaluations:  # the whole, as a part does not warn
         _ = each.summary
         if rules is None:  # what its numbers were when they were stored may not have been seen
             each.warn_if_doubtful()
-    return evaluations
+    return parts

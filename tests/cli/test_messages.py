@@ -71,6 +71,20 @@ def test_most_detections_dropped_are_a_doubt(
     assert (code, err.startswith("warning: 1,"), err.count("\n")) == (3, True, 1)
 
 
+@pytest.mark.parametrize("condition", ["weather = 'rain'", "annotations.occlusion < .5"])
+def test_a_part_is_as_doubtful_as_the_whole(
+    condition: str, bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, filtered, stored = ("--where", condition, "--strict"), str(bad / "filtered.json"), (str(bad / "a"), str(bad / "b"))
+    for path, out in zip((RESULTS, filtered), stored, strict=True):
+        command(capsys, monkeypatch, "eval", TRUTH, path, "--out", out)
+    few = ("--n-resamples", "40", "--metrics", "AP")
+    for arguments in (("eval", TRUTH, filtered), ("compare", TRUTH, RESULTS, filtered, *few), ("compare", *stored, *few)):
+        code, _, err = command(capsys, monkeypatch, *arguments, *part)
+        assert (code, err.count("was a threshold applied before evaluation?")) == (3, 1)
+    assert command(capsys, monkeypatch, "eval", TRUTH, RESULTS, *part)[::2] == (0, "")
+
+
 def test_a_warning_that_is_no_doubt_is_none(
     bad: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
