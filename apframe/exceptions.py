@@ -201,7 +201,7 @@ class NoDetectionsWarning(DoubtfulNumberWarning):
 
 
 class FilteredResultsWarning(DoubtfulNumberWarning):
-    """There are no low scores and few detections: a threshold was probably applied before the evaluation."""
+    """There are no low scores and few detections: a threshold was probably applied before, or all scores are equal."""
 
 
 class CategoriesNotComparedWarning(ApframeWarning):

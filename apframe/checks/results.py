@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from apframe.checks.findings import Finding, of_rows, of_table
-from apframe.detection.diagnose.filtered import REMEDY, detections_per_image, why_filtered
+from apframe.detection.diagnose.filtered import EQUAL_REMEDY, detections_per_image, why_equal, why_filtered
 from apframe.exceptions import counted
 from apframe.rows import first_few
 from apframe.shapes.catalogue import shape_of
@@ -37,9 +37,7 @@ def check_scores(detections: pl.DataFrame) -> Iterable[Finding]:
     remedy = "Nothing to do if scores are not probabilities: only their order counts. Otherwise bring them all to one scale."
     yield from of_rows("warning", "score_outside_0_1", "detections", detections, outside, problem, remedy)
     if low == high and len(scores) > 1:
-        problem = f"all detections have score {low:g}, so they are ranked in the order of the input"
-        remedy = "Use the confidence of each detection as its score."
-        yield of_table("warning", "equal_scores", "detections", len(scores), problem, remedy)
+        yield of_table("warning", "equal_scores", "detections", len(scores), why_equal(low), _sentence(EQUAL_REMEDY))
 
 
 def check_filtered(detections: pl.DataFrame, n_images: int) -> Iterable[Finding]:
@@ -54,10 +52,14 @@ def check_filtered(detections: pl.DataFrame, n_images: int) -> Iterable[Finding]
     scores = detections["score"]
     if scores.min() == scores.max() or shape_of(detections) is RELATIONS:
         return
-    problem = why_filtered(scores, lambda: detections_per_image(detections, n_images))
-    if problem is not None:
-        remedy = f"{REMEDY[0].upper()}{REMEDY[1:]}. Nothing to do if the protocol does not measure AP or AR."
+    said = why_filtered(scores, lambda: detections_per_image(detections, n_images))
+    if said is not None:
+        problem, remedy = said[0], f"{_sentence(said[1])} Nothing to do if the protocol does not measure AP or AR."
         yield of_table("warning", "filtered_results", "detections", len(scores), problem, remedy)
+
+
+def _sentence(remedy: str) -> str:
+    return f"{remedy[0].upper()}{remedy[1:]}."
 
 
 def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:

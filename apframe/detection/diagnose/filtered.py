@@ -10,11 +10,16 @@ import polars as pl
 _LOW = 0.1  # the lowest score of results that were not filtered is below this, where the highest is 1 at most
 _FEW = 20  # detections of an image: an unfiltered detector gives more
 _LEAST = 10  # images: fewer are an example by hand
-REMEDY = "write the results again with a score threshold of 0.001 or none"
+_REMEDY = "write the results again with a score threshold of 0.001 or none"
+EQUAL_REMEDY = "use the confidence of each detection as its score"
 
 
-def why_filtered(scores: pl.Series, per_image: Callable[[], pl.Series], number: str = "AP", where: str = "") -> str | None:
-    """Say why results look filtered, None if they do not: all scores are above .1, and images have fewer than 20 detections.
+def why_filtered(
+    scores: pl.Series, per_image: Callable[[], pl.Series], number: str = "AP", where: str = ""
+) -> tuple[str, str] | None:
+    """Say why results look filtered, and what to do: all scores are above .1, and images have fewer than 20 detections.
+
+    None if they do not look so. If all scores are equal, that is said instead.
 
     That is the median over all images of the ground truth, where images without detections count as 0. Of scores above 1, a
     tenth of the highest takes the place of .1. There must be 10 images.
@@ -28,8 +33,10 @@ def why_filtered(scores: pl.Series, per_image: Callable[[], pl.Series], number: 
     number, where
         the number that needs low scores, and which results these are (" in model_a"), for the message
 
-    >>> why_filtered(pl.Series([0.5, 0.9]), lambda: pl.Series([0, 0, 0, 1, 2, 2, 9, 9, 9, 9]))  # doctest: +ELLIPSIS
-    'the lowest score is 0.50; was a threshold applied before evaluation? AP needs all scores (images have a median of 2 ...
+    >>> problem, remedy = why_filtered(pl.Series([0.5, 0.9]), lambda: pl.Series([0, 0, 0, 1, 2, 2, 9, 9, 9, 9]))
+    >>> print(problem)  # doctest: +NORMALIZE_WHITESPACE
+    the lowest score is 0.50; was a threshold applied before evaluation? AP needs all scores (images have a median of 2
+    detections)
     >>> why_filtered(pl.Series([0.05, 0.9]), lambda: pl.Series([2] * 10))
     >>> why_filtered(pl.Series([0.5, 0.9]), lambda: pl.Series([20] * 10))
     """
@@ -40,11 +47,20 @@ def why_filtered(scores: pl.Series, per_image: Callable[[], pl.Series], number: 
     median: Any = counts.median()
     if median >= _FEW or len(counts) < _LEAST:
         return None
+    if low == scores.max():
+        return why_equal(low), EQUAL_REMEDY
     each = "1 detection" if median == 1 else f"{median:g} detections"
-    return (
-        f"the lowest score is {low:.2f}; was a threshold applied before evaluation? {number} needs all scores "
-        f"(images have a median of {each}{where})"
-    )
+    problem = f"the lowest score is {low:.2f}; was a threshold applied before evaluation? {number} needs all scores"
+    return f"{problem} (images have a median of {each}{where})", _REMEDY
+
+
+def why_equal(score: float) -> str:
+    """What is wrong where this is the score of all detections.
+
+    >>> why_equal(1.0)
+    'all detections have score 1, so they are ranked in the order of the input'
+    """
+    return f"all detections have score {score:g}, so they are ranked in the order of the input"
 
 
 def detections_per_image(detections: pl.DataFrame, n_images: int) -> pl.Series:

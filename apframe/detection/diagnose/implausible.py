@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.detection.diagnose.filtered import REMEDY, why_filtered
+from apframe.detection.diagnose.filtered import why_filtered
 from apframe.detection.diagnose.overlaps import LEAST, why_nothing_matches
 from apframe.detection.diagnose.shifted_ids import find_shifts
 from apframe.detection.prepare.rules import FIND_OUT
@@ -113,8 +113,8 @@ def _warn_of_guesses(at_low: pl.DataFrame, found: Evaluated, protocol: Protocol,
             warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", LowPrecisionWarning)
             return True
     number = next((each for each in ("AP", "AR") if any(line.startswith(each) for line in protocol.report)), None)
-    if number is not None and (problem := why_filtered(found.scores(), found.per_image, number, where)) is not None:
-        warn(f"{problem}; {REMEDY}", FilteredResultsWarning)
+    if number is not None and (said := why_filtered(found.scores(), found.per_image, number, where)) is not None:
+        warn("; ".join(said), FilteredResultsWarning)
     return False
 
 

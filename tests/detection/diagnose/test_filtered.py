@@ -135,6 +135,18 @@ def test_all_scores_and_parts_of_the_images_cause_no_warning() -> None:
     assert warned(lambda: half.where(pl.col("weather") == "fog")) == []
 
 
+@pytest.mark.parametrize("score", [1, 0.25])
+def test_equal_scores_are_said_as_such(score: float) -> None:
+    """By `evaluate` and `check` in the same words; neither asks about a threshold."""
+    equal = [row | {"score": score} for row in json.loads(FULL.read_text())]
+    problem = f"all detections have score {score}, so they are ranked in the order of the input"
+    assert warned(lambda: apf.evaluate(TRUTH, equal)) == [f"{problem}; use the confidence of each detection as its score"]
+    found = apf.check(TRUTH, equal).filter(pl.col("check").is_in(["equal_scores", "filtered_results"]))
+    assert found.select("check", "problem", "remedy").rows() == [
+        ("equal_scores", problem, "Use the confidence of each detection as its score.")
+    ]
+
+
 def test_check_names_it() -> None:
     findings = apf.check(TRUTH, HALF).filter(pl.col("check") == "filtered_results")
     assert findings.select("severity", "table", "n_rows", "problem").rows() == [
