@@ -16,7 +16,7 @@ import click
 from apframe import ctrl_c
 from apframe.cli.declared import Option, declared
 from apframe.cli.help_pages import Overview
-from apframe.cli.messages import DOUBTFUL, as_flag, doubts, is_strict, say
+from apframe.cli.messages import DOUBTFUL, as_flag, say
 from apframe.exceptions import (
     ApframeError,
     ApframeWarning,
@@ -81,11 +81,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     error.
     """
     said: set[str] = set()
-    doubts.set(doubtful := [])
+    seen = {"strict": False, "doubt": False}  # what click's contexts share as their object
 
     def show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
         if issubclass(category, DoubtfulNumberWarning):
-            doubtful.append(str(message))
+            seen["doubt"] = True
         if str(message) not in said:  # what is true of the ground truth may come up once for each model
             said.add(str(message))
             say("warning", str(message))
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     warnings.simplefilter("always", ApframeWarning)
     out, err = (Terminal(stream or StringIO(), name) for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")))
     with redirect_stdout(out), redirect_stderr(err), spelling(as_flag):
-        code = _run(arguments)
+        code = _run(arguments, seen)
     if code == ctrl_c.STATUS and unfinished():
         with suppress(OutputError, ReaderGoneError):
             out.flush()
@@ -102,9 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None, seen: dict[str, bool]) -> int:
     try:
-        code = _invoke(list(sys.argv[1:] if arguments is None else arguments))
+        code = _invoke(list(sys.argv[1:] if arguments is None else arguments), seen)
         sys.stdout.flush()
     except ReaderGoneError:
         return 0
@@ -128,18 +128,14 @@ def _run(arguments: Sequence[str] | None) -> int:
     return code
 
 
-def _invoke(arguments: list[str]) -> int:
-    strict = False
+def _invoke(arguments: list[str], seen: dict[str, bool]) -> int:
     try:  # not by `app.main`, which writes a line end after Ctrl-C
-        with app.make_context("apframe", arguments) as context:
-            try:
-                app.invoke(context)
-            finally:
-                strict = is_strict(context)
+        with app.make_context("apframe", arguments, obj=seen) as context:
+            app.invoke(context)
     except click.exceptions.Exit as ended:
         if ended.exit_code:
             return ended.exit_code
-    return DOUBTFUL if strict and doubts.get() else 0
+    return DOUBTFUL if all(seen.values()) else 0
 
 
 def _usage(error: click.UsageError) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from contextlib import suppress
-from contextvars import ContextVar
 
 import click
 
@@ -13,8 +12,6 @@ from apframe.exceptions import OutputError, as_keyword
 from apframe.show.terminal import ReaderGoneError, one_line
 
 DOUBTFUL = 3  # the exit status of --strict
-doubts: ContextVar[list[str]] = ContextVar("doubts")  # warnings of this run that a number is probably wrong
-_STRICT = "apframe.strict"  # where a context has whether this was asked for
 _LONGEST = 10_000  # characters of a message that are printed
 
 
@@ -27,13 +24,8 @@ def say(what: str, message: str) -> None:
 
 
 def be_strict(strict: bool) -> None:
-    """Note in click's context that the command ends with `DOUBTFUL` if a warning says that the number is probably wrong."""
-    click.get_current_context().meta[_STRICT] = strict
-
-
-def is_strict(context: click.Context) -> bool:
-    """Whether the command that ran in this context was asked to be strict."""
-    return bool(context.meta.get(_STRICT))
+    """Whether this command ends with `DOUBTFUL` if a warning says that the number is probably wrong."""
+    click.get_current_context().ensure_object(dict)["strict"] = strict
 
 
 # options of the library that the command has too

@@ -381,7 +381,7 @@ def test_help_names_everything(verb: tuple[str, ...]) -> None:
 
 
 def test_ctrl_c_while_duckdb_reads(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_: list[str]) -> int:
+    def interrupted(*_: object) -> int:
         raise RuntimeError("Query interrupted")
 
     monkeypatch.setattr(cli, "_invoke", interrupted)
@@ -391,7 +391,7 @@ def test_ctrl_c_while_duckdb_reads(capsys: pytest.CaptureFixture[str], monkeypat
 def test_what_fails_after_ctrl_c_fails_because_of_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_: list[str]) -> int:
+    def interrupted(*_: object) -> int:
         monkeypatch.setattr(ctrl_c, "is_pressed", True)
         raise FormatError("cannot be read (KeyboardInterrupt)", path="a.parquet")  # Polars, in the middle of its work
 
