@@ -14,7 +14,7 @@ from apframe.file_formats.activitynet import ActivityNet
 from apframe.file_formats.argoverse2 import Argoverse2
 from apframe.file_formats.ava import Ava
 from apframe.file_formats.boxes import Boxes
-from apframe.file_formats.class_names import joined_tables, with_class_names, with_known_classes
+from apframe.file_formats.class_names import joined_tables, with_known_classes
 from apframe.file_formats.coco import Coco, coco_in_memory, has_scores, read_result_columns
 from apframe.file_formats.coco_panoptic import CocoPanoptic
 from apframe.file_formats.crowdhuman import CrowdHuman
@@ -277,10 +277,7 @@ def joined_results(
 ) -> Any:
     """Results of `take_results`, or a part, with the ids of their data set, and boxes in pixels; see `read_raw_results`."""
     known = dataset()
-    if warns and how == OPEN:
-        found = with_known_classes(to_polars(found, "detections"), names, known, is_whole=is_whole)
-    elif names is not None:
-        found = with_class_names(to_polars(found, "detections"), names)
+    found = with_known_classes(found, names, known, may_count_from_1=warns and how == OPEN, is_whole=is_whole)
     if how == OUTPUTS and known is not None:
         join_by_name = tables_named(found, known, join_by_name)
     if known is not None and known.merged is not None:

@@ -12,7 +12,7 @@ from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError,
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.yolo.config import names_in_lines, read_config
 from apframe.rows import refuse_rows
-from apframe.schema import Dataset, as_id
+from apframe.schema import Dataset, as_id, to_polars
 
 _WRITTEN = {"image_id", "file_name", "category_id", "score"}  # by Ultralytics, which writes no names of classes
 
@@ -47,9 +47,12 @@ def read_class_names(source: Any) -> dict[int, str]:
     return names
 
 
-def with_known_classes(detections: pl.DataFrame, names: Any, dataset: Dataset | None, *, is_whole: bool = True) -> pl.DataFrame:
+def with_known_classes(
+    detections: Any, names: Any, dataset: Dataset | None, *, may_count_from_1: bool = True, is_whole: bool = True
+) -> Any:
     """Detections with the class numbers of their `names`, or else of their data set; and with `name`, if there are names.
 
+    Unless they `may_count_from_1`, as files that anyone writes may and outputs of a library do not, their numbers stay.
     Ultralytics' `predictions.json` has image_id, file_name, category_id and score. An image_id is the file_name without its
     ending, as a number if it is one. n classes are numbered from 1, where a data.yaml numbers them from 0. If n occurs in such
     results and 0 does not, 1 is subtracted, with a warning. If neither does, both are possible, and the warning says how to
@@ -73,8 +76,11 @@ def with_known_classes(detections: pl.DataFrame, names: Any, dataset: Dataset | 
     >>> print(caught[0].message)
     detections: category_id is 1 to 2, and the classes are 0 to 1: as in Ultralytics' predictions.json, 1 was subtracted
     """
+    if names is None and not may_count_from_1:
+        return detections
+    detections = to_polars(detections, "detections")
     names = None if names is None else read_class_names(names)
-    if set(detections.columns) >= _WRITTEN and "name" not in detections.columns:
+    if may_count_from_1 and set(detections.columns) >= _WRITTEN and "name" not in detections.columns:
         known: Collection[Any] = names or ()
         if names is None and dataset is not None:
             categories = dataset.core("categories") if dataset.merged is None else dataset.merged

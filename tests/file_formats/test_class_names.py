@@ -13,6 +13,8 @@ import pytest
 import apframe as apf
 from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError, RowError
 from apframe.file_formats.class_names import read_class_names
+from apframe.file_formats.format import OPEN, OUTPUTS
+from apframe.file_formats.outputs import Outputs
 from tests.cli.test_command import command
 from tests.file_formats.folders import written
 
@@ -184,6 +186,19 @@ def test_parts_and_batches_do_not_say_how_classes_are_numbered(tmp_path: Path) -
     with pytest.warns(ClassNumbersWarning) as caught:
         apf.write_shards(folder, tmp_path / "predictions.json", tmp_path / "shards", n=1)
     assert [str(warning.message) for warning in caught] == [UNCLEAR]
+
+
+@pytest.mark.parametrize(("how", "ids"), [(OPEN, [0, 1]), (OUTPUTS, [1, 2])])
+def test_outputs_of_a_library_keep_their_numbers(how: str, ids: list[int], tmp_path: Path) -> None:
+    """As they are read, checked, and read without the rows that are refused."""
+    folder = written(tmp_path, LABELS)
+    rows = predictions((1, CAR), (2, BUS), (1, [10, 10, -5, 20]))
+    good, bad = (Outputs(pl.DataFrame(of), how) for of in (rows[:2], rows))
+    with warnings.catch_warnings(action="ignore"):
+        assert apf.read_results(good, dataset=folder)["category_id"].to_list() == ids
+        assert ("unknown_category" in apf.check(folder, bad)["check"]) == (2 in ids)
+        kept = apf.evaluate(folder, bad, invalid="drop").detections
+    assert kept["category_id"].to_list() == [each for each in ids if each < 2]
 
 
 def test_predictions_of_ultralytics_in_the_shell(
