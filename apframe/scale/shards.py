@@ -18,7 +18,7 @@ from apframe.detection.prepare.classes import own_categories
 from apframe.detection.prepare.inputs import Inputs
 from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError, counted, listed
 from apframe.file_formats.reading import Reading
-from apframe.file_formats.refused import Refused
+from apframe.file_formats.refused import Refused, accept_truth
 from apframe.paths import kind_at
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of, normal, read_bytes, read_table
@@ -100,10 +100,16 @@ class Shard:
             if frames[table].height != n:
                 problem = f"{LISTING} says that it has {counted(n, noun(table))}, but there are {frames[table].height:,}"
                 raise FormatError(problem, _AGAIN, path=self.truth)
+        tables, refused = {name: frames[name] for name in GROUND_TRUTH}, list[Refused]()
         with treating_malformed(choice.malformed):
-            truth = Dataset(*(frames[name] for name in GROUND_TRUTH), box_format="xywh")
-        inputs, refused = read_valid(truth, frames["detections"], choice)
-        return inputs, refused, {name: _as_text(frame.schema) for name, frame in frames.items()}
+            if choice.invalid == "drop":
+                truth, refused = accept_truth(tables)
+                if truth is None:
+                    raise refused[-1].error
+            else:
+                truth = Dataset(*tables.values(), box_format="xywh")
+        inputs, further = read_valid(truth, frames["detections"], choice)
+        return inputs, refused + further, {name: _as_text(frame.schema) for name, frame in frames.items()}
 
     def read_known(self, choice: Choice) -> Dataset:
         """The images and categories with their attributes, these by the names of the protocol; as a rule no annotations."""

@@ -13,6 +13,7 @@ from apframe.file_formats.reading import Reading
 from apframe.file_formats.writing import refuse_existing, write_new
 from apframe.keywords import names_keywords
 from apframe.paths import literal
+from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.scale.layout import CATEGORIES, INPUT_ROW, Layout, shard_name
 from apframe.scale.sharded_rows import ShardedRows, rows_of_shards
 from apframe.scale.sources import detections_in_parts, read_truths
@@ -54,6 +55,9 @@ def write_shards(
     threads. These are read in parts, so that they may be much larger than the memory: COCO's results (a JSON list, or JSON
     lines), Parquet, Arrow, and Hugging Face's rows as Parquet or JSON lines. They are read at once if values of an attribute
     are of different kinds, such as text and numbers. Detections in other formats are always read at once.
+
+    Boxes with a negative side, and other rows whose shape cannot be right, are written as they are: `evaluate_shards` refuses
+    them, or with its option `invalid` drops or keeps them.
 
     While it writes, this takes about twice as much disk space as the shards.
 
@@ -108,16 +112,17 @@ def write_shards(
     ).of_files(truth, detections)  # fmt: skip
     target = Path(folder)
     refuse_existing(target, "folder")
-    dataset = read_truths(truth, reading)
-    if image_attributes is not None:
-        dataset = dataset.with_images(image_attributes)
-    cut = _cut(dataset, n.__index__())
     layouts: list[Layout] = []
+    with treating_malformed(MALFORMED_KEPT):
+        dataset = read_truths(truth, reading)
+        if image_attributes is not None:
+            dataset = dataset.with_images(image_attributes)
+        cut = _cut(dataset, n.__index__())
 
-    def write(part: Path) -> None:
-        layouts.append(_write(part, cut, detections_in_parts(detections, reading, dataset), drops_unknown=drops))
+        def write(part: Path) -> None:
+            layouts.append(_write(part, cut, detections_in_parts(detections, reading, dataset), drops_unknown=drops))
 
-    write_new(target, "folder", write)
+        write_new(target, "folder", write)
     return layouts[0].table()
 
 

@@ -230,7 +230,6 @@ def bad(**change: Any) -> list[dict[str, Any]]:
 
 BAD: dict[str, tuple[type[ApframeError], str, list[dict[str, Any]]]] = {
     "nan": (RowError, "score is not a finite number where detection_id is 4", bad(score=float("nan"))),
-    "negative": (RowError, "width is negative where detection_id is 4", bad(bbox=[0, 0, -1, 2])),
     "image": (UnknownIdError, "image_id is not among the images where detection_id is 4; unknown: 9", bad(image_id=9)),
     "box": (RowError, "bbox is missing or not four numbers where row is 4", bad(bbox=[0, 0, 1])),
     "score": (RowError, "score is not a number where row is 4", bad(score="high")),

@@ -467,20 +467,25 @@ def test_every_way_to_evaluate(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
-@pytest.mark.parametrize("name", ["coco", "mmrotate"])
-def test_shards(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_written", [False, True])
+@pytest.mark.parametrize("name", ["coco", "mmrotate", "waymo"])
+def test_shards(name: str, is_written: bool, tmp_path: Path) -> None:
     protocol, category, _, cases = CASES[name]
     truth, found = tmp_path / "truth.json", tmp_path / "found.json"
     truth.write_text(json.dumps(truth_of(cases[0][0], category)))
     found.write_text(json.dumps(found_of(cases[0][1])))
+    shards: Any = ([truth], [found])
+    if is_written:
+        apf.write_shards(truth, found, tmp_path / "shards")
+        shards = (tmp_path / "shards",)
     with pytest.raises(ShardError, match=r'or evaluate with invalid="drop" or invalid="keep"$'):
-        apf.evaluate_shards([truth], [found], protocol)
-    kept = apf.evaluate_shards([truth], [found], protocol, invalid="keep")
+        apf.evaluate_shards(*shards, protocol=protocol)
+    kept = apf.evaluate_shards(*shards, protocol=protocol, invalid="keep")
     whole = apf.evaluate(truth, found, protocol, invalid="keep")
     assert kept.summary.equals(whole.summary)
     assert kept.errors().equals(whole.errors())  # for which all objects are paired again
     with pytest.warns(InvalidRowsWarning):
-        dropped = apf.evaluate_shards([truth], [found], protocol, invalid="drop")
+        dropped = apf.evaluate_shards(*shards, protocol=protocol, invalid="drop")
     assert dropped.where("image_id = 1").summary["value"][0] == pytest.approx(1)
 
 
