@@ -63,7 +63,7 @@ class Ava(ReadOnly):
         labels = None
         if path.is_dir():
             labels, path = _label_map(_only(path, _LABEL_MAP)), _only(path, ".csv")
-        lines = _read(path, {2, 7, 8})
+        lines = _read("annotations", path, {2, 7, 8})
         images = lines.select("image_id", "video", "timestamp").unique("image_id", maintain_order=True)
         images = images.with_columns(image_width=1, image_height=1)
         boxes = lines.filter(pl.col("category_id").is_not_null())
@@ -78,7 +78,7 @@ class Ava(ReadOnly):
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        lines = _read(path, {8})
+        lines = _read("detections", path, {8})
         refuse_numbers([path], lines, ~lines["last"].is_finite().fill_null(False), "the score is not a finite number")
         return lines.select("image_id", "category_id", score="last", **from_edges(_EDGES))
 
@@ -105,7 +105,7 @@ def _roles(path: Path) -> set[str]:
     return {"dataset"} | ({"results"} if last and last <= {"0", "1"} else set())
 
 
-def _read(path: Path, widths: set[int]) -> pl.DataFrame:
+def _read(table: str, path: Path, widths: set[int]) -> pl.DataFrame:
     """The lines of a file: `file`, `line`, `image_id`, and the fields by name; numbers are finite.
 
     Raises
@@ -134,7 +134,7 @@ def _read(path: Path, widths: set[int]) -> pl.DataFrame:
     far = read.select(pl.any_horizontal(~pl.col(_EDGES).is_between(*_FAR)).fill_null(False)).to_series()
     remedy = "divide x by the width of the frame and y by its height"
     refuse_lines([path], lines, far, "coordinates are not fractions of the frame but look like pixels", remedy)
-    refuse_reversed([path], read, _EDGES)
+    refuse_reversed(table, [path], read, _EDGES)
     seconds = read["timestamp"].unique()
     keys = pl.DataFrame({"timestamp": seconds, "key": pl.Series([f"{each:.6f}" for each in seconds], dtype=pl.String)})
     read = read.join(keys, on="timestamp", how="left", maintain_order="left")

@@ -104,7 +104,7 @@ def _read(folder: Path, layout: tuple[str, ...], optional: int = 0, *, has_sizes
         refuse_lines(paths, frame, last != _DIFFICULT, f"the last field is not the word {_DIFFICULT}")
         frame = frame.with_columns(last.is_not_null()) if last.count() else frame.drop(last.name)
     for name in ("width", "height") if has_sizes else ():
-        refuse_malformed_lines(paths, frame, frame[name] < 0, f"{name} is negative")
+        refuse_malformed_lines("annotations", paths, frame, frame[name] < 0, f"{name} is negative")
     return frame.select(image_ids(paths).gather(frame["file"]), pl.exclude("file", "line"))
 
 

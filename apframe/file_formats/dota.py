@@ -115,7 +115,7 @@ class Dota(Format):
         layout = _RESULT[tasks[0]]
         lines = take_fields(paths, read_lines(paths), layout, layout[1:])
         if layout[2:] == _EDGES:
-            refuse_reversed(paths, lines, _EDGES)
+            refuse_reversed("detections", paths, lines, _EDGES)
         category_id = pl.Series("category_id", classes).gather(lines["file"])
         shape = {"corners": pl.concat_list(_CORNERS)} if tasks[0] == "Task1" else from_edges(_EDGES)
         return lines.select("image_id", category_id, "score", **shape)

@@ -45,16 +45,16 @@ def with_boxes_around_corners(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.coalesce(name, value).alias(name) for name, value in around_corners().items())
 
 
-def refuse_reversed(paths: Sequence[Path], lines: pl.DataFrame, names: Sequence[str]) -> None:
+def refuse_reversed(table: str, paths: Sequence[Path], lines: pl.DataFrame, names: Sequence[str]) -> None:
     """An error that names lines with boxes of these edges that end before they begin; see `lines.refuse_lines`.
 
     >>> lines = pl.DataFrame({"file": [0], "line": [7], "xmin": [4], "ymin": [2], "xmax": [1], "ymax": [6]})
-    >>> refuse_reversed([Path("a.txt")], lines, ["xmin", "ymin", "xmax", "ymax"])
+    >>> refuse_reversed("annotations", [Path("a.txt")], lines, ["xmin", "ymin", "xmax", "ymax"])
     Traceback (most recent call last):
-    apframe.exceptions.FormatError: a.txt: xmax is less than xmin in line 7; correct these lines
+    apframe.exceptions.FormatError: a.txt: xmax is less than xmin in line 7; correct these lines, or evaluate with ...
     """
     for near, far in zip(names[:2], names[2:], strict=True):
-        refuse_malformed_lines(paths, lines, lines[far] < lines[near], f"{far} is less than {near}")
+        refuse_malformed_lines(table, paths, lines, lines[far] < lines[near], f"{far} is less than {near}")
 
 
 def rounded_sizes(frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:

@@ -144,7 +144,7 @@ def _warn_of_missing_files(folder: Path, images: pl.Series) -> None:
 def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
     paths = some_text_files(folder)
     frame = take_fields(paths, read_lines(paths), layout, layout[1:])
-    refuse_reversed(paths, frame, _EDGES)
+    refuse_reversed("detections" if "score" in layout else "annotations", paths, frame, _EDGES)
     is_whole = frame["occluded"].cast(pl.Int64, strict=False) == frame["occluded"]
     refuse_lines(paths, frame, ~is_whole.fill_null(False), "occluded is not a whole number")
     types = {name: pl.Int64 if name == "occluded" else pl.Float64 for name in _UNKNOWN}

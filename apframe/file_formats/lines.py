@@ -142,6 +142,7 @@ def refuse_numbers(
 
 
 def refuse_malformed_lines(
+    table: str,
     paths: Sequence[Path],
     lines: pl.DataFrame,
     wrong: pl.Series,
@@ -149,10 +150,13 @@ def refuse_malformed_lines(
     remedy: str = "correct these lines",
     unit: str = "line",
 ) -> None:
-    """`refuse_numbers` for shapes that no object has, with the options that leave them out or keep them; nothing if kept."""
+    """`refuse_numbers` for shapes that no object has, with the options that leave them out or keep them; nothing if kept.
+
+    `table` is what the lines become: annotations or detections.
+    """
     malformed = malformed_rows()
-    if not malformed.kept:
-        refuse_numbers(paths, lines, wrong, problem, f"{remedy}, {malformed.remedy('annotations', 'detections')}", unit)
+    if table not in malformed.kept:
+        refuse_numbers(paths, lines, wrong, problem, f"{remedy}, {malformed.remedy(table)}", unit)
 
 
 def first_fields(paths: Iterable[Path]) -> list[str]:

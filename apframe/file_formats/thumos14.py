@@ -77,7 +77,8 @@ class Thumos14(ReadOnly):
         if len(set(parts)) > 1:
             raise FormatError("holds files of test and of val", "put each into its own folder", path=path)
         lines = take_fields(paths, read_lines(paths), ("image_id", *INTERVAL), INTERVAL)
-        refuse_malformed_lines(paths, lines, lines["end_time"] < lines["start_time"], "the interval ends before it starts")
+        is_reversed = lines["end_time"] < lines["start_time"]
+        refuse_malformed_lines("annotations", paths, lines, is_reversed, "the interval ends before it starts")
         names = pl.Series("category_id", classes, dtype=pl.String)
         return {
             "images": lines.select(pl.col("image_id").unique().sort()),
@@ -91,5 +92,6 @@ class Thumos14(ReadOnly):
         known = lines["category_id"].replace_strict(_NUMBERS, default=None, return_dtype=pl.String)
         unknown = known.is_null() & lines["category_id"].str.contains(r"^[-+.\d]+$")
         refuse_lines([path], lines, unknown, "the class is not a number of THUMOS14's list, 7 to 97, and not a name")
-        refuse_malformed_lines([path], lines, lines["end_time"] < lines["start_time"], "the interval ends before it starts")
+        is_reversed = lines["end_time"] < lines["start_time"]
+        refuse_malformed_lines("detections", [path], lines, is_reversed, "the interval ends before it starts")
         return lines.select("image_id", known.fill_null(lines["category_id"]), "score", *INTERVAL)

@@ -72,7 +72,7 @@ class VisDrone(ReadOnly):
     def read_tables(self, path: Path, *, image_sizes: Any = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
         paths = some_text_files(path)
-        lines = _read(paths)
+        lines = _read("annotations", paths)
         warn_of_pixels(path, lines)
         refuse_lines(paths, lines, ~lines["score"].is_in([0.0, 1.0]), "the score of an object is not 0 or 1")
         for name in ("truncation", "occlusion"):
@@ -95,7 +95,7 @@ class VisDrone(ReadOnly):
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
         paths = some_text_files(path)
-        lines, ids = _read(paths), image_ids(paths)
+        lines, ids = _read("detections", paths), image_ids(paths)
         warn_of_pixels(path, lines)
         if dataset is not None:
             _warn_of_missing(path, dataset.core("images")["image_id"], ids)
@@ -113,7 +113,7 @@ def _first_numbers(folder: Path) -> list[float]:
     return []
 
 
-def _read(paths: list[Path]) -> pl.DataFrame:
+def _read(table: str, paths: list[Path]) -> pl.DataFrame:
     """The fields of all lines as columns; the category as an integer."""
     text = pl.col("fields").list.join("").str.strip_suffix(",")
     lines = read_lines(paths).with_columns(fields=text.str.split(","))
@@ -122,7 +122,7 @@ def _read(paths: list[Path]) -> pl.DataFrame:
     known = (category == frame["category_id"]) & category.is_between(0, len(_CATEGORIES) - 1)
     refuse_lines(paths, frame, ~known.fill_null(False), f"the category is not a whole number from 0 to {len(_CATEGORIES) - 1}")
     for name in ("width", "height"):
-        refuse_malformed_lines(paths, frame, frame[name] < 0, f"{name} is negative")
+        refuse_malformed_lines(table, paths, frame, frame[name] < 0, f"{name} is negative")
     return frame.with_columns(category.alias("category_id"))
 
 

@@ -337,7 +337,6 @@ BAD = {
     "label": ("<box/>", "a shape has no label"),
     "side": (SQUARE.replace('xtl="1"', ""), "xtl of a box is missing or not a finite number"),
     "number": (SQUARE.replace('"6"', '"six"'), "ybr of a box is missing or not a finite number"),
-    "reversed": (SQUARE.replace('"6"', '"1"'), "ybr of a box is less than ytl"),
     "nan": (SQUARE.replace('"6"', '"nan"'), "ybr of a box is missing or not a finite number"),
     "turn": (
         SQUARE.replace("xtl", 'rotation="x" xtl'),
@@ -374,6 +373,13 @@ BAD = {
 def test_bad_shapes_are_told_by_image(tmp_path: Path, shape: str, message: str) -> None:
     path = document(tmp_path / "a.xml", shape)
     with pytest.raises(FormatError, match=f"^{re.escape(f'{path}: {message}, on image 3; correct 1 of 1 shapes')}$"):
+        formats.read_dataset(path)
+
+
+def test_reversed_boxes_are_told_by_image_with_the_options_for_them(tmp_path: Path) -> None:
+    path = document(tmp_path / "a.xml", SQUARE, *[SQUARE.replace('"6"', '"1"')] * 2)
+    message = f'{path}: ybr of a box is less than ytl in image 3; correct it, or evaluate with invalid="drop" or invalid="keep"'
+    with pytest.raises(FormatError, match=f"^{re.escape(message)}$"):
         formats.read_dataset(path)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
@@ -30,6 +31,7 @@ from apframe.file_formats.documents import read_xml
 from apframe.file_formats.edges import from_edges
 from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import NUMBER, Format
+from apframe.file_formats.lines import refuse_malformed_lines
 from apframe.file_formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
 from apframe.file_formats.xml_text import escaped, refuse_illegal
 from apframe.paths import files_in, folders_in, is_file, is_folder
@@ -190,7 +192,7 @@ def _read(path: Path, root: ElementTree.Element, table: str) -> tuple[pl.DataFra
     tags = pl.Series("shape", [shape.tag for shape in shapes], dtype=pl.String)
     owner = owners.select("image_id", "image_height", "image_width")
     rows = pl.concat([owner, texts.select(_GEOMETRY), tags.to_frame()], how="horizontal").with_row_index("row")
-    readers = {"box": _boxes, "polygon": _polygons, "mask": _masks}
+    readers: dict[str, Callable[..., pl.DataFrame]] = {"box": partial(_boxes, table), "polygon": _polygons, "mask": _masks}
     parts = [read(path, rows.filter(shape=shape)) for shape, read in readers.items()]
     outlines = pl.concat(parts, how="diagonal").sort("row").drop("row")
     if "angle" in outlines.columns:
@@ -221,14 +223,16 @@ def _texts(elements: list[ElementTree.Element], known: Iterable[str]) -> pl.Data
     return pl.DataFrame([pl.Series(name, [element.get(name) for element in elements], dtype=pl.String) for name in names])
 
 
-def _boxes(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
+def _boxes(table: str, path: Path, rows: pl.DataFrame) -> pl.DataFrame:
     numbers = rows.with_columns(pl.col("rotation").fill_null("0")).select(
         "row", pl.col(*_SIDES, "rotation").cast(pl.Float64, strict=False)
     )
     for name in (*_SIDES, "rotation"):
         _refuse(path, rows, ~numbers[name].is_finite().fill_null(False), f"{name} of a box is missing or not a finite number")
     for near, far in zip(_SIDES[:2], _SIDES[2:], strict=True):
-        _refuse(path, rows, numbers[far] < numbers[near], f"{far} of a box is less than {near}")
+        images = rows.filter(numbers[far] < numbers[near]).select(image="image_id").unique(maintain_order=True)
+        wrong, problem = pl.repeat(True, images.height, eager=True), f"{far} of a box is less than {near}"
+        refuse_malformed_lines(table, [path], images.with_columns(file=0), wrong, problem, "correct it", "image")
     angle = [angle_of(pl.col("rotation")).alias("angle")] if rows["rotation"].count() else []
     return numbers.select("row", *angle, **from_edges(_SIDES))
 

@@ -236,7 +236,7 @@ def _checked(
     if set(EDGES) <= set(checked.columns):
         far = checked.select(~pl.all_horizontal(pl.col(*EDGES).is_between(NEAREST, FARTHEST))).to_series()
         refuse_lines([path], lines, far, "these look like pixels", "divide by the image size: boxes must be fractions")
-        refuse_reversed([path], checked, ("XMin", "YMin", "XMax", "YMax"))
+        refuse_reversed("detections" if "Score" in layout else "annotations", [path], checked, ("XMin", "YMin", "XMax", "YMax"))
     return checked
 
 

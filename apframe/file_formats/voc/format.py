@@ -107,7 +107,7 @@ class Voc(Format):
         classes = {file: match["category"] for file, match in named.items()} or {file: file.stem for file in files}
         paths = list(classes)
         lines = take_fields(paths, read_lines(paths), _LINE, _LINE[1:])
-        refuse_reversed(paths, lines, EDGES)
+        refuse_reversed("detections", paths, lines, EDGES)
         category_id = pl.Series("category_id", list(classes.values())).gather(lines["file"])
         return lines.select("image_id", category_id, "score", **from_edges(EDGES))
 

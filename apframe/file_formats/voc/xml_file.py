@@ -59,7 +59,8 @@ def read_annotations(paths: Sequence[Path]) -> tuple[pl.DataFrame, pl.DataFrame]
             objects.append((place, number, *map(element.findtext, OBJECT), *map(corners.findtext, EDGES)))
     found = _values(paths, objects, ("file", "object", *OBJECT, *EDGES)).rename(OBJECT)
     for near, far in zip(EDGES[:2], EDGES[2:], strict=True):
-        refuse_malformed_lines(paths, found, found[far] < found[near], f"{far} is less than {near}", "correct it", "object")
+        problem = f"{far} is less than {near}"
+        refuse_malformed_lines("annotations", paths, found, found[far] < found[near], problem, "correct it", "object")
     return _without_empty(_values(paths, images, ("file", *IMAGE)).rename(IMAGE)), _without_empty(found)
 
 

@@ -81,7 +81,7 @@ def read_numbers(paths: Sequence[Path], keypoints: tuple[int, int] | None, *, ha
     refuse_lines(paths, lines, wrong, "class is not a whole number from 0")
     sides = numbers.list.slice(3, 2)
     negative = (sides.list.min() < 0) & ((n_fields == _N_BOX) | (keypoints is not None))
-    refuse_malformed_lines(paths, lines, negative, "width or height is negative")
+    refuse_malformed_lines("detections" if has_score else "annotations", paths, lines, negative, "width or height is negative")
     far = (coordinates.list.min() < NEAREST) | (coordinates.list.max() > FARTHEST)
     refuse_lines(paths, lines, far, "these look like pixels", "divide by the image size: YOLO's boxes are fractions")
     return split.with_columns(pl.col("category_id").cast(pl.Int64))

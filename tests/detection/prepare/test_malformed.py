@@ -418,10 +418,31 @@ def coco(folder: Path) -> tuple[Path, Path]:
     return folder / "truth.json", folder / "found.json"
 
 
+def cvat(folder: Path) -> tuple[Path, Path]:
+    edges = [(10, 10, 30, 30), (100, 100, 120, 120), (60, 60, 59, 65)]
+    shape = '<box label="a" occluded="0" xtl="{}" ytl="{}" xbr="{}" ybr="{}"/>'
+    image = f'<image id="1" name="1.jpg" width="200" height="200">{"".join(shape.format(*each) for each in edges)}</image>'
+    (folder / "truth.xml").write_text(f"<annotations><version>1.1</version>{image}</annotations>")
+    (folder / "found.json").write_text(json.dumps([row | {"category_id": "a"} for row in found_of(BOTH)]))
+    return folder / "truth.xml", folder / "found.json"
+
+
+def open_images(folder: Path) -> tuple[Path, Path]:
+    """Results of which the best box is reversed, which the program leaves out: 200 pixels are 1."""
+    rows = "1,/m/1,{},{},{},{},{}\n".format
+    found = rows(0.95, 0.3, 0.295, 0.3, 0.325) + rows(0.9, 0.05, 0.15, 0.05, 0.15) + rows(0.8, 0.5, 0.6, 0.5, 0.6)
+    (folder / "found.csv").write_text("ImageID,LabelName,Score,XMin,XMax,YMin,YMax\n" + found)
+    annotations = [row | {"id": k, "image_id": "1", "category_id": "/m/1"} for k, row in enumerate((A, B))]
+    images, categories = [{"id": "1", "width": 200, "height": 200}], [{"id": "/m/1", "name": "a"}]
+    truth = {"images": images, "categories": categories, "annotations": annotations}
+    (folder / "truth.json").write_text(json.dumps(truth))
+    return folder / "truth.json", folder / "found.csv"
+
+
 FILES: list[tuple[Callable[[Path], tuple[Path, Path]], str, str, float]] = [
     (wider_face, "voc2012", "AP", 2 / 3), (thumos14, "thumos14", "AP", 1.0), (visdrone, "visdrone", "AP", 2 / 3),
     (boxes_as_text, "voc2012", "AP", 2 / 3), (dota, "mmrotate", "AP", HALF), (dota, "dota", "AP", HALF),
-    (coco, "coco", "AP", THIRD),
+    (coco, "coco", "AP", THIRD), (cvat, "voc2012", "AP", 2 / 3), (open_images, "open_images", "AP", 1.0),
 ]  # fmt: skip
 
 
@@ -474,18 +495,18 @@ def test_shards(name: str, is_written: bool, tmp_path: Path) -> None:
     truth, found = tmp_path / "truth.json", tmp_path / "found.json"
     truth.write_text(json.dumps(truth_of(cases[0][0], category)))
     found.write_text(json.dumps(found_of(cases[0][1])))
-    shards: Any = ([truth], [found])
+    shards: tuple[Any, Any] = ([truth], [found])
     if is_written:
         apf.write_shards(truth, found, tmp_path / "shards")
-        shards = (tmp_path / "shards",)
+        shards = (tmp_path / "shards", None)
     with pytest.raises(ShardError, match=r'or evaluate with invalid="drop" or invalid="keep"$'):
-        apf.evaluate_shards(*shards, protocol=protocol)
-    kept = apf.evaluate_shards(*shards, protocol=protocol, invalid="keep")
+        apf.evaluate_shards(*shards, protocol)
+    kept = apf.evaluate_shards(*shards, protocol, invalid="keep")
     whole = apf.evaluate(truth, found, protocol, invalid="keep")
     assert kept.summary.equals(whole.summary)
     assert kept.errors().equals(whole.errors())  # for which all objects are paired again
     with pytest.warns(InvalidRowsWarning):
-        dropped = apf.evaluate_shards(*shards, protocol=protocol, invalid="drop")
+        dropped = apf.evaluate_shards(*shards, protocol, invalid="drop")
     assert dropped.where("image_id = 1").summary["value"][0] == pytest.approx(1)
 
 
