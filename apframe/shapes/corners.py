@@ -118,17 +118,20 @@ def upright(frame: pl.DataFrame) -> pl.DataFrame:
 def turned_corners(angle: pl.Expr) -> list[pl.Expr]:
     """x and y of the corners of `x, y, width, height` turned by an angle: clockwise from the left end of its top.
 
-    >>> box = pl.DataFrame({"x": [1.0], "y": [2.0], "width": [3.0], "height": [4.0]})
-    >>> box.select(pl.concat_list(turned_corners(pl.lit(0.0))).alias("corners"))["corners"].to_list()
-    [[1.0, 2.0, 4.0, 2.0, 4.0, 6.0, 1.0, 6.0]]
+    With one negative side, which is malformed, they have no area, and so overlap nothing.
+
+    >>> boxes = pl.DataFrame({"x": [1.0, 1.0], "y": [2.0, 2.0], "width": [3.0, -3.0], "height": [4.0, 4.0]})
+    >>> boxes.select(pl.concat_list(turned_corners(pl.lit(0.0))).alias("corners"))["corners"].to_list()
+    [[1.0, 2.0, 4.0, 2.0, 4.0, 6.0, 1.0, 6.0], [1.0, 2.0, -2.0, 2.0, -2.0, 2.0, 1.0, 2.0]]
     """
-    corners = []
+    corners, width = [], pl.col("width")
+    height = pl.when(width * pl.col("height") < 0).then(0.0).otherwise("height")
     for right, down in ((0, 0), (1, 0), (1, 1), (0, 1)):
-        ahead, below = (right - 0.5) * pl.col("width"), (down - 0.5) * pl.col("height")
-        x = pl.col("x") + 0.5 * pl.col("width") + ahead * angle.cos() + below * angle.sin()
-        y = pl.col("y") + 0.5 * pl.col("height") - ahead * angle.sin() + below * angle.cos()
-        corners.append(pl.when(angle != 0).then(x).otherwise(pl.col("x") + right * pl.col("width")))
-        corners.append(pl.when(angle != 0).then(y).otherwise(pl.col("y") + down * pl.col("height")))
+        ahead, below = (right - 0.5) * width, (down - 0.5) * height
+        x = pl.col("x") + 0.5 * width + ahead * angle.cos() + below * angle.sin()
+        y = pl.col("y") + 0.5 * height - ahead * angle.sin() + below * angle.cos()
+        corners.append(pl.when(angle != 0).then(x).otherwise(pl.col("x") + right * width))
+        corners.append(pl.when(angle != 0).then(y).otherwise(pl.col("y") + down * height))
     return corners
 
 
@@ -246,19 +249,10 @@ def sides_of(rectangles: Array) -> Array:
 
 def _turned_boxes(table: str, frame: pl.DataFrame) -> Array:
     """The corners of `x, y, width, height` turned by `angle` about the centre, of shape (rows, 4, 2)."""
-    import numpy as np
-
     broken = ~frame["angle"].is_finite().fill_null(False)
     refuse_rows(table, frame, broken, "angle is missing or not a finite number", "give it in radians; upright boxes have 0")
-    x, y, width, height = (frame[name].to_numpy() for name in BOX)
-    height = np.where(width * height < 0, 0, height)  # with one negative side, which is malformed, no area and so no overlap
-    cos, sin = np.cos(frame["angle"].to_numpy()), np.sin(frame["angle"].to_numpy())
-    middle = np.stack([x + width / 2, y + height / 2], axis=1)
-    along = np.stack([cos, -sin], axis=1) * (width / 2)[:, None]  # y points down: to go up is to become smaller
-    across = np.stack([sin, cos], axis=1) * (height / 2)[:, None]
-    return np.stack(
-        [middle - along - across, middle + along - across, middle + along + across, middle - along + across], axis=1
-    )
+    corners = {str(place): side for place, side in enumerate(turned_corners(pl.col("angle")))}
+    return frame.select(**corners).to_numpy(order="c").reshape(-1, 4, 2)
 
 
 def turns(corners: Array) -> Array:
