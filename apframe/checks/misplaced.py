@@ -21,12 +21,16 @@ _IOU = 0.5
 _CELLS = 5  # images and categories with one annotation, from which on a scale can be told
 _ON = ("image_id", "category_id")
 _FORMATS = {"corners": "xyxy", "centres": "cxcywh"}
-# the numbers of a line of YOLO's text beside class and score: their names, and the box of the usual layout, which awk prints
+# the numbers of a line of YOLO's text beside class and score: their names, and the usual box of them, for awk and as SQL
 _LAYOUTS = {
-    "x y width height": "{0}, {1}, {2}, {3}",
-    "left top right bottom": "({0} + {2}) / 2, ({1} + {3}) / 2, {2} - {0}, {3} - {1}",
-    "left top width height": "{0} + {2} / 2, {1} + {3} / 2, {2}, {3}",
+    "x y width height": ("{0}", "{1}", "{2}", "{3}"),
+    "left top right bottom": ("({0} + {2}) / 2", "({1} + {3}) / 2", "{2} - {0}", "{3} - {1}"),
+    "left top width height": ("{0} + {2} / 2", "{1} + {3} / 2", "{2}", "{3}"),
 }
+_FIELDS = (  # as they were read from a line: class x y width height score
+    "((x + width / 2) / image_width)", "((y + height / 2) / image_height)",
+    "(width / image_width)", "(height / image_height)", "score",
+)  # fmt: skip
 _SWAP = '{table}.rename({{"x": "y", "y": "x", "width": "height", "height": "width"}})'
 
 
@@ -134,24 +138,19 @@ def _written(table: str, name: str | None, swapped: bool, relative: bool) -> _Hy
 def _orders() -> Iterator[_Hypothesis]:
     """Lines of YOLO's text with the score in another place, or with another box; the class comes first, as it is whole."""
     width, height = (pl.col(side).cast(pl.Float64) for side in SIZE)
-    middle = (pl.col("x") + pl.col("width") / 2) / width, (pl.col("y") + pl.col("height") / 2) / height
-    fields = (*middle, pl.col("width") / width, pl.col("height") / height, pl.col("score"))
-    for place, (layout, printed) in product((4, 0, 1, 2, 3), _LAYOUTS.items()):
+    for place, (layout, box) in product((4, 0, 1, 2, 3), _LAYOUTS.items()):
         names = layout.split()
         names.insert(place, "score")
         order = f"class {' '.join(names)}"
-        others = [number for number in range(len(fields)) if number != place]
-        first, second, third, fourth = (fields[number] for number in others)
-        x, y, wide, high = {
-            "x y width height": (first - third / 2, second - fourth / 2, third, fourth),
-            "left top right bottom": (first, second, third - first, fourth - second),
-            "left top width height": (first, second, third, fourth),
-        }[layout]
-        box = printed.format(*(f"${number + 2}" for number in others))
-        remedy = f"Write class x y width height score: awk '{{print $1, {box}, ${place + 2}}}' on each file."
-        boxes = {"x": x * width, "y": y * height, "width": wide * width, "height": high * height}
-        if order != "class x y width height score":
-            yield _Hypothesis("field_order", f"in lines of {order}", remedy, boxes)
+        if order == "class x y width height score":
+            continue
+        others = [number for number in range(len(_FIELDS)) if number != place]
+        middle_x, middle_y, wide, high = (pl.sql_expr(each.format(*(_FIELDS[number] for number in others))) for each in box)
+        boxes = {"x": (middle_x - wide / 2) * width, "y": (middle_y - high / 2) * height}
+        boxes |= {"width": wide * width, "height": high * height}
+        printed = ", ".join(box).format(*(f"${number + 2}" for number in others))
+        remedy = f"Write class x y width height score: awk '{{print $1, {printed}, ${place + 2}}}' on each file."
+        yield _Hypothesis("field_order", f"in lines of {order}", remedy, boxes)
 
 
 def _scales(found: pl.DataFrame, expected: pl.DataFrame) -> Iterator[_Hypothesis]:
