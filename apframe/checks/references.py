@@ -50,9 +50,8 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
 
 def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
     """`shifted_ids`: ids that look as if another numbering was meant, see `apframe.detection.diagnose.shifted_ids`."""
-    for owner, problem in find_shifts(detections, dataset):
-        remedy = f"Use the ids of the {owner} of the ground truth."
-        yield of_table("warning", "shifted_ids", "detections", detections.height, problem, remedy)
+    for problem, remedy in find_shifts(detections, dataset):
+        yield of_table("warning", "shifted_ids", "detections", detections.height, problem, f"{remedy[0].upper()}{remedy[1:]}.")
 
 
 def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:

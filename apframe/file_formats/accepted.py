@@ -87,7 +87,8 @@ def read_found(
         frame, how, refused, heights = _raw_detections(source, reading, dataset)
         frame = with_own_paths("detections", frame, source)
         known = truth()
-        frame = with_known_classes(frame, reading.names, known, may_count_from_1=how == OPEN)
+        may_count_from_1, is_whole = how == OPEN, reading.is_whole
+        frame = with_known_classes(frame, reading.names, known, may_count_from_1=may_count_from_1, is_whole=is_whole)
         by_name = tables_named(frame, known, reading.joined) if how == OUTPUTS and known is not None else reading.joined
         needs_truth = by_name or reading.relative
         found, further = accept_detections(frame, dataset() if needs_truth else known, by_name, reading.boxes)

@@ -239,29 +239,10 @@ def read_results(
     known = None if dataset is None else read_dataset(dataset)
     boxes = {"box_format": box_format, "relative": relative}
     by_name = joined_tables(join_by_name, names)
-    found = read_raw_results(source, format, lambda: known, by_name, boxes, names=names, option="format")
-    return canonical("detections", found)
-
-
-def read_raw_results(
-    source: Any,
-    format: str | None,
-    dataset: Callable[[], Dataset | None],
-    join_by_name: str | Collection[str],
-    boxes: Mapping[str, Any],
-    *,
-    names: Any = None,
-    option: str = "results_format",
-    warns: bool = True,
-) -> Any:
-    """Read results as `read_results` does, without checking them; the data set is read after the results if possible.
-
-    Categories become what those of the data set became. `boxes` are `box_format` and `relative`, `names` those of classes,
-    `option` is what the caller calls its parameter `format`. Unless it `warns`, nothing is said of how boxes look.
-    """
-    found, how = take_results(source, format, dataset, boxes, option=option)
+    found, how = take_results(source, format, lambda: known, boxes, option="format")
     with naming_format(source, format):
-        return joined_results(found, how, dataset, join_by_name, boxes, names=names, warns=warns)
+        joined = joined_results(found, how, lambda: known, by_name, boxes, names=names)
+    return canonical("detections", joined)
 
 
 def joined_results(
@@ -275,7 +256,11 @@ def joined_results(
     warns: bool = True,
     is_whole: bool = True,
 ) -> Any:
-    """Results of `take_results`, or a part, with the ids of their data set, and boxes in pixels; see `read_raw_results`."""
+    """Results of `take_results`, or a part, with the ids of their data set, and boxes in pixels.
+
+    Categories become what those of the data set became. `boxes` are `box_format` and `relative`, `names` those of classes.
+    Unless it `warns`, nothing is said of how boxes look. Class numbers are decided where these are all results (`is_whole`).
+    """
     known = dataset()
     found = with_known_classes(found, names, known, may_count_from_1=warns and how == OPEN, is_whole=is_whole)
     if how == OUTPUTS and known is not None:

@@ -55,8 +55,8 @@ def with_known_classes(
     Unless they `may_count_from_1`, as files that anyone writes may and outputs of a library do not, their numbers stay.
     Ultralytics' `predictions.json` has image_id, file_name, category_id and score. An image_id is the file_name without its
     ending, as a number if it is one. n classes are numbered from 1, where a data.yaml numbers them from 0. If n occurs in such
-    results and 0 does not, 1 is subtracted, with a warning. If neither does, both are possible, and the warning says how to
-    decide; so it does if they are not all results (`is_whole`).
+    results and 0 does not, 1 is subtracted, with a warning. In a part of the results (unless it `is_whole`) nothing is: other
+    parts may have 0, or lack n, and be read otherwise. The warning says how to decide.
 
     Raises
     ------
@@ -90,19 +90,36 @@ def with_known_classes(
 
 
 def _numbered_from_0(detections: pl.DataFrame, known: Collection[Any], *, is_whole: bool) -> pl.DataFrame:
-    last = len(known)
-    given = detections["category_id"]
-    numbers: set[float] = {*given.unique().drop_nulls()} if given.dtype.is_numeric() else set()
-    is_other = sorted(known) != [*range(last)] or not numbers or not numbers <= {*range(1, last + 1)}
-    if is_other or not _are_called_by_files(detections):
+    numbers = detections["category_id"]
+    if not _count_from_1(numbers, known) or not _are_called_by_files(detections):
         return detections
-    said = f"detections: category_id is {min(numbers):g} to {max(numbers):g}, and the classes are 0 to {last - 1}"
-    if is_whole and last in numbers:
+    classes = "the only class is 0" if len(known) == 1 else f"the classes are {_span(known)}"
+    said = f"detections: category_id is {_span(numbers.drop_nulls())}, and {classes}"
+    if is_whole:
         warn(f"{said}: as in Ultralytics' predictions.json, 1 was subtracted", ClassNumbersWarning)
         return detections.with_columns(pl.col("category_id") - 1)
-    remedy = f'give {spelled("names")} as a JSON file with {{"1": ..., "2": ...}}, the names of all classes'
-    warn(f"{said}; if they count from 1, as Ultralytics' predictions.json does, {remedy}", ClassNumbersWarning)
+    warn(f"{said}; {_ask_for_names()}", ClassNumbersWarning)
     return detections
+
+
+def _count_from_1(given: pl.Series, known: Collection[Any]) -> bool:
+    """Whether n classes are known as 0 to n - 1, and the numbers are 1 to n, or some of these and n."""
+    n, numbers = len(known), {*given.unique().drop_nulls()} if given.dtype.is_numeric() else set()
+    return n in numbers and numbers <= {*range(1, n + 1)} and sorted(known) == [*range(n)]
+
+
+def _ask_for_names() -> str:
+    remedy = f'give {spelled("names")} as a JSON file with {{"1": ..., "2": ...}}, the names of all classes'
+    return f"if they count from 1, as Ultralytics' predictions.json does, {remedy}"
+
+
+def _span(numbers: Iterable[Any]) -> str:
+    """The range of some numbers.
+
+    >>> _span([3.0, 1.0]), _span([3])
+    ('1 to 3', '3')
+    """
+    return " to ".join(f"{each:g}" for each in dict.fromkeys([min(numbers), max(numbers)]))
 
 
 def _are_called_by_files(detections: pl.DataFrame) -> bool:
@@ -147,7 +164,9 @@ def with_class_names(detections: pl.DataFrame, source: Any) -> pl.DataFrame:
     ids = as_id("detections", detections, detections["category_id"])
     numbers = ids.cast(pl.Int64, strict=False)
     unknown = ~numbers.is_in(list(names)).fill_null(False) & ids.is_not_null()
-    there_are = f"there {'is' if len(names) == 1 else 'are'} {counted(len(names), 'name')}, for {min(names)} to {max(names)}"
+    there_are = f"there {'is' if len(names) == 1 else 'are'} {counted(len(names), 'name')}, for {_span(names)}"
+    if _count_from_1(numbers, names):
+        there_are = f"{there_are}; {_ask_for_names()}"
     refuse_rows("detections", detections, unknown, "category_id has no name", there_are)
     named = numbers.replace_strict(list(names), list(names.values()), default=None, return_dtype=pl.String)
     return detections.with_columns(named.alias("name"))

@@ -14,8 +14,8 @@ from apframe.file_formats.catalogue import (
     format_of_truth,
     joined_results,
     naming_format,
-    read_raw_results,
     read_truth,
+    take_results,
 )
 from apframe.file_formats.class_names import joined_tables
 from apframe.file_formats.files import reading_from
@@ -55,6 +55,8 @@ class Reading:
         see `read_results`
     category_map, unmapped
         of the categories of both, see `Dataset.map_categories`
+    is_whole
+        whether the results are all there are, and not those of a shard; see `with_known_classes`
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
     Traceback (most recent call last):
@@ -71,6 +73,7 @@ class Reading:
     names: Any = None
     category_map: Any = None
     unmapped: str = "keep"
+    is_whole: bool = True
 
     @property
     def joined(self) -> Collection[str]:
@@ -120,10 +123,9 @@ class Reading:
         return dataset
 
     def raw_results(self, detections: Any, dataset: Callable[[], Dataset | None], *, warns: bool = True) -> Any:
-        """Detections before they are checked; see `read_raw_results`."""
-        return read_raw_results(
-            detections, self.results_format, dataset, self.joined, self.boxes, names=self.names, warns=warns
-        )
+        """Detections before they are checked; the data set is read after them if possible. See `joined_results`."""
+        found, how = take_results(detections, self.results_format, dataset, self.boxes)
+        return self._joined(detections, found, how, dataset, warns=warns)
 
     def results_in_parts(self, detections: Any, dataset: Dataset) -> Iterator[Any]:
         """Detections before they are checked, in parts; None says that those before it are void: see `Format.results_in_parts`.
@@ -133,14 +135,13 @@ class Reading:
         >>> [part.height for part in Reading().results_in_parts(rows, truth)]
         [1]
         """
+        each = replace(self, is_whole=False)
         parts = take_results_in_parts(detections, self.results_format, dataset, self.boxes)
         for number, (found, how) in enumerate(parts):
-            warns = number == 0
-            with naming_format(detections, self.results_format):
-                yield (
-                    None
-                    if found is None
-                    else joined_results(
-                        found, how, lambda: dataset, self.joined, self.boxes, names=self.names, warns=warns, is_whole=False
-                    )
-                )
+            yield None if found is None else each._joined(detections, found, how, lambda: dataset, warns=number == 0)
+
+    def _joined(self, detections: Any, found: Any, how: str, dataset: Callable[[], Dataset | None], *, warns: bool) -> Any:
+        """Results of a source, or a part of them, as `joined_results` gives them."""
+        options = {"names": self.names, "warns": warns, "is_whole": self.is_whole}
+        with naming_format(detections, self.results_format):
+            return joined_results(found, how, dataset, self.joined, self.boxes, **options)

@@ -6,7 +6,7 @@ import glob
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,7 @@ class Shard:
         InputError
             rows cannot be evaluated
         """
+        choice = replace(choice, reading=replace(choice.reading, is_whole=False))
         if self.matched is not None and self.matched != self.mark_of_files():
             raise FormatError("the files have changed since they were matched", "evaluate again", path=self.truth)
         if self.detections is not None:
@@ -226,12 +227,13 @@ def refuse_options_of_files(reading: Reading) -> None:
 
     >>> refuse_options_of_files(Reading(split="val"))
     Traceback (most recent call last):
-    apframe.exceptions.ParameterError: split is about files; shards are tables, which are read without it; leave it out
+    apframe.exceptions.ParameterError: split is about files; shards are tables, which are read without it; leave...
     """
+    remedy = "leave it out, or write the shards with it"
     for option in _OF_FILES:
         given = getattr(reading, option)
         if not any(given is none for none in (None, False)) and not (isinstance(given, Sequence) and not given):
-            raise ParameterError("is about files; shards are tables, which are read without it", "leave it out", option=option)
+            raise ParameterError("is about files; shards are tables, which are read without it", remedy, option=option)
 
 
 def _folders(patterns: Sequence[str]) -> list[str]:

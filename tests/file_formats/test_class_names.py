@@ -64,7 +64,7 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "too few": (
         ["cat"],
         RowError,
-        "category_id has no name where row is 1; there is 1 name, for 0 to 0",
+        "category_id has no name where row is 1; there is 1 name, for 0; if they count from 1",
     ),
     "empty": ([], ParameterError, "^names are empty"),
     "no list": (7, ParameterError, "^names are neither a list of names nor a mapping from numbers to names"),
@@ -92,9 +92,9 @@ CAR, BUS = [10, 10, 20, 20], [50, 10, 20, 20]
 SUBTRACTED = (
     "detections: category_id is 1 to 2, and the classes are 0 to 1: as in Ultralytics' predictions.json, 1 was subtracted"
 )
-UNCLEAR = (
-    "detections: category_id is 1 to 1, and the classes are 0 to 1; if they count from 1, as Ultralytics' predictions.json "
-    'does, give names as a JSON file with {"1": ..., "2": ...}, the names of all classes'
+ASKED = (
+    "if they count from 1, as Ultralytics' predictions.json does, "
+    'give names as a JSON file with {"1": ..., "2": ...}, the names of all classes'
 )
 
 
@@ -132,22 +132,34 @@ def test_one_class_that_is_written_1(tmp_path: Path) -> None:
     (tmp_path / "predictions.json").write_text(json.dumps(found))
     folder = written(tmp_path / "data", files | sizes)
     for results in (found, tmp_path / "predictions.json"):
-        with pytest.warns(ClassNumbersWarning, match="category_id is 1 to 1, and the classes are 0 to 0: as in"):
+        with pytest.warns(ClassNumbersWarning, match="category_id is 1, and the only class is 0: as in"):
             assert apf.evaluate(folder, results, join_by_name="images")["AP"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("names", [None, ["car", "bus"]])
-def test_numbers_that_may_count_from_0_or_1_are_asked_about(names: Any, tmp_path: Path) -> None:
-    """Class 1 alone is the second of two from 0, and the first from 1."""
+def test_numbers_that_may_count_from_0_or_1_stay(names: Any, tmp_path: Path) -> None:
+    """Class 1 alone is the second of two from 0, and the first from 1: only what matches can tell."""
     folder = written(tmp_path, LABELS)
-    found = predictions((1, CAR))
-    with pytest.warns(ClassNumbersWarning) as caught:
-        evaluation = apf.evaluate(folder, found, names=names)
-    assert [str(warning.message) for warning in caught] == [UNCLEAR]
-    assert evaluation["AP50"] == 0
     with warnings.catch_warnings(action="error"):
-        evaluation = apf.evaluate(folder, found, names={1: "car", 2: "bus"})
+        evaluation = apf.evaluate(folder, predictions((1, BUS)), names=names)
+    assert evaluation.matches(0.5).filter(outcome="tp")["category_id"].to_list() == [1]
+    truth, rows = of_images(1, *[0] * 10)
+    with pytest.warns(apf.exceptions.NothingMatchesWarning, match="looks 1 too large.*or give names as a JSON file"):
+        assert apf.evaluate(truth, rows, names=names)["AP"] == 0
+    with warnings.catch_warnings(action="error"):
+        evaluation = apf.evaluate(folder, predictions((1, CAR)), names={1: "car", 2: "bus"})
     assert evaluation.matches(0.5).filter(outcome="tp")["category_id"].to_list() == [0]
+
+
+def test_names_that_lack_the_last_number_from_1_are_asked_for(tmp_path: Path) -> None:
+    """Versions 8.3.49 to 8.3.100 write no `file_name`, so that nothing else shows who wrote the results."""
+    rows = [{name: value for name, value in row.items() if name != "file_name"} for row in predictions((1, CAR), (2, BUS))]
+    folder = written(tmp_path, LABELS)
+    with pytest.raises(RowError) as refused:
+        apf.evaluate(folder, rows, names=["car", "bus"])
+    problem = "detections: category_id has no name where row is 2; there are 2 names, for 0 to 1"
+    assert str(refused.value) == f"{problem}; {ASKED}"
+    assert apf.evaluate(folder, rows, names={1: "car", 2: "bus"})["AP"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -180,12 +192,37 @@ def test_classes_from_1_are_mapped_by_their_names(tmp_path: Path) -> None:
     assert evaluation.by("name").select("name", "AP").rows() == [("vehicle", pytest.approx(1))]
 
 
-def test_parts_and_batches_do_not_say_how_classes_are_numbered(tmp_path: Path) -> None:
-    folder = written(tmp_path / "data", LABELS)
-    (tmp_path / "predictions.json").write_text(json.dumps(predictions((1, CAR))))
+def of_images(first: int, *classes: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """An image for each class, with one object; and predictions that number the classes from `first`."""
+    images = [{"id": n, "file_name": f"{n}.jpg", "width": 100, "height": 50} for n in range(len(classes))]
+    categories = [{"id": 0, "name": "car"}, {"id": 1, "name": "bus"}]
+    annotations = [{"id": n, "image_id": n, "category_id": each, "bbox": CAR} for n, each in enumerate(classes)]
+    rows = [predictions((first + each, CAR), image_id=n, file_name=f"{n}.jpg")[0] for n, each in enumerate(classes)]
+    return {"images": images, "categories": categories, "annotations": annotations}, rows
+
+
+@pytest.mark.parametrize("invalid", ["error", "drop"])
+def test_no_shard_decides_how_classes_are_numbered(invalid: str, tmp_path: Path) -> None:
+    """One shard has the last class of two, the other lacks it: all or none count from 1."""
+    truth, rows = of_images(1, 0, 1)
+    with warnings.catch_warnings(action="ignore"):
+        apf.write_shards(truth, rows, tmp_path / "shards", n=2)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        assert apf.evaluate_shards(tmp_path / "shards", invalid=invalid)["AP"] == 0
+    asked, unknown = (str(warning.message) for warning in caught)
+    assert asked == f"shard 00001: detections: category_id is 2, and the classes are 0 to 1; {ASKED}"
+    assert unknown.startswith("shard 00001: 1 of 1 detection has an unknown category_id and was dropped: 2")
+    with pytest.raises(ParameterError, match="leave it out, or write the shards with it"):
+        apf.evaluate_shards(tmp_path / "shards", names={1: "car", 2: "bus"})
+    apf.write_shards(truth, rows, tmp_path / "named", names={1: "car", 2: "bus"})
+    assert apf.evaluate_shards(tmp_path / "named", invalid=invalid)["AP"] == pytest.approx(1)
+
+
+def test_results_that_are_read_in_parts_are_asked_about(tmp_path: Path) -> None:
+    truth, rows = of_images(1, 0, 1)
     with pytest.warns(ClassNumbersWarning) as caught:
-        apf.write_shards(folder, tmp_path / "predictions.json", tmp_path / "shards", n=1)
-    assert [str(warning.message) for warning in caught] == [UNCLEAR]
+        apf.write_shards(truth, rows, tmp_path / "shards", n=1)
+    assert str(caught[0].message) == f"detections: category_id is 1 to 2, and the classes are 0 to 1; {ASKED}"
 
 
 @pytest.mark.parametrize(("how", "ids"), [(OPEN, [0, 1]), (OUTPUTS, [1, 2])])

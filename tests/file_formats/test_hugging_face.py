@@ -153,7 +153,6 @@ def test_splits_are_files_that_begin_with_their_names(tmp_path: Path) -> None:
     assert apf.read_dataset(tmp_path, split="train").images["image_id"].to_list() == [5, 6, 7]
 
 
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.ClassNumbersWarning")  # class 1 of two may be counted from 1
 def test_truth_and_predictions_in_one_table() -> None:
     found = [{"bbox": [[1.0, 2, 3, 4]], "label": [1], "confidence": [0.5]}, {"bbox": [], "label": [], "confidence": []}, None]
     both = pl.DataFrame(table()).with_columns(pl.Series("predictions", found))

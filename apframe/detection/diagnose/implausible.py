@@ -139,7 +139,7 @@ def _low_precision(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) 
 def _with_shifts(problem: str, inputs: Inputs, protocol: Protocol) -> str:
     """The problem, and what ids that are shifted may have to do with it."""
     shifts = () if protocol.agnostic else find_shifts(inputs.detections, inputs.dataset)
-    return "; ".join([problem, *(shift for _, shift in shifts)])
+    return "; ".join([problem, *("; ".join(shift) for shift in shifts)])
 
 
 def _at_low_threshold(metrics: pl.DataFrame, protocol: Protocol) -> pl.DataFrame:

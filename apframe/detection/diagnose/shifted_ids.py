@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import polars as pl
 
 from apframe.detection.diagnose.overlaps import n_fitted, of_some_images
+from apframe.exceptions import spelled
 from apframe.schema import KEYS, Dataset, is_known
 
 # another numbering is believed if it gives nearly all detections known ids, and this share of the annotations a detection
@@ -16,7 +17,7 @@ _LEAST = 10  # annotations that have one by it, if all ids are known as they are
 
 
 def find_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[tuple[str, str]]:
-    """Images or categories whose ids look as if another numbering was meant, and why, in words.
+    """Ids of images or categories that look as if another numbering was meant: why, and what to do.
 
     Other numberings are one less, one more, and places in the sorted list of ids, from 0 or 1. One is believed if 99 % of
     the detections have ids of the ground truth by it, and it gives a fifth of the annotations or more a detection that fits
@@ -30,8 +31,9 @@ def find_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[tuple[st
     ...     "image_id": [1, 1], "category_id": [0, 1], "x": [0.0, 50.0], "y": [0.0, 0.0], "width": [9.0, 9.0],
     ...     "height": [9.0, 9.0]})
     >>> print(*next(iter(find_shifts(found, dataset))))  # doctest: +NORMALIZE_WHITESPACE
-    categories category_id of the detections looks 1 too small: by that numbering 100% of the annotations have a detection
-    that fits, with the ids as they are 0%
+    category_id of the detections looks 1 too small: by that numbering 100% of the annotations have a detection that fits, with
+    the ids as they are 0% use the ids of the categories of the ground truth, or give names as a JSON file with the name of
+    each of these numbers, {"1": ...}
     """
     if detections.is_empty():
         return
@@ -58,10 +60,13 @@ def find_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[tuple[st
         if believed:
             n_meant, of_meant, words = max(believed, key=lambda numbering: numbering[0])
             what = "annotations have a detection that fits" if has_boxes else "detections have a known id"
+            remedy = f"use the ids of the {owner} of the ground truth"
+            if owner == "categories":
+                remedy += f', or give {spelled("names")} as a JSON file with the name of each of these numbers, {{"1": ...}}'
             yield (
-                owner,
                 f"{key} of the detections looks {words}: by that numbering {n_meant / of_meant:.0%} of the {what}, with the "
                 f"ids as they are {n_own / max(1, of_own):.0%}",
+                remedy,
             )
 
 

@@ -57,7 +57,8 @@ CASES = {
         found(category_id=5),
         "12 of 12 detections overlap an annotation, but never one of their own category; on image 1, for example, a detection "
         "has category_id 5, the annotation that it overlaps has 4; category_id of the detections looks 1 too large: by that "
-        "numbering 100% of the annotations have a detection that fits, with the ids as they are 0%",
+        "numbering 100% of the annotations have a detection that fits, with the ids as they are 0%; use the ids of the "
+        'categories of the ground truth, or give names as a JSON file with the name of each of these numbers, {"1": ...}',
     ),
 }  # fmt: skip
 
