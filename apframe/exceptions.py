@@ -10,6 +10,8 @@ from numbers import Real
 from typing import Any, TypeVar
 
 from apframe.collecting import collected
+from apframe.wording import Count as Count
+from apframe.wording import Note as Note
 from apframe.wording import as_keyword as as_keyword
 from apframe.wording import counted as counted
 from apframe.wording import did_you_mean as did_you_mean

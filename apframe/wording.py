@@ -6,16 +6,17 @@ import difflib
 import errno
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Made = TypeVar("Made")
+_FIRST = 5  # values that a message shows
 _LIKELY = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)  # what writing runs into
 
 
-def listed(values: list[Any], most: int = 5) -> str:
+def listed(values: list[Any], most: int = _FIRST) -> str:
     """The first few values and how many there are: `3, 8, 9, 12, 15 and 7 more`.
 
     >>> listed([1, 2, 3])
@@ -47,6 +48,67 @@ def counted(number: int, noun: str) -> str:
     ('0 categories', '2 boxes', '3 keys')
     """
     return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+class Count(NamedTuple):
+    """How many of something, `of` how many if that is said too, what is special about them, and the ids of the first.
+
+    >>> print(Count("box", 2, of=9), Count("image", 7, detail=" of unknown size", ids=(3, 4, 8, 9, 11)), sep="; ")
+    2 of 9 boxes; 7 images of unknown size (3, 4, 8, 9, 11 and 2 more)
+    """
+
+    noun: str
+    n: int
+    of: int = 0
+    detail: str = ""
+    ids: Sequence[Any] = ()
+
+    def __str__(self) -> str:
+        """As a note says it."""
+        more = f" and {self.n - len(self.ids):,} more" if self.n > len(self.ids) else ""
+        ids = f" ({listed([*self.ids])}{more})" if self.ids else ""
+        return f"{f'{self.n:,} of ' if self.of else ''}{counted(self.of or self.n, self.noun)}{self.detail}{ids}"
+
+
+class Note(NamedTuple):
+    """What was done to the data, in words; `{}` stands for counts. A note that only counts nothing is not said."""
+
+    words: str
+    counts: Sequence[Count] = ()
+    between: str = " and "
+
+
+def merged(notes: Iterable[Note], add: Callable[[Iterable[int]], int] = sum) -> list[Note]:
+    """Each note once; counts of the same are added up, or whatever else `add` makes of them."""
+    same: dict[tuple[str, str], dict[tuple[str, str], list[Count]]] = {}
+    for words, counts, between in notes:
+        known = same.setdefault((words, between), {})
+        for count in counts:
+            known.setdefault((count.noun, count.detail), []).append(count)
+    return [
+        Note(words, [_merged(counts, add) for counts in known.values()], between) for (words, between), known in same.items()
+    ]
+
+
+def _merged(counts: Sequence[Count], add: Callable[[Iterable[int]], int]) -> Count:
+    n, of = (add([getattr(count, name) for count in counts]) for name in ("n", "of"))
+    ids = dict.fromkeys(each for count in counts for each in count.ids)
+    return Count(counts[0].noun, n, of, counts[0].detail, [*ids][:_FIRST])
+
+
+def in_words(notes: Iterable[Note]) -> list[str]:
+    """The texts of notes; counts of the same are added up.
+
+    >>> in_words([Note("turned: {}", [Count("box", 0, of=3)]), Note("no AP")])
+    ['no AP']
+    >>> in_words([Note("turned: {}", [Count("box", 1, of=3)]), Note("turned: {}", [Count("box", 2, of=4), Count("cuboid", 1)])])
+    ['turned: 3 of 7 boxes and 1 cuboid']
+    """
+    return [
+        words.replace("{}", between.join(str(count) for count in counts if count.n)) if counts else words
+        for words, counts, between in merged(notes)
+        if not counts or any(count.n for count in counts)
+    ]
 
 
 def plural(noun: str) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 from apframe.detection.comparison.names import path_of_results
 from apframe.detection.options import Choice, choose
 from apframe.detection.prepare.inputs import Inputs, make_inputs
-from apframe.exceptions import spelled
+from apframe.exceptions import Note, spelled
 from apframe.file_formats.catalogue import format_of_truth, naming_format
 from apframe.file_formats.yolo import Yolo
 from apframe.keywords import names_keywords
@@ -201,7 +201,7 @@ def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Se
         return inputs, inputs.notes
     from apframe.detection.prepare.invalid import left_out
 
-    return inputs, (*inputs.notes, *left_out(refused))
+    return inputs, replace(inputs, said=(*inputs.said, *left_out(refused))).notes
 
 
 def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
@@ -217,14 +217,14 @@ def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, lis
     return replace(inputs, said=(*inputs.said, *_note_on_yolo(truth, choice))), refused
 
 
-def _note_on_yolo(truth: Any, choice: Choice) -> list[str]:
+def _note_on_yolo(truth: Any, choice: Choice) -> list[Note]:
     """Where both sides are YOLO's text and the rules COCO's: that Ultralytics' own number comes from another protocol."""
     compared = choice.protocol.name == COCO.name and choice.protocol.iou_type in ULTRALYTICS.iou_types
     if not compared or choice.reading.results_format != Yolo.name:
         return []
     known = format_of_truth(truth, choice.reading.format)
     number = f"the number that Ultralytics prints comes from {spelled('protocol', 'ultralytics')}"
-    return [f"both sides are YOLO labels: {number}"] if known is not None and known.name == Yolo.name else []
+    return [Note(f"both sides are YOLO labels: {number}")] if known is not None and known.name == Yolo.name else []
 
 
 def _all_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:

@@ -26,6 +26,7 @@ from apframe.detection.seen import NamedImages, Seen
 from apframe.exceptions import (
     ColumnError,
     DuplicateIdError,
+    Note,
     RepeatedImageWarning,
     RowError,
     counted,
@@ -43,6 +44,7 @@ from apframe.schema import TABLES, canonical, canonical_detections, is_known, to
 from apframe.schema.conditions import choose_categories
 from apframe.shapes.boxes import BOX
 from apframe.similarity.pairs import require
+from apframe.wording import in_words, merged
 
 _GIVEN = "detection_id_of_evaluator"  # and its `detection_id`, while it need not be unique
 
@@ -108,6 +110,7 @@ class Evaluator:
             of_all_images = replace(self.protocol, detected_images_only=False)
             inputs = make_inputs(dataset, {}, self._category_ids, of_all_images)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
+        self._said = [note for note in inputs.said if note.counts]  # what they count is changed; all others are said again
         self._require(pl.DataFrame(schema=list(needs)))
         changes_values = self._reading.joined or any(self._reading.boxes.values()) or self._dataset.merged is not None
         self._reads_types_alone = not changes_values and self._invalid != "drop"
@@ -277,12 +280,14 @@ class Evaluator:
             seen.warn_of_left_out(image_ids, were_seen)
             kept = is_known(dataset.annotations["image_id"], image_ids.filter(were_seen))
             dataset = dataset.part(dataset.images.filter(were_seen), dataset.annotations.filter(kept))
-            prepared, notes = {}, [*notes, f"only the {were_seen.sum():,} of {len(image_ids):,} images that were updated"]
+            only = f"only the {were_seen.sum():,} of {len(image_ids):,} images that were updated"
+            prepared, notes = {}, [*notes, Note(only)]
         none_seen = dataset.images.is_empty() and len(image_ids) > 0  # which was said
         with treating_malformed(self._malformed), collecting() if none_seen else nullcontext():
             inputs = make_inputs(dataset, found, self._category_ids, self.protocol, are_checked=True)
         inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=inputs.none_given and not is_said)
-        return Evaluation(lambda: inputs, self.protocol, notes=(*inputs.notes, *notes), name=self._name)
+        notes = [*merged([*self._said, *inputs.said], max), *notes]
+        return Evaluation(lambda: inputs, self.protocol, notes=in_words(notes), name=self._name)
 
     def _valid(self, found: pl.DataFrame) -> tuple[pl.DataFrame, list[Refused]]:
         """The detections that are not refused, and what is."""

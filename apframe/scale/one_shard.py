@@ -18,7 +18,7 @@ from apframe.collecting import collecting
 from apframe.detection.options import Choice
 from apframe.detection.pipeline import Pipeline
 from apframe.detection.prepare.inputs import Inputs
-from apframe.detection.prepare.invalid import left_out, n_left_out
+from apframe.detection.prepare.invalid import left_out
 from apframe.exceptions import InputError, ShardError, UnknownIdError
 from apframe.matching.policies import POLICIES
 from apframe.paths import kind_at
@@ -59,13 +59,12 @@ class Job:
         with collecting() as caught, naming(shard):
             files = shard.mark_of_files()
             inputs, refused, schemas = shard.inputs(self.choice)
-            left_out(refused)
+            notes = [*inputs.said, *left_out(refused)]
         said = {
             "shard": shard.name,
             "files": files,
             "schemas": schemas,
-            "notes": inputs.notes,
-            "left_out": n_left_out(refused),
+            "notes": notes,
             "unknown_images": [] if inputs.unknown_images is None else inputs.unknown_images.to_list(),
             "warnings": caught,
         }

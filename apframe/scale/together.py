@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 
 from apframe import exceptions
-from apframe.detection.prepare.invalid import note_on
 from apframe.detection.prepare.list_thresholds import lists_of
-from apframe.exceptions import ApframeWarning, FormatError, ShardError, counted, listed, warn
+from apframe.exceptions import ApframeWarning, Count, FormatError, Note, ShardError, counted, listed, warn
 from apframe.matching.verdicts import Verdicts, example
 from apframe.rule_sets.protocol import Protocol
 from apframe.scale.layout import INPUT_ROW
+from apframe.wording import in_words
 
 _MOST = {  # doubts of a shard, and what they are where they are not of all shards
     exceptions.MostlyUnknownCategoriesWarning.__name__: exceptions.UnknownCategoryWarning.__name__,
@@ -250,21 +250,18 @@ def warn_together(said: Sequence[Mapping[str, Any]]) -> None:
 
 
 def notes_together(said: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The notes of all shards, each once; one that not all shards have names those that do. Rows that were left out are added.
+    """The notes of all shards, each once, their counts added up; one without counts names its shards, unless all have it.
 
-    >>> counts = {"a": 1, "b": 2}
-    >>> reason = "detections", "score is missing"
-    >>> shards = [{"shard": name, "notes": [], "left_out": [(n, *reason)]} for name, n in counts.items()]
+    >>> left_out = [("left out: {}", [("detection", n, 0, " (score is missing)", ())], ", ") for n in (1, 2)]
+    >>> shards = [{"shard": name, "notes": [note]} for name, note in zip("ab", left_out)]
     >>> notes_together(shards)
     ['left out: 3 detections (score is missing)']
     """
-    shards: dict[str, list[str]] = {}
+    having: dict[str, list[str]] = {}
+    notes = []
     for one in said:
-        for note in one["notes"]:
-            shards.setdefault(note, []).append(str(one["shard"]))
-    notes = [note if len(of) == len(said) else f"{note} (shard {listed(of)})" for note, of in shards.items()]
-    counts: dict[tuple[str, str], int] = {}
-    for one in said:
-        for n, table, problem in one["left_out"]:
-            counts[table, problem] = counts.get((table, problem), 0) + n
-    return [*notes, note_on([(n, *of) for of, n in counts.items()])] if counts else notes
+        for words, counts, between in one["notes"]:
+            notes.append(Note(words, [Count(*each) for each in counts], between))
+            having.setdefault(words, []).append(str(one["shard"]))
+    partial = {words: f"{words} (shard {listed(shards)})" for words, shards in having.items() if len(shards) < len(said)}
+    return in_words(note if note.counts else Note(partial.get(note.words, note.words)) for note in notes)

@@ -164,7 +164,7 @@ def test_k14_one_detection_without_alpha_leaves_no_orientation() -> None:
         other = dt(category, 3000, 0, 3100, 100, 0.5, alpha=None)
         ev = apf.evaluate(dataset(cars()), pl.DataFrame([*found(), other]), protocol=apf.KITTI)
         assert numbers(ev, metric="AOS") == [None] * 3 and numbers(ev) == pytest.approx([17.5] * 3, abs=1e-8)
-        assert "no AOS: 1 detection of 9 without alpha (-10 in files)" in ev.notes
+        assert "no AOS: 1 of 9 detections without alpha (-10 in files)" in ev.notes
         assert numbers(ev.where("name = 'Car'"), metric="AOS") == [None] * 3
 
 

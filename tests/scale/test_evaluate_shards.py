@@ -431,3 +431,55 @@ def test_classes_and_void_detections_of_kitti(iou_type: str, tmp_path: Path) -> 
     assert sharded.summary.rows() == whole.summary.rows()
     assert sharded.by("name").rows() == whole.by("name").rows()
     assert sharded.by("name")["name"].to_list() == ["Car", "Cyclist", "Pedestrian"]
+
+
+UPRIGHT, TURNED = {"angle": 0.0}, {"angle": 1.5}
+COUNTED: dict[str, tuple[list[tuple[int, dict[str, Any]]], list[tuple[int, dict[str, Any]]], list[str]]] = {
+    "ultralytics": (
+        [(1, UPRIGHT), (2, TURNED), (2, TURNED), (3, UPRIGHT), (3, UPRIGHT), (3, TURNED)],
+        [(1, UPRIGHT), (2, UPRIGHT), (3, TURNED)],
+        [
+            "boxes turned by angle: 3 of 6 annotations and 1 of 3 detections; ULTRALYTICS uses the upright boxes around them",
+            "left out: 2 of 6 annotations that repeat another one of the same image, category and shape, as Ultralytics does",
+        ],
+    ),
+    "wider_face": (
+        [(1, {"easy": True, "medium": True, "hard": True})],
+        [(1, {}), (2, {}), (2, {}), (3, {})],
+        [
+            "3 detections on 2 images without annotations (2, 3): ignored; the program of the benchmark WIDER_FACE skips these "
+            "images"
+        ],
+    ),
+    "citypersons": (
+        [(1, {"vis_ratio": 1.0}), *[(2, {"vis_ratio": None})] * 5, (3, {"vis_ratio": None})],
+        [(1, {})],
+        ["6 annotations without vis_ratio or vis_bbox (2, 3, 4, 5, 6 and 1 more): counted in every subset of CITYPERSONS"],
+    ),
+    "crowdhuman": (
+        [(1, {}), (2, {})],
+        [(1, {}), (2, {}), (3, {})],
+        ["2 images of unknown size: boxes are not cut off at the edges there"],
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.TurnedBoxesWarning")
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownValueWarning")
+@pytest.mark.parametrize("protocol", COUNTED)
+def test_notes_count_all_shards_and_updates_together(protocol: str, tmp_path: Path) -> None:
+    annotations, detections, notes = COUNTED[protocol]
+    box = {"category_id": 1, "x": 10.0, "y": 10.0, "width": 30.0, "height": 60.0}
+    images = pl.DataFrame({"image_id": [1, 2, 3], "image_width": [100, None, None], "image_height": [100, None, None]})
+    numbered = [{"annotation_id": n, "image_id": image} | box | more for n, (image, more) in enumerate(annotations, 1)]
+    name = {"citypersons": "pedestrian", "crowdhuman": "person"}.get(protocol, "face")
+    truth = apf.Dataset(images, {"category_id": [1], "name": [name]}, pl.DataFrame(numbered))
+    found = pl.DataFrame([{"image_id": image, "score": 0.05} | box | more for image, more in detections])
+    assert list(apf.evaluate(truth, found, protocol).notes) == notes
+    apf.write_shards(truth, found, tmp_path / "shards", n=3)
+    assert list(apf.evaluate_shards(tmp_path / "shards", protocol=protocol).notes) == notes
+    evaluator = apf.Evaluator(truth, protocol)
+    for of_image in found.partition_by("image_id"):
+        evaluator.update(of_image)
+    assert list(evaluator.compute().notes) == notes
+    assert list(evaluator.compute().notes) == notes

@@ -17,6 +17,7 @@ from apframe.exceptions import (
     ColumnError,
     MissingColumnWarning,
     MostlyUnknownImagesWarning,
+    Note,
     UnitWarning,
     UnknownImageWarning,
     spelled,
@@ -41,6 +42,7 @@ from apframe.shapes.cuboids import CUBOIDS, like_degrees
 from apframe.shapes.intervals import INTERVALS
 from apframe.shapes.keypoints import KEYPOINTS
 from apframe.shapes.segments import SEGMENTS
+from apframe.wording import in_words
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Inputs:
     n_left_out
         how many detections of known images and categories there were, if all of these were left out; otherwise 0
     said
-        what else to know of the numbers, in words, such as rules of the protocol that could not be applied
+        changes of the data and what else to know of the numbers, such as rules of the protocol that could not be applied
     malformed
         what becomes of rows whose shape cannot be right: by default as where this is made
     """
@@ -80,15 +82,13 @@ class Inputs:
     unknown_images: pl.Series | None = None
     none_given: bool = False
     n_left_out: int = 0
-    said: tuple[str, ...] = ()
+    said: tuple[Note, ...] = ()
     malformed: Malformed = field(default_factory=malformed_rows)
 
     @property
     def notes(self) -> list[str]:
-        """Earlier changes of the data in words: the categories that were mapped, and `said`."""
-        merged = self.dataset.merged
-        note = "" if merged is None else describe_map(merged)
-        return [*([note] if note else []), *self.said]
+        """What is `said`, in words."""
+        return in_words(self.said)
 
     @property
     def in_memory(self) -> Inputs:
@@ -208,7 +208,9 @@ def _by_rules(
 ) -> Inputs:
     image_ids = dataset.core("images")["image_id"].sort()
     category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
-    inputs = Inputs(dataset, dataset.core("annotations"), found, image_ids, category_ids, protocol.by_category)
+    mapped = "" if dataset.merged is None else describe_map(dataset.merged)
+    notes = (Note(mapped),) if mapped else ()
+    inputs = Inputs(dataset, dataset.core("annotations"), found, image_ids, category_ids, protocol.by_category, said=notes)
     for rule in rules:
         inputs = rule(inputs, protocol)
     return inputs

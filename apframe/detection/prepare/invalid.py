@@ -10,7 +10,7 @@ import polars as pl
 from apframe.detection.options import Choice
 from apframe.detection.prepare.extents import lacks_boxes, with_boxes, with_image_sizes
 from apframe.detection.prepare.inputs import check_detections
-from apframe.exceptions import FormatError, InvalidRowsWarning, RowError, counted, warn
+from apframe.exceptions import Count, FormatError, InvalidRowsWarning, Note, RowError, warn
 from apframe.file_formats.accepted import read_found, read_truth
 from apframe.file_formats.lines import passing_invalid
 from apframe.file_formats.refused import Refused, accept
@@ -99,42 +99,25 @@ def without_invalid_shapes(
     return dataset.part(dataset.images, kept), sound[1], refused
 
 
-def left_out(refused: Sequence[Refused]) -> list[str]:
-    """Return notes on the rows that were left out, and warn of them by name.
+def left_out(refused: Sequence[Refused]) -> list[Note]:
+    """Return a note on the rows that were left out, if there are any, and warn of them by name.
 
     >>> import warnings
+    >>> from apframe.wording import in_words
     >>> error = RowError("detections", "score is missing", "row", [3], "give it")
     >>> with warnings.catch_warnings(record=True, action="always") as caught:
-    ...     left_out([Refused("invalid_value", error, 1, ("row 3",), 1)])
+    ...     in_words(left_out([Refused("invalid_value", error, 1, ("row 3",), 1)]))
     ['left out: 1 detection (score is missing)']
     >>> print(caught[0].message)
     rows that cannot be evaluated were left out: 1 detection (score is missing: row 3)
     """
     if not refused:
         return []
-    counts = n_left_out(refused)
+    counts = [Count(noun(each.error.table), each.n_left_out or each.n_rows, detail=f" ({_problem(each)})") for each in refused]
     named = (f"{', '.join(each.rows)}{', ...' if each.n_rows > len(each.rows) else ''}" for each in refused)
-    which = ", ".join(f"{_kind(*of)}: {rows})" for of, rows in zip(counts, named, strict=True))
+    which = ", ".join(f"{str(count)[:-1]}: {rows})" for count, rows in zip(counts, named, strict=True))
     warn(f"rows that cannot be evaluated were left out: {which}", InvalidRowsWarning)
-    return [note_on(counts)]
-
-
-def n_left_out(refused: Sequence[Refused]) -> list[tuple[int, str, str]]:
-    """How many rows were left out, of which table, and why."""
-    return [(each.n_left_out or each.n_rows, each.error.table, _problem(each)) for each in refused]
-
-
-def note_on(counts: Sequence[tuple[int, str, str]]) -> str:
-    """The note on rows that were left out, as `n_left_out` counts them.
-
-    >>> note_on([(2, "detections", "score is missing")])
-    'left out: 2 detections (score is missing)'
-    """
-    return f"left out: {', '.join(f'{_kind(*of)})' for of in counts)}"
-
-
-def _kind(n: int, table: str, problem: str) -> str:
-    return f"{counted(n, noun(table))} ({problem}"
+    return [Note("left out: {}", counts, ", ")]
 
 
 def _problem(refused: Refused) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, RowError, UnitWarning, UnknownValueWarning, counted, listed, warn
+from apframe.exceptions import ColumnError, Count, Note, RowError, UnitWarning, UnknownValueWarning, counted, warn
 from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.ranking.box_errors import NEEDS
 from apframe.rows import refuse_rows, refuse_texts
@@ -16,6 +16,7 @@ from apframe.schema import SIZE, TABLES, is_known
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import OTHERS, shape_of
 from apframe.shapes.cuboids import CUBOIDS
+from apframe.wording import in_words
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
@@ -142,8 +143,8 @@ def need_every_alpha(inputs: Inputs, protocol: Protocol) -> Inputs:
     found = inputs.detections
     if protocol.orientation != "alpha" or "alpha" not in found.columns or found["alpha"].null_count() in (0, found.height):
         return inputs
-    n = counted(found["alpha"].null_count(), "detection")
-    note = f"no AOS: {n} of {found.height:,} without alpha (-10 in files)"
+    lacking = Count("detection", found["alpha"].null_count(), of=found.height)
+    note = Note("no AOS: {} without alpha (-10 in files)", [lacking])
     found = found.with_columns(alpha=pl.lit(None, found.schema["alpha"]))
     return replace(inputs, detections=found, said=(*inputs.said, note))
 
@@ -160,7 +161,7 @@ def note_missing_errors(inputs: Inputs, protocol: Protocol) -> Inputs:
         columns = [(name, column) for column in NEEDS[kind] for name, frame in tables.items() if column not in frame.columns]
         if columns:
             there_is = ", ".join(f"{name}.{column}" for name, column in columns)
-            notes.append(f"{kind.upper()} is as without true positives: there is no {there_is}")
+            notes.append(Note(f"{kind.upper()} is as without true positives: there is no {there_is}"))
     return replace(inputs, said=(*inputs.said, *notes))
 
 
@@ -184,14 +185,12 @@ def tell_visible_shares(inputs: Inputs, protocol: Protocol) -> Inputs:
     _refuse_not_finite("annotations", annotations, name)
     counts = ~annotations["ignore"] if "ignore" in annotations.columns else pl.repeat(True, annotations.height, eager=True)
     lacking = annotations["annotation_id"].filter(annotations[name].is_null() & counts).to_list()
-    which = f"{counted(len(lacking), 'annotation')} without vis_ratio or vis_bbox ({listed(lacking)})"
-    unknown = f"{which}: counted in every subset of {protocol.name}"
-    if lacking:
-        warn(f"{unknown}; supply the visible boxes", UnknownValueWarning)
+    unknown = Count("annotation", len(lacking), detail=" without vis_ratio or vis_bbox", ids=lacking[:5])
+    note = Note(f"{{}}: counted in every subset of {protocol.name}", [unknown])
+    for text in in_words([note]):
+        warn(f"{text}; supply the visible boxes", UnknownValueWarning)
     part = dataset.part(dataset.images, annotations)
-    return replace(
-        inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, *([unknown] if lacking else []))
-    )
+    return replace(inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, note))
 
 
 def ignore_uncertain(inputs: Inputs, protocol: Protocol) -> Inputs:
@@ -220,18 +219,19 @@ def leave_out_repeated(inputs: Inputs, protocol: Protocol) -> Inputs:
     middle = [(x + width / 2).alias("x"), (y + height / 2).alias("y"), width, height]
     keys = inputs.annotations.select("image_id", "category_id", *(each.cast(pl.Float32) for each in middle))
     is_like_another = keys.is_duplicated()
+    note = "left out: {} that repeat another one of the same image, category and shape, as Ultralytics does"
     if not is_like_another.any():
-        return inputs
+        return replace(inputs, said=(*inputs.said, Note(note, [Count("annotation", 0, of=keys.height)])))
     annotations = inputs.dataset.annotations  # with the other shapes, which may not have been read so far
     shapes = [column.name for shape in OTHERS for column in shape.columns if column.name in annotations.columns]
     rows = pl.concat([keys, annotations.select(shapes)], how="horizontal").filter(is_like_another)
     kept = (~is_like_another).scatter(is_like_another.arg_true(), rows.hash_rows().is_first_distinct())
+    repeated = Note(note, [Count("annotation", int((~kept).sum()), of=annotations.height)])
+    inputs = replace(inputs, said=(*inputs.said, repeated))
     if kept.all():
         return inputs
     part = inputs.dataset.part(inputs.dataset.images, annotations.filter(kept))
-    of = f"{(~kept).sum():,} of {counted(annotations.height, 'annotation')}"
-    note = f"left out: {of} that repeat another one of the same image, category and shape, as Ultralytics does"
-    return replace(inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, note))
+    return replace(inputs, dataset=part, annotations=part.core("annotations"))
 
 
 def clip_boxes(inputs: Inputs, protocol: Protocol) -> Inputs:
@@ -257,9 +257,9 @@ def clip_boxes(inputs: Inputs, protocol: Protocol) -> Inputs:
     boxed = {"x", "width"} <= set(found.columns)  # otherwise their boxes are made of another shape, later
     annotations, found = _clipped(dataset.annotations, sized), _clipped(found, sized) if boxed else found
     n = int(is_known(unknown, found["image_id"].unique()).sum())
-    note = [f"{counted(n, 'image')} of unknown size: boxes are not cut off at the edges there"] if n else []
+    note = Note("{} of unknown size: boxes are not cut off at the edges there", [Count("image", n)])
     part = dataset.part(images, annotations)
-    return replace(inputs, dataset=part, annotations=part.core("annotations"), detections=found, said=(*inputs.said, *note))
+    return replace(inputs, dataset=part, annotations=part.core("annotations"), detections=found, said=(*inputs.said, note))
 
 
 def _clipped(frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
@@ -299,7 +299,7 @@ def keep_objects(inputs: Inputs, protocol: Protocol) -> Inputs:
         missing += [f"{name}.{column}" for column in lacking if frame.height]
         names = frame.select("category_id").join(categories, on="category_id", how="left", maintain_order="left")["name"]
         tables[name] = frame.filter(pl.all_horizontal([pl.lit(True), *(_kept(rule, names) for rule in known)]))
-    note = [f"{protocol.name} leaves objects out by columns that are not there: {', '.join(missing)}"] if missing else []
+    note = [Note(f"{protocol.name} leaves objects out by columns that are not there: {', '.join(missing)}")] if missing else []
     annotations = tables["annotations"]
     part = dataset.part(dataset.images, annotations) if annotations.height < dataset.annotations.height else dataset
     return replace(

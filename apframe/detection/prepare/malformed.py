@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import counted
+from apframe.exceptions import Count, Note
 from apframe.rule_sets.protocol import Protocol
 from apframe.shapes.corners import CORNERS
 from apframe.shapes.intervals import INTERVAL
@@ -118,9 +118,9 @@ def leave_out_narrow(inputs: Inputs, protocol: Protocol) -> Inputs:
 
     sides = sides_of(smallest_rectangles(quadrilaterals("annotations", annotations)))
     wide = pl.Series((sides >= _NARROWEST).all(axis=1))
-    if wide.all():
-        return inputs
+    narrow = Count("annotation", int((~wide).sum()), of=len(wide))
+    note = Note(f"left out: {{}} whose smallest rectangle has a side below {_NARROWEST:g} pixels, as mmrotate does", [narrow])
+    if wide.all():  # here, which says nothing of other shards
+        return replace(inputs, said=(*inputs.said, note))
     part = inputs.dataset.part(inputs.dataset.images, inputs.dataset.annotations.filter(wide))
-    of = f"{(~wide).sum():,} of {counted(len(wide), 'annotation')}"
-    note = f"left out: {of} whose smallest rectangle has a side below {_NARROWEST:g} pixels, as mmrotate does"
     return replace(inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, note))

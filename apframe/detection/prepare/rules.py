@@ -39,8 +39,10 @@ from apframe.detection.prepare.malformed import leave_out_narrow, treat_malforme
 from apframe.detection.prepare.unnamed import describe_unnamed
 from apframe.exceptions import (
     ColumnError,
+    Count,
     MostlyUnknownCategoriesWarning,
     NoAnnotationsWarning,
+    Note,
     ShapesLeftOutWarning,
     TurnedBoxesWarning,
     UnknownCategoryWarning,
@@ -57,6 +59,7 @@ from apframe.shapes.boxes import BOXES
 from apframe.shapes.corners import CORNERS, is_turned, upright
 from apframe.similarity.mask_iou import pair_masks
 from apframe.similarity.pairs import lacking
+from apframe.wording import in_words
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
@@ -73,16 +76,17 @@ def turn_upright(inputs: Inputs, protocol: Protocol) -> Inputs:
     if protocol.similarity.shape in (None, CORNERS):
         return inputs
     tables = {"annotations": inputs.annotations, "detections": inputs.detections}
-    turned = {name: int(is_turned(frame).sum()) for name, frame in tables.items() if "angle" in frame.columns}
-    which = " and ".join(f"{n:,} of {counted(tables[name].height, noun(name))}" for name, n in turned.items() if n)
-    if not which:
+    turned = {name: frame for name, frame in tables.items() if "angle" in frame.columns}
+    counts = [Count(noun(name), int(is_turned(frame).sum()), of=frame.height) for name, frame in turned.items()]
+    if not counts:
         return inputs
     boxed = replace(_of(inputs, with_upright_boxes(inputs.dataset)), detections=upright(inputs.detections))
     if protocol.similarity.shape is not BOXES:
         return boxed
-    said = f"boxes turned by angle: {which}; {protocol.name} uses the upright boxes around them"
-    warn(f"{said}; to compare rotated boxes, use {spelled('protocol', 'dota')}", TurnedBoxesWarning)
-    return replace(boxed, said=(*inputs.said, said))
+    note = Note(f"boxes turned by angle: {{}}; {protocol.name} uses the upright boxes around them", counts)
+    for text in in_words([note]):
+        warn(f"{text}; to compare rotated boxes, use {spelled('protocol', 'dota')}", TurnedBoxesWarning)
+    return replace(boxed, said=(*inputs.said, note))
 
 
 def count_pixels(inputs: Inputs, protocol: Protocol) -> Inputs:
@@ -217,10 +221,10 @@ def ignore_without_annotations(inputs: Inputs, protocol: Protocol) -> Inputs:
     without = ~is_known(found["image_id"], inputs.annotations["image_id"].unique())
     found = found.with_columns(ignore=without | found["ignore"] if "ignore" in found.columns else without)
     images = found["image_id"].filter(without).unique(maintain_order=True).to_list()
-    of = f"{counted(len(images), 'image')} without annotations ({listed(images)})"
+    on = Count("image", len(images), detail=" without annotations", ids=images[:5])
     kit = f"the program of the benchmark {protocol.name} skips these images"
-    note = [f"{counted(int(without.sum()), 'detection')} on {of}: ignored; {kit}"] if images else []
-    return replace(inputs, detections=found, said=(*inputs.said, *note))
+    note = Note(f"{{}}: ignored; {kit}", [Count("detection", int(without.sum())), on], " on ")
+    return replace(inputs, detections=found, said=(*inputs.said, note))
 
 
 def box_detections(inputs: Inputs, protocol: Protocol) -> Inputs:

@@ -82,4 +82,5 @@ def test_the_angle_stays_where_it_is_compared(protocol: apf.Protocol) -> None:
 def test_boxes_that_are_not_turned_are_left_alone(angle: list[float | None]) -> None:
     objects = TURNED | {"angle": angle}
     inputs = make_inputs(Dataset(IMAGES, CATEGORIES, objects), objects | {"score": [0.5, 0.4]}, None, apf.COCO)
-    assert rules.turn_upright(inputs, apf.COCO) is inputs and inputs.notes == []
+    left = rules.turn_upright(inputs, apf.COCO)
+    assert left.dataset is inputs.dataset and left.detections is inputs.detections and left.notes == []
