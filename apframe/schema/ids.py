@@ -25,14 +25,15 @@ def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataF
         if frame.is_empty():
             frame = frame.with_columns(pl.col(column).cast(theirs))
         elif dataset.core(owner).height:
-            remedy = _agreeing_ids(table, frame[column], owner, dataset.core(owner))
+            remedy = _agreeing_ids(table, frame, owner, dataset.core(owner))
             raise different_id_types(table, column, mine, f"{owner}.{column}", theirs, remedy)
     return frame
 
 
-def _agreeing_ids(table: str, ids: pl.Series, owner: str, rows: pl.DataFrame) -> str:
-    """Return the remedy for text ids that refer to number ids, or the reverse."""
-    key, is_text = ids.name, ids.dtype == pl.String
+def _agreeing_ids(table: str, frame: pl.DataFrame, owner: str, rows: pl.DataFrame) -> str:
+    """Return the remedy for text ids that refer to number ids, or the reverse; names that detections have come first."""
+    key, ids = KEYS[owner], frame[KEYS[owner]]
+    is_text = ids.dtype == pl.String
     texts, numbers, holder = (ids, rows[key], table) if is_text else (rows[key], ids, owner)
     cast = texts.cast(pl.Int64, strict=False)
     names = rows[NAMES[owner]].drop_nulls()
@@ -43,10 +44,11 @@ def _agreeing_ids(table: str, ids: pl.Series, owner: str, rows: pl.DataFrame) ->
         also = ", and annotations likewise" if table == "detections" and not is_text else ""
         remedies = [f'make {key} of the {holder} whole numbers (in Polars .cast(pl.Int64), in JSON 7 instead of "7"){also}']
     could_be_names = are_names or (cast.null_count() and (len(names) or not is_text))
-    if table == "detections" and could_be_names:
-        remedies.append(f"join them by name ({spelled('join_by_name', owner)})")
+    if table == "detections" and (could_be_names or NAMES[owner] in frame.columns):
+        by_name = [f"join them by name ({spelled('join_by_name', owner)})"]
         if are_names and not is_known(cast, numbers).any():
-            remedies = remedies[1:]
+            remedies = []
+        remedies = by_name + remedies if NAMES[owner] in frame.columns else remedies + by_name
     return ", or ".join(remedies)
 
 

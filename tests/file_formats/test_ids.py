@@ -208,6 +208,16 @@ def test_ids_of_two_types(
             assert apf.evaluate(truth, detections).detections.height == 2
 
 
+def test_detections_that_name_their_files_are_joined_first() -> None:
+    """As Ultralytics writes them, where label files call the image 000042."""
+    truth = apf.Dataset({"image_id": ["000042"]}, {"category_id": [1]}, {"image_id": ["000042"], "category_id": [1], **BOX})
+    found = pl.DataFrame({"image_id": [42], "file_name": "000042.jpg", "category_id": 1, "score": 0.5, **BOX})
+    with pytest.raises(IdTypeError) as error:
+        apf.evaluate(truth, found)
+    assert str(error.value).split("; ", 1)[1] == f"{JOIN}, or {CAST.format('images')}, and annotations likewise"
+    assert apf.evaluate(truth, found, join_by_name="images")["AP"] == pytest.approx(1)
+
+
 def test_annotations_with_ids_of_another_type() -> None:
     with pytest.raises(IdTypeError, match=re.escape(f"; {CAST.format('annotations')}") + "$"):
         apf.Dataset({"image_id": [1]}, {"category_id": [1]}, {"image_id": ["1"], "category_id": [1], **BOX})
