@@ -173,8 +173,8 @@ def _malformed_of(protocol: dict[str, Any]) -> str:
     from apframe.rule_sets.published import PUBLISHED
 
     def n_alike(published: Protocol) -> int:
-        choices = json.loads(json.dumps(published.as_dict()))
-        return sum(protocol[name] == choices.get(name) for name in protocol)
+        choices = published.as_dict()
+        return sum(json.dumps(protocol[name]) == json.dumps(choices.get(name)) for name in protocol)
 
     return (PUBLISHED.get(protocol.get("name", "")) or max(Protocol("", ""), *PUBLISHED.values(), key=n_alike)).malformed
 
