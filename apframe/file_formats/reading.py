@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 from apframe.exceptions import FormatError, ParameterError, RowError, spelled
 from apframe.file_formats.catalogue import (
@@ -55,8 +55,6 @@ class Reading:
         see `read_results`
     category_map, unmapped
         of the categories of both, see `Dataset.map_categories`
-    is_whole
-        whether the results are all there are, and not those of a shard; see `with_known_classes`
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
     Traceback (most recent call last):
@@ -73,7 +71,15 @@ class Reading:
     names: Any = None
     category_map: Any = None
     unmapped: str = "keep"
-    is_whole: bool = True
+    is_whole: ClassVar[bool] = True  # whether the results are all there are
+
+    def of_part(self) -> Reading:
+        """The same of a part of the results, such as a shard, which cannot say how all of them number the classes.
+
+        >>> Reading().of_part().is_whole, Reading().is_whole
+        (False, True)
+        """
+        return _OfPart(*(getattr(self, each.name) for each in fields(self)))
 
     @property
     def joined(self) -> Collection[str]:
@@ -135,7 +141,7 @@ class Reading:
         >>> [part.height for part in Reading().results_in_parts(rows, truth)]
         [1]
         """
-        each = replace(self, is_whole=False)
+        each = self.of_part()
         parts = take_results_in_parts(detections, self.results_format, dataset, self.boxes)
         for number, (found, how) in enumerate(parts):
             yield None if found is None else each._joined(detections, found, how, lambda: dataset, warns=number == 0)
@@ -145,3 +151,7 @@ class Reading:
         options = {"names": self.names, "warns": warns, "is_whole": self.is_whole}
         with naming_format(detections, self.results_format):
             return joined_results(found, how, dataset, self.joined, self.boxes, **options)
+
+
+class _OfPart(Reading):
+    is_whole = False

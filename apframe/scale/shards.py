@@ -88,7 +88,7 @@ class Shard:
         InputError
             rows cannot be evaluated
         """
-        choice = replace(choice, reading=replace(choice.reading, is_whole=False))
+        choice = replace(choice, reading=choice.reading.of_part())
         if self.matched is not None and self.matched != self.mark_of_files():
             raise FormatError("the files have changed since they were matched", "evaluate again", path=self.truth)
         if self.detections is not None:

@@ -27,8 +27,7 @@ def keywords(function: Any) -> list[str]:
 def test_options_are_those_of_evaluate() -> None:
     assert set(Options.__annotations__) | set(ReadingOptions.__annotations__) == set(keywords(apf.evaluate))
     assert keywords(apf.Evaluator) == keywords(apf.evaluate)
-    assert keywords(apf.check) == list(ReadingOptions.__annotations__)
-    assert set(signature(Reading).parameters) - set(ReadingOptions.__annotations__) == {"is_whole"}  # which no user gives
+    assert keywords(apf.check) == list(ReadingOptions.__annotations__) == list(signature(Reading).parameters)
 
 
 def test_unknown_options_are_errors() -> None:
