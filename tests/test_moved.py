@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from importlib import import_module
 
 import pytest
 
+import apframe
 from apframe.moved import MOVED, new_name
 
 NAMED_IN_DOCS = [
@@ -20,6 +22,16 @@ NAMED_IN_DOCS = [
     "analysis.keys",
     "evaluation",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _names_of_apframe() -> Iterator[None]:
+    """Importing `apframe.protocols` would leave a module in the place of the function of that name, for tests that follow."""
+    before = {**vars(apframe)}
+    yield
+    for name in vars(apframe).keys() - before.keys():
+        delattr(apframe, name)
+    vars(apframe).update(before)
 
 
 @pytest.mark.parametrize("name", sorted({*MOVED, *NAMED_IN_DOCS} - {"ranking.torch_losses"}))
