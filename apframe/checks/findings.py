@@ -25,6 +25,15 @@ Wording = Literal["predicate", "clause", "sentence"]
 _SINGULAR = {"have": "has", "are": "is", "share": "shares"}
 
 
+def as_sentence(remedy: str) -> str:
+    """The remedy of an error, which follows a semicolon there, as a sentence of its own.
+
+    >>> as_sentence("correct it")
+    'Correct it.'
+    """
+    return f"{remedy[0].upper()}{remedy[1:]}."
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing that was found; the fields are columns of the table, see `apframe.checks.check.check`.
@@ -104,7 +113,7 @@ def of_refused(refused: Refused) -> Finding:
         refused.n_rows,
         refused.rows,
         error.problem if is_of_rows else error.sentence,
-        f"{remedy[0].upper()}{remedy[1:]}.",
+        as_sentence(remedy),
         "clause" if is_of_rows else "sentence",
     )
 

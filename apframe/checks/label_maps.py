@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from apframe.checks.findings import Finding, of_refused, of_table
+from apframe.checks.findings import Finding, as_sentence, of_refused, of_table
 from apframe.collecting import collecting
 from apframe.detection.prepare.unnamed import describe_unnamed
 from apframe.exceptions import InputError
@@ -28,7 +28,7 @@ def check_labels(dataset: Dataset) -> Iterable[Finding]:
             "annotations",
             dataset.core("annotations").height,
             problem,
-            f"{remedy[0].upper()}{remedy[1:]}.",
+            as_sentence(remedy),
         )
 
 

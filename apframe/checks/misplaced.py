@@ -8,14 +8,14 @@ from itertools import product
 
 import polars as pl
 
-from apframe.checks.findings import Finding, of_table
+from apframe.checks.findings import Finding, as_sentence, of_table
 from apframe.detection.diagnose.overlaps import n_fitted, of_some_images
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.exceptions import spelled
 from apframe.schema import SIZE, Dataset, is_known
 from apframe.shapes.boxes import BOX
 
-# believed if this share of the annotations, and this many times as many as have one as it is, have a detection that fits then
+# believed if it gives this share of the annotations a detection that fits, and this many times as many as have one now
 _SHARE, _TIMES, _LEAST = 0.2, 4, 10
 _IOU = 0.5
 _CELLS = 5  # images and categories with one annotation, from which on a scale can be told
@@ -49,9 +49,10 @@ def check_misplaced(detections: pl.DataFrame, dataset: Dataset, *, are_yolo: boo
 
     `field_order`: of YOLO's text, in which order the numbers of a line were written.
 
-    Each way of writing boxes is tried on the detections, and those that differ between the sides on the annotations. One is
-    believed if a fifth of the annotations or more, at least 10, and more than four times as many as have one as it is, have a
-    detection on their image that fits by it (IoU .5). Scales are those of boxes in images with one annotation of a category.
+    Each way of writing boxes is tried on the detections, and those that differ between the sides on the annotations. With the
+    right one, many annotations have a detection on their image that fits (IoU .5). It is believed if these are a fifth of the
+    annotations, at least 10, and more than four times as many as before. Scales are those of boxes in images with one
+    annotation of a category.
 
     Parameters
     ----------
@@ -132,11 +133,11 @@ def _written(table: str, name: str | None, swapped: bool, relative: bool) -> _Hy
     swap = f"exchange x and y: {_SWAP.format(table=table)}" if swapped else ""
     remedy = ", then ".join(filter(None, (swap, given)))
     check = name or ("swapped_axes" if swapped else "fractions")
-    return _Hypothesis(check, words, f"{remedy[0].upper()}{remedy[1:]}.", dict(zip(BOX, (x, y, width, height), strict=True)))
+    return _Hypothesis(check, words, as_sentence(remedy), dict(zip(BOX, (x, y, width, height), strict=True)))
 
 
 def _orders() -> Iterator[_Hypothesis]:
-    """Lines of YOLO's text with the score in another place, or with another box; the class comes first, as it is whole."""
+    """Lines of YOLO's text with the score in another place, or another kind of box; the class is the whole number in front."""
     width, height = (pl.col(side).cast(pl.Float64) for side in SIZE)
     for place, (layout, box) in product((4, 0, 1, 2, 3), _LAYOUTS.items()):
         names = layout.split()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from apframe.checks.findings import Finding, of_rows, of_table
+from apframe.checks.findings import Finding, as_sentence, of_rows, of_table
 from apframe.detection.diagnose.shifted_ids import find_shifts
 from apframe.exceptions import listed, spelled
 from apframe.schema import KEYS, NAMES, Dataset, is_known
@@ -51,7 +51,7 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
 def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
     """`shifted_ids`: ids that look as if another numbering was meant, see `apframe.detection.diagnose.shifted_ids`."""
     for problem, remedy in find_shifts(detections, dataset):
-        yield of_table("warning", "shifted_ids", "detections", detections.height, problem, f"{remedy[0].upper()}{remedy[1:]}.")
+        yield of_table("warning", "shifted_ids", "detections", detections.height, problem, as_sentence(remedy))
 
 
 def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from apframe.checks.findings import Finding, of_rows, of_table
+from apframe.checks.findings import Finding, as_sentence, of_rows, of_table
 from apframe.detection.diagnose.filtered import EQUAL_REMEDY, detections_per_image, why_equal, why_filtered
 from apframe.exceptions import counted
 from apframe.rows import first_few
@@ -37,7 +37,7 @@ def check_scores(detections: pl.DataFrame) -> Iterable[Finding]:
     remedy = "Nothing to do if scores are not probabilities: only their order counts. Otherwise bring them all to one scale."
     yield from of_rows("warning", "score_outside_0_1", "detections", detections, outside, problem, remedy)
     if low == high and len(scores) > 1:
-        yield of_table("warning", "equal_scores", "detections", len(scores), why_equal(low), _sentence(EQUAL_REMEDY))
+        yield of_table("warning", "equal_scores", "detections", len(scores), why_equal(low), as_sentence(EQUAL_REMEDY))
 
 
 def check_filtered(detections: pl.DataFrame, n_images: int) -> Iterable[Finding]:
@@ -54,12 +54,8 @@ def check_filtered(detections: pl.DataFrame, n_images: int) -> Iterable[Finding]
         return
     said = why_filtered(scores, lambda: detections_per_image(detections, n_images))
     if said is not None:
-        problem, remedy = said[0], f"{_sentence(said[1])} Nothing to do if the protocol does not measure AP or AR."
+        problem, remedy = said[0], f"{as_sentence(said[1])} Nothing to do if the protocol does not measure AP or AR."
         yield of_table("warning", "filtered_results", "detections", len(scores), problem, remedy)
-
-
-def _sentence(remedy: str) -> str:
-    return f"{remedy[0].upper()}{remedy[1:]}."
 
 
 def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:
