@@ -66,6 +66,11 @@ def is_file(path: str | Path) -> bool:
     return kind == "file"
 
 
+def refuse_pipe(path: str | Path) -> None:
+    """The error of `is_file` alone, for a path that is opened whatever is there."""
+    is_file(path)
+
+
 def files_in(folder: Path, *endings: str, deep: bool = False) -> list[Path]:
     """The files of a folder whose names have one of these endings, in upper or lower case; sorted, none if it is no folder.
 

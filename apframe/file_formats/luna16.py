@@ -12,7 +12,7 @@ from apframe.file_formats.documents import read_csv
 from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.lines import refuse_lines, refuse_numbers
-from apframe.paths import is_file
+from apframe.paths import is_file, refuse_pipe
 from apframe.schema import Dataset, is_known
 from apframe.shapes.spheres import CENTRE, DIAMETER
 
@@ -55,7 +55,7 @@ class Luna16(ReadOnly):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
-        is_file(path / _NODULES)  # an error for a pipe
+        refuse_pipe(path / _NODULES)
         nodules = _read(path / _NODULES, "diameter_mm").with_columns(ignore=pl.lit(False))
         if is_file(path / _EXCLUDED):
             excluded = _read(path / _EXCLUDED, "diameter_mm").with_columns(ignore=pl.lit(True))

@@ -14,7 +14,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, first_line, import_optional, reason
 from apframe.file_formats.urls import url_of
-from apframe.paths import files_in, is_file, is_pattern, kind_at, literal, matching, opened
+from apframe.paths import files_in, is_pattern, kind_at, literal, matching, opened, refuse_pipe
 
 # what fsspec needs for each scheme; Polars reads these without a further package
 _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
@@ -155,7 +155,7 @@ def read_bytes(address: str) -> bytes:
         with _listing(address) as system:
             return bytes(system.cat_file(address.partition("://")[2]))
     with reading(address):
-        is_file(address)
+        refuse_pipe(address)
         with opened(Path(address)) as file:
             return file.read()
 
@@ -181,7 +181,7 @@ def read_table(address: str) -> pl.DataFrame:
     """
     with reading(address):
         if not is_remote(address):
-            is_file(address)  # an error for a pipe, which might never end
+            refuse_pipe(address)
         return scan(address).collect()
 
 

@@ -13,7 +13,7 @@ from apframe.file_formats.files import reading
 from apframe.file_formats.nuscenes.places import RACKS, with_places
 from apframe.file_formats.nuscenes.splits import scenes_of
 from apframe.file_formats.quaternions import QUATERNION, yaw_of_quaternion
-from apframe.paths import duckdb_literal, is_file
+from apframe.paths import duckdb_literal, refuse_pipe
 from apframe.rows import row_numbers
 from apframe.schema import from_arrow_stream
 from apframe.shapes.cuboids import CUBOID
@@ -103,7 +103,7 @@ def _read(folder: Path, name: str, where: str = "true") -> pl.DataFrame:
     import duckdb  # `import apframe` does without
 
     path, columns = folder / f"{name}.json", _COLUMNS[name]
-    is_file(path)  # an error for a pipe
+    refuse_pipe(path)
     with reading(path) as file:
         ends = file.read(1 << 12).lstrip()[:1], _last(file)
     if ends != (b"[", b"]"):
