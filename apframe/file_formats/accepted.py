@@ -85,7 +85,6 @@ def read_found(
     heights: Heights = {}
     try:
         frame, how, refused, heights = _raw_detections(source, reading, dataset)
-        frame = with_own_paths("detections", frame, source)
         known = truth()
         may_count_from_1, is_whole = how == OPEN, reading.is_whole
         frame = with_known_classes(frame, reading.names, known, may_count_from_1=may_count_from_1, is_whole=is_whole)
@@ -132,7 +131,7 @@ def _boxes_of_truth(source: Any, reading: Reading, alone: bool) -> dict[str, Any
 def _raw_detections(
     source: Any, reading: Reading, dataset: Callable[[], Dataset]
 ) -> tuple[pl.DataFrame, str, list[Refused], Heights]:
-    format = reading.results_format
+    format, given = reading.results_format, source
     with reading_once(source):
         try:
             found, how = take_results(source, format, dataset, reading.boxes)
@@ -148,7 +147,7 @@ def _raw_detections(
     frames, refused, heights = _accept_rows(
         {"detections": source}, lambda data: {"detections": read_result_columns(data["detections"])}
     )
-    return frames["detections"], OPEN, refused, heights
+    return with_own_paths("detections", frames["detections"], given), OPEN, refused, heights
 
 
 def _whole(frames: Frames) -> tuple[Frames, list[Refused], Heights]:

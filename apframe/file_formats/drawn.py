@@ -61,7 +61,7 @@ class Drawn:
         FormatError
             `where` it is, if it has no label, or its points are not numbers, or too few
         """
-        if not isinstance(outline, list) or not all(is_point(point) for point in outline):
+        if not isinstance(outline, list) or not all(_is_point(point) for point in outline):
             raise FormatError(f"the points of {where} are not lists of two numbers", "correct it")
         if len(outline) < (2 if is_box else 3):
             raise FormatError(f"{where} has {len(outline)} points", "a box has two corners, a polygon three points or more")
@@ -98,7 +98,7 @@ class Drawn:
         width, height = (self.images[-1][name] for name in SIZE)
         if width is None or height is None:
             raise FormatError(f"{where} is a mask, which needs the width and height of its image", "give both")
-        if not is_point(corner) or not all(map(isfinite, corner)):
+        if not _is_point(corner) or not all(map(isfinite, corner)):
             raise FormatError(f"the corner of {where} is not a list of two finite numbers", "correct it")
         inside = _pixels(where, text, is_packed)
         left, top = map(int, corner)
@@ -155,7 +155,7 @@ class Drawn:
         return {"images": images, "categories": categories, "annotations": annotations}
 
 
-def is_point(point: Any) -> bool:
+def _is_point(point: Any) -> bool:
     """Whether it is a list of two numbers; whole ones that no float can hold are none."""
     return (
         isinstance(point, list)

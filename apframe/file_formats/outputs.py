@@ -81,8 +81,7 @@ def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -
     if image_ids is None and library in _HAVE_NO_IDS and (not isinstance(source, Mapping) or "labels" in source):
         remedy = f"give them by image id, as in {{22: output}}; or convert them with apf.from_{library}(outputs, image_ids)"
         raise ColumnError(f"{_HAVE_NO_IDS[library]} does not name its image", remedy, table="detections")
-    table = _read(library, source, image_ids, iou_type)
-    return Outputs(table, OUTPUTS, _images(library, source, image_ids))
+    return _read(library, source, image_ids, iou_type)
 
 
 def _library_of(source: Any) -> str | None:
@@ -127,26 +126,20 @@ def _refuse_numbers(source: Any) -> None:
         raise ColumnError(f"the rows are in a list, and the first of them is {kind_of(first)}", remedy, table="detections")
 
 
-def _images(library: str, source: Any, image_ids: Any) -> pl.DataFrame:
+def _read(library: str, source: Any, image_ids: Any, iou_type: str | None) -> Outputs:
     if library == "ultralytics":
-        from apframe.adapters.ultralytics import with_files
+        from apframe.adapters.ultralytics import from_ultralytics, with_files
 
-        return with_files(source, image_ids)[1]
+        return Outputs(from_ultralytics(source, image_ids), OUTPUTS, with_files(source, image_ids)[1])
     from apframe.adapters.arrays import check_ids, column_of_ids
 
-    ids = list(source) if image_ids is None else image_ids
-    return pl.DataFrame([column_of_ids(check_ids("outputs", len(ids), ids))])
-
-
-def _read(library: str, source: Any, image_ids: Any, iou_type: str | None) -> pl.DataFrame:
-    if library == "ultralytics":
-        from apframe.adapters.ultralytics import from_ultralytics
-
-        return from_ultralytics(source, image_ids)
     if library == "supervision":
         from apframe.adapters.supervision import from_supervision
 
-        return from_supervision(source, image_ids)
-    from apframe.adapters.torchvision import compared_alone, from_torchvision
+        table = from_supervision(source, image_ids)
+    else:
+        from apframe.adapters.torchvision import compared_alone, from_torchvision
 
-    return from_torchvision(source, image_ids, iou_type=None if iou_type is None else compared_alone(iou_type))
+        table = from_torchvision(source, image_ids, iou_type=None if iou_type is None else compared_alone(iou_type))
+    ids = list(source) if image_ids is None else image_ids
+    return Outputs(table, OUTPUTS, pl.DataFrame([column_of_ids(check_ids("outputs", len(ids), ids))]))

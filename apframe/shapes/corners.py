@@ -22,7 +22,7 @@ _SINGLE = 1e-6  # what a coordinate in single precision may be off, relative to 
 _FARTHEST = 1e150  # the product of two such numbers is still finite
 
 
-def from_ultralytics(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+def accept_ultralytics(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Detections with `corners`, or a box and `angle`, of what Ultralytics writes: lists `poly`, or else `rbox`.
 
     The angle of `rbox` is in radians, clockwise on the screen. Frames that have a box, or another shape, stay as they are.
@@ -34,7 +34,7 @@ def from_ultralytics(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     RowError
         an `rbox` that is not five numbers
 
-    >>> from_ultralytics("detections", pl.DataFrame({"rbox": [[100.0, 50.0, 40.0, 20.0, 0.5]]})).row(0)
+    >>> accept_ultralytics("detections", pl.DataFrame({"rbox": [[100.0, 50.0, 40.0, 20.0, 0.5]]})).row(0)
     (80.0, 40.0, 40.0, 20.0, -0.5)
     """
     given = [name for name in ULTRALYTICS if name in frame.columns and frame.schema[name].is_nested()]
@@ -277,7 +277,7 @@ CORNERS = Shape(
     extents=corner_extents,
     json_field="corners",
     called={"corners: {}": ("poly",)},
-    accept=from_ultralytics,
+    accept=accept_ultralytics,
     array=("corners", (4, 2)),
     list_remedy="give x1, y1, x2, y2, x3, y3, x4, y4, around the shape, in one list",
 )
