@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 STATUS = 130  # the exit status, of 128 and the number of the signal
 is_pressed = False
-"""Whether Ctrl-C has been pressed, and nothing has answered it: whatever fails from then on fails because of it."""
+"""Whether Ctrl-C was pressed and nothing has reacted to it yet. Any error after that is a result of Ctrl-C."""
 
 
 def is_command(arguments: list[str], original: list[str]) -> bool:
-    """Whether a process is the command: a script called so, or `python -m apframe`, of which Python has found the package.
+    """Whether this process runs the `apframe` command: as a script of that name, or as `python -m apframe`.
 
     `arguments` are those of the program, which begin with its name, and `original` all that Python was started with. While
     Python looks for a module, that name is -m, and what stands before the other arguments is the module, or ends with it.
@@ -37,10 +37,10 @@ def is_command(arguments: list[str], original: list[str]) -> bool:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """What Ctrl-C does: before and after `main`, end the process at once; inside it, raise KeyboardInterrupt.
+    """Handle Ctrl-C: end the process at once before and after `main`, and raise KeyboardInterrupt inside it.
 
-    If Python is importing something there, that comes first. Raised in an import, KeyboardInterrupt may be lost with the lock
-    of all imports held for ever, or abort a compiled module that is being loaded.
+    While Python imports something there, wait until that is done. Raised during an import, KeyboardInterrupt may get lost and
+    leave the lock of all imports held for ever, or abort a compiled module that is being loaded.
     """
     global is_pressed
     is_pressed = True
@@ -67,7 +67,7 @@ def answered() -> None:
 
 
 def listen() -> None:
-    """Let Ctrl-C do what `interrupt` does, unless it is ignored, as in the background of a script."""
+    """Have `interrupt` handle Ctrl-C, unless the process ignores it, as one in the background of a script does."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, interrupt)
 

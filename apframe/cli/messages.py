@@ -24,7 +24,7 @@ def say(what: str, message: str) -> None:
 
 
 def be_strict(strict: bool) -> None:
-    """Whether this command ends with `DOUBTFUL` if a warning says that the number is probably wrong."""
+    """Have the running command end with `DOUBTFUL`, if it is `strict`, after a warning that the number is probably wrong."""
     click.get_current_context().ensure_object(dict)["strict"] = strict
 
 

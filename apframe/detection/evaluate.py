@@ -156,8 +156,9 @@ def evaluate(
         there are no annotations.
     BoxFormatWarning
         no `box_format` is given, but boxes look like corners or fractions; or a protocol that counts pixels inclusively gets
-        fractions of the image; or boxes are turned by `angle`, and the upright boxes around them are used, as the protocol
-        compares no rotated boxes.
+        fractions of the image; or detections have keypoints and no boxes, and boxes are compared.
+    TurnedBoxesWarning
+        boxes are turned by `angle`, and the protocol compares the upright boxes around them.
     NothingMatchesWarning
         at the first metrics or summary: there are 10 detections or more, and none of them is near an annotation (IoU .1), on an
         image with annotations, or of the category of what it overlaps.

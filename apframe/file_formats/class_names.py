@@ -52,7 +52,7 @@ def with_known_classes(
 ) -> Any:
     """Detections with the class numbers of their `names`, or else of their data set; and with `name`, if there are names.
 
-    Unless they `may_count_from_1`, as files that anyone writes may and outputs of a library do not, their numbers stay.
+    Files may count the classes from 1; outputs of a library do not, so without `may_count_from_1` their numbers stay.
     Ultralytics' `predictions.json` has image_id, file_name, category_id and score. An image_id is the file_name without its
     ending, as a number if it is one. n classes are numbered from 1, where a data.yaml numbers them from 0. If n occurs in such
     results and 0 does not, 1 is subtracted, with a warning. In a part of the results (unless it `is_whole`) nothing is: other

@@ -55,7 +55,7 @@ def why_filtered(
 
 
 def why_equal(score: float) -> str:
-    """What is wrong where this is the score of all detections.
+    """Say what is wrong if all detections have this score.
 
     >>> why_equal(1.0)
     'all detections have score 1, so they are ranked in the order of the input'
