@@ -1,7 +1,4 @@
-"""What users of apframe hold on to, as text: names and signatures, tables, rules in words, help, errors, stored names.
-
-`python -m tests.pins` writes it anew; whoever does so says in the CHANGELOG what changed.
-"""
+"""What users of apframe hold on to, as text: names and signatures, tables, rules in words, help, errors, stored names."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout, suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import apframe as apf
@@ -21,7 +17,6 @@ from apframe.file_formats.stored_sets import FORMAT
 from apframe.schema import dictionary
 from apframe.store.parquet import SCHEMA_VERSION
 
-HERE = Path(__file__).parent
 COMMANDS = ("", "eval", "errors", "check", "convert", "formats", "protocols", "rank", "sql", "upgrade")
 
 
@@ -96,6 +91,4 @@ def stored_names() -> Iterator[str]:
             yield f"{name} {label}: {json.dumps(protocol.variant(label).as_dict(), sort_keys=True)}"
 
 
-TEXTS: dict[str, Callable[[], Iterator[str]]] = {
-    each.__name__: each for each in (signatures, tables, protocols, help_texts, errors, stored_names)
-}
+TEXTS: tuple[Callable[[], Iterator[str]], ...] = (signatures, tables, protocols, help_texts, errors, stored_names)
