@@ -4,7 +4,7 @@ Evaluate detections    evaluate(truth, detections) returns an Evaluation; Evalua
 Look into the result   Evaluation: summary, by (slices), where, sql, metrics, matches, curves, thresholds, per_image
 Find what costs AP     Evaluation: errors, error_impact, confusion, calibration, label_errors; error_kinds() lists kinds
 Choose a threshold     Evaluation: thresholds, operating_points, at, lrp, miss_rates, froc; CutEvaluation
-Choose the rules       protocols(), definitions(), measures() list the names; COCO, VOC2007, ...; Protocol for your own
+Choose the rules       COCO, VOC2007, ...; Protocol for your own; list_protocols, list_definitions, list_measures
 Compare shapes         BoxIoU, MaskIoU, BoundaryIoU, OKS, RotatedIoU, IntervalIoU, or Similarity for your own
 Compare cuboids        BevIoU, CuboidIoU, CentreDistance; SphereDistance for nodules
 Compare pixels         PanopticIoU, PanopticBoundaryIoU, LabelIoU
@@ -19,7 +19,7 @@ Draw comparisons       plot_intervals, plot_draws, plot_leaderboard, plot_over_t
 Draw errors            plot_error_impact
 Compare runs           compare_runs, bootstrap_mean; scan_runs reads many stored runs for a leaderboard
 Compare rankings       kendall_tau, tau_ap, rank_biased_overlap, leaderboard_agreement
-Read and write files   read_dataset, read_results, read_qrels, read_run, write_dataset, write_results; formats() lists them
+Read and write files   read_dataset, read_results, read_qrels, read_run, write_dataset, write_results; list_formats
 Describe, check data   stats, check, check_run; Dataset holds images, categories and annotations; merge
 Cut into shards        write_shards: a folder of shards of whole images, from data of any format and size
 Store evaluations      Evaluation.write_parquet, read_evaluation, read_run_evaluation, upgrade_evaluation
@@ -64,7 +64,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.detection.slices.keys import bins as bins
     from apframe.detection.slices.keys import quantiles as quantiles
     from apframe.detection.stored import read_evaluation as read_evaluation
-    from apframe.file_formats.catalogue import formats as formats
+    from apframe.file_formats.catalogue import list_formats as list_formats
     from apframe.file_formats.catalogue import read_dataset as read_dataset
     from apframe.file_formats.catalogue import read_results as read_results
     from apframe.file_formats.coco import read_coco as read_coco
@@ -90,12 +90,12 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.lists.list_curves import roc_curve as roc_curve
     from apframe.lists.measures import Measure as Measure
     from apframe.lists.measures import as_measure as as_measure
-    from apframe.lists.measures import measures as measures
+    from apframe.lists.measures import list_measures as list_measures
     from apframe.lists.vl_pr import vl_pr as vl_pr
     from apframe.pycocotools import patch_pycocotools as patch_pycocotools
     from apframe.ranking.definition import Definition as Definition
     from apframe.ranking.definitions import as_definition as as_definition
-    from apframe.ranking.definitions import definitions as definitions
+    from apframe.ranking.definitions import list_definitions as list_definitions
     from apframe.report.write import write_report as write_report
     from apframe.retrieval.agreement import leaderboard_agreement as leaderboard_agreement
     from apframe.retrieval.evaluation import RunEvaluation as RunEvaluation
@@ -133,7 +133,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.proposals import PROPOSALS as PROPOSALS
     from apframe.rule_sets.protocol import Protocol as Protocol
     from apframe.rule_sets.published import PUBLISHED as PUBLISHED
-    from apframe.rule_sets.published import protocols as protocols
+    from apframe.rule_sets.published import list_protocols as list_protocols
     from apframe.rule_sets.semantic import SEMANTIC as SEMANTIC
     from apframe.rule_sets.thumos14 import THUMOS14 as THUMOS14
     from apframe.rule_sets.tinyperson import TINYPERSON as TINYPERSON
@@ -220,13 +220,13 @@ _HOMES = {
     "apframe.detection.evaluator": "Evaluator",
     "apframe.detection.slices.keys": "bins quantiles",
     "apframe.detection.stored": "read_evaluation",
-    "apframe.file_formats.catalogue": "formats read_dataset read_results",
+    "apframe.file_formats.catalogue": "list_formats read_dataset read_results",
     "apframe.file_formats.writing": "write_dataset write_results",
     "apframe.file_formats.coco": "read_coco read_coco_results write_coco write_coco_results",
     "apframe.lists.expressions": "average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall "
     "r_precision recall recall_at_precision reciprocal_rank success",
     "apframe.lists.list_curves": "pr_from_roc precision_recall_curve roc_curve",
-    "apframe.lists.measures": "Measure as_measure measures",
+    "apframe.lists.measures": "Measure as_measure list_measures",
     "apframe.lists.vl_pr": "vl_pr",
     "apframe.rule_sets.activitynet": "ACTIVITYNET",
     "apframe.rule_sets.bdd100k": "BDD100K",
@@ -248,7 +248,7 @@ _HOMES = {
     "apframe.rule_sets.panoptic": "CITYSCAPES_PANOPTIC COCO_PANOPTIC",
     "apframe.rule_sets.proposals": "PROPOSALS",
     "apframe.rule_sets.protocol": "Protocol",
-    "apframe.rule_sets.published": "PUBLISHED protocols",
+    "apframe.rule_sets.published": "PUBLISHED list_protocols",
     "apframe.rule_sets.semantic": "SEMANTIC",
     "apframe.rule_sets.tinyperson": "TINYPERSON",
     "apframe.rule_sets.ultralytics": "ULTRALYTICS ULTRALYTICS_8_4_175 ULTRALYTICS_8_4_35",
@@ -259,7 +259,7 @@ _HOMES = {
     "apframe.rule_sets.wider_face": "WIDER_FACE",
     "apframe.pycocotools": "patch_pycocotools",
     "apframe.ranking.definition": "Definition",
-    "apframe.ranking.definitions": "as_definition definitions",
+    "apframe.ranking.definitions": "as_definition list_definitions",
     "apframe.report.write": "write_report",
     "apframe.retrieval.agreement": "leaderboard_agreement",
     "apframe.retrieval.evaluation": "RunEvaluation evaluate_run read_run_evaluation",
@@ -309,6 +309,8 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
+_RENAMED = {"definitions": "list_definitions", "measures": "list_measures"}  # since 0.6
+
 __all__ = sorted(_HOME_OF)
 
 sys.meta_path.insert(0, OldNames())
@@ -319,6 +321,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("apframe")
+    if name in _RENAMED:
+        raise AttributeError(f"apframe.{name} is now apframe.{_RENAMED[name]}")
     if name not in _HOME_OF:
         # with both, Python asks "Did you mean"
         raise AttributeError(f"module 'apframe' has no attribute {name!r}", name=name, obj=sys.modules[__name__])

@@ -109,6 +109,8 @@ def test_every_public_name_is_there() -> None:
     assert dir(apf) == sorted(apf.__all__)
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = apf.evalute
+    with pytest.raises(AttributeError, match=r"apframe\.measures is now apframe\.list_measures"):
+        apf.measures()
 
 
 def test_the_package_knows_its_version() -> None:

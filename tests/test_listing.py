@@ -10,7 +10,7 @@ import apframe as apf
 from apframe.exceptions import ParameterError
 from apframe.listing import Listing
 
-LISTINGS: list[Callable[..., Listing]] = [apf.formats, apf.protocols, apf.definitions, apf.measures]
+LISTINGS: list[Callable[..., Listing]] = [apf.list_formats, apf.list_protocols, apf.list_definitions, apf.list_measures]
 
 
 @pytest.mark.parametrize("listing", LISTINGS, ids=lambda each: each.__name__)

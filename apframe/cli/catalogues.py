@@ -15,12 +15,12 @@ Json = Annotated[bool, Option("--json", help="print a list of JSON objects")]
 
 def list_formats(name: Name = None, as_json: Json = False) -> None:
     """List the file formats of data sets and results, or describe one."""
-    _show(apf.formats(name), as_json=as_json)
+    _show(apf.list_formats(name), as_json=as_json)
 
 
 def list_protocols(name: Name = None, as_json: Json = False) -> None:
     """List the protocols, which are published rule sets, or print the rules of one."""
-    table = apf.protocols(name)
+    table = apf.list_protocols(name)
     if name is None or as_json:
         _show(table, as_json=as_json)
     else:

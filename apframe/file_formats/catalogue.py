@@ -62,7 +62,7 @@ _MOST = 10
 _IN_FOLDERS = {"dataset": (".csv", ".mat"), "results": (".txt",)}  # endings of files that are named in place of their folder
 
 
-def formats(name: str | None = None) -> Listing:
+def list_formats(name: str | None = None) -> Listing:
     """List the file formats, or describe one.
 
     Parameters
@@ -80,7 +80,7 @@ def formats(name: str | None = None) -> Listing:
     ParameterError
         no format has this name; near names are suggested
 
-    >>> formats("lvis")
+    >>> list_formats("lvis")
     format   lvis
     title    LVIS JSON
     written  yes

@@ -68,7 +68,7 @@ def average_precision(
     n_positives
         all positives there are, retrieved or not: a number, or a column or expression with one value per group
     definition
-        a name of `apframe.definitions()`, or a value; several give a struct with a field for each, to `unnest`
+        a name of `apframe.list_definitions()`, or a value; several give a struct with a field for each, to `unnest`
     k
         cut the list there
     over

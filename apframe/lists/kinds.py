@@ -1,4 +1,4 @@
-"""The retrieval measures: a function for each, whose docstring is its specification; `apframe.measures()` shows them.
+"""The retrieval measures: a function for each, whose docstring is its specification; `apframe.list_measures()` shows them.
 
 A function makes an aggregate over the hits of a list: `points.group_by("group").agg(...)`, with the columns that
 `apframe.lists.measures.find_hits` says, of the first k ranks only. A list without hits has no rows there; every measure is 0

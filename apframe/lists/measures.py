@@ -28,7 +28,7 @@ class Measure:
     Attributes
     ----------
     name
-        one of `apframe.measures()`
+        one of `apframe.list_measures()`
     cutoff
         the rank (from 1), or for IPrec the recall (0 to 1), that follows the @; None for the whole list
     parameters
@@ -153,7 +153,7 @@ def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Meas
     return chosen
 
 
-def measures(name: str | None = None) -> Listing:
+def list_measures(name: str | None = None) -> Listing:
     """List the retrieval measures, or describe one.
 
     Parameters
@@ -170,7 +170,7 @@ def measures(name: str | None = None) -> Listing:
     ParameterError
         no measure has this name; near names are suggested
 
-    >>> measures("RR")
+    >>> list_measures("RR")
     name        RR
     cutoff      rank
     meaning     1 over the rank of the first relevant document.

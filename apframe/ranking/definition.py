@@ -19,7 +19,7 @@ GAIN = NEW_TP / N_POSITIVES  # what a point adds to recall
 class Definition(ABC):
     """One way to make a number of a ranking; frozen, comparable, and printed as the name that `definition=` takes.
 
-    The class attributes are the columns of `apframe.definitions()`.
+    The class attributes are the columns of `apframe.list_definitions()`.
     """
 
     name: ClassVar[str]

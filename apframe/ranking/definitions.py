@@ -313,13 +313,13 @@ _KINDS: dict[str, type[Definition]] = {
 _SUMMED: dict[str, type[Definition]] = {kind.name: kind for kind in (PanopticQuality, PixelIoU, RecallByImage, Success)}
 
 
-def definitions(name: str | None = None) -> Listing:
+def list_definitions(name: str | None = None) -> Listing:
     """List the definitions of average precision, or describe the one of this name.
 
     The frame has name, used_by, precision, weights, formula and source, and prints within 80 columns. `definition=` takes these
     names; `normalized` takes a number, as in "normalized(5)", and `waymo` may. An unknown name is a ParameterError.
 
-    >>> definitions("step")["formula"].item()
+    >>> list_definitions("step")["formula"].item()
     'sum over k of p_k (r_k - r_(k-1))'
     """
     columns = ["name", "used_by", "precision", "weights", "formula", "source"]

@@ -62,7 +62,7 @@ def evaluate_run(
         a dict from their names to these, a list of files, which are named by their file names, or a polars frame with a
         column run.
     measures
-        names (see `apframe.measures()`), in one string or a list: "AP nDCG@10 AP(rel=2)@100"
+        names (see `apframe.list_measures()`), in one string or a list: "AP nDCG@10 AP(rel=2)@100"
     queries
         a frame with query_id and attributes, or a CSV or Parquet file of these, for `by` and SQL
     missing

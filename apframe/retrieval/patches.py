@@ -42,7 +42,7 @@ def evaluate_patches(
     by
         columns that set lists apart, such as the image pair, the noise level, the kind of negatives
     definition
-        see `apframe.definitions()`
+        see `apframe.list_definitions()`
 
     Returns
     -------

@@ -52,8 +52,8 @@ def evaluate_reidentification(
         distances with a row for each query and a column for each picture, as they stand in their tables. Pairs that are left
         out are not retrieved: a positive among them counts against recall, and a query without any has 0.
     measures
-        names (see `apframe.measures()`), in one string or a list. Only the query's own person is judged: measures that count
-        judged negatives (Bpref, infAP, Judged) see none.
+        names (see `apframe.list_measures()`), in one string or a list. Only the query's own person is judged: measures that
+        count judged negatives (Bpref, infAP, Judged) see none.
     same_camera
         "ignore", or "keep": the camera is not used, and need not be given
 

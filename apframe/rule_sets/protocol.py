@@ -74,8 +74,8 @@ class Protocol:
     category_thresholds
         (name, threshold) of each category, where `iou_thresholds` was a mapping. The summary then has no AP50 or AP75
     definition
-        that of average precision, one of `apframe.definitions()` that is a weighted sum, or its name; its recall levels, where
-        it has some, increase strictly and lie in [0, 1]
+        that of average precision, one of `apframe.list_definitions()` that is a weighted sum, or its name; its recall levels,
+        where it has some, increase strictly and lie in [0, 1]
     area_ranges
         (name, lowest, highest) area in square pixels, both bounds inclusive; that named "all" (or else the first) is that
         of the headline numbers. A mapping of names to (lowest, highest) has "all" added in front if it is missing
@@ -207,7 +207,9 @@ class Protocol:
                 raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
         refuse_other_similarity(self.iou_type, self.similarity)
         if not isinstance(self.definition, WeightedSum | AtCutOffs | Sampled | OfRows | Summed):
-            raise ParameterError(f"{self.definition!r} is not a weighted sum, see apframe.definitions()", option="definition")
+            raise ParameterError(
+                f"{self.definition!r} is not a weighted sum, see apframe.list_definitions()", option="definition"
+            )
         of_levels = tuple((each.name, *ALL_AREAS[1:]) for each in self.difficulties)
         if self.difficulties and self.area_ranges not in ((ALL_AREAS,), of_levels):
             raise ParameterError(f"{self.name} has levels of difficulty in place of area ranges", option="area_ranges")

@@ -90,7 +90,7 @@ _PURPOSES = {
 }
 
 
-def protocols(name: str | None = None) -> Listing:
+def list_protocols(name: str | None = None) -> Listing:
     """List the published protocols, or describe one.
 
     Parameters
@@ -107,7 +107,7 @@ def protocols(name: str | None = None) -> Listing:
     ParameterError
         no protocol has this name; near names are suggested
 
-    >>> protocols("dota").row(0)[:3]
+    >>> list_protocols("dota").row(0)[:3]
     ('dota', 'rotated', 'rotated boxes in aerial images')
     """
     rows = [(each.name.lower(), ", ".join(each.iou_types), _PURPOSES[each.name], each.citation) for each in PUBLISHED.values()]

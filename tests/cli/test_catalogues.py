@@ -16,7 +16,7 @@ def test_formats_are_listed(capsys: Capture, monkeypatch: Patch) -> None:
     code, out, _ = command(capsys, monkeypatch, "formats")
     assert code == 0 and "coco           COCO JSON" in out
     code, out, _ = command(capsys, monkeypatch, "formats", "--json")
-    assert (code, json.loads(out)) == (0, apf.formats().to_dicts())
+    assert (code, json.loads(out)) == (0, apf.list_formats().to_dicts())
     assert "title    YOLO text\n" in command(capsys, monkeypatch, "formats", "YOLO")[1]
 
 

@@ -93,14 +93,14 @@ ROWS = {
 def reference() -> dict[str, str]:
     """Every generated page: its name in docs/reference and its text."""
     pages = {f"{name}.md": _names_page(name) for name in PAGES}
-    pages["definitions.md"] += "\n## The definitions\n\n" + _table(apf.definitions(), "name")
+    pages["definitions.md"] += "\n## The definitions\n\n" + _table(apf.list_definitions(), "name")
     pages["measures.md"] = (
         "# Measures\n\nEvery measure that [`evaluate_run`][apframe.evaluate_run] computes, by the name it is asked for. "
-        "`@k` is a cut-off. `apf.measures()` returns this table.\n\n" + _table(apf.measures(), "name")
+        "`@k` is a cut-off. `apf.list_measures()` returns this table.\n\n" + _table(apf.list_measures(), "name")
     )
     pages["formats.md"] = (
-        "# Formats\n\nEvery file format by its name. `apf.formats()` returns this table; `apframe formats` prints it. "
-        "[Formats and convert](../guides/formats.md) shows them in use.\n\n" + _table(apf.formats(), "format")
+        "# Formats\n\nEvery file format by its name. `apf.list_formats()` returns this table; `apframe formats` prints it. "
+        "[Formats and convert](../guides/formats.md) shows them in use.\n\n" + _table(apf.list_formats(), "format")
     )
     pages["tables.md"] = "".join(_tables())
     pages["command_line.md"] = "".join(_commands())

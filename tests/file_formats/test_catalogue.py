@@ -30,7 +30,7 @@ def test_names_are_found_in_any_spelling() -> None:
 
 
 def test_every_format_says_what_its_files_are() -> None:
-    table = apf.formats()
+    table = apf.list_formats()
     assert table["format"].to_list() == list(FORMATS)
     assert not any(table.null_count().row(0))
     for name, format_ in FORMATS.items():
@@ -40,7 +40,7 @@ def test_every_format_says_what_its_files_are() -> None:
 
 
 def test_formats_that_are_only_read_say_so(tmp_path: Path) -> None:
-    read_only = apf.formats().filter(~pl.col("written"))["format"].to_list()
+    read_only = apf.list_formats().filter(~pl.col("written"))["format"].to_list()
     assert read_only == [
         "nuscenes", "argoverse2", "scalabel", "labelme", "labelbox", "supervisely", "wider_face", "crowdhuman", "visdrone",
         "coco_panoptic", "label_maps", "ava", "thumos14", "luna16",

@@ -244,7 +244,7 @@ def test_a_false_positive_at_the_end_changes_nothing(items: list[tuple[bool, int
     # of the whole list, of its length, or of cut-offs
     others = ("set", "normalized", "nuscenes", "argoverse2", "r11", "r40")
     others += ("wider_face", "crowdhuman", "ultralytics", "ultralytics_8_4_35")  # which need the scores of all rows
-    names = [name for name in apf.definitions()["name"] if name not in others]
+    names = [name for name in apf.list_definitions()["name"] if name not in others]
     expression = R.ap.average_precision("s", n_positives=R.sum() + 1, definition=names)
     assert frame.select(expression).equals(frame.head(-1).select(expression))
 

@@ -76,7 +76,7 @@ def lists() -> pl.DataFrame:
     found = [("search", "data", name, frame) for name, frame in tables.items()]
     found += [
         (name, "generated", "average_precision", _attempt(partial(_average_precisions, name)))
-        for name in apf.definitions()["name"]
+        for name in apf.list_definitions()["name"]
     ]
     rows = [(*names, *column) for *names, frame in found for column in _columns(frame)]
     return pl.DataFrame(rows, SCHEMA, orient="row")

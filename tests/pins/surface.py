@@ -85,7 +85,7 @@ def errors() -> Iterator[str]:
 def stored_names() -> Iterator[str]:
     """What stands in the manifest of a stored set: its version, and every protocol as it is written."""
     yield f"{FORMAT}, schema version {SCHEMA_VERSION}"
-    yield f"definitions: {', '.join(apf.definitions()['name'])}"
+    yield f"definitions: {', '.join(apf.list_definitions()['name'])}"
     for name, protocol in apf.PUBLISHED.items():
         for label in protocol.iou_types:
             yield f"{name} {label}: {json.dumps(protocol.variant(label).as_dict(), sort_keys=True)}"

@@ -10,7 +10,7 @@ import pytest
 from apframe.exceptions import ParameterError
 from apframe.lists.expressions import average_precision, precision, precision_at_recall, recall
 from apframe.ranking.at_cut_offs import Waymo
-from apframe.ranking.definitions import Coco101, Normalized, as_definition, definitions
+from apframe.ranking.definitions import Coco101, Normalized, as_definition, list_definitions
 
 LISTS = {"A": ([1, 0, 1, 0, 1], 3), "B": ([1, 1, 0, 1, 0, 1, 0, 0, 0, 1], 5), "C": ([1, 0, 1, 0, 1], 6)}
 REFERENCE = {
@@ -62,7 +62,7 @@ def test_cut_at_three(over: str, expected: tuple[float, ...]) -> None:
 
 
 def test_every_definition_is_listed_and_taken_by_its_name() -> None:
-    listed = definitions()
+    listed = list_definitions()
     assert listed.columns == ["name", "used_by", "precision", "weights", "formula", "source"]
     assert set(listed["name"]) == {name.split("(")[0] for name in REFERENCE} | {
         "r11",

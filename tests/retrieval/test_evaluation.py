@@ -620,7 +620,7 @@ def test_rbp_in_lower_case_has_the_p_of_trec_eval() -> None:
 
 
 def test_list_of_measures() -> None:
-    assert apf.measures()["name"].to_list() == [*KINDS]
+    assert apf.list_measures()["name"].to_list() == [*KINDS]
 
 
 BAD_MEASURES = {

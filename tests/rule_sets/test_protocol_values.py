@@ -843,7 +843,7 @@ WRONG: dict[str, tuple[Json, str]] = {
     ),
     "ignores": ({"ignores": ("difficult",)}, r"^ignores: no 'difficult'; there are ignore, no_keypoints, uncertain, no_mask$"),
     "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "),
-    "definition": ({"definition": "trapezoid"}, r"^definition: Trapezoid\(\) is not a weighted sum, see apframe.defini"),
+    "definition": ({"definition": "trapezoid"}, r"^definition: Trapezoid\(\) is not a weighted sum, see apframe.list_defini"),
     "no thresholds": ({"iou_thresholds": ()}, r"^iou_thresholds must lie in \(0, 1\] and increase, got \(\)$"),
     "thresholds fall": ({"iou_thresholds": (0.6, 0.5)}, r"^iou_thresholds must .* increase, got \(0.6, 0.5\)$"),
     "no limits": ({"max_detections": ()}, r"^max_detections must be different numbers, at least 1, not \(\)$"),
