@@ -41,7 +41,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import apframe.lists.expressions  # noqa: F401 - puts `ap` on Polars expressions
-from apframe.moved import OldNames
 
 if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are public
     from apframe.adapters.supervision import from_supervision as from_supervision
@@ -312,8 +311,6 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 _RENAMED = {"definitions": "list_definitions", "measures": "list_measures"}  # since 0.6
 
 __all__ = sorted(_HOME_OF)
-
-sys.meta_path.insert(0, OldNames())
 
 
 def __getattr__(name: str) -> Any:

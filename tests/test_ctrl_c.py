@@ -59,7 +59,7 @@ def interrupted(moment: object, start: Sequence[str], folder: Path) -> subproces
 @pytest.mark.parametrize(
     "moment",
     [
-        1, "typing", "polars", "apframe.moved", "apframe.cli.command", "click", "apframe.cli.files", "numpy",
+        1, "typing", "polars", "apframe.lists.expressions", "apframe.cli.command", "click", "apframe.cli.files", "numpy",
         "apframe.detection.evaluate", "apframe.matching.by_score", "apframe.store.parquet",
     ],
 )  # fmt: skip

@@ -69,7 +69,7 @@ def packages_imported(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_one_way(path: Path) -> None:
     package = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    if package in ("__init__", "moved"):  # which import by name, when something is asked for
+    if package == "__init__":  # which imports by name, when something is asked for
         return
     above = {other for other in packages_imported(path) - {package} if ORDER.index(other) > ORDER.index(package)}
     assert not above, f"{package} must not import {above}"
@@ -77,7 +77,7 @@ def test_imports_point_one_way(path: Path) -> None:
 
 def test_every_package_has_its_place() -> None:
     found = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
-    assert sorted(found - {"__pycache__", "__init__", "moved"}) == sorted(ORDER)
+    assert sorted(found - {"__pycache__", "__init__"}) == sorted(ORDER)
 
 
 def test_import_brings_in_polars_alone() -> None:
