@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STATUS = 130  # the exit status, of 128 and the number of the signal
 is_pressed = False
-"""Whether Ctrl-C was pressed and nothing has reacted to it yet. Any error after that is a result of Ctrl-C."""
+"""Whether Ctrl-C was pressed. Any error after that is a result of Ctrl-C."""
 
 
 def is_command(arguments: list[str], original: list[str]) -> bool:
@@ -58,12 +58,6 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     from threading import Timer
 
     Timer(0.01, os.kill, (os.getpid(), number)).start()
-
-
-def answered() -> None:
-    """Forget that Ctrl-C was pressed: somebody has been told, and goes on."""
-    global is_pressed
-    is_pressed = False
 
 
 def listen() -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import polars as pl
 
 import apframe as apf
@@ -13,12 +14,14 @@ from apframe.cli.declared import Argument, Option
 from apframe.cli.options import Latex, Markdown, one_style
 from apframe.cli.output import progress, show_table
 from apframe.exceptions import ParameterError
+from apframe.file_formats.files import decoded, read_text
 from apframe.paths import is_pattern
 from apframe.show.terminal import one_line
 from apframe.store.parquet import RETRIEVAL, read_manifest
 
 
 def query_evaluation(
+    context: click.Context,
     folder: Annotated[
         str,
         Argument(
@@ -29,8 +32,9 @@ def query_evaluation(
     ],
     query: Annotated[
         str | None,
-        Argument(metavar="[QUERY]", help="SQL in DuckDB's dialect, statements separated by ; (default: a prompt)"),
+        Argument(metavar="[QUERY]", help="SQL in DuckDB's dialect, statements separated by ; (default: from stdin)"),
     ] = None,
+    file: Annotated[Path | None, Option("--file", "-f", metavar="FILE", help="read the SQL from a text file")] = None,
     as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
@@ -48,17 +52,15 @@ def query_evaluation(
     If a pattern selects many runs, their tables have a column run, and the table runs lists them. A terminal shows the first
     40 rows of an answer; pipes, --json and --csv get all rows.
 
-    Without QUERY, statements are read from a prompt, or from stdin, each ended by a semicolon. At the prompt, .help lists
-    commands.
+    SHOW TABLES lists the tables, and DESCRIBE metrics the columns of one. Statements are answered one after another, and the
+    first error ends it; if there is a syntax error, none is run.
 
     SQL cannot read or write files, use the network, open other databases or change settings, and a DuckDB file is opened
     read-only. --unrestricted lifts all of this. CREATE TEMP TABLE always works.
     """
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
-    if query is not None and not query.strip(" ;\n\t"):
-        raise ParameterError("the query is empty", "leave it out for a prompt")
-    from apframe.cli import prompt  # for this alone
-    from apframe.store import sql
+    source, text = _query_text(context, query, file)
+    from apframe.store import sql  # for this alone
 
     def show(answer: pl.DataFrame) -> None:
         most = 40 if sys.stdout.isatty() and style is None else answer.height
@@ -68,28 +70,44 @@ def query_evaluation(
 
     with progress() as say:
         say("reading")
-        connection = _opened(folder, query, unrestricted)
+        connection = _opened(folder, text, unrestricted)
     with sql.closing(connection):
-        if query is None:
-            prompt.run_prompt(connection, show)
-        elif len(prompt.statements(query)) > 1:
-            prompt.run_script(prompt.Prompt(connection, show), [query])
-        else:
+        statements = sql.statements(connection, text)
+        if not statements:
+            raise ParameterError(f"{source} has no SQL statement", "write one, such as SHOW TABLES")
+        for statement in statements:
             with progress() as say:
                 say("querying")
-                answer = sql.answer(connection, query)
-            show(answer)
+                answer = sql.answer(connection, statement.query)
+            if sql.has_rows(statement, answer):
+                show(answer)
 
 
-def _opened(folder: str, query: str | None, unrestricted: bool) -> Any:
+def _query_text(context: click.Context, query: str | None, file: Path | None) -> tuple[str, str]:
+    """The SQL, and what to call the place that it comes from: the argument, the file, or stdin unless that is a terminal."""
+    if query is not None and file is not None:
+        context.fail("QUERY and --file cannot be combined.")
+    if query is not None:
+        return "the query", query
+    if file is not None:
+        return one_line(str(file)), read_text(file)
+    text = "" if sys.stdin is None or sys.stdin.isatty() else decoded(Path("stdin"), sys.stdin.buffer.read())
+    if not text.strip():
+        context.fail(
+            'There is no query. Give it as an argument, apframe sql DIR "SHOW TABLES", in a file, apframe sql DIR --file FILE, '
+            "or on stdin, apframe sql DIR < FILE."
+        )
+    return "stdin", text
+
+
+def _opened(folder: str, query: str, unrestricted: bool) -> Any:
     """A connection to the tables of a set, of many, or of a DuckDB file; of many, the tables that the query needs."""
     from apframe.store import databases, results, sql  # for this alone
 
     if databases.is_database(folder):
         connection = databases.open_database(folder, read_only=not unrestricted)
     else:
-        evaluation = _read_any(folder)
-        connection = evaluation.connection() if query is None else results.connection_for(evaluation, query)
+        connection = results.connection_for(_read_any(folder), query)
     if unrestricted:
         connection.execute("SET python_enable_replacements = false")  # a table is none of Python's variables here
     else:

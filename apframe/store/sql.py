@@ -217,6 +217,42 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
     return beside(lambda: _answer(connection, sql, parameters, is_stopped), stop)
 
 
+def statements(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement]:
+    """The statements of a text, as DuckDB reads it; the last one needs no semicolon, and comments are none.
+
+    Raises
+    ------
+    QueryError
+        a syntax error, wherever in the text it is
+
+    >>> with connect({}) as connection:
+    ...     [each.query for each in statements(connection, "SELECT ';'; -- ; and\\n SELECT 2")]
+    ["SELECT ';';", ' -- ; and\\n SELECT 2']
+    """
+    import duckdb
+
+    try:
+        return connection.extract_statements(text)
+    except duckdb.Error as error:
+        raise _query_error(connection, error, text) from None
+
+
+def has_rows(statement: duckdb.Statement, answer: pl.DataFrame) -> bool:
+    """Whether a statement asks for the rows of its answer: CREATE, SET, INSERT and their like have nothing to show.
+
+    >>> with connect({}) as connection:
+    ...     for each in statements(connection, "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); SELECT 7 AS Count"):
+    ...         has_rows(each, answer(connection, each.query))
+    False
+    False
+    True
+    """
+    import duckdb
+
+    asks = statement.expected_result_type == [duckdb.ExpectedResultType.QUERY_RESULT]
+    return asks or answer.columns not in ([], ["Count"], ["Success"])  # INSERT has rows with RETURNING, and PIVOT always
+
+
 def _answer(
     connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any] | None, is_stopped: threading.Event
 ) -> pl.DataFrame:
@@ -241,16 +277,27 @@ def _answer(
         raise KeyboardInterrupt from None
     except (duckdb.Error, pl.exceptions.PolarsError) as error:  # the latter, where an answer breaks off in the middle
         _refuse_interrupted(error)
-        message = " ".join(str(error).removeprefix("got external error: ").split("\n\nLINE ")[0].split())
-        own = re.search(rf"\b({'|'.join(_OWN)}): (.*)", message)
+        own = re.search(rf"\b({'|'.join(_OWN)}): (.*)", _in_one_line(error))
         if own is not None:  # from reading or computing a table, on its way through DuckDB
             raise _OWN[own[1]](own[2]) from None
-        message += _hint(message, sql)
-        try:
-            names = ", ".join(columns_of_tables(connection))
-        except duckdb.Error:  # a transaction that failed takes ROLLBACK and nothing else, as the message says
-            raise QueryError(message) from None
-        raise QueryError(f"{message}; the tables are {names}" if names else f"{message}; there are no tables") from None
+        raise _query_error(connection, error, sql) from None
+
+
+def _query_error(connection: duckdb.DuckDBPyConnection, error: Exception, sql: str) -> QueryError:
+    """DuckDB's message in one line, what to do, and the names of the tables."""
+    import duckdb
+
+    message = _in_one_line(error)
+    message += _hint(message, sql)
+    try:
+        names = ", ".join(columns_of_tables(connection))
+    except duckdb.Error:  # a transaction that failed takes ROLLBACK and nothing else, as the message says
+        return QueryError(message)
+    return QueryError(f"{message}; the tables are {names}" if names else f"{message}; there are no tables")
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).removeprefix("got external error: ").split("\n\nLINE ")[0].split())
 
 
 def _refuse_interrupted(error: Exception) -> None:
@@ -294,6 +341,8 @@ def _dates_in(column: pl.Series) -> Iterator[pl.Series]:
 
 
 def _hint(message: str, sql: str) -> str:
+    if re.search(r"^\s*\.(tables|schema)\b", sql, re.MULTILINE) and "syntax error" in message:
+        return "; SHOW TABLES lists the tables, and DESCRIBE metrics the columns of one"
     column = re.match(r'Binder Error: Referenced column "(.*)" not found', message)
     if column is not None and '"{}"'.format(column[1].replace('"', '""')) in sql:
         return "; text is written in 'single quotes'"

@@ -368,7 +368,7 @@ HELP = {
     (): ["eval", "sql", "upgrade", "--help"],
     ("eval",): ["GT", "DT", "--out", "--json", "--max-detections", "--iou-thresholds", "--categories", "--agnostic",
                 "--drop-unknown-images", "--name", "--tag"],
-    ("sql",): ["DIR", "QUERY", "--json", "--csv"],
+    ("sql",): ["DIR", "QUERY", "--file", "--json", "--csv"],
 }  # fmt: skip
 
 
@@ -460,15 +460,6 @@ def test_a_message_has_an_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert code == 1
     assert len(error) < 11_000
     assert error.endswith(" characters)\n")
-
-
-@pytest.mark.parametrize("query", ["", " ; "])
-def test_an_empty_query_is_refused(
-    query: str, run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert command(capsys, monkeypatch, "sql", str(run), query) == (
-        2, "", "error: the query is empty; leave it out for a prompt\n"
-    )  # fmt: skip
 
 
 def test_an_empty_name_in_a_list_is_refused(

@@ -216,7 +216,7 @@ def test_names_do_not_steer_the_terminal(tmp_path: Path, capsys: Capture, monkey
         "a query": (["sql", folder, "SELECT name, [name], {n: [name]} FROM categories"], 0),
         "a bad query": (["sql", folder, f'SELECT "{RED}" FROM categories'], 2),
         "a name": (["sql", folder, f'SELECT 1 AS "{RED}"'], 0),
-        "a table": (["sql", folder, f'CREATE TABLE "{RED}" AS SELECT 1 AS "{RED}"; .tables'], 2),
+        "a table": (["sql", folder, f'CREATE TABLE "{RED}" AS SELECT 1 AS "{RED}"; SHOW TABLES'], 0),
         "many": (["sql", f"{tmp_path}/*", "SELECT run FROM runs"], 0),
     }
     for case, (arguments, expected) in cases.items():

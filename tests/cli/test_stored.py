@@ -1,4 +1,4 @@
-"""`apframe sql`: what SQL may do, on sets and on DuckDB files, and how Ctrl-C ends it."""
+"""`apframe sql`: where a query comes from, what SQL may do, on sets and on DuckDB files, and how Ctrl-C ends it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import duckdb
@@ -37,6 +38,121 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     ranking.write_duckdb(folder / "search.duckdb")
     names = {"set": "runs/a", "sets": "runs/*", "search": "search", "file": "a.duckdb", "search_file": "search.duckdb"}
     return {name: folder / path for name, path in names.items()}
+
+
+def answers(printed: str) -> list[list[list[object]]]:
+    """The values of every answer that --json printed."""
+    return [[[*row.values()] for row in json.loads(line)] for line in printed.splitlines()]
+
+
+def stdin(content: bytes, is_terminal: bool = False) -> TextIOWrapper:
+    stream = TextIOWrapper(BytesIO(content), encoding="ascii")  # as with LANG=C, which is not asked
+    stream.isatty = lambda: is_terminal  # type: ignore[method-assign]
+    return stream
+
+
+# a text -> the rows of every answer
+SCRIPTS: dict[str, tuple[str, list[list[list[object]]]]] = {
+    "no semicolon": ("SELECT 1", [[[1]]]),
+    "several on a line": ("SELECT 1 AS a;; SELECT 2 AS a;SELECT 3", [[[1]], [[2]], [[3]]]),
+    "over several lines": ("SELECT min(iou_threshold)\n\nFROM metrics\nWHERE true\n;\nSELECT 2;", [[[0.5]], [[2]]]),
+    "semicolons inside": ("SELECT ';' AS a, $$;$$ AS b, $x$ $$; $x$ AS \"a;b\" -- ;\n/* ; */;", [[[";", ";", " $$; "]]]),
+    "quotes doubled": ("SELECT 'it''s;' ; SELECT 1", [[["it's;"]], [[1]]]),
+    "letters of two bytes": ("SELECT 'é;'; SELECT 'ü'", [[["é;"]], [["ü"]]]),
+    "comments alone, before and after": ("/* nothing\n here; */\n-- nor; here\nSELECT 1; -- end", [[[1]]]),
+    "nothing to show": (
+        "CREATE TEMP TABLE best AS SELECT 'a' AS q; INSERT INTO best VALUES ('c'); CREATE TEMP VIEW v AS FROM best; "
+        "SELECT count(*) AS Count FROM v; BEGIN; COMMIT",
+        [[[2]]],
+    ),
+    "rows of a statement that changes some": ("CREATE TEMP TABLE t (a INT); INSERT INTO t VALUES (1) RETURNING a + 1", [[[2]]]),
+    "a pivot": ("PIVOT (SELECT 'x' AS k, 5 AS v) ON k USING sum(v)", [[[5]]]),
+    "a number that begins with a dot": ("SELECT 1 +\n.5::DOUBLE;", [[[1.5]]]),
+    "the columns of a table": ("DESCRIBE summary", [[[name, kind, "YES", None, None, None] for name, kind in (
+        ("metric", "VARCHAR"), ("value", "DOUBLE"))]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), SCRIPTS.values(), ids=SCRIPTS)
+def test_a_query_is_an_argument_or_a_file_or_stdin(
+    text: str, expected: list[list[list[object]]], places: dict[str, Path], tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    folder = str(places["set"])
+    code, out, err = command(capsys, monkeypatch, "sql", folder, text, "--json")
+    assert (code, answers(out), err) == (0, expected, "")
+    (tmp_path / "query.sql").write_text(text, encoding="utf-8")
+    assert command(capsys, monkeypatch, "sql", folder, "-f", str(tmp_path / "query.sql"), "--json") == (0, out, "")
+    monkeypatch.setattr("sys.stdin", stdin(text.encode()))
+    assert command(capsys, monkeypatch, "sql", folder, "--json") == (0, out, "")
+
+
+@pytest.mark.parametrize("place", ["set", "sets", "file", "search", "search_file"])
+def test_show_tables_names_all(place: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
+    code, out, _ = command(capsys, monkeypatch, "sql", str(places[place]), "SHOW TABLES", "--json")
+    listed = {row["name"] for row in json.loads(out)}
+    assert code == 0 and {"set": "metrics", "sets": "runs", "file": "metrics"}.get(place, "per_query") in listed
+    for table in listed:
+        assert command(capsys, monkeypatch, "sql", str(places[place]), f"DESCRIBE {table}")[0] == 0
+
+
+def test_the_first_error_ends_it(places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
+    code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), "SELECT 1 AS a; FROM boxes; SELECT 2", "--csv")
+    assert (code, out) == (2, "a\n1\n") and err.startswith("error: Catalog Error") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 1; SELEC 2", "SELECT 1; FROM (", "SELECT 1; 'never closed", "SELECT 1; /* never closed"]
+)
+def test_nothing_is_run_if_there_is_a_syntax_error(
+    text: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch
+) -> None:
+    code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), text)
+    assert (code, out) == (2, "") and err.startswith("error: Parser Error") and "; the tables are images, " in err
+
+
+@pytest.mark.parametrize("text", [".tables", "  .schema metrics", "SELECT 1;\n.tables"])
+def test_commands_of_the_former_prompt(text: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
+    code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), text)
+    assert (code, out) == (2, "") and "; SHOW TABLES lists the tables, and DESCRIBE metrics the columns of one; " in err
+
+
+NO_STATEMENT = " has no SQL statement; write one, such as SHOW TABLES"
+# options, what stdin holds and whether it is a terminal -> exit status, message
+NO_QUERY: dict[str, tuple[list[str], bytes, bool, int, str]] = {
+    "a terminal": ([], b"SELECT 1", True, 2, "There is no query. Give it as an argument, "),
+    "empty stdin": ([], b" \n", False, 2, "There is no query. Give it as an argument, "),
+    "comments on stdin": ([], b"-- SELECT 1", False, 2, "stdin" + NO_STATEMENT),
+    "stdin in Latin-1": ([], b"SELECT\n'\xe9'", False, 1, "stdin: line 2 is not UTF-8 text"),
+    "an empty query": ([""], b"SELECT 1", False, 2, "the query" + NO_STATEMENT),
+    "only a semicolon": ([" ; "], b"", True, 2, "the query" + NO_STATEMENT),
+    "an empty file": (["--file", "empty.sql"], b"", True, 2, "empty.sql" + NO_STATEMENT),
+    "no such file": (["--file", "no.sql"], b"", True, 1, "no.sql: there is no such file"),
+    "a folder": (["--file", "folder.sql"], b"", True, 1, "folder.sql: this is a folder"),
+    "a file in Latin-1": (["--file", "latin.sql"], b"", True, 1, "latin.sql: line 1 is not UTF-8 text"),
+    "both": (["SELECT 1", "--file", "empty.sql"], b"", True, 2, "QUERY and --file cannot be combined"),
+}
+
+
+@pytest.mark.parametrize(("options", "content", "is_terminal", "status", "message"), NO_QUERY.values(), ids=NO_QUERY)
+def test_what_is_no_query(
+    options: list[str], content: bytes, is_terminal: bool, status: int, message: str, places: dict[str, Path],
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.sql").touch()
+    (tmp_path / "folder.sql").mkdir()
+    (tmp_path / "latin.sql").write_bytes(b"SELECT '\xe9'")
+    monkeypatch.setattr("sys.stdin", stdin(content, is_terminal))
+    code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), *options)
+    assert (code, out) == (status, "") and err.startswith(f"error: {message}") and err.count("\n") == 1
+
+
+def test_the_ways_to_give_a_query_work(places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
+    monkeypatch.setattr("sys.stdin", None)  # as after <&-
+    code, _, err = command(capsys, monkeypatch, "sql", str(places["set"]))
+    assert code == 2
+    for way in ('apframe sql DIR "SHOW TABLES"', "apframe sql DIR --file FILE", "apframe sql DIR < FILE"):
+        assert way in err
 
 
 OUTSIDE = {
