@@ -152,8 +152,8 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.scale.evaluate_shards import evaluate_shards as evaluate_shards
     from apframe.scale.evaluation import ShardedEvaluation as ShardedEvaluation
     from apframe.scale.write_shards import write_shards as write_shards
-    from apframe.schema import Dataset as Dataset
-    from apframe.schema import merge as merge
+    from apframe.schema.dataset import Dataset as Dataset
+    from apframe.schema.merging import merge as merge
     from apframe.show.charts import plot_precision_recall as plot_precision_recall
     from apframe.show.charts import plot_roc as plot_roc
     from apframe.show.charts import plot_vl_pr as plot_vl_pr
@@ -269,7 +269,8 @@ _HOMES = {
     "apframe.scale.evaluate_shards": "evaluate_shards",
     "apframe.scale.evaluation": "ShardedEvaluation",
     "apframe.scale.write_shards": "write_shards",
-    "apframe.schema": "Dataset merge",
+    "apframe.schema.dataset": "Dataset",
+    "apframe.schema.merging": "merge",
     "apframe.show.charts": "plot_precision_recall plot_roc plot_vl_pr",
     "apframe.show.confusion_chart": "plot_confusion",
     "apframe.show.draw_charts": "plot_draws",

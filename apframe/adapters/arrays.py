@@ -14,7 +14,9 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, RowError, counted, listed, one_of
-from apframe.schema import BOX_FORMATS, canonical, kind_of
+from apframe.schema.box_formats import BOX_FORMATS
+from apframe.schema.canonical import canonical
+from apframe.schema.sources import kind_of
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import SHAPES as EVERY_SHAPE
 from apframe.shapes.run_lengths import count_pixels, to_text

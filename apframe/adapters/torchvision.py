@@ -17,7 +17,7 @@ from apframe.adapters.arrays import (
     tabulate,
     tabulate_detections,
 )
-from apframe.schema import Dataset
+from apframe.schema.dataset import Dataset
 
 _SHAPES = ("boxes", "masks", "keypoints")
 

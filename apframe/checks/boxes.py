@@ -11,7 +11,7 @@ from apframe.checks.findings import Finding, of_rows, of_table
 from apframe.checks.masks import has_mask
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.exceptions import counted, spelled
-from apframe.schema import TABLES
+from apframe.schema.tables import TABLES
 from apframe.shapes.boxes import BOX
 from apframe.similarity.box_iou import box_iou
 

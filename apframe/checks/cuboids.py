@@ -8,7 +8,7 @@ import polars as pl
 
 from apframe.checks.findings import Finding, of_table
 from apframe.detection.diagnose.overlaps import of_some_images
-from apframe.schema import is_known
+from apframe.schema.ids import is_known
 from apframe.shapes.cuboids import like_degrees
 from apframe.similarity.bev_iou import BevIoU
 from apframe.similarity.footprints import FOOTPRINT

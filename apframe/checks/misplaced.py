@@ -12,7 +12,9 @@ from apframe.checks.findings import Finding, as_sentence, of_table
 from apframe.detection.diagnose.overlaps import n_fitted, of_some_images
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.exceptions import spelled
-from apframe.schema import SIZE, Dataset, is_known
+from apframe.schema.dataset import Dataset
+from apframe.schema.ids import is_known
+from apframe.schema.tables import SIZE
 from apframe.shapes.boxes import BOX
 
 # believed if it gives this share of the annotations a detection that fits, and this many times as many as have one now

@@ -9,8 +9,11 @@ import polars as pl
 
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.rule_sets.coco import COCO
-from apframe.schema import KEYS, TABLES, called, canonical_detections, is_known
 from apframe.schema.conditions import find_owners, items_of, refuse_ambiguous
+from apframe.schema.dataset import canonical_detections
+from apframe.schema.ids import is_known
+from apframe.schema.names import called
+from apframe.schema.tables import KEYS, TABLES
 from apframe.shapes.corners import upright
 from apframe.threads import pool
 

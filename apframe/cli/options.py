@@ -16,7 +16,8 @@ from apframe.exceptions import ParameterError
 from apframe.file_formats.urls import url_of
 from apframe.paths import is_utf8
 from apframe.rule_sets.published import PUBLISHED
-from apframe.schema import BOX_FORMATS, UNMAPPED
+from apframe.schema.box_formats import BOX_FORMATS
+from apframe.schema.category_map import UNMAPPED
 from apframe.store.parquet import labels, refuse_foreign
 
 _READ = {"truth", "results", "source"}  # arguments that may be URLs, or - for the standard input

@@ -10,7 +10,8 @@ import polars as pl
 from polars import selectors
 
 from apframe.columns import exact
-from apframe.schema import TABLES, is_known
+from apframe.schema.ids import is_known
+from apframe.schema.tables import TABLES
 
 UPDATE = "update_of_evaluator"  # a column: the number of the update that a row came in
 

@@ -18,7 +18,10 @@ from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import Format
 from apframe.file_formats.nuscenes.format import is_of_samples
 from apframe.rows import refuse_rows
-from apframe.schema import TABLES, Dataset, is_known, kind_of
+from apframe.schema.dataset import Dataset
+from apframe.schema.ids import is_known
+from apframe.schema.sources import kind_of
+from apframe.schema.tables import TABLES
 from apframe.shapes.intervals import INTERVAL
 
 _EVALUATED, _ALL = "validation", "all"

@@ -13,7 +13,7 @@ from apframe.file_formats.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.file_formats.tables import Arrow, columns_of, is_of_sweeps
 from apframe.paths import files_in, folders_in, is_file
 from apframe.rows import row_numbers
-from apframe.schema import Dataset
+from apframe.schema.dataset import Dataset
 from apframe.shapes.cuboids import CENTRE, CUBOID, SIZES
 
 EVALUATED = (

@@ -14,7 +14,8 @@ from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.json_fields import Fields
 from apframe.paths import is_folder, is_inside
-from apframe.schema import Dataset, is_known
+from apframe.schema.dataset import Dataset
+from apframe.schema.ids import is_known
 
 _SEGMENTS = "segments_info"
 

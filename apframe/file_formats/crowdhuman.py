@@ -13,7 +13,9 @@ from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import read_head, read_unpacked
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.json_fields import Fields
-from apframe.schema import SIZE, Dataset, warn_of_pixels
+from apframe.schema.box_formats import warn_of_pixels
+from apframe.schema.dataset import Dataset
+from apframe.schema.tables import SIZE
 from apframe.shapes.boxes import BOX
 
 _PERSON = "person"

@@ -20,7 +20,8 @@ from apframe.file_formats.object_rows import (
     with_canonical_names,
     with_objects_alone,
 )
-from apframe.schema import KEYS, SIZE, Dataset
+from apframe.schema.dataset import Dataset
+from apframe.schema.tables import KEYS, SIZE
 from apframe.shapes.boxes import BOX
 
 _OF_IMAGES = ("image_id", "file_name", *SIZE)

@@ -25,7 +25,7 @@ from apframe.file_formats.lines import (
 )
 from apframe.file_formats.names import categories_of, ids_to_write, image_ids
 from apframe.rows import refuse_rows
-from apframe.schema import Dataset
+from apframe.schema.dataset import Dataset
 from apframe.shapes.boxes import BOX
 from apframe.shapes.corners import turned_corners
 

@@ -19,7 +19,7 @@ from apframe.exceptions import FormatError, import_optional, reason
 from apframe.file_formats.coco.rows import frame_of_rows
 from apframe.file_formats.names import categories_of
 from apframe.file_formats.outlines import as_masks, polygon_extents, warn_left_out
-from apframe.schema import SIZE
+from apframe.schema.tables import SIZE
 from apframe.shapes.boxes import BOX
 
 if TYPE_CHECKING:

@@ -8,7 +8,11 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, RowError, listed
 from apframe.file_formats.format import ANY, INDEX, NAME, NUMBER, Format
-from apframe.schema import ID, KEYS, NAMES, Dataset, as_id, called, is_known, places_of, stems, unknown_ids, with_id_types
+from apframe.schema.dataset import Dataset
+from apframe.schema.ids import is_known, unknown_ids, with_id_types
+from apframe.schema.names import called, places_of, stems
+from apframe.schema.tables import ID, KEYS, NAMES
+from apframe.schema.types import as_id
 
 
 def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:

@@ -23,7 +23,7 @@ from apframe.file_formats.lines import (
     write_lines,
 )
 from apframe.file_formats.names import categories_of, ids_to_write, image_ids
-from apframe.schema import Dataset
+from apframe.schema.dataset import Dataset
 from apframe.shapes.boxes import BOX
 from apframe.shapes.cuboids import CUBOID, SIZES, with_cuboids
 

@@ -12,7 +12,8 @@ from apframe.exceptions import FormatError, counted, listed
 from apframe.file_formats.files import read_text
 from apframe.file_formats.format import ReadOnly
 from apframe.paths import files_in, is_file
-from apframe.schema import Dataset, is_known
+from apframe.schema.dataset import Dataset
+from apframe.schema.ids import is_known
 
 _CLASSES = "classes.txt"
 # what Cityscapes appends to the name of an image: of the ground truth, and of the image itself, as results are often called

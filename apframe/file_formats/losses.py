@@ -5,7 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.file_formats.format import Format
-from apframe.schema import GROUND_TRUTH, ID, KEYS, TABLES, Dataset, is_known
+from apframe.schema.dataset import Dataset
+from apframe.schema.ids import is_known
+from apframe.schema.tables import GROUND_TRUTH, ID, KEYS, TABLES
 from apframe.shapes.corners import is_turned
 
 _IDS = ("annotation_id", "detection_id")

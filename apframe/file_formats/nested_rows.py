@@ -12,7 +12,9 @@ from apframe.columns import exact
 from apframe.exceptions import RowError
 from apframe.file_formats.names import categories_of
 from apframe.file_formats.object_rows import is_of_objects
-from apframe.schema import SIZE, split_boxes, to_polars
+from apframe.schema.box_formats import split_boxes
+from apframe.schema.sources import to_polars
+from apframe.schema.tables import SIZE
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import OTHERS
 

@@ -8,7 +8,9 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, first_line
 from apframe.file_formats.names import categories_of
-from apframe.schema import SIZE, columns_of_boxes, stems
+from apframe.schema.box_formats import columns_of_boxes
+from apframe.schema.names import stems
+from apframe.schema.tables import SIZE
 from apframe.shapes.cuboids import SIZES
 
 _CLASSES = ("category", "class", "label", "category_name", "class_name", "label_name", "name")

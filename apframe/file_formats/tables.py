@@ -17,7 +17,9 @@ from apframe.file_formats.format import ANY, OPEN, USUAL, Format, held
 from apframe.file_formats.nested_rows import has_objects
 from apframe.file_formats.stored_sets import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
-from apframe.schema import GROUND_TRUTH, Dataset, from_arrow_stream
+from apframe.schema.dataset import Dataset
+from apframe.schema.sources import from_arrow_stream
+from apframe.schema.tables import GROUND_TRUTH
 
 _IPC_FILE = b"ARROW1"
 _BATCH = 1 << 19  # rows that are read at once, where a table is read in parts

@@ -21,7 +21,7 @@ from apframe.file_formats.lines import (
     take_fields,
     text_files,
 )
-from apframe.schema import Dataset
+from apframe.schema.dataset import Dataset
 from apframe.shapes.intervals import INTERVAL
 
 _FILE = re.compile(r"(.+)_(test|val)", re.DOTALL)

@@ -22,7 +22,8 @@ from apframe.file_formats.lines import (
     text_files,
 )
 from apframe.file_formats.names import image_ids
-from apframe.schema import Dataset, warn_of_pixels
+from apframe.schema.box_formats import warn_of_pixels
+from apframe.schema.dataset import Dataset
 from apframe.shapes.boxes import BOX
 
 _CATEGORIES = (

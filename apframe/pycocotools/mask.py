@@ -19,7 +19,7 @@ import polars as pl
 from apframe.adapters.arrays import refuse_items
 from apframe.exceptions import ParameterError, RowError, counted
 from apframe.pycocotools.mask_sizes import compare_masks
-from apframe.schema import kind_of
+from apframe.schema.sources import kind_of
 from apframe.shapes.boxes import BOX
 from apframe.shapes.limits import MOST_PIXELS, MOST_SIDE
 from apframe.shapes.mask_columns import LARGEST, REMEDIES

@@ -32,7 +32,7 @@ from apframe.runs import comparing, label_errors
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
 from apframe.runs.tables import TablesOfRuns
-from apframe.schema import DIFFERENCES
+from apframe.schema.tables import DIFFERENCES
 from apframe.show.html import html_table
 from apframe.show.terminal import table_lines
 from apframe.store import sql

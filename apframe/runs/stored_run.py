@@ -12,7 +12,7 @@ from typing import Any
 from apframe.exceptions import FormatError
 from apframe.file_formats.stored_sets import MANIFEST
 from apframe.paths import absolute
-from apframe.schema import GROUND_TRUTH
+from apframe.schema.tables import GROUND_TRUTH
 from apframe.store.parquet import labels
 
 _TABLES = (*GROUND_TRUTH, "detections", "summary")

@@ -30,9 +30,10 @@ from apframe.rule_sets.published import PUBLISHED
 from apframe.scale.addresses import exists
 from apframe.scale.budget import as_bytes
 from apframe.scale.shards import Shard, find_shards, refuse_options_of_files, which_has
-from apframe.schema import TABLES, Dataset
 from apframe.schema.conditions import choose_categories
+from apframe.schema.dataset import Dataset
 from apframe.schema.sources import to_polars
+from apframe.schema.tables import TABLES
 from apframe.similarity.user import UserSimilarity
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import ColumnError
-from apframe.schema import TABLES, from_arrow_stream
+from apframe.schema.sources import from_arrow_stream
+from apframe.schema.tables import TABLES
 
 if TYPE_CHECKING:
     import numpy as np

@@ -23,8 +23,10 @@ from apframe.paths import kind_at
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of, normal, read_bytes, read_table
 from apframe.scale.layout import INPUT_ROW, LISTING, SHARD_TABLES, parse_layout
-from apframe.schema import GROUND_TRUTH, Dataset, is_known, noun
 from apframe.schema.conditions import Masks
+from apframe.schema.dataset import Dataset
+from apframe.schema.ids import is_known
+from apframe.schema.tables import GROUND_TRUTH, noun
 from apframe.shapes.segments import LABEL_MAP
 
 _ENDINGS = (".parquet", ".arrow")

@@ -53,7 +53,7 @@ class Dataset:
     ----------
     images, categories, annotations
         anything that holds columns (Polars eager or lazy, pyarrow, pandas, a DuckDB relation, a list of dicts, the path of a
-        Parquet, CSV or JSON file), with the columns of `apframe.schema.TABLES`; further columns are attributes
+        Parquet, CSV or JSON file), with the columns of `apframe.schema.tables.TABLES`; further columns are attributes
 
     box_format
         how the boxes of the annotations are written: "xywh" (left, top, width, height), "xyxy" (two corners) or "cxcywh" (the

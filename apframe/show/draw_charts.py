@@ -8,7 +8,7 @@ import polars as pl
 
 from apframe.exceptions import InputError, ParameterError, proper_share
 from apframe.lists.list_curves import refuse_missing
-from apframe.schema import to_polars
+from apframe.schema.sources import to_polars
 from apframe.show.charts import DARK_GREY, PALETTE, head_chart, load_altair
 from apframe.show.interval_charts import pair_of, shown
 

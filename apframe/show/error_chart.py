@@ -9,7 +9,8 @@ import polars as pl
 
 from apframe.exceptions import InputError, ParameterError, by_name
 from apframe.lists.list_curves import refuse_missing
-from apframe.schema import ERRORS, to_polars
+from apframe.schema.sources import to_polars
+from apframe.schema.tables import ERRORS
 from apframe.show.charts import PALETTE, add_names, head_chart, load_altair
 
 if TYPE_CHECKING:

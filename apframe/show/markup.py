@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from apframe.schema import to_polars
+from apframe.schema.sources import to_polars
 from apframe.show.terminal import one_line
 
 _LATEX = {

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import InputError, ParameterError
 from apframe.lists.list_curves import Keys, key_names, refuse_missing
-from apframe.schema import to_polars
+from apframe.schema.sources import to_polars
 from apframe.show.charts import (
     DARK_GREY,
     MOST_ROWS,

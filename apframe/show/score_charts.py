@@ -8,7 +8,7 @@ import polars as pl
 
 from apframe.exceptions import InputError, ParameterError, did_you_mean, listed
 from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve
-from apframe.schema import to_polars
+from apframe.schema.sources import to_polars
 from apframe.show.charts import (
     PALETTE,
     add_colours,

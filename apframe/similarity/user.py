@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, RowError, first_line
-from apframe.schema import kind_of
+from apframe.schema.sources import kind_of
 from apframe.similarity.pairs import Similarity, join_on_cell
 
 _ANNOTATIONS_OWN = ("annotation_id", "is_crowd")

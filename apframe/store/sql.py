@@ -22,7 +22,7 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.interruption import beside, unfinished
-from apframe.schema import from_arrow_stream
+from apframe.schema.sources import from_arrow_stream
 from apframe.store.aggregate import average_precision_macro
 from apframe.wording import spelling_as_here
 

@@ -14,7 +14,7 @@ import apframe as apf
 import apframe.pycocotools.cocoeval
 from apframe import exceptions
 from apframe.cli.command import app
-from apframe.schema import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES, dictionary
+from apframe.schema.tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES, dictionary
 from tests.docs.pages import command_output
 
 # the pages of public names: title, first sentence, the packages with the names, and the names that come first

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.schema import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES, Column
+from apframe.columns import Column
+from apframe.schema.tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES
 
 ROOT = Path(__file__).parents[2]
 STREET, SEARCH = ROOT / "data" / "street", ROOT / "data" / "search"

@@ -14,7 +14,7 @@ import apframe as apf
 from apframe import exceptions
 from apframe.cli import command as cli
 from apframe.file_formats.stored_sets import FORMAT
-from apframe.schema import dictionary
+from apframe.schema.tables import dictionary
 from apframe.store.parquet import SCHEMA_VERSION
 
 COMMANDS = ("", "eval", "errors", "check", "convert", "formats", "protocols", "rank", "sql", "upgrade")

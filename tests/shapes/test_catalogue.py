@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from apframe.file_formats.coco.rows import FIELDS
-from apframe.schema import TABLES
+from apframe.schema.tables import TABLES
 from apframe.shapes.catalogue import OTHERS, SHAPES, shape_of
 from apframe.shapes.shape import Shape
 

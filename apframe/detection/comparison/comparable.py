@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, counted, listed, one_of, spelled, warn
-from apframe.schema import BOX, SIZE, TABLES, is_known
+from apframe.schema.ids import is_known
+from apframe.schema.tables import SIZE, TABLES
+from apframe.shapes.boxes import BOX
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

@@ -11,7 +11,7 @@ from apframe.detection.pairing import codes, pair
 from apframe.detection.prepare.counting import crowds
 from apframe.detection.prepare.hierarchy import find_ancestors
 from apframe.exceptions import CategoriesNotComparedWarning, warn
-from apframe.schema import is_known
+from apframe.schema.ids import is_known
 from apframe.shapes.keypoints import KEYPOINTS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from apframe.detection.slices.keys import Bins
 from apframe.detection.tables import threshold_at, with_labels
 from apframe.exceptions import ParameterError
 from apframe.rule_sets.refused import refuse_scores
-from apframe.schema import ERRORS, RESULTS
+from apframe.schema.tables import ERRORS, RESULTS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -24,7 +24,7 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.rule_sets.words import threshold_words
-from apframe.schema import is_known
+from apframe.schema.ids import is_known
 from apframe.schema.names import called
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import counted
-from apframe.schema import KEYS, is_known
+from apframe.schema.ids import is_known
+from apframe.schema.tables import KEYS
 from apframe.shapes.boxes import BOX
 from apframe.shapes.intervals import INTERVALS
 from apframe.shapes.shape import Shape

@@ -11,7 +11,8 @@ import polars as pl
 from apframe.detection.look.cards import MODELS
 from apframe.detection.look.objects import objects_of, with_outlines
 from apframe.detection.look.pictures import Pictures
-from apframe.schema import SIZE, is_known
+from apframe.schema.ids import is_known
+from apframe.schema.tables import SIZE
 from apframe.shapes.cuboids import CUBOIDS
 from apframe.shapes.intervals import INTERVALS
 from apframe.show.cards import card

@@ -9,7 +9,8 @@ import polars as pl
 
 from apframe.detection.tables import area_at, threshold_at
 from apframe.rows import KEY_OF
-from apframe.schema import OUTCOMES, is_known
+from apframe.schema.ids import is_known
+from apframe.schema.tables import OUTCOMES
 from apframe.shapes.boxes import BOX
 from apframe.shapes.corners import CORNERS
 from apframe.shapes.cuboids import CUBOIDS

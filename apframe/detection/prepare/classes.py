@@ -14,7 +14,11 @@ from apframe.detection.prepare.hierarchy import expand_annotations
 from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning, listed, nearest, spelled, warn
 from apframe.rows import refuse_rows
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema import TABLES, Dataset, called, is_known, map_ids, merge_categories
+from apframe.schema.category_map import map_ids, merge_categories
+from apframe.schema.dataset import Dataset
+from apframe.schema.ids import is_known
+from apframe.schema.names import called
+from apframe.schema.tables import TABLES
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs

@@ -6,7 +6,7 @@ import polars as pl
 
 from apframe.rule_sets.named_choices import IGNORED_AS_CROWDS
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema import OUTSIDE
+from apframe.schema.tables import OUTSIDE
 from apframe.shapes.cuboids import CUBOIDS, SIZES
 
 _LEAST_SIDE, _MOST_SIDE = 0.01, 1e6  # of WAYMO, both exclusive

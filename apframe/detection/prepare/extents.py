@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.schema import Dataset
+from apframe.schema.dataset import Dataset
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import shape_of
 from apframe.shapes.corners import upright

@@ -25,17 +25,12 @@ from apframe.exceptions import (
 )
 from apframe.rows import MALFORMED_KEPT, Malformed, malformed_rows, treating_malformed
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema import (
-    OUTSIDE,
-    TABLES,
-    Dataset,
-    are_fractions,
-    canonical_detections,
-    describe_map,
-    is_known,
-    to_polars,
-    unknown_ids,
-)
+from apframe.schema.box_formats import are_fractions
+from apframe.schema.category_map import describe_map
+from apframe.schema.dataset import Dataset, canonical_detections
+from apframe.schema.ids import is_known, unknown_ids
+from apframe.schema.sources import to_polars
+from apframe.schema.tables import OUTSIDE, TABLES
 from apframe.shapes.boxes import BOX, BOXES
 from apframe.shapes.catalogue import shape_of
 from apframe.shapes.cuboids import CUBOIDS, like_degrees

@@ -54,7 +54,9 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema import Dataset, is_known, noun, unknown_ids
+from apframe.schema.dataset import Dataset
+from apframe.schema.ids import is_known, unknown_ids
+from apframe.schema.tables import noun
 from apframe.shapes.boxes import BOXES
 from apframe.shapes.corners import CORNERS, is_turned, upright
 from apframe.similarity.mask_iou import pair_masks

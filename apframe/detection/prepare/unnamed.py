@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from apframe.exceptions import counted, listed
-from apframe.schema import Dataset
+from apframe.schema.dataset import Dataset
 from apframe.similarity.label_iou import LabelIoU
 
 _IGNORED = LabelIoU().ignored

@@ -10,8 +10,8 @@ import polars as pl
 from apframe.detection.slices.keys import make_keys
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, counted, one_of, spelled, warn
 from apframe.rule_sets.summary import headlines
-from apframe.schema import RESULTS, SUPPORT
 from apframe.schema.conditions import conjunction
+from apframe.schema.tables import RESULTS, SUPPORT
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

@@ -36,8 +36,10 @@ from apframe.file_formats.files import (
 from apframe.file_formats.format import NUMBER, OPEN, USUAL, Format, held
 from apframe.file_formats.stored_sets import with_own_paths
 from apframe.paths import kind_at
-from apframe.schema import GROUND_TRUTH, KEYS, NAMES, Dataset, canonical, kind_of
-from apframe.schema.dataset import Later
+from apframe.schema.canonical import canonical
+from apframe.schema.dataset import Dataset, Later
+from apframe.schema.sources import kind_of
+from apframe.schema.tables import GROUND_TRUTH, KEYS, NAMES
 from apframe.shapes.boxes import BOX
 
 SCORE = b'"score"'

@@ -13,7 +13,10 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import ColumnError, RowError
 from apframe.paths import is_utf8
-from apframe.schema import LIST_REMEDIES, OTHER_LIBRARIES, TABLES, kind_of, refuse_other_keys, split_boxes
+from apframe.schema.box_formats import split_boxes
+from apframe.schema.sources import OTHER_LIBRARIES, kind_of, refuse_other_keys
+from apframe.schema.tables import TABLES
+from apframe.schema.types import LIST_REMEDIES
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import OTHERS
 from apframe.shapes.corners import ULTRALYTICS

@@ -15,7 +15,7 @@ from apframe.columns import exact
 from apframe.exceptions import FormatError, listed
 from apframe.file_formats.outlines import angle_of, as_masks, polygon_extents, rotation_of, single_polygons, warn_left_out
 from apframe.rows import refuse_rows
-from apframe.schema import SIZE
+from apframe.schema.tables import SIZE
 from apframe.shapes.boxes import BOX
 
 _LABELS = ("rectanglelabels", "polygonlabels", "labels")

@@ -33,7 +33,8 @@ from apframe.file_formats.open_images.tables import (
     read_scored_boxes,
 )
 from apframe.paths import files_in, is_folder
-from apframe.schema import SIZE, Dataset
+from apframe.schema.dataset import Dataset
+from apframe.schema.tables import SIZE
 from apframe.shapes.boxes import BOX
 
 _DTYPES = {"source": pl.String, "confidence": pl.Float64, **dict.fromkeys(FLAGS.values(), pl.Boolean)}

@@ -31,7 +31,8 @@ from apframe.file_formats.yolo.lines import (
     shapes,
 )
 from apframe.paths import is_file, is_folder
-from apframe.schema import SIZE, Dataset
+from apframe.schema.dataset import Dataset
+from apframe.schema.tables import SIZE
 from apframe.shapes.boxes import BOX
 
 _SAME = 1e-6  # pixels, far more than is lost in the fractions

@@ -13,7 +13,7 @@ from apframe.report.sections.mistaken import is_counted
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import departures
 from apframe.rule_sets.refused import why_no_precision
-from apframe.schema import Dataset
+from apframe.schema.dataset import Dataset
 from apframe.show.elements import element, joined
 from apframe.store.parquet import input_hash
 
