@@ -12,6 +12,7 @@ import pytest
 import apframe as apf
 from apframe.adapters.supervision import from_supervision
 from apframe.exceptions import ParameterError, RowError
+from apframe.schema.tables import TABLES
 
 
 def detections(**fields: Any) -> SimpleNamespace:
@@ -29,7 +30,7 @@ NOTHING = detections(xyxy=np.zeros((0, 4)), confidence=None, class_id=None)
 def test_detections_are_rows_in_the_order_of_the_images() -> None:
     two = detections(xyxy=np.array([[0.0, 0, 1, 2], [1, 1, 2, 2]]), confidence=np.array([0.5, 0.25]), class_id=np.array([1, 2]))
     found = from_supervision([two, NOTHING, detections()], ["a", "b", "c"])
-    assert found.select(apf.schema.TABLES["detections"][k].name for k in range(1, 9)).rows() == [
+    assert found.select(TABLES["detections"][k].name for k in range(1, 9)).rows() == [
         ("a", 1, 0.5, 0.0, 0.0, 1.0, 2.0, 2.0),
         ("a", 2, 0.25, 1.0, 1.0, 1.0, 1.0, 1.0),
         ("c", 3, 0.75, 10.0, 10.0, 20.0, 10.0, 200.0),

@@ -21,6 +21,7 @@ from apframe.file_formats import catalogue as formats
 from apframe.file_formats.coco import Coco
 from apframe.file_formats.cvat import Cvat
 from apframe.file_formats.cvat.row_runs import Crop, to_columns, to_crop
+from apframe.schema.canonical import canonical
 from tests.file_formats.folders import written
 
 BOX = ["x", "y", "width", "height"]
@@ -227,7 +228,7 @@ def test_results_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: a
     given_ = dataset.annotations.drop("annotation_id", "is_crowd", "ignore", strict=False)
     if not named:
         given_ = given_.filter(~pl.col("mask").str.starts_with("{").fill_null(False))  # which need the image's size
-    found = apf.schema.canonical("detections", given_.with_columns(score=pl.int_range(pl.len()) / 4))
+    found = canonical("detections", given_.with_columns(score=pl.int_range(pl.len()) / 4))
     path = tmp_path_factory.mktemp("cvat") / "a.xml"
     assert apf.write_results(found, path, "cvat", dataset=dataset if named else None).rows() == []
     assert_held(formats.read_results(path), found.drop("detection_id"))
@@ -326,7 +327,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path, dataset: a
 
 
 def test_a_mask_on_an_image_of_unknown_size_cannot_be_written(tmp_path: Path) -> None:
-    found = apf.schema.canonical("detections", one(mask='{"size":[3,4],"counts":[4,5,3]}').annotations.with_columns(score=1.0))
+    found = canonical("detections", one(mask='{"size":[3,4],"counts":[4,5,3]}').annotations.with_columns(score=1.0))
     with pytest.raises(
         RowError, match="detections: mask is on an image of unknown size where detection_id is 1; give image_width"
     ):

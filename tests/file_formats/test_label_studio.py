@@ -19,6 +19,7 @@ from apframe.exceptions import FormatError, RowError, ShapesLeftOutWarning
 from apframe.file_formats import catalogue as formats
 from apframe.file_formats.coco import Coco
 from apframe.file_formats.label_studio import LabelStudio
+from apframe.schema.canonical import canonical
 
 BOX = ["x", "y", "width", "height"]
 
@@ -261,7 +262,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
 @given(datasets(), st.none() | NAMES)
 def test_results_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset, version: str | None) -> None:
     boxes = dataset.annotations.drop("annotation_id", "is_crowd")
-    found = apf.schema.canonical(
+    found = canonical(
         "detections", boxes.with_columns(score=pl.int_range(pl.len()) / 4, model_version=pl.lit(version, pl.String))
     )
     path = tmp_path_factory.mktemp("label_studio") / "a.json"

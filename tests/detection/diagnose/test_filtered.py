@@ -17,6 +17,7 @@ from apframe.detection.diagnose.filtered import why_filtered
 from apframe.detection.diagnose.implausible import Evaluated, warn_of_metrics
 from apframe.exceptions import FilteredResultsWarning, NoDetectionsWarning
 from apframe.rule_sets.protocol import Protocol
+from apframe.rule_sets.published import as_protocol
 
 STREET = Path(__file__).parents[3] / "data" / "street"
 TRUTH, FULL = STREET / "instances.json", STREET / "model_a.json"
@@ -26,9 +27,9 @@ SAID = (
     "(images have a median of 1 detection"
 )
 PROTOCOLS = {
-    f"{name} {iou_type}": apf.rule_sets.published.as_protocol(name).variant(iou_type)
+    f"{name} {iou_type}": as_protocol(name).variant(iou_type)
     for name in apf.PUBLISHED
-    for iou_type in apf.rule_sets.published.as_protocol(name).iou_types
+    for iou_type in as_protocol(name).iou_types
 }
 # their numbers are read at a given rank or number of false positives, or have no scores
 OTHERS = {"COCO_PANOPTIC", "CITYSCAPES_PANOPTIC", "SEMANTIC", "VISUAL_GENOME", "VISUAL_GENOME_MEAN", "FLICKR30K", "REFCOCO",
