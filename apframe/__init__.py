@@ -152,8 +152,6 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.scale.evaluate_shards import evaluate_shards as evaluate_shards
     from apframe.scale.evaluation import ShardedEvaluation as ShardedEvaluation
     from apframe.scale.write_shards import write_shards as write_shards
-    from apframe.schema.dataset import Dataset as Dataset
-    from apframe.schema.merging import merge as merge
     from apframe.show.charts import plot_precision_recall as plot_precision_recall
     from apframe.show.charts import plot_roc as plot_roc
     from apframe.show.charts import plot_vl_pr as plot_vl_pr
@@ -195,6 +193,8 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.sphere_distance import SphereDistance as SphereDistance
     from apframe.similarity.user import UserSimilarity as UserSimilarity
     from apframe.store.parquet import upgrade_evaluation as upgrade_evaluation
+    from apframe.tables.dataset import Dataset as Dataset
+    from apframe.tables.merging import merge as merge
     from apframe.threads import set_threads as set_threads
     from apframe.training.losses import fast_ap as fast_ap
     from apframe.training.losses import quantized_ap as quantized_ap
@@ -269,8 +269,8 @@ _HOMES = {
     "apframe.scale.evaluate_shards": "evaluate_shards",
     "apframe.scale.evaluation": "ShardedEvaluation",
     "apframe.scale.write_shards": "write_shards",
-    "apframe.schema.dataset": "Dataset",
-    "apframe.schema.merging": "merge",
+    "apframe.tables.dataset": "Dataset",
+    "apframe.tables.merging": "merge",
     "apframe.show.charts": "plot_precision_recall plot_roc plot_vl_pr",
     "apframe.show.confusion_chart": "plot_confusion",
     "apframe.show.draw_charts": "plot_draws",

@@ -14,21 +14,21 @@ TESTED_IN = {
     "adapters/test_torchvision.py": "adapters/arrays",
     "checks/test_findings.py": "checks/boxes checks/check checks/masks checks/overlaps checks/references checks/results "
     "checks/shapes",
-    "file_formats/test_accepted.py": "file_formats/refused",
     "checks/test_statistics.py": "cli/stats",
-    "cli/test_compare.py": "cli/models",
     "cli/test_command.py": "__main__ cli/check cli/declared cli/files cli/options",
-    "detection/slices/test_slices.py": "detection/slices/by detection/slices/measure matching/competitors matching/regroup",
+    "cli/test_compare.py": "cli/models",
+    "detection/diagnose/test_at_thresholds.py": "detection/diagnose/chosen_scores detection/diagnose/cut_counts",
+    "detection/diagnose/test_calibration.py": "detection/diagnose/calibration_intervals detection/diagnose/score_bins",
+    "detection/diagnose/test_confusion.py": "detection/diagnose/cuts detection/diagnose/mistaken",
     "detection/diagnose/test_errors.py": "detection/diagnose/find_errors detection/diagnose/fixes detection/diagnose/outcomes",
+    "detection/diagnose/test_implausible.py": "detection/diagnose/shifted_ids",
     "detection/diagnose/test_label_errors.py": "detection/diagnose/suspects",
+    "detection/slices/test_slices.py": "detection/slices/by detection/slices/measure matching/competitors matching/regroup",
     "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
     "detection/test_evaluator.py": "detection/repeated",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
-    "docs/test_dictionary.py": "schema/metric_columns schema/tables",
-    "detection/diagnose/test_calibration.py": "detection/diagnose/calibration_intervals detection/diagnose/score_bins",
-    "detection/diagnose/test_at_thresholds.py": "detection/diagnose/chosen_scores detection/diagnose/cut_counts",
-    "detection/diagnose/test_confusion.py": "detection/diagnose/cuts detection/diagnose/mistaken",
-    "detection/diagnose/test_implausible.py": "detection/diagnose/shifted_ids",
+    "docs/test_dictionary.py": "tables/metric_columns tables/tables",
+    "file_formats/test_accepted.py": "file_formats/refused",
     "file_formats/test_boxes.py": "file_formats/edges",
     "file_formats/test_catalogue.py": "file_formats/format file_formats/losses file_formats/reading file_formats/writing",
     "file_formats/test_coco.py": "file_formats/coco/format file_formats/coco/rows file_formats/coco/scan",
@@ -38,8 +38,8 @@ TESTED_IN = {
     "file_formats/test_ids.py": "file_formats/names",
     "file_formats/test_in_memory.py": "file_formats/outputs",
     "file_formats/test_json_types.py": "file_formats/coco/json_types",
-    "file_formats/test_labelme.py": "file_formats/drawn",
     "file_formats/test_label_studio.py": "file_formats/label_studio/format file_formats/label_studio/regions",
+    "file_formats/test_labelme.py": "file_formats/drawn",
     "file_formats/test_nuscenes.py": "file_formats/json_fields file_formats/nuscenes/format file_formats/nuscenes/places "
     "file_formats/nuscenes/splits file_formats/nuscenes/tables",
     "file_formats/test_open_images.py": "file_formats/open_images/class_hierarchy file_formats/open_images/format "
@@ -51,52 +51,52 @@ TESTED_IN = {
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/policies",
-    "parity/test_coco.py": "rule_sets/coco ranking/arrays ranking/counts ranking/curves ranking/metrics "
-    "ranking/precision ranking/ranking",
+    "parity/test_coco.py": "ranking/arrays ranking/counts ranking/curves ranking/metrics ranking/precision ranking/ranking "
+    "rule_sets/coco",
     "properties/test_operating_points.py": "matching/operating_points",
-    "ranking/test_definitions.py": "ranking/at_cut_offs ranking/definition ranking/sampled",
-    "rule_sets/test_wider_face.py": "ranking/of_rows ranking/row_ranking",
-    "rule_sets/test_ultralytics.py": "ranking/between_rows similarity/single_iou",
-    "rule_sets/test_open_images_masks.py": "similarity/mask_or_box_iou",
-    "rule_sets/test_visdrone.py": "detection/prepare/excluded rule_sets/combinations",
-    "rule_sets/test_waymo.py": "detection/slices/waymo_breakdowns matching/largest_sum",
-    "rule_sets/test_kitti.py": "matching/by_annotation ranking/changes ranking/cut_offs "
-    "rule_sets/classes rule_sets/orientation",
-    "rule_sets/test_citypersons.py": "ranking/counted ranking/miss_rate_ranking rule_sets/report_lines",
-    "rule_sets/test_crowdhuman.py": "detection/diagnose/jaccard_counts",
-    "rule_sets/test_crowdpose.py": "detection/slices/parts",
-    "rule_sets/test_luna16.py": "detection/prepare/copied matching/shared shapes/spheres similarity/sphere_distance",
-    "rule_sets/test_nuscenes.py": "detection/cuboid_errors detection/prepare/kept ranking/box_errors ranking/mean_errors "
-    "ranking/rules ranking/sampled_ranking",
-    "rule_sets/test_panoptic.py": "ranking/summed ranking/summed_ranking rule_sets/refused similarity/panoptic_boundary_iou "
-    "similarity/panoptic_iou",
-    "rule_sets/test_visual_genome.py": "shapes/relations",
-    "rule_sets/test_semantic.py": "similarity/label_iou",
-    "shapes/test_label_maps.py": "shapes/segments similarity/overlaps",
-    "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/further_rules rule_sets/given "
-    "rule_sets/named_choices "
-    "rule_sets/protocol rule_sets/published rule_sets/summary rule_sets/words show/console show/html",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
-    "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines "
-    "pycocotools/one_cell pycocotools/params",
+    "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines pycocotools/one_cell "
+    "pycocotools/params",
+    "ranking/test_definitions.py": "ranking/at_cut_offs ranking/definition ranking/sampled",
     "report/sections/test_look.py": "detection/look/gallery show/cards",
     "report/sections/test_search.py": "report/searched",
     "report/test_page.py": "report/section",
     "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key retrieval/one_run show/runs",
     "retrieval/test_trec.py": "retrieval/trec_lines",
+    "rule_sets/test_citypersons.py": "ranking/counted ranking/miss_rate_ranking rule_sets/report_lines",
+    "rule_sets/test_crowdhuman.py": "detection/diagnose/jaccard_counts",
+    "rule_sets/test_crowdpose.py": "detection/slices/parts",
+    "rule_sets/test_kitti.py": "matching/by_annotation ranking/changes ranking/cut_offs rule_sets/classes "
+    "rule_sets/orientation",
+    "rule_sets/test_luna16.py": "detection/prepare/copied matching/shared similarity/sphere_distance tables/shapes/spheres",
+    "rule_sets/test_nuscenes.py": "detection/cuboid_errors detection/prepare/kept ranking/box_errors ranking/mean_errors "
+    "ranking/rules ranking/sampled_ranking",
+    "rule_sets/test_open_images_masks.py": "similarity/mask_or_box_iou",
+    "rule_sets/test_panoptic.py": "ranking/summed ranking/summed_ranking rule_sets/refused similarity/panoptic_boundary_iou "
+    "similarity/panoptic_iou",
+    "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/further_rules rule_sets/given "
+    "rule_sets/named_choices rule_sets/protocol rule_sets/published rule_sets/summary rule_sets/words show/console show/html",
+    "rule_sets/test_semantic.py": "similarity/label_iou",
+    "rule_sets/test_ultralytics.py": "ranking/between_rows similarity/single_iou",
+    "rule_sets/test_visdrone.py": "detection/prepare/excluded rule_sets/combinations",
+    "rule_sets/test_visual_genome.py": "tables/shapes/relations",
+    "rule_sets/test_waymo.py": "detection/slices/waymo_breakdowns matching/largest_sum",
+    "rule_sets/test_wider_face.py": "ranking/of_rows ranking/row_ranking",
     "runs/test_run_sets.py": "runs/folders runs/stored_run runs/tables",
     "scale/test_evaluate_shards.py": "scale/budget scale/evaluation scale/inputs scale/local scale/objects scale/one_shard "
     "scale/spool scale/store scale/temporary scale/together scale/verdict_tables",
-    "scale/test_write_shards.py": "file_formats/columns_of_parts file_formats/in_parts file_formats/coco/parsed_pieces "
-    "file_formats/coco/pieces scale/sharded_rows scale/sources scale/take_detections",
-    "shapes/test_bad_shapes.py": "shapes/boxes shapes/corners shapes/intervals shapes/keypoints shapes/masks shapes/shape",
-    "similarity/test_boundary_iou.py": "shapes/boundaries",
+    "scale/test_write_shards.py": "file_formats/coco/parsed_pieces file_formats/coco/pieces file_formats/columns_of_parts "
+    "file_formats/in_parts scale/sharded_rows scale/sources scale/take_detections",
+    "similarity/test_boundary_iou.py": "tables/shapes/boundaries",
     "similarity/test_box_iou.py": "similarity/inclusive_box_iou similarity/intersection_over_detection",
-    "similarity/test_mask_iou.py": "shapes/intersections shapes/limits shapes/mask_columns shapes/polygons shapes/run_lengths "
-    "shapes/runs",
+    "similarity/test_mask_iou.py": "tables/shapes/intersections tables/shapes/limits tables/shapes/mask_columns "
+    "tables/shapes/polygons tables/shapes/run_lengths tables/shapes/runs",
     "store/test_parquet.py": "file_formats/stored_sets",
     "store/test_sql.py": "store/results",
-    "test_bad_input.py": "detection/prepare/inputs rows schema/canonical schema/ids schema/types",
+    "tables/shapes/test_bad_shapes.py": "tables/shapes/boxes tables/shapes/corners tables/shapes/intervals "
+    "tables/shapes/keypoints tables/shapes/masks tables/shapes/shape",
+    "tables/shapes/test_label_maps.py": "similarity/overlaps tables/shapes/segments",
+    "test_bad_input.py": "detection/prepare/inputs rows tables/canonical tables/ids tables/types",
     "test_odd_names.py": "columns",
     "training/test_losses.py": "training/torch_losses",
 }

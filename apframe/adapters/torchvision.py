@@ -17,7 +17,7 @@ from apframe.adapters.arrays import (
     tabulate,
     tabulate_detections,
 )
-from apframe.schema.dataset import Dataset
+from apframe.tables.dataset import Dataset
 
 _SHAPES = ("boxes", "masks", "keypoints")
 

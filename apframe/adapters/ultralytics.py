@@ -20,10 +20,10 @@ from apframe.adapters.arrays import (
     tabulate_detections,
 )
 from apframe.exceptions import RowError
-from apframe.shapes.boxes import BOX
-from apframe.shapes.polygons import rasterise
-from apframe.shapes.run_lengths import count_runs, to_text
-from apframe.shapes.runs import Runs
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.polygons import rasterise
+from apframe.tables.shapes.run_lengths import count_runs, to_text
+from apframe.tables.shapes.runs import Runs
 
 
 def from_ultralytics(

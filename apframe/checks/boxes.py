@@ -11,9 +11,9 @@ from apframe.checks.findings import Finding, of_rows, of_table
 from apframe.checks.masks import has_mask
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.exceptions import counted, spelled
-from apframe.schema.tables import TABLES
-from apframe.shapes.boxes import BOX
 from apframe.similarity.box_iou import box_iou
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import TABLES
 
 _SLACK = 1.0  # pixels that a box may reach beyond its image unremarked: some count pixels from 1
 _NEAR = 0.9  # IoU from which two boxes are taken for one

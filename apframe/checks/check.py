@@ -27,8 +27,8 @@ from apframe.file_formats.accepted import read_found, read_truth
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.file_formats.refused import Refused
 from apframe.retrieval.sources import is_for_search
-from apframe.schema.dataset import Dataset
-from apframe.shapes.corners import upright
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.corners import upright
 from apframe.threads import pool
 
 _WRITTEN = {"fractions", "corners"}  # what a table looks like by itself, which is said better where both are compared

@@ -8,10 +8,10 @@ import polars as pl
 
 from apframe.checks.findings import Finding, of_table
 from apframe.detection.diagnose.overlaps import of_some_images
-from apframe.schema.ids import is_known
-from apframe.shapes.cuboids import like_degrees
 from apframe.similarity.bev_iou import BevIoU
 from apframe.similarity.footprints import FOOTPRINT
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.cuboids import like_degrees
 
 _ALIKE = 0.5  # IoU of a detection and what it is about
 _LEAST, _SHARE = 10, 0.1  # so many annotations at least, and such a share of them, have a detection that fits then

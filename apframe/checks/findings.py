@@ -11,7 +11,7 @@ import polars as pl
 from apframe.exceptions import RowError, counted
 from apframe.file_formats.refused import Refused
 from apframe.rows import MOST, first_few
-from apframe.schema.tables import TABLES, noun
+from apframe.tables.tables import TABLES, noun
 
 SEVERITIES = pl.Enum(["error", "warning", "note"])
 _SCHEMA: dict[str, Any] = {

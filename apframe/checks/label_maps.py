@@ -11,8 +11,8 @@ from apframe.collecting import collecting
 from apframe.detection.prepare.unnamed import describe_unnamed
 from apframe.exceptions import InputError
 from apframe.file_formats.refused import of_error
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
 
 
 def check_labels(dataset: Dataset) -> Iterable[Finding]:

@@ -30,7 +30,7 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     """
     if "mask" not in frame.columns:
         return
-    from apframe.shapes.mask_columns import mask_extents, of_other_size, read_masks  # which bring in NumPy
+    from apframe.tables.shapes.mask_columns import mask_extents, of_other_size, read_masks  # which bring in NumPy
 
     given = frame.filter(has_mask(frame["mask"]))
     if given.is_empty():

@@ -12,10 +12,10 @@ from apframe.checks.findings import Finding, as_sentence, of_table
 from apframe.detection.diagnose.overlaps import n_fitted, of_some_images
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.exceptions import spelled
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
-from apframe.schema.tables import SIZE
-from apframe.shapes.boxes import BOX
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE
 
 # believed if it gives this share of the annotations a detection that fits, and this many times as many as have one now
 _SHARE, _TIMES, _LEAST = 0.2, 4, 10

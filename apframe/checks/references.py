@@ -9,9 +9,9 @@ import polars as pl
 from apframe.checks.findings import Finding, as_sentence, of_rows, of_table
 from apframe.detection.diagnose.shifted_ids import find_shifts
 from apframe.exceptions import listed, spelled
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
-from apframe.schema.tables import KEYS, NAMES
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.tables import KEYS, NAMES
 
 
 def check_truth(dataset: Dataset) -> Iterable[Finding]:

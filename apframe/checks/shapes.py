@@ -8,8 +8,8 @@ import polars as pl
 
 from apframe.checks.findings import Finding, of_refused
 from apframe.file_formats.refused import accept
-from apframe.shapes.catalogue import OTHERS
-from apframe.shapes.masks import MASKS
+from apframe.tables.shapes.catalogue import OTHERS
+from apframe.tables.shapes.masks import MASKS
 
 
 def check_shapes(table: str, frame: pl.DataFrame) -> Iterable[Finding]:

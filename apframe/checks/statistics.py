@@ -9,12 +9,12 @@ import polars as pl
 
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.rule_sets.coco import COCO
-from apframe.schema.conditions import find_owners, items_of, refuse_ambiguous
-from apframe.schema.dataset import canonical_detections
-from apframe.schema.ids import is_known
-from apframe.schema.names import called
-from apframe.schema.tables import KEYS, TABLES
-from apframe.shapes.corners import upright
+from apframe.tables.conditions import find_owners, items_of, refuse_ambiguous
+from apframe.tables.dataset import canonical_detections
+from apframe.tables.ids import is_known
+from apframe.tables.names import called
+from apframe.tables.shapes.corners import upright
+from apframe.tables.tables import KEYS, TABLES
 from apframe.threads import pool
 
 Tables = Mapping[str, pl.DataFrame]

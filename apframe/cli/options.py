@@ -16,9 +16,9 @@ from apframe.exceptions import ParameterError
 from apframe.file_formats.urls import url_of
 from apframe.paths import is_utf8
 from apframe.rule_sets.published import PUBLISHED
-from apframe.schema.box_formats import BOX_FORMATS
-from apframe.schema.category_map import UNMAPPED
 from apframe.store.parquet import labels, refuse_foreign
+from apframe.tables.box_formats import BOX_FORMATS
+from apframe.tables.category_map import UNMAPPED
 
 _READ = {"truth", "results", "source"}  # arguments that may be URLs, or - for the standard input
 GIVEN = "apframe.arguments"  # where a context has the arguments of its command

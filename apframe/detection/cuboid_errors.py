@@ -7,7 +7,7 @@ import math
 import polars as pl
 
 from apframe.ranking.box_errors import KINDS, NEEDS, BoxErrors
-from apframe.shapes.cuboids import SIZES, YAW
+from apframe.tables.shapes.cuboids import SIZES, YAW
 
 
 def with_errors(

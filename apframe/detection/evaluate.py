@@ -21,8 +21,8 @@ from apframe.rows import treating_malformed
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.ultralytics import ULTRALYTICS
-from apframe.schema.conditions import choose_categories
 from apframe.similarity.pairs import Similarity
+from apframe.tables.conditions import choose_categories
 from apframe.threads import pool
 
 if TYPE_CHECKING:

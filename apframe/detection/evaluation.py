@@ -25,13 +25,13 @@ from apframe.exceptions import counted
 from apframe.lazily import cached_property
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.summary import headlines, summarize
-from apframe.schema.conditions import Masks, refuse_nothing
-from apframe.schema.dataset import Dataset
 from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html
 from apframe.show.markup import to_latex, to_markdown
 from apframe.show.terminal import one_line
 from apframe.store.results import WritableResult
+from apframe.tables.conditions import Masks, refuse_nothing
+from apframe.tables.dataset import Dataset
 
 if TYPE_CHECKING:
     import numpy as np

@@ -40,15 +40,15 @@ from apframe.file_formats.refused import Refused, accept_joined
 from apframe.rows import treating_malformed
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema.box_formats import warn_of_boxes
-from apframe.schema.canonical import canonical
-from apframe.schema.conditions import choose_categories
-from apframe.schema.dataset import canonical_detections
-from apframe.schema.ids import is_known
-from apframe.schema.sources import to_polars
-from apframe.schema.tables import TABLES
-from apframe.shapes.boxes import BOX
 from apframe.similarity.pairs import require
+from apframe.tables.box_formats import warn_of_boxes
+from apframe.tables.canonical import canonical
+from apframe.tables.conditions import choose_categories
+from apframe.tables.dataset import canonical_detections
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import TABLES
 from apframe.wording import in_words, merged
 
 _GIVEN = "detection_id_of_evaluator"  # and its `detection_id`, while it need not be unique
@@ -81,7 +81,7 @@ class Evaluator:
     ParameterError
         bad options.
 
-    >>> from apframe.schema.dataset import Dataset
+    >>> from apframe.tables.dataset import Dataset
     >>> evaluator = Evaluator(Dataset(
     ...     images={"image_id": [1, 2]}, categories={"category_id": [1]},
     ...     annotations={

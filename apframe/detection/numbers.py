@@ -41,7 +41,7 @@ def to_dict(self: Evaluation, prefix: str = "", *, per_category: bool = False) -
         per_category, where the protocol pools the categories
 
     >>> from apframe.detection.evaluate import evaluate
-    >>> from apframe.schema.dataset import Dataset
+    >>> from apframe.tables.dataset import Dataset
     >>> box = {"image_id": [1], "category_id": [7], "x": [0], "y": [0], "width": [9], "height": [9]}
     >>> ev = evaluate(Dataset({"image_id": [1]}, {"category_id": [7], "name": ["cat"]}, box), box | {"score": [0.9]})
     >>> round(ev["AP50"], 9), ev["APl"]

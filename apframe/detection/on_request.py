@@ -31,7 +31,7 @@ ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
     "label_errors": label_errors_table,
     "intervals": intervals_table,
 }
-"""What computes each table; its columns are those of the same name in `apframe.schema.tables.RESULTS`.
+"""What computes each table; its columns are those of the same name in `apframe.tables.tables.RESULTS`.
 
 To add a table, add a line here and one to `RESULTS`. It must not fail for an evaluation that it says nothing about, such as one
 with pooled categories: it is empty then.

@@ -15,9 +15,9 @@ from apframe.rows import Malformed
 from apframe.rule_sets.named_choices import KEEPABLE, MALFORMED
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import as_protocol
-from apframe.schema.dataset import Dataset
 from apframe.similarity.pairs import Similarity
 from apframe.store.parquet import labels
+from apframe.tables.dataset import Dataset
 
 
 class Options(ReadingOptions, total=False):

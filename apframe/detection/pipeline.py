@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from apframe.detection.slices.slices import Slicing
     from apframe.matching.regroup import Rows
     from apframe.rule_sets.protocol import Protocol
-    from apframe.schema.conditions import Masks
+    from apframe.tables.conditions import Masks
 
 
 class Pipeline:

@@ -10,8 +10,8 @@ import polars as pl
 from polars import selectors
 
 from apframe.columns import exact
-from apframe.schema.ids import is_known
-from apframe.schema.tables import TABLES
+from apframe.tables.ids import is_known
+from apframe.tables.tables import TABLES
 
 UPDATE = "update_of_evaluator"  # a column: the number of the update that a row came in
 

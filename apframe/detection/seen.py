@@ -14,8 +14,8 @@ from apframe.adapters.arrays import column_of_ids
 from apframe.exceptions import MissingResultsWarning, counted, listed, spelled, warn
 from apframe.file_formats.ids import tables_named, with_ids_by_name
 from apframe.file_formats.outputs import Outputs
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import different_id_types, is_known, unknown_ids
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import different_id_types, is_known, unknown_ids
 
 _FEW, _LEAST = 0.25, 10  # a detector may find nothing on a share of the annotated images, and on fewer than so many
 

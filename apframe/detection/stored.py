@@ -18,12 +18,12 @@ from apframe.paths import absolute
 from apframe.progress import with_bar
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema.dataset import Dataset
-from apframe.schema.tables import GROUND_TRUTH, TABLES, result_schema
 from apframe.store import sql
 from apframe.store.databases import write_database
 from apframe.store.parquet import DETECTION, input_hash, labels, read_manifest, refuse_changed, write_tables
 from apframe.store.results import LazyTable
+from apframe.tables.dataset import Dataset
+from apframe.tables.tables import GROUND_TRUTH, TABLES, result_schema
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.detection.slices.by import each_slice
 from apframe.detection.slices.keys import Bins
 from apframe.exceptions import ParameterError, did_you_mean, spelled
-from apframe.schema.conditions import choose_categories
+from apframe.tables.conditions import choose_categories
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

@@ -22,9 +22,9 @@ from apframe.file_formats.refused import PLACE, Refused, accept_detections, acce
 from apframe.file_formats.stored_sets import with_own_paths
 from apframe.file_formats.urls import url_of
 from apframe.paths import reading_once
-from apframe.schema.dataset import Dataset
-from apframe.schema.sources import to_polars
-from apframe.schema.tables import GROUND_TRUTH
+from apframe.tables.dataset import Dataset
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import GROUND_TRUTH
 
 Frames = dict[str, pl.DataFrame]
 Heights = dict[str, int]  # rows of each table that a source has

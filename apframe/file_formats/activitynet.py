@@ -18,11 +18,11 @@ from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import Format
 from apframe.file_formats.nuscenes.format import is_of_samples
 from apframe.rows import refuse_rows
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
-from apframe.schema.sources import kind_of
-from apframe.schema.tables import TABLES
-from apframe.shapes.intervals import INTERVAL
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.intervals import INTERVAL
+from apframe.tables.sources import kind_of
+from apframe.tables.tables import TABLES
 
 _EVALUATED, _ALL = "validation", "all"
 _PREFIX = "v_"

@@ -13,8 +13,8 @@ from apframe.file_formats.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.file_formats.tables import Arrow, columns_of, is_of_sweeps
 from apframe.paths import files_in, folders_in, is_file
 from apframe.rows import row_numbers
-from apframe.schema.dataset import Dataset
-from apframe.shapes.cuboids import CENTRE, CUBOID, SIZES
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.cuboids import CENTRE, CUBOID, SIZES
 
 EVALUATED = (
     "ARTICULATED_BUS", "BICYCLE", "BICYCLIST", "BOLLARD", "BOX_TRUCK", "BUS", "CONSTRUCTION_BARREL", "CONSTRUCTION_CONE", "DOG",

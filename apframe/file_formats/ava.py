@@ -14,7 +14,7 @@ from apframe.file_formats.files import read_head, read_text
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.lines import is_number, refuse_lines, refuse_numbers
 from apframe.paths import files_in
-from apframe.schema.dataset import Dataset
+from apframe.tables.dataset import Dataset
 
 _EDGES = ("x1", "y1", "x2", "y2")
 _FIELDS = ("video", "timestamp", *_EDGES, "category_id", "last")

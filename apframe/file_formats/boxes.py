@@ -23,8 +23,8 @@ from apframe.file_formats.lines import (
     write_lines,
 )
 from apframe.file_formats.names import categories_of, ids_to_write, image_ids
-from apframe.schema.dataset import Dataset
-from apframe.shapes.boxes import BOX
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
 
 _DIFFICULT = "difficult"
 _OF_A_CLASS = re.compile(r".*_det_.+_|Task\d_")

@@ -49,12 +49,12 @@ from apframe.file_formats.wider_face import WiderFace
 from apframe.file_formats.yolo import Yolo
 from apframe.listing import Listing
 from apframe.paths import files_in, folders_in, kind_at, reading_once
-from apframe.schema.box_formats import as_pixel_boxes, warn_of_boxes
-from apframe.schema.canonical import canonical
-from apframe.schema.category_map import map_ids
-from apframe.schema.dataset import Dataset
-from apframe.schema.sources import to_polars
-from apframe.schema.tables import GROUND_TRUTH
+from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
+from apframe.tables.canonical import canonical
+from apframe.tables.category_map import map_ids
+from apframe.tables.dataset import Dataset
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import GROUND_TRUTH
 
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Scalabel(), Dota(),

@@ -12,9 +12,9 @@ from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError,
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.yolo.config import names_in_lines, read_config
 from apframe.rows import refuse_rows
-from apframe.schema.dataset import Dataset
-from apframe.schema.sources import to_polars
-from apframe.schema.types import as_id
+from apframe.tables.dataset import Dataset
+from apframe.tables.sources import to_polars
+from apframe.tables.types import as_id
 
 _WRITTEN = {"image_id", "file_name", "category_id", "score"}  # by Ultralytics, which writes no names of classes
 

@@ -14,8 +14,8 @@ from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.json_fields import Fields
 from apframe.paths import is_folder, is_inside
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
 
 _SEGMENTS = "segments_info"
 
@@ -154,7 +154,7 @@ def _check_empty(empty: list[dict[str, Any]], maps: pl.DataFrame, dataset: Datas
     images = dataset.images
     if not empty or "label_map" not in images.columns or images["image_id"].dtype != maps["image_id"].dtype:
         return
-    from apframe.shapes.label_maps import refuse_unlisted, share_pixels  # brings in NumPy
+    from apframe.tables.shapes.label_maps import refuse_unlisted, share_pixels  # brings in NumPy
 
     without = maps.filter(pl.col("image_id").is_in([image["image_id"] for image in empty]))
     both = without.join(images.select("image_id", expected="label_map"), on="image_id", maintain_order="left")

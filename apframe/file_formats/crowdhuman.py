@@ -13,10 +13,10 @@ from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import read_head, read_unpacked
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.json_fields import Fields
-from apframe.schema.box_formats import warn_of_pixels
-from apframe.schema.dataset import Dataset
-from apframe.schema.tables import SIZE
-from apframe.shapes.boxes import BOX
+from apframe.tables.box_formats import warn_of_pixels
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE
 
 _PERSON = "person"
 

@@ -20,9 +20,9 @@ from apframe.file_formats.object_rows import (
     with_canonical_names,
     with_objects_alone,
 )
-from apframe.schema.dataset import Dataset
-from apframe.schema.tables import KEYS, SIZE
-from apframe.shapes.boxes import BOX
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import KEYS, SIZE
 
 _OF_IMAGES = ("image_id", "file_name", *SIZE)
 _OF_ANNOTATIONS = ("annotation_id", *BOX, "area", "is_crowd", "ignore")

@@ -25,9 +25,9 @@ from apframe.file_formats.lines import (
 )
 from apframe.file_formats.names import categories_of, ids_to_write, image_ids
 from apframe.rows import refuse_rows
-from apframe.schema.dataset import Dataset
-from apframe.shapes.boxes import BOX
-from apframe.shapes.corners import turned_corners
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.corners import turned_corners
 
 _EDGES = ("xmin", "ymin", "xmax", "ymax")
 _CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")

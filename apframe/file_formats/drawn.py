@@ -19,8 +19,8 @@ from apframe.exceptions import FormatError, import_optional, reason
 from apframe.file_formats.coco.rows import frame_of_rows
 from apframe.file_formats.names import categories_of
 from apframe.file_formats.outlines import as_masks, polygon_extents, warn_left_out
-from apframe.schema.tables import SIZE
-from apframe.shapes.boxes import BOX
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,7 +93,7 @@ class Drawn:
         """
         import numpy as np
 
-        from apframe.shapes.run_lengths import count_pixels, to_text
+        from apframe.tables.shapes.run_lengths import count_pixels, to_text
 
         width, height = (self.images[-1][name] for name in SIZE)
         if width is None or height is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from apframe.file_formats.lines import refuse_malformed_lines
-from apframe.shapes.corners import around_corners
+from apframe.tables.shapes.corners import around_corners
 
 
 def to_edges(names: Sequence[str]) -> dict[str, pl.Expr]:

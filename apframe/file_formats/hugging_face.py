@@ -30,7 +30,7 @@ from apframe.file_formats.nested_rows import (
 )
 from apframe.file_formats.tables import columns_of, read_ipc
 from apframe.paths import files_in, is_folder, not_deep
-from apframe.schema.dataset import Dataset
+from apframe.tables.dataset import Dataset
 
 _PARQUET, _ARROW, _LINES = ".parquet", ".arrow", ".jsonl"
 _BATCH = 1 << 12  # images that are read at once, where results are read in parts

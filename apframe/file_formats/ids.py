@@ -8,11 +8,11 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, RowError, listed
 from apframe.file_formats.format import ANY, INDEX, NAME, NUMBER, Format
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known, unknown_ids, with_id_types
-from apframe.schema.names import called, places_of, stems
-from apframe.schema.tables import ID, KEYS, NAMES
-from apframe.schema.types import as_id
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known, unknown_ids, with_id_types
+from apframe.tables.names import called, places_of, stems
+from apframe.tables.tables import ID, KEYS, NAMES
+from apframe.tables.types import as_id
 
 
 def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:

@@ -13,11 +13,11 @@ from apframe.file_formats.documents import read_csv
 from apframe.file_formats.files import write_text
 from apframe.paths import is_file
 from apframe.rows import refuse_rows
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
-from apframe.schema.names import bare, stems
-from apframe.schema.sources import to_polars
-from apframe.schema.tables import ID, SIZE
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.names import bare, stems
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import ID, SIZE
 
 IMAGE_SIZES = "image_sizes.csv"
 """Beside the files that the formats have of their own: `image_id`, `file_name`, `image_width`, `image_height`."""

@@ -12,8 +12,8 @@ from apframe.file_formats.format import taken_boxes
 from apframe.file_formats.stored_sets import with_own_paths
 from apframe.file_formats.urls import url_of
 from apframe.paths import reading_once
-from apframe.schema.dataset import Dataset
-from apframe.schema.sources import to_polars
+from apframe.tables.dataset import Dataset
+from apframe.tables.sources import to_polars
 
 PART = 1 << 19
 """Rows of a table in memory that make one part."""

@@ -23,9 +23,9 @@ from apframe.file_formats.lines import (
     write_lines,
 )
 from apframe.file_formats.names import categories_of, ids_to_write, image_ids
-from apframe.schema.dataset import Dataset
-from apframe.shapes.boxes import BOX
-from apframe.shapes.cuboids import CUBOID, SIZES, with_cuboids
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.cuboids import CUBOID, SIZES, with_cuboids
 
 _EDGES = ("left", "top", "right", "bottom")
 _REGION = "DontCare"
@@ -45,10 +45,10 @@ class Kitti(Format):
     """KITTI's labels of objects, as in the folder `label_2`; results are the same with a score at the end of the line.
 
     An image is called as its file without the ending; its size is not known. The type is the category. The edges become the
-    box. Height, width, length, location and rotation_y become the cuboid (`apframe.shapes.cuboids.with_cuboids`), which is null
-    where one of them is the number for unknown (-1, -1000, -10), or a side is not positive; if another side is positive, there
-    is a `ShapesLeftOutWarning`. The other fields are attributes: `truncated` (0 to 1), `occluded` (0, 1, 2, and 3 for unknown)
-    and `alpha` (angle of observation, radians), null where they are -1, -1, -10.
+    box. Height, width, length, location and rotation_y become the cuboid (`apframe.tables.shapes.cuboids.with_cuboids`), which
+    is null where one of them is the number for unknown (-1, -1000, -10), or a side is not positive; if another side is
+    positive, there is a `ShapesLeftOutWarning`. The other fields are attributes: `truncated` (0 to 1), `occluded` (0, 1, 2, and
+    3 for unknown) and `alpha` (angle of observation, radians), null where they are -1, -1, -10.
 
     The type DontCare marks regions where nothing is labelled. It is a category whose annotations are crowds and ignored, so
     that none counts by the rules of COCO, VOC or LVIS. The protocol KITTI drops what is detected in such a region, of whatever

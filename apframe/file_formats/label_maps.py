@@ -12,8 +12,8 @@ from apframe.exceptions import FormatError, counted, listed
 from apframe.file_formats.files import read_text
 from apframe.file_formats.format import ReadOnly
 from apframe.paths import files_in, is_file
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
 
 _CLASSES = "classes.txt"
 # what Cityscapes appends to the name of an image: of the ground truth, and of the image itself, as results are often called
@@ -102,7 +102,7 @@ def _regions(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     if (is_double := maps["image_id"].is_duplicated()).any():
         which = listed(maps["file_name"].filter(is_double).to_list())
         raise FormatError(f"several files are of one image ({which})", "keep one kind of label maps", path=path)
-    from apframe.shapes.label_maps import count_labels  # brings in NumPy
+    from apframe.tables.shapes.label_maps import count_labels  # brings in NumPy
 
     counts = count_labels(maps["label_map"].to_list())
     regions = counts.with_columns(image_id=maps["image_id"].gather(counts["image"]), category_id="segment_id")

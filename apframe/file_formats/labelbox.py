@@ -14,7 +14,7 @@ from apframe.file_formats.documents import parse_json, read_json
 from apframe.file_formats.drawn import Drawn
 from apframe.file_formats.files import read_head, read_text
 from apframe.file_formats.format import ReadOnly
-from apframe.schema.dataset import Dataset
+from apframe.tables.dataset import Dataset
 
 _SIDES = ("left", "top", "width", "height")
 

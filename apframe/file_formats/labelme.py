@@ -14,7 +14,7 @@ from apframe.file_formats.drawn import Drawn
 from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.paths import files_in, is_folder
-from apframe.schema.dataset import Dataset
+from apframe.tables.dataset import Dataset
 
 _SCORE = re.compile(rb'"score"\s*:\s*[-0-9.]')
 _ATTRIBUTES = ("group_id", "score", "difficult")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.file_formats.format import Format
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
-from apframe.schema.tables import GROUND_TRUTH, ID, KEYS, TABLES
-from apframe.shapes.corners import is_turned
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.corners import is_turned
+from apframe.tables.tables import GROUND_TRUTH, ID, KEYS, TABLES
 
 _IDS = ("annotation_id", "detection_id")
 _FATES = {

@@ -13,9 +13,9 @@ from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.lines import refuse_lines, refuse_numbers
 from apframe.paths import is_file, refuse_pipe
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
-from apframe.shapes.spheres import CENTRE, DIAMETER
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.spheres import CENTRE, DIAMETER
 
 _SCAN, _PLACES = "seriesuid", ("coordX", "coordY", "coordZ")
 _NODULES, _EXCLUDED, _SCANS = "annotations.csv", "annotations_excluded.csv", "seriesuids.csv"

@@ -11,8 +11,8 @@ import polars as pl
 from apframe.exceptions import ColumnError, FormatError, listed
 from apframe.file_formats.coco import Coco, read_unchecked
 from apframe.rows import refuse_rows
-from apframe.schema.dataset import Dataset
-from apframe.schema.tables import TABLES
+from apframe.tables.dataset import Dataset
+from apframe.tables.tables import TABLES
 
 _LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
 _FREQUENCIES = ("r", "c", "f")

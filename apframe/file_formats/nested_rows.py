@@ -12,11 +12,11 @@ from apframe.columns import exact
 from apframe.exceptions import RowError
 from apframe.file_formats.names import categories_of
 from apframe.file_formats.object_rows import is_of_objects
-from apframe.schema.box_formats import split_boxes
-from apframe.schema.sources import to_polars
-from apframe.schema.tables import SIZE
-from apframe.shapes.boxes import BOX
-from apframe.shapes.catalogue import OTHERS
+from apframe.tables.box_formats import split_boxes
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.catalogue import OTHERS
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import SIZE
 
 METADATA = "huggingface"
 """Where the names of classes stand in the schema of a table, and in the footer of a Parquet file."""

@@ -8,10 +8,10 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, first_line
 from apframe.file_formats.names import categories_of
-from apframe.schema.box_formats import columns_of_boxes
-from apframe.schema.names import stems
-from apframe.schema.tables import SIZE
-from apframe.shapes.cuboids import SIZES
+from apframe.tables.box_formats import columns_of_boxes
+from apframe.tables.names import stems
+from apframe.tables.shapes.cuboids import SIZES
+from apframe.tables.tables import SIZE
 
 _CLASSES = ("category", "class", "label", "category_name", "class_name", "label_name", "name")
 _CALLED: dict[str, tuple[str, ...]] = {
@@ -45,7 +45,7 @@ def is_of_objects(names: Sequence[str], *, scored: bool) -> bool:
 def with_canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Objects with the names that apframe has for columns, but for those of a box.
 
-    Upper and lower case are the same. The columns of a box are left to `apframe.schema.box_formats.as_xywh`; `width` and
+    Upper and lower case are the same. The columns of a box are left to `apframe.tables.box_formats.as_xywh`; `width` and
     `height` are those of the image where the box has others. Images without an `image_id` are called as their file, without
     folders and ending where that tells all of them apart.
 

@@ -21,7 +21,7 @@ from apframe.file_formats.class_names import joined_tables
 from apframe.file_formats.files import reading_from
 from apframe.file_formats.in_parts import take_results_in_parts
 from apframe.paths import kind_at
-from apframe.schema.dataset import Dataset
+from apframe.tables.dataset import Dataset
 
 
 class ReadingOptions(TypedDict, total=False):

@@ -11,12 +11,12 @@ import polars as pl
 from apframe.exceptions import ColumnError, DuplicateIdError, IdTypeError, InputError, RowError, UnknownIdError, counted
 from apframe.file_formats.ids import with_ids_by_name
 from apframe.rows import first_few
-from apframe.schema.box_formats import as_pixel_boxes
-from apframe.schema.canonical import canonical
-from apframe.schema.category_map import map_ids
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import with_id_types
-from apframe.schema.tables import TABLES
+from apframe.tables.box_formats import as_pixel_boxes
+from apframe.tables.canonical import canonical
+from apframe.tables.category_map import map_ids
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import with_id_types
+from apframe.tables.tables import TABLES
 
 PLACE = "place in the source"
 _NAMES = {UnknownIdError: "unknown_reference", IdTypeError: "id_types", ColumnError: "column"}

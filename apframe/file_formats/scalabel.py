@@ -18,8 +18,8 @@ from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.json_fields import Fields
 from apframe.file_formats.names import categories_of
-from apframe.schema.dataset import Dataset
-from apframe.schema.tables import SIZE
+from apframe.tables.dataset import Dataset
+from apframe.tables.tables import SIZE
 
 _CORNERS, _RLE = ("x1", "y1", "x2", "y2"), ("size", "counts")
 _OF_CROWDS = ("crowd", "ignored")

@@ -13,7 +13,7 @@ from apframe.exceptions import FormatError, reason
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import finish_replacing
 from apframe.paths import is_file, is_folder, opened, parquet_of
-from apframe.shapes.segments import LABEL_MAP
+from apframe.tables.shapes.segments import LABEL_MAP
 
 MANIFEST = "manifest.json"
 FORMAT = "apframe evaluation"  # what a manifest of one says
@@ -100,7 +100,7 @@ def with_own_paths(table: str, frame: Any, source: Any) -> Any:
         return frame
     if is_folder(source) and find_manifest(Path(source)) is not None:
         return frame.drop(LABEL_MAP.name)
-    from apframe.schema.label_map_paths import with_whole_paths
+    from apframe.tables.label_map_paths import with_whole_paths
 
     return with_whole_paths(table, frame, source)
 

@@ -13,8 +13,8 @@ from apframe.file_formats.drawn import Drawn
 from apframe.file_formats.files import read_head
 from apframe.file_formats.format import ReadOnly
 from apframe.paths import files_in, folders_in, is_file, is_folder
-from apframe.schema.dataset import Dataset
-from apframe.schema.tables import TABLES
+from apframe.tables.dataset import Dataset
+from apframe.tables.tables import TABLES
 
 _META, _ANN = "meta.json", "ann"
 _SCORES = ("confidence", "score")

@@ -17,9 +17,9 @@ from apframe.file_formats.format import ANY, OPEN, USUAL, Format, held
 from apframe.file_formats.nested_rows import has_objects
 from apframe.file_formats.stored_sets import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
-from apframe.schema.dataset import Dataset
-from apframe.schema.sources import from_arrow_stream
-from apframe.schema.tables import GROUND_TRUTH
+from apframe.tables.dataset import Dataset
+from apframe.tables.sources import from_arrow_stream
+from apframe.tables.tables import GROUND_TRUTH
 
 _IPC_FILE = b"ARROW1"
 _BATCH = 1 << 19  # rows that are read at once, where a table is read in parts
@@ -90,7 +90,7 @@ class _Tables(Format):
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
-        from apframe.schema.label_map_paths import with_own_copies
+        from apframe.tables.label_map_paths import with_own_copies
 
         path.mkdir(parents=True)
         for table in GROUND_TRUTH:

@@ -21,8 +21,8 @@ from apframe.file_formats.lines import (
     take_fields,
     text_files,
 )
-from apframe.schema.dataset import Dataset
-from apframe.shapes.intervals import INTERVAL
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.intervals import INTERVAL
 
 _FILE = re.compile(r"(.+)_(test|val)", re.DOTALL)
 _NUMBERS = {

@@ -22,9 +22,9 @@ from apframe.file_formats.lines import (
     text_files,
 )
 from apframe.file_formats.names import image_ids
-from apframe.schema.box_formats import warn_of_pixels
-from apframe.schema.dataset import Dataset
-from apframe.shapes.boxes import BOX
+from apframe.tables.box_formats import warn_of_pixels
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
 
 _CATEGORIES = (
     "ignored regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle", "awning-tricycle", "bus", "motor",

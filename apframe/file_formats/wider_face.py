@@ -14,8 +14,8 @@ from apframe.file_formats.files import read_head
 from apframe.file_formats.format import OPEN, ReadOnly
 from apframe.file_formats.lines import is_number, read_lines, refuse_lines, refuse_numbers, take_fields
 from apframe.paths import files_in, is_file, is_folder
-from apframe.schema.dataset import Dataset
-from apframe.shapes.boxes import BOX
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,11 +18,11 @@ from apframe.file_formats.ids import results_with_ids_of, with_ids_of
 from apframe.file_formats.losses import losses, tables_of
 from apframe.paths import is_folder, to_write
 from apframe.rows import refuse_rows
-from apframe.schema.label_map_paths import with_paths_from
-from apframe.shapes.catalogue import OTHERS
-from apframe.shapes.corners import upright, with_corners
-from apframe.shapes.cuboids import CUBOIDS
-from apframe.shapes.segments import LABEL_MAP
+from apframe.tables.label_map_paths import with_paths_from
+from apframe.tables.shapes.catalogue import OTHERS
+from apframe.tables.shapes.corners import upright, with_corners
+from apframe.tables.shapes.cuboids import CUBOIDS
+from apframe.tables.shapes.segments import LABEL_MAP
 
 
 def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:

@@ -27,7 +27,7 @@ from apframe.lists.ranked_lists import (
     refuse_too_few,
 )
 from apframe.ranking.definition import PRECISION, envelope, recall_of
-from apframe.schema.sources import to_polars
+from apframe.tables.sources import to_polars
 
 Keys = str | Sequence[str]
 _TP, _FP, _RANK = pl.col("tp"), pl.col("fp"), pl.col("rank")

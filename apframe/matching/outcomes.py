@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.matching.verdicts import Verdicts
-from apframe.schema.tables import OUTCOMES
+from apframe.tables.tables import OUTCOMES
 
 _AT = ["first", "slice"]
 

@@ -21,8 +21,8 @@ from apframe.ranking.arrays import compute_arrays
 from apframe.ranking.definitions import Levels
 from apframe.ranking.ranking import rank
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import with_id_types
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import with_id_types
 
 Cell = dict[str, Any]
 

@@ -23,8 +23,8 @@ from apframe.file_formats.coco import read_coco_results
 from apframe.paths import is_inside
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.source import Row, Rows, Source
-from apframe.schema.dataset import Dataset
-from apframe.schema.sources import kind_of
+from apframe.tables.dataset import Dataset
+from apframe.tables.sources import kind_of
 from apframe.threads import pool
 
 PYTHON_VERSION = sys.version_info[0]

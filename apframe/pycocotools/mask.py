@@ -19,14 +19,14 @@ import polars as pl
 from apframe.adapters.arrays import refuse_items
 from apframe.exceptions import ParameterError, RowError, counted
 from apframe.pycocotools.mask_sizes import compare_masks
-from apframe.schema.sources import kind_of
-from apframe.shapes.boxes import BOX
-from apframe.shapes.limits import MOST_PIXELS, MOST_SIDE
-from apframe.shapes.mask_columns import LARGEST, REMEDIES
-from apframe.shapes.polygons import rasterise
-from apframe.shapes.run_lengths import count_pixels, count_runs, from_counts, from_text, to_text
-from apframe.shapes.runs import Fault, Runs, in_at_least, to_bitmaps
 from apframe.similarity.box_iou import BoxIoU
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.limits import MOST_PIXELS, MOST_SIDE
+from apframe.tables.shapes.mask_columns import LARGEST, REMEDIES
+from apframe.tables.shapes.polygons import rasterise
+from apframe.tables.shapes.run_lengths import count_pixels, count_runs, from_counts, from_text, to_text
+from apframe.tables.shapes.runs import Fault, Runs, in_at_least, to_bitmaps
+from apframe.tables.sources import kind_of
 
 Encoding = dict[str, Any]
 _AGAIN = "encode these masks again"

@@ -15,8 +15,8 @@ from apframe.file_formats.coco import read_coco_results, read_unchecked
 from apframe.file_formats.coco.scan import scan_results
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import read_unpacked
-from apframe.schema.canonical import canonical
-from apframe.schema.dataset import Dataset
+from apframe.tables.canonical import canonical
+from apframe.tables.dataset import Dataset
 
 Row = dict[str, Any]
 

@@ -11,9 +11,9 @@ from apframe.exceptions import ParameterError, listed
 from apframe.file_formats.coco import read_coco, read_result_columns
 from apframe.pycocotools.coco import COCO, tables_of
 from apframe.pycocotools.source import Row
-from apframe.schema.canonical import canonical
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
+from apframe.tables.canonical import canonical
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
 
 # what evaluation reads of the rows, beside the shape that is compared
 _OF_ANNOTATIONS = ("id", "image_id", "category_id", "bbox", "area", "iscrowd", "num_keypoints")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import ParameterError, listed
-from apframe.shapes.cuboids import SIZES, YAW
+from apframe.tables.shapes.cuboids import SIZES, YAW
 
 if TYPE_CHECKING:
     import numpy as np

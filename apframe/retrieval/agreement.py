@@ -11,7 +11,7 @@ import polars as pl
 from apframe.exceptions import ParameterError, did_you_mean, listed, proper_share
 from apframe.retrieval.comparing import plain_means, with_units
 from apframe.retrieval.one_run import Policies, ranked_list
-from apframe.schema.ids import different_id_types
+from apframe.tables.ids import different_id_types
 
 if TYPE_CHECKING:
     import numpy as np

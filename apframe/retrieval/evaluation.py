@@ -29,12 +29,12 @@ from apframe.retrieval import comparing
 from apframe.retrieval.one_run import Policies, evaluate_one, name_shown, same_ids
 from apframe.retrieval.sources import is_query_id
 from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
-from apframe.schema.canonical import refuse_equal_pairs
-from apframe.schema.tables import RUN_RESULTS, TABLES
 from apframe.show.markup import latex, markdown
 from apframe.show.runs import run_cells, run_html, run_lines
 from apframe.store.parquet import RETRIEVAL, labels, read_manifest, refuse_changed, write_tables
 from apframe.store.results import LazyTable, WritableResult
+from apframe.tables.canonical import refuse_equal_pairs
+from apframe.tables.tables import RUN_RESULTS, TABLES
 from apframe.threads import pool
 
 

@@ -20,8 +20,8 @@ from apframe.exceptions import (
 from apframe.lists.measures import Measure
 from apframe.retrieval.evaluation import RunEvaluation, evaluate_run
 from apframe.rows import row_numbers
-from apframe.schema.ids import different_id_types, is_known
-from apframe.schema.sources import to_polars
+from apframe.tables.ids import different_id_types, is_known
+from apframe.tables.sources import to_polars
 
 _PAIR = ["query_id", "document_id"]
 

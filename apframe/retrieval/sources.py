@@ -14,7 +14,7 @@ from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import decoded, read_head, read_unpacked, reading_from
 from apframe.paths import kind_at, reading_once, scan_parquet
 from apframe.retrieval.trec_lines import QRELS, RUN, first_lines, read_lines
-from apframe.schema.tables import TABLES
+from apframe.tables.tables import TABLES
 
 _LZ4 = b"\x04\x22\x4d\x18"
 _MOST = 1 << 32  # bytes that a file of LZ4 may unpack to

@@ -10,9 +10,9 @@ import polars as pl
 from apframe.file_formats.documents import read_csv
 from apframe.retrieval.sources import columns_of
 from apframe.retrieval.trec_lines import warn_of_rising_scores
-from apframe.schema.canonical import canonical, refuse_equal_pairs
-from apframe.schema.sources import to_polars
-from apframe.schema.tables import TABLES
+from apframe.tables.canonical import canonical, refuse_equal_pairs
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import TABLES
 
 
 def read_qrels(source: Any) -> pl.DataFrame:

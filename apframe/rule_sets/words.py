@@ -15,7 +15,7 @@ from apframe.rule_sets.orientation import ORIENTATIONS
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import departures
 from apframe.rule_sets.summary import Headline, headlines
-from apframe.shapes.boxes import BOX, BOXES
+from apframe.tables.shapes.boxes import BOX, BOXES
 
 _WITHOUT_SCORES = "a detection and an annotation that reach the threshold; segments do not overlap, so there is at most one"
 

@@ -13,7 +13,7 @@ from apframe.detection.diagnose.label_errors import suspicious_labels, untouched
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.detection.tables import with_labels
 from apframe.rows import MALFORMED_KEPT, treating_malformed
-from apframe.schema.tables import LABEL_ERRORS
+from apframe.tables.tables import LABEL_ERRORS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -32,12 +32,12 @@ from apframe.runs import comparing, label_errors
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
 from apframe.runs.tables import TablesOfRuns
-from apframe.schema.tables import DIFFERENCES
 from apframe.show.html import html_table
 from apframe.show.terminal import table_lines
 from apframe.store import sql
 from apframe.store.parquet import DETECTION, REPORT, RETRIEVAL, read_manifest
 from apframe.store.results import LazyTable, QueryableResult
+from apframe.tables.tables import DIFFERENCES
 
 if TYPE_CHECKING:
     from apframe.detection.slices.keys import SliceKey

@@ -12,8 +12,8 @@ from typing import Any
 from apframe.exceptions import FormatError
 from apframe.file_formats.stored_sets import MANIFEST
 from apframe.paths import absolute
-from apframe.schema.tables import GROUND_TRUTH
 from apframe.store.parquet import labels
+from apframe.tables.tables import GROUND_TRUTH
 
 _TABLES = (*GROUND_TRUTH, "detections", "summary")
 

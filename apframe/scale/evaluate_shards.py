@@ -30,11 +30,11 @@ from apframe.rule_sets.published import PUBLISHED
 from apframe.scale.addresses import exists
 from apframe.scale.budget import as_bytes
 from apframe.scale.shards import Shard, find_shards, refuse_options_of_files, which_has
-from apframe.schema.conditions import choose_categories
-from apframe.schema.dataset import Dataset
-from apframe.schema.sources import to_polars
-from apframe.schema.tables import TABLES
 from apframe.similarity.user import UserSimilarity
+from apframe.tables.conditions import choose_categories
+from apframe.tables.dataset import Dataset
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import TABLES
 
 if TYPE_CHECKING:
     from apframe.rule_sets.protocol import Protocol

@@ -26,15 +26,15 @@ from apframe.scale.layout import INPUT_ROW
 from apframe.scale.objects import OBJECTS
 from apframe.scale.spool import LINKS, Spool
 from apframe.scale.together import heights_of, without_rows
-from apframe.schema.conditions import refuse_nothing
 from apframe.store.results import LazyTable
+from apframe.tables.conditions import refuse_nothing
 
 if TYPE_CHECKING:
     from apframe.detection.slices.slices import Slicing
     from apframe.matching.verdicts import Verdicts
     from apframe.rule_sets.protocol import Protocol
     from apframe.scale.store import Store
-    from apframe.schema.conditions import Masks
+    from apframe.tables.conditions import Masks
 
 
 _EACH = 100  # bytes for each detection, with what is made of all of them

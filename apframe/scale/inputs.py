@@ -14,8 +14,8 @@ from apframe.rows import MALFORMED_KEPT
 from apframe.rule_sets.protocol import Protocol
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.objects import OBJECTS, LateTable, Objects
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
 
 
 class ShardedInputs(Inputs):

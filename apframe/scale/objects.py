@@ -19,7 +19,7 @@ from apframe.scale.budget import in_words
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
-from apframe.schema.conditions import Masks
+from apframe.tables.conditions import Masks
 
 if TYPE_CHECKING:
     from apframe.scale.local import Matched

@@ -25,7 +25,7 @@ from apframe.paths import kind_at
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.shards import Shard
 from apframe.scale.verdict_tables import to_arrow
-from apframe.schema.tables import TABLES
+from apframe.tables.tables import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa

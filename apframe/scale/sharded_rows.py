@@ -11,8 +11,8 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import ColumnError
-from apframe.schema.sources import from_arrow_stream
-from apframe.schema.tables import TABLES
+from apframe.tables.sources import from_arrow_stream
+from apframe.tables.tables import TABLES
 
 if TYPE_CHECKING:
     import numpy as np

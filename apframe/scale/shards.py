@@ -23,11 +23,11 @@ from apframe.paths import kind_at
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of, normal, read_bytes, read_table
 from apframe.scale.layout import INPUT_ROW, LISTING, SHARD_TABLES, parse_layout
-from apframe.schema.conditions import Masks
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
-from apframe.schema.tables import GROUND_TRUTH, noun
-from apframe.shapes.segments import LABEL_MAP
+from apframe.tables.conditions import Masks
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.segments import LABEL_MAP
+from apframe.tables.tables import GROUND_TRUTH, noun
 
 _ENDINGS = (".parquet", ".arrow")
 _FILES = (*_ENDINGS, ".json")  # what may be beside the folders
@@ -315,7 +315,7 @@ def _tables(folder: str, tables: Sequence[str] = (*GROUND_TRUTH, "detections")) 
         return frames
     if is_remote(folder):
         raise FormatError("label maps are not read from object stores", "copy the shards to this machine", path=folder)
-    from apframe.schema.label_map_paths import with_whole_paths
+    from apframe.tables.label_map_paths import with_whole_paths
 
     return {name: with_whole_paths(name, frame, folder, Path(_parent(folder))) for name, frame in frames.items()}
 

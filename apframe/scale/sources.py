@@ -14,9 +14,9 @@ from apframe.file_formats.reading import Reading
 from apframe.paths import is_pattern, matching
 from apframe.rows import KEY_OF
 from apframe.scale.sharded_rows import common_schema
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import different_id_types
-from apframe.schema.tables import GROUND_TRUTH
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import different_id_types
+from apframe.tables.tables import GROUND_TRUTH
 
 
 def sources_of(source: Any) -> list[Any]:

@@ -17,8 +17,8 @@ from apframe.lazily import cached_property
 from apframe.rows import MOST
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.sharded_rows import ShardedRows
-from apframe.schema.dataset import Dataset, canonical_detections
-from apframe.schema.sources import to_polars
+from apframe.tables.dataset import Dataset, canonical_detections
+from apframe.tables.sources import to_polars
 
 _ID = "detection_id"
 _MOST_IDS = 1 << 26  # of which the shards are looked up in a table

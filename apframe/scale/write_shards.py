@@ -18,8 +18,8 @@ from apframe.scale.layout import CATEGORIES, INPUT_ROW, Layout, shard_name
 from apframe.scale.sharded_rows import ShardedRows, rows_of_shards
 from apframe.scale.sources import detections_in_parts, read_truths
 from apframe.scale.take_detections import Cut, numbered, take_detections
-from apframe.schema.dataset import Dataset
-from apframe.schema.label_map_paths import with_own_copies
+from apframe.tables.dataset import Dataset
+from apframe.tables.label_map_paths import with_own_copies
 from apframe.threads import map_parts
 
 _WAITING = ".parts"  # the folder in which detections wait

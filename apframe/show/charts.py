@@ -12,7 +12,7 @@ from apframe.columns import exact
 from apframe.exceptions import InputError, ParameterError, import_optional
 from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve, thin_roc
 from apframe.lists.vl_pr import PrecisionRecall
-from apframe.schema.sources import to_polars
+from apframe.tables.sources import to_polars
 
 if TYPE_CHECKING:
     import altair as alt

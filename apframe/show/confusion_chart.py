@@ -8,8 +8,8 @@ import polars as pl
 
 from apframe.exceptions import InputError, ParameterError, counted, one_of
 from apframe.lists.list_curves import refuse_missing
-from apframe.schema.sources import to_polars
 from apframe.show.charts import DARK_GREY, PALETTE, head_chart, load_altair, shared_conditions
+from apframe.tables.sources import to_polars
 
 if TYPE_CHECKING:
     import altair as alt

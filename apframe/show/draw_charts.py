@@ -8,9 +8,9 @@ import polars as pl
 
 from apframe.exceptions import InputError, ParameterError, proper_share
 from apframe.lists.list_curves import refuse_missing
-from apframe.schema.sources import to_polars
 from apframe.show.charts import DARK_GREY, PALETTE, head_chart, load_altair
 from apframe.show.interval_charts import pair_of, shown
+from apframe.tables.sources import to_polars
 
 if TYPE_CHECKING:
     import altair as alt

@@ -13,11 +13,11 @@ from string import ascii_lowercase
 
 import polars as pl
 
-from apframe.shapes.boxes import BOX
-from apframe.shapes.corners import upright
-from apframe.shapes.cuboids import CENTRE, SIZES, YAW, around_cuboids
-from apframe.shapes.intervals import INTERVAL
 from apframe.show.labels import place_labels
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.corners import upright
+from apframe.tables.shapes.cuboids import CENTRE, SIZES, YAW, around_cuboids
+from apframe.tables.shapes.intervals import INTERVAL
 
 TRUTH = "truth"
 MODELS = tuple(ascii_lowercase)
@@ -292,7 +292,7 @@ def _with_skeletons(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _with_turned(frame: pl.DataFrame) -> pl.DataFrame:
     """The paths of rotated boxes, where a row has corners or an angle."""
-    from apframe.shapes.corners import quadrilaterals  # brings in NumPy
+    from apframe.tables.shapes.corners import quadrilaterals  # brings in NumPy
 
     is_turned = pl.any_horizontal(pl.col(name).is_not_null() for name in ("corners", "angle") if name in frame.columns)
     rows = frame.with_row_index("row")

@@ -12,7 +12,7 @@ from unicodedata import east_asian_width
 
 import polars as pl
 
-from apframe.shapes.boxes import BOX
+from apframe.tables.shapes.boxes import BOX
 
 _SIZE = 13  # pixels: of the font
 _LETTER = 8.8  # pixels: about how wide a letter is, bold and in a wide font such as DejaVu Sans

@@ -10,7 +10,6 @@ import polars as pl
 from apframe.exceptions import InputError, ParameterError
 from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve
 from apframe.ranking.miss_rates import log_average_miss_rate
-from apframe.schema.sources import to_polars
 from apframe.show.charts import (
     DARK_GREY,
     PALETTE,
@@ -24,6 +23,7 @@ from apframe.show.charts import (
     shared_conditions,
     telling_columns,
 )
+from apframe.tables.sources import to_polars
 
 if TYPE_CHECKING:
     import altair as alt

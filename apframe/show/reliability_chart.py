@@ -9,7 +9,6 @@ import polars as pl
 
 from apframe.exceptions import InputError, ParameterError
 from apframe.lists.list_curves import Keys, key_names, refuse_missing
-from apframe.schema.sources import to_polars
 from apframe.show.charts import (
     DARK_GREY,
     MOST_ROWS,
@@ -20,6 +19,7 @@ from apframe.show.charts import (
     shared_conditions,
     telling_columns,
 )
+from apframe.tables.sources import to_polars
 
 if TYPE_CHECKING:
     import altair as alt

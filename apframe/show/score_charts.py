@@ -8,7 +8,6 @@ import polars as pl
 
 from apframe.exceptions import InputError, ParameterError, did_you_mean, listed
 from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve
-from apframe.schema.sources import to_polars
 from apframe.show.charts import (
     PALETTE,
     add_colours,
@@ -20,6 +19,7 @@ from apframe.show.charts import (
     most_points,
     shared_conditions,
 )
+from apframe.tables.sources import to_polars
 
 if TYPE_CHECKING:
     import altair as alt

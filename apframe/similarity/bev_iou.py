@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.shapes.cuboids import CUBOIDS
-from apframe.shapes.shape import Shape
 from apframe.similarity.footprints import FOOTPRINT, pair_cuboids
 from apframe.similarity.pairs import Similarity
+from apframe.tables.shapes.cuboids import CUBOIDS
+from apframe.tables.shapes.shape import Shape
 
 
 @dataclass(frozen=True)

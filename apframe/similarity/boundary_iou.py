@@ -12,7 +12,7 @@ from apframe.exceptions import ParameterError
 from apframe.similarity.mask_iou import MaskSimilarity, pair_masks
 
 if TYPE_CHECKING:
-    from apframe.shapes.runs import Runs
+    from apframe.tables.shapes.runs import Runs
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class BoundaryIoU(MaskSimilarity):
         self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
     ) -> pl.DataFrame:
         """Return the similarity of each pair of masks: see `MaskSimilarity.compare`."""
-        from apframe.shapes.boundaries import boundary_iou
+        from apframe.tables.shapes.boundaries import boundary_iou
 
         pairs = pair_masks(found, expected, detections, annotations, least)
         is_crowd = annotations["is_crowd"].gather(pairs["annotation"])

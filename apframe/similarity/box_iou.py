@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.shapes.boxes import BOX, BOXES
-from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, pair_by, union_of
+from apframe.tables.shapes.boxes import BOX, BOXES
+from apframe.tables.shapes.shape import Shape
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import ClassVar
 import polars as pl
 
 from apframe.exceptions import one_of
-from apframe.shapes.cuboids import CUBOIDS, check_cuboids
-from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, pair_by, require
+from apframe.tables.shapes.cuboids import CUBOIDS, check_cuboids
+from apframe.tables.shapes.shape import Shape
 
 AXES = ("xy", "xyz")
 

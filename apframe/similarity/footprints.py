@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.shapes.cuboids import YAW, around_cuboids, check_cuboids
 from apframe.similarity.pairs import Similarity, join_on_cell, most_alike, overlap, require
+from apframe.tables.shapes.cuboids import YAW, around_cuboids, check_cuboids
 from apframe.threads import pool
 
 if TYPE_CHECKING:

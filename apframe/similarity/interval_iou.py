@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.shapes.intervals import INTERVAL, INTERVALS, check_intervals
-from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, overlap, pair_by, require, union_of
+from apframe.tables.shapes.intervals import INTERVAL, INTERVALS, check_intervals
+from apframe.tables.shapes.shape import Shape
 
 
 @dataclass(frozen=True)

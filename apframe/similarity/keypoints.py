@@ -10,9 +10,9 @@ import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.rows import refuse_rows
-from apframe.shapes.keypoints import KEYPOINTS, REMEDY, are_not_finite, keypoint_lengths, keypoint_rows
-from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, join_on_cell, require
+from apframe.tables.shapes.keypoints import KEYPOINTS, REMEDY, are_not_finite, keypoint_lengths, keypoint_rows
+from apframe.tables.shapes.shape import Shape
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,10 +8,10 @@ from typing import ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.shapes.segments import SEGMENTS
-from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, require
 from apframe.similarity.panoptic_iou import are_counted, shared_pixels
+from apframe.tables.shapes.segments import SEGMENTS
+from apframe.tables.shapes.shape import Shape
 
 
 @dataclass(frozen=True)

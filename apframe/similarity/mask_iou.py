@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from apframe.shapes.masks import MASKS
-from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, join_on_cell, overlap, union_of
+from apframe.tables.shapes.masks import MASKS
+from apframe.tables.shapes.shape import Shape
 
 if TYPE_CHECKING:
-    from apframe.shapes.runs import Runs
+    from apframe.tables.shapes.runs import Runs
 
 
 _EDGES = ["left", "top", "right", "bottom"]
@@ -41,7 +41,7 @@ class MaskSimilarity(Similarity):
         expected: Runs | None = None,
     ) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`. `found` and `expected` come from `prepare`."""
-        from apframe.shapes.mask_columns import read_both, refuse_different_sizes, warn_of_other_sizes
+        from apframe.tables.shapes.mask_columns import read_both, refuse_different_sizes, warn_of_other_sizes
 
         masks = read_both(detections, annotations, found, expected)
         if not self.any_size:
@@ -93,7 +93,7 @@ def pair_masks(found: Runs, expected: Runs, detections: pl.DataFrame, annotation
 
     Only pairs whose boxes and areas leave room for enough common pixels are looked at.
     """
-    from apframe.shapes.intersections import intersect
+    from apframe.tables.shapes.intersections import intersect
 
     left = _sizes(detections.select("cell"), found)
     right = _sizes(annotations.select("cell", "is_crowd"), expected)

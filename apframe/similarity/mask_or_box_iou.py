@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from apframe.shapes.boxes import BOX
 from apframe.similarity.box_iou import box_iou
 from apframe.similarity.mask_iou import MaskIoU
 from apframe.similarity.pairs import pair_by
+from apframe.tables.shapes.boxes import BOX
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from apframe.shapes.runs import Runs
+    from apframe.tables.shapes.runs import Runs
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class MaskOrBoxIoU(MaskIoU):
         expected: Runs | None = None,
     ) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`. `found` and `expected` come from `prepare`."""
-        from apframe.shapes.mask_columns import mask_extents  # which brings in NumPy
+        from apframe.tables.shapes.mask_columns import mask_extents  # which brings in NumPy
 
         found = self.shape.decode("detections", detections) if found is None else found
         has_mask = annotations["mask"].is_not_null()

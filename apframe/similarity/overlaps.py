@@ -8,7 +8,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, SegmentsDifferWarning, counted, listed, warn
 from apframe.rows import refuse_rows
-from apframe.shapes.label_maps import INNER, refuse_unlisted, share_pixels
+from apframe.tables.shapes.label_maps import INNER, refuse_unlisted, share_pixels
 
 _KEY = ["image", "segment_id"]
 
@@ -22,7 +22,7 @@ def count_overlaps(
     dilation: float | None = None,
     are_all_listed: bool = True,
 ) -> pl.DataFrame:
-    """The detections with `area`, `void_area` and `overlaps` (see `apframe.shapes.segments`), counted in their label maps.
+    """The detections with `area`, `void_area` and `overlaps` (see `apframe.tables.shapes.segments`), from their label maps.
 
     One image of each side is in memory at a time and thread.
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ColumnError, spelled
-from apframe.shapes.shape import Shape
+from apframe.tables.shapes.shape import Shape
 
 
 @dataclass(frozen=True)

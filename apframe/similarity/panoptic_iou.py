@@ -9,9 +9,9 @@ import polars as pl
 
 from apframe.exceptions import ColumnError
 from apframe.rows import refuse_rows
-from apframe.shapes.segments import SEGMENTS
-from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, require
+from apframe.tables.shapes.segments import SEGMENTS
+from apframe.tables.shapes.shape import Shape
 
 
 @dataclass(frozen=True)

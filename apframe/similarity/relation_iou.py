@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.shapes.boxes import BOX
-from apframe.shapes.relations import EDGES, NAMES, RELATION, RELATIONS, SIDES, around, check_relations
-from apframe.shapes.shape import Shape
 from apframe.similarity.inclusive_box_iou import inclusive_box_iou
 from apframe.similarity.pairs import Similarity, pair_by, require
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.relations import EDGES, NAMES, RELATION, RELATIONS, SIDES, around, check_relations
+from apframe.tables.shapes.shape import Shape
 
 _CLASSES = ("category_id", *NAMES)  # which must be equal
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import import_optional
-from apframe.shapes.corners import CORNERS, are_convex, quadrilaterals, turns
-from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, join_on_cell, lacking, most_alike
+from apframe.tables.shapes.corners import CORNERS, are_convex, quadrilaterals, turns
+from apframe.tables.shapes.shape import Shape
 from apframe.threads import pool
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from apframe.shapes.boxes import BOX, BOXES
-from apframe.shapes.shape import Shape
 from apframe.similarity.mask_iou import MaskSimilarity, pair_masks
 from apframe.similarity.pairs import Similarity, pair_by
+from apframe.tables.shapes.boxes import BOX, BOXES
+from apframe.tables.shapes.shape import Shape
 
 if TYPE_CHECKING:
-    from apframe.shapes.runs import Runs
+    from apframe.tables.shapes.runs import Runs
 
 _SMALL = 1e-7  # added to the union
 

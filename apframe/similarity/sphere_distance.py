@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.shapes.shape import Shape
-from apframe.shapes.spheres import CENTRE, SPHERES, check_spheres, radius
 from apframe.similarity.pairs import Similarity, pair_by, require
+from apframe.tables.shapes.shape import Shape
+from apframe.tables.shapes.spheres import CENTRE, SPHERES, check_spheres, radius
 
 
 @dataclass(frozen=True)

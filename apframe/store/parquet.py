@@ -19,7 +19,7 @@ from apframe.exceptions import FormatError, OutputError, ParameterError, listed
 from apframe.file_formats.files import finish_replacing, reading_from, replacing, settled_kind, write_text
 from apframe.file_formats.stored_sets import FORMAT, MANIFEST, damage, find_manifest, manifest_at, read_table, refuse_replaced
 from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, scan_parquet, to_write
-from apframe.schema.tables import TABLES
+from apframe.tables.tables import TABLES
 
 SCHEMA_VERSION = 4
 OLDEST = SCHEMA_VERSION - 2  # that is read

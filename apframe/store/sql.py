@@ -22,8 +22,8 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.interruption import beside, unfinished
-from apframe.schema.sources import from_arrow_stream
 from apframe.store.aggregate import average_precision_macro
+from apframe.tables.sources import from_arrow_stream
 from apframe.wording import spelling_as_here
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from apframe.detection.evaluate import evaluate
 from apframe.detection.evaluation import Evaluation
 from apframe.exceptions import ParameterError, one_of
 from apframe.rule_sets.coco import COCO
-from apframe.shapes.mask_columns import read_masks
+from apframe.tables.shapes.mask_columns import read_masks
 
 _ARRAYS = {"bbox": "boxes", "segm": "masks"}
 

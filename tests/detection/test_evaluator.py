@@ -37,7 +37,7 @@ from apframe.exceptions import (
     UnknownIdError,
 )
 from apframe.file_formats.reading import Reading
-from apframe.shapes import mask_columns
+from apframe.tables.shapes import mask_columns
 from tests.parity.strategies import Case, cases
 from tests.rule_sets.generated import masks
 

@@ -14,7 +14,7 @@ import apframe as apf
 from apframe.columns import Column
 from apframe.detection.on_request import ON_REQUEST
 from apframe.exceptions import FormatError, ParameterError
-from apframe.schema.tables import RESULTS
+from apframe.tables.tables import RESULTS
 
 TRUTH = {
     "images": [{"id": 1}],

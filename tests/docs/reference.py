@@ -14,14 +14,14 @@ import apframe as apf
 import apframe.pycocotools.cocoeval
 from apframe import exceptions
 from apframe.cli.command import app
-from apframe.schema.tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES, dictionary
+from apframe.tables.tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES, dictionary
 from tests.docs.pages import command_output
 
 # the pages of public names: title, first sentence, the packages with the names, and the names that come first
 PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "detection": (
         "Detection", "Evaluate detections, then query the result.",
-        ("detection", "schema", "checks"), ("evaluate", "Evaluation", "Evaluator", "Dataset"),
+        ("detection", "tables", "checks"), ("evaluate", "Evaluation", "Evaluator", "Dataset"),
     ),
     "retrieval": (
         "Retrieval", "Evaluate search runs, and compare their means.",

@@ -10,7 +10,7 @@ import pytest
 
 import apframe as apf
 from apframe.columns import Column
-from apframe.schema.tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES
+from apframe.tables.tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES
 
 ROOT = Path(__file__).parents[2]
 STREET, SEARCH = ROOT / "data" / "street", ROOT / "data" / "search"

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.file_formats.nuscenes.places import with_places
-from apframe.shapes.cuboids import CUBOID
+from apframe.tables.shapes.cuboids import CUBOID
 
 DATA = Path(__file__).parents[2] / "data"
 DRIVING = DATA / "driving"

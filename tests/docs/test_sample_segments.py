@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import apframe as apf
-from apframe.shapes.label_maps import read_label_map
+from apframe.tables.shapes.label_maps import read_label_map
 
 DATA = Path(__file__).parents[2] / "data"
 SEGMENTS = DATA / "segments"

@@ -14,7 +14,7 @@ import apframe as apf
 from apframe.exceptions import FormatError, InvalidRowsWarning, RowError
 from apframe.file_formats.argoverse2 import EVALUATED, Argoverse2
 from apframe.file_formats.tables import Arrow
-from apframe.shapes.cuboids import CUBOID
+from apframe.tables.shapes.cuboids import CUBOID
 from tests.file_formats.folders import written
 from tests.file_formats.sweeps import sweep, write_feather, write_log
 from tests.kits import run_kit

@@ -13,7 +13,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError, ParameterError, RowError
 from apframe.file_formats.catalogue import FORMATS, as_format
-from apframe.shapes.boxes import BOX
+from apframe.tables.shapes.boxes import BOX
 from tests.file_formats.folders import written
 
 TRUTH = {

@@ -21,7 +21,7 @@ from apframe.file_formats import catalogue as formats
 from apframe.file_formats.coco import Coco
 from apframe.file_formats.cvat import Cvat
 from apframe.file_formats.cvat.row_runs import Crop, to_columns, to_crop
-from apframe.schema.canonical import canonical
+from apframe.tables.canonical import canonical
 from tests.file_formats.folders import written
 
 BOX = ["x", "y", "width", "height"]

@@ -19,7 +19,7 @@ from apframe.exceptions import FormatError, RowError, ShapesLeftOutWarning
 from apframe.file_formats import catalogue as formats
 from apframe.file_formats.coco import Coco
 from apframe.file_formats.label_studio import LabelStudio
-from apframe.schema.canonical import canonical
+from apframe.tables.canonical import canonical
 
 BOX = ["x", "y", "width", "height"]
 

@@ -22,7 +22,7 @@ from apframe.file_formats.nuscenes import NuScenes
 from apframe.file_formats.nuscenes.places import with_places
 from apframe.file_formats.nuscenes.splits import scenes_of
 from apframe.file_formats.nuscenes.tables import CLASSES
-from apframe.shapes.cuboids import CUBOID
+from apframe.tables.shapes.cuboids import CUBOID
 from tests.file_formats.folders import written
 from tests.file_formats.scenes import Json, Objects, box, tables, write_for_kit, write_results, write_tables
 from tests.kits import run_kit

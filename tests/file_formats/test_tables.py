@@ -19,7 +19,7 @@ from apframe.file_formats import catalogue as formats
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.coco import Coco
 from apframe.file_formats.tables import Arrow, Parquet
-from apframe.schema.canonical import canonical
+from apframe.tables.canonical import canonical
 
 STREET = Path(__file__).resolve().parents[2] / "data" / "street"
 TABLES = ("images", "categories", "annotations")

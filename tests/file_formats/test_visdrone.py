@@ -10,7 +10,7 @@ import pytest
 import apframe as apf
 from apframe.cli.command import main
 from apframe.exceptions import BoxFormatWarning, FormatError, MissingResultsWarning
-from apframe.shapes.boxes import BOX
+from apframe.tables.shapes.boxes import BOX
 from tests.file_formats.folders import text_folder
 
 TRUTH = {"a": "10,10,40,40,1,4,0,1,\n100,10,40,40,1,4,1,2,\n300,300,40,40,0,0,0,0,\n", "b": "10, 10,40,40,0,9,0,0\n"}

@@ -14,8 +14,8 @@ import apframe as apf
 from apframe import exceptions
 from apframe.cli import command as cli
 from apframe.file_formats.stored_sets import FORMAT
-from apframe.schema.tables import dictionary
 from apframe.store.parquet import SCHEMA_VERSION
+from apframe.tables.tables import dictionary
 
 COMMANDS = ("", "eval", "errors", "check", "convert", "formats", "protocols", "rank", "sql", "upgrade")
 

@@ -31,7 +31,7 @@ from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.named_choices import CROWDS, IGNORES, TIES
 from apframe.rule_sets.published import as_protocol, departures
 from apframe.rule_sets.summary import headlines, less_is_better, main_headline
-from apframe.shapes.cuboids import CUBOID
+from apframe.tables.shapes.cuboids import CUBOID
 
 Json = dict[str, Any]
 SQUARE = [0, 0, 40, 40]

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from pycocotools import mask as reference
 
 from apframe.exceptions import ParameterError, RowError
-from apframe.shapes.boundaries import boundary_width
-from apframe.shapes.mask_columns import read_masks
-from apframe.shapes.runs import Runs, erode, transpose
 from apframe.similarity.boundary_iou import BoundaryIoU
 from apframe.similarity.mask_iou import MaskIoU
+from apframe.tables.shapes.boundaries import boundary_width
+from apframe.tables.shapes.mask_columns import read_masks
+from apframe.tables.shapes.runs import Runs, erode, transpose
 
 cv2 = pytest.importorskip("cv2")
 

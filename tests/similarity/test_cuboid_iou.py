@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from apframe.exceptions import ColumnError
-from apframe.shapes.cuboids import CUBOID
 from apframe.similarity.cuboid_iou import CuboidIoU
+from apframe.tables.shapes.cuboids import CUBOID
 
 CAR = {
     "cell": 7, "cuboid_x": 0.0, "cuboid_y": 0.0, "cuboid_z": 0.5, "cuboid_length": 4.0, "cuboid_width": 2.0,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apframe.exceptions import ColumnError, RowError
-from apframe.shapes.intervals import interval_extents
 from apframe.similarity.interval_iou import IntervalIoU
+from apframe.tables.shapes.intervals import interval_extents
 
 Interval = tuple[int, float, float]
 SCHEMA = {"cell": pl.Int64, "start_time": pl.Float64, "end_time": pl.Float64}

@@ -14,8 +14,8 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from apframe.exceptions import ColumnError, ParameterError, RowError
-from apframe.shapes.keypoints import keypoint_extents
 from apframe.similarity.keypoints import COCO_SIGMAS, CROWDPOSE_SIGMAS, OKS
+from apframe.tables.shapes.keypoints import keypoint_extents
 
 SHAPE = {"cell": pl.Int64, "keypoints": pl.List(pl.Float64)}
 BOX = dict.fromkeys(["x", "y", "width", "height", "area"], pl.Float64)

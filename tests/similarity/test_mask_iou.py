@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from pycocotools import mask as reference
 
 from apframe.exceptions import ColumnError, InputError, MaskSizeWarning, RowError
-from apframe.shapes import runs
-from apframe.shapes.intersections import intersect
-from apframe.shapes.mask_columns import mask_extents, read_masks
-from apframe.shapes.runs import Runs, in_blocks
 from apframe.similarity.mask_iou import MaskIoU
+from apframe.tables.shapes import runs
+from apframe.tables.shapes.intersections import intersect
+from apframe.tables.shapes.mask_columns import mask_extents, read_masks
+from apframe.tables.shapes.runs import Runs, in_blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of pycocotools
 REAL = Path(__file__).parents[3] / "shared" / "data" / "coco-val2014-100"

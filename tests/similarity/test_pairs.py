@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.shapes import mask_columns
 from apframe.similarity.pairs import pair_by
+from apframe.tables.shapes import mask_columns
 
 SQUARE = {"size": [4, 4], "counts": [0, 8, 8]}
 TRUTH = {

@@ -15,8 +15,8 @@ from shapely.geometry import Polygon
 from shapely.geometry import box as upright
 
 from apframe.exceptions import ColumnError, ParameterError, RowError
-from apframe.shapes.corners import corner_extents
 from apframe.similarity.rotated_iou import RotatedIoU
+from apframe.tables.shapes.corners import corner_extents
 
 Point = tuple[float, float]
 Turned = tuple[float, float, float, float, float]  # x, y, width, height, angle

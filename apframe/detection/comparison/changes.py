@@ -10,7 +10,7 @@ from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.detection.tables import area_at, threshold_at
 from apframe.exceptions import ParameterError, one_of
-from apframe.shapes.boxes import BOX
+from apframe.tables.shapes.boxes import BOX
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

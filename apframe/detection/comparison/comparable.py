@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, counted, listed, one_of, spelled, warn
-from apframe.schema.ids import is_known
-from apframe.schema.tables import SIZE, TABLES
-from apframe.shapes.boxes import BOX
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE, TABLES
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

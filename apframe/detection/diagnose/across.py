@@ -11,8 +11,8 @@ from apframe.detection.pairing import codes, pair
 from apframe.detection.prepare.counting import crowds
 from apframe.detection.prepare.hierarchy import find_ancestors
 from apframe.exceptions import CategoriesNotComparedWarning, warn
-from apframe.schema.ids import is_known
-from apframe.shapes.keypoints import KEYPOINTS
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.keypoints import KEYPOINTS
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs

@@ -19,8 +19,8 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.lists.list_curves import refuse_missing
-from apframe.schema.ids import different_id_types
-from apframe.schema.sources import to_polars
+from apframe.tables.ids import different_id_types
+from apframe.tables.sources import to_polars
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

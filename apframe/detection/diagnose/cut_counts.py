@@ -20,7 +20,7 @@ from apframe.matching.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
-    from apframe.schema.conditions import Masks
+    from apframe.tables.conditions import Masks
 
 COUNTS = ("tp", "fp", "fn")
 RATES = ("precision", "recall", "f1", "fppi")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import ParameterError, listed
-from apframe.schema.conditions import choose_categories
+from apframe.tables.conditions import choose_categories
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

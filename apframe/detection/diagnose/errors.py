@@ -14,7 +14,7 @@ from apframe.detection.slices.keys import Bins
 from apframe.detection.tables import threshold_at, with_labels
 from apframe.exceptions import ParameterError
 from apframe.rule_sets.refused import refuse_scores
-from apframe.schema.tables import ERRORS, RESULTS
+from apframe.tables.tables import ERRORS, RESULTS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.slices.keys import SliceKey
     from apframe.matching.verdicts import Verdicts
-    from apframe.schema.conditions import Masks
+    from apframe.tables.conditions import Masks
 
 BACKGROUND = 0.1
 

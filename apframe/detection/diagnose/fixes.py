@@ -17,7 +17,7 @@ from apframe.ranking.counted import count_images
 from apframe.ranking.metrics import compute_cells
 from apframe.ranking.rules import rank_by
 from apframe.rule_sets.refused import rules_of_edits
-from apframe.schema.tables import ERRORS
+from apframe.tables.tables import ERRORS
 from apframe.threads import pool
 
 if TYPE_CHECKING:

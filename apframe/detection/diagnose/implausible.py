@@ -24,8 +24,8 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.rule_sets.words import threshold_words
-from apframe.schema.ids import is_known
-from apframe.schema.names import called
+from apframe.tables.ids import is_known
+from apframe.tables.names import called
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs

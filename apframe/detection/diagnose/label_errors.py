@@ -13,7 +13,7 @@ from apframe.detection.prepare.counting import crowds
 from apframe.detection.tables import area_at, with_labels
 from apframe.exceptions import ParameterError
 from apframe.rule_sets.refused import refuse_scores
-from apframe.schema.tables import LABEL_ERRORS, RESULTS
+from apframe.tables.tables import LABEL_ERRORS, RESULTS
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import counted
-from apframe.schema.ids import is_known
-from apframe.schema.tables import KEYS
-from apframe.shapes.boxes import BOX
-from apframe.shapes.intervals import INTERVALS
-from apframe.shapes.shape import Shape
-from apframe.shapes.spheres import SPHERES
 from apframe.similarity.box_iou import box_iou
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.intervals import INTERVALS
+from apframe.tables.shapes.shape import Shape
+from apframe.tables.shapes.spheres import SPHERES
+from apframe.tables.tables import KEYS
 
 MOST = 20_000  # detections that are compared with annotations, evenly spread: enough to see a pattern
 _MOST_OF_IMAGES = 4 * MOST  # the same where all those of an image are wanted, and one image may have very many

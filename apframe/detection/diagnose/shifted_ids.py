@@ -8,9 +8,9 @@ import polars as pl
 
 from apframe.detection.diagnose.overlaps import n_fitted, of_some_images
 from apframe.exceptions import spelled
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
-from apframe.schema.tables import KEYS
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.tables import KEYS
 
 # another numbering is believed if it gives nearly all detections known ids, and this share of the annotations a detection
 # that fits, which is this many times as many as the given ids do

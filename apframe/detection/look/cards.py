@@ -10,7 +10,7 @@ import polars as pl
 from apframe.detection.comparison.changes import changes
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.detection.tables import with_labels
-from apframe.schema.tables import LABEL_ERRORS
+from apframe.tables.tables import LABEL_ERRORS
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

@@ -11,13 +11,13 @@ import polars as pl
 from apframe.detection.look.cards import MODELS
 from apframe.detection.look.objects import objects_of, with_outlines
 from apframe.detection.look.pictures import Pictures
-from apframe.schema.ids import is_known
-from apframe.schema.tables import SIZE
-from apframe.shapes.cuboids import CUBOIDS
-from apframe.shapes.intervals import INTERVALS
 from apframe.show.cards import card
 from apframe.show.drawings import TRUTH, draw_objects, picture, picture_sizes
 from apframe.show.elements import Markup
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.cuboids import CUBOIDS
+from apframe.tables.shapes.intervals import INTERVALS
+from apframe.tables.tables import SIZE
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

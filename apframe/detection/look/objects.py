@@ -9,15 +9,15 @@ import polars as pl
 
 from apframe.detection.tables import area_at, threshold_at
 from apframe.rows import KEY_OF
-from apframe.schema.ids import is_known
-from apframe.schema.tables import OUTCOMES
-from apframe.shapes.boxes import BOX
-from apframe.shapes.corners import CORNERS
-from apframe.shapes.cuboids import CUBOIDS
-from apframe.shapes.intervals import INTERVALS
-from apframe.shapes.keypoints import KEYPOINTS
-from apframe.shapes.masks import MASKS
 from apframe.show.drawings import IN_WORDS, MODELS, TRUTH
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.corners import CORNERS
+from apframe.tables.shapes.cuboids import CUBOIDS
+from apframe.tables.shapes.intervals import INTERVALS
+from apframe.tables.shapes.keypoints import KEYPOINTS
+from apframe.tables.shapes.masks import MASKS
+from apframe.tables.tables import OUTCOMES
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -106,8 +106,8 @@ def with_outlines(evaluations: Sequence[Evaluation], objects: pl.DataFrame) -> p
 
 def _outlined(self: Evaluation, table: str, rows: pl.DataFrame) -> pl.DataFrame:
     """Rows of annotations or detections with the outlines of their masks."""
-    from apframe.shapes.mask_columns import read_masks  # these bring in NumPy
-    from apframe.shapes.outlines import outlines
+    from apframe.tables.shapes.mask_columns import read_masks  # these bring in NumPy
+    from apframe.tables.shapes.outlines import outlines
 
     key, objects = KEY_OF[table], self._inputs.annotations if table == "annotations" else self._inputs.detections
     objects = objects.filter(is_known(objects[key], rows[key]))

@@ -15,7 +15,7 @@ from apframe.rows import KEY_OF
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.slices.keys import Key, SliceKey
-    from apframe.schema.conditions import Masks, Tables
+    from apframe.tables.conditions import Masks, Tables
 
 NOTHING = "–"  # what the slice of null is called
 

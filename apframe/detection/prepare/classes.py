@@ -14,11 +14,11 @@ from apframe.detection.prepare.hierarchy import expand_annotations
 from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning, listed, nearest, spelled, warn
 from apframe.rows import refuse_rows
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema.category_map import map_ids, merge_categories
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
-from apframe.schema.names import called
-from apframe.schema.tables import TABLES
+from apframe.tables.category_map import map_ids, merge_categories
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.names import called
+from apframe.tables.tables import TABLES
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
@@ -73,7 +73,7 @@ def own_categories(
 
     `further` are names that detections have beside those of the categories. Classes that count without annotations too become
     categories, unless categories were chosen. The last result says what categories became, see
-    `apframe.schema.category_map.merge_categories`; None if all have the names of the protocol.
+    `apframe.tables.category_map.merge_categories`; None if all have the names of the protocol.
 
     Raises
     ------

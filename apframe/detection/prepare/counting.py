@@ -6,8 +6,8 @@ import polars as pl
 
 from apframe.rule_sets.named_choices import IGNORED_AS_CROWDS
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema.tables import OUTSIDE
-from apframe.shapes.cuboids import CUBOIDS, SIZES
+from apframe.tables.shapes.cuboids import CUBOIDS, SIZES
+from apframe.tables.tables import OUTSIDE
 
 _LEAST_SIDE, _MOST_SIDE = 0.01, 1e6  # of WAYMO, both exclusive
 

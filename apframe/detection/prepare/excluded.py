@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema.names import called
-from apframe.schema.tables import SIZE
+from apframe.tables.names import called
+from apframe.tables.tables import SIZE
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs

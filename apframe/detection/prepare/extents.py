@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from apframe.schema.dataset import Dataset
-from apframe.shapes.boxes import BOX
-from apframe.shapes.catalogue import shape_of
-from apframe.shapes.corners import upright
-from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.catalogue import shape_of
+from apframe.tables.shapes.corners import upright
+from apframe.tables.shapes.shape import Shape
 
 
 def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame, prepared: Any = None) -> pl.DataFrame:
@@ -81,7 +81,7 @@ def has_pixels(annotations: pl.DataFrame) -> pl.Series:
     >>> has_pixels(pl.DataFrame({"annotation_id": [1, 2, 3, 4], "mask": masks})).to_list()
     [True, False, False, False]
     """
-    from apframe.shapes.mask_columns import read_masks  # which brings in NumPy
+    from apframe.tables.shapes.mask_columns import read_masks  # which brings in NumPy
 
     mask = pl.col("mask")
     dtype = annotations.schema["mask"]

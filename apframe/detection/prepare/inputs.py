@@ -25,18 +25,18 @@ from apframe.exceptions import (
 )
 from apframe.rows import MALFORMED_KEPT, Malformed, malformed_rows, treating_malformed
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema.box_formats import are_fractions
-from apframe.schema.category_map import describe_map
-from apframe.schema.dataset import Dataset, canonical_detections
-from apframe.schema.ids import is_known, unknown_ids
-from apframe.schema.sources import to_polars
-from apframe.schema.tables import OUTSIDE, TABLES
-from apframe.shapes.boxes import BOX, BOXES
-from apframe.shapes.catalogue import shape_of
-from apframe.shapes.cuboids import CUBOIDS, like_degrees
-from apframe.shapes.intervals import INTERVALS
-from apframe.shapes.keypoints import KEYPOINTS
-from apframe.shapes.segments import SEGMENTS
+from apframe.tables.box_formats import are_fractions
+from apframe.tables.category_map import describe_map
+from apframe.tables.dataset import Dataset, canonical_detections
+from apframe.tables.ids import is_known, unknown_ids
+from apframe.tables.shapes.boxes import BOX, BOXES
+from apframe.tables.shapes.catalogue import shape_of
+from apframe.tables.shapes.cuboids import CUBOIDS, like_degrees
+from apframe.tables.shapes.intervals import INTERVALS
+from apframe.tables.shapes.keypoints import KEYPOINTS
+from apframe.tables.shapes.segments import SEGMENTS
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import OUTSIDE, TABLES
 from apframe.wording import in_words
 
 

@@ -16,9 +16,9 @@ from apframe.file_formats.lines import passing_invalid
 from apframe.file_formats.refused import Refused, accept
 from apframe.paths import reading_once
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known
-from apframe.schema.tables import noun
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.tables import noun
 
 
 def valid_truth(truth: Any, choice: Choice) -> tuple[Dataset, list[Refused]]:

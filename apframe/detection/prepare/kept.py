@@ -12,11 +12,11 @@ from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.ranking.box_errors import NEEDS
 from apframe.rows import refuse_rows, refuse_texts
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema.ids import is_known
-from apframe.schema.tables import SIZE, TABLES
-from apframe.shapes.boxes import BOX
-from apframe.shapes.catalogue import OTHERS, shape_of
-from apframe.shapes.cuboids import CUBOIDS
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.catalogue import OTHERS, shape_of
+from apframe.tables.shapes.cuboids import CUBOIDS
+from apframe.tables.tables import SIZE, TABLES
 from apframe.wording import in_words
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import ParameterError, listed, spelled
-from apframe.schema.ids import is_known
-from apframe.schema.names import called
+from apframe.tables.ids import is_known
+from apframe.tables.names import called
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,7 @@ def thresholds_of(inputs: Inputs, protocol: Protocol, threshold: int = 0) -> np.
 
     >>> from apframe.detection.prepare.inputs import make_inputs
     >>> from apframe.rule_sets.coco import COCO
-    >>> from apframe.schema.dataset import Dataset
+    >>> from apframe.tables.dataset import Dataset
     >>> box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1, 2], "name": ["Car", "Cyclist"]}, box)
     >>> own = COCO.with_options(iou_thresholds={"car": 0.7, "cyclist": 0.5})

@@ -10,8 +10,8 @@ import polars as pl
 
 from apframe.exceptions import Count, Note
 from apframe.rule_sets.protocol import Protocol
-from apframe.shapes.corners import CORNERS
-from apframe.shapes.intervals import INTERVAL
+from apframe.tables.shapes.corners import CORNERS
+from apframe.tables.shapes.intervals import INTERVAL
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +49,7 @@ def _sorted(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _enclosed(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The smallest rectangles around corners that do not go around a convex shape. Source: `poly2obb_np` of mmrotate."""
-    from apframe.shapes.corners import smallest_rectangles
+    from apframe.tables.shapes.corners import smallest_rectangles
 
     return _with_other_corners(table, frame, smallest_rectangles)
 
@@ -66,7 +66,7 @@ def _flattened(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _with_other_corners(table: str, frame: pl.DataFrame, change: Callable[[Array], Array]) -> pl.DataFrame:
     """The frame with corners that do not go around a convex shape changed."""
-    from apframe.shapes.corners import are_convex, quadrilaterals
+    from apframe.tables.shapes.corners import are_convex, quadrilaterals
 
     if "corners" not in frame.columns:
         return frame
@@ -114,7 +114,7 @@ def leave_out_narrow(inputs: Inputs, protocol: Protocol) -> Inputs:
     annotations = inputs.annotations
     if "narrow_left_out" not in protocol.further_rules or not {"corners", "angle"} & set(annotations.columns):
         return inputs
-    from apframe.shapes.corners import quadrilaterals, sides_of, smallest_rectangles
+    from apframe.tables.shapes.corners import quadrilaterals, sides_of, smallest_rectangles
 
     sides = sides_of(smallest_rectangles(quadrilaterals("annotations", annotations)))
     wide = pl.Series((sides >= _NARROWEST).all(axis=1))

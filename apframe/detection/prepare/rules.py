@@ -54,13 +54,13 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema.dataset import Dataset
-from apframe.schema.ids import is_known, unknown_ids
-from apframe.schema.tables import noun
-from apframe.shapes.boxes import BOXES
-from apframe.shapes.corners import CORNERS, is_turned, upright
 from apframe.similarity.mask_iou import pair_masks
 from apframe.similarity.pairs import lacking
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known, unknown_ids
+from apframe.tables.shapes.boxes import BOXES
+from apframe.tables.shapes.corners import CORNERS, is_turned, upright
+from apframe.tables.tables import noun
 from apframe.wording import in_words
 
 if TYPE_CHECKING:

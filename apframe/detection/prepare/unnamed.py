@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from apframe.exceptions import counted, listed
-from apframe.schema.dataset import Dataset
 from apframe.similarity.label_iou import LabelIoU
+from apframe.tables.dataset import Dataset
 
 _IGNORED = LabelIoU().ignored
 

@@ -10,13 +10,13 @@ import polars as pl
 from apframe.detection.slices.keys import make_keys
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, counted, one_of, spelled, warn
 from apframe.rule_sets.summary import headlines
-from apframe.schema.conditions import conjunction
-from apframe.schema.tables import RESULTS, SUPPORT
+from apframe.tables.conditions import conjunction
+from apframe.tables.tables import RESULTS, SUPPORT
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.slices.keys import Key, SliceKey
-    from apframe.schema.conditions import Condition, Masks
+    from apframe.tables.conditions import Condition, Masks
 
 
 def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ParameterError, listed, nearest
-from apframe.schema.conditions import (
+from apframe.tables.conditions import (
     Condition,
     Masks,
     Tables,

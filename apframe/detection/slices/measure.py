@@ -23,7 +23,7 @@ from apframe.ranking.ranking import Ranking, Rest
 from apframe.ranking.rules import AnyRanking, rank_by
 from apframe.ranking.summed_ranking import SummedRanking
 from apframe.rule_sets.summary import Headline, composed, headlines, with_terms
-from apframe.schema.tables import SUPPORT
+from apframe.tables.tables import SUPPORT
 from apframe.threads import pool
 
 if TYPE_CHECKING:

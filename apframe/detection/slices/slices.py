@@ -15,7 +15,7 @@ import polars as pl
 
 from apframe.detection.slices.keys import SEVERAL, Key
 from apframe.exceptions import ParameterError
-from apframe.schema.conditions import Masks
+from apframe.tables.conditions import Masks
 
 ROLLED_UP = -1  # the code of a key of which a group takes all values
 MOST_GROUPS = 1_000  # of objects: each is matched anew

@@ -62,7 +62,7 @@ def waymo_breakdowns(self: Evaluation) -> pl.DataFrame:
 
     >>> from apframe.detection.evaluate import evaluate
     >>> from apframe.rule_sets.waymo import WAYMO
-    >>> from apframe.schema.dataset import Dataset
+    >>> from apframe.tables.dataset import Dataset
     >>> car = dict(zip((*_CENTRE, *_SIDES, "cuboid_yaw"), ([29.8], [0.0], [0.0], [4.0], [2.0], [1.5], [0.0])))
     >>> car |= {"image_id": [1], "category_id": ["TYPE_VEHICLE"], "level": [1], "n_points": [9]}
     >>> names = {"category_id": ["TYPE_VEHICLE"], "name": ["TYPE_VEHICLE"]}

@@ -36,11 +36,11 @@ from apframe.file_formats.files import (
 from apframe.file_formats.format import NUMBER, OPEN, USUAL, Format, held
 from apframe.file_formats.stored_sets import with_own_paths
 from apframe.paths import kind_at
-from apframe.schema.canonical import canonical
-from apframe.schema.dataset import Dataset, Later
-from apframe.schema.sources import kind_of
-from apframe.schema.tables import GROUND_TRUTH, KEYS, NAMES
-from apframe.shapes.boxes import BOX
+from apframe.tables.canonical import canonical
+from apframe.tables.dataset import Dataset, Later
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.sources import kind_of
+from apframe.tables.tables import GROUND_TRUTH, KEYS, NAMES
 
 SCORE = b'"score"'
 """Text found in a data set whose annotations are results."""

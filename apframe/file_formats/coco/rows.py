@@ -13,13 +13,13 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import ColumnError, RowError
 from apframe.paths import is_utf8
-from apframe.schema.box_formats import split_boxes
-from apframe.schema.sources import OTHER_LIBRARIES, kind_of, refuse_other_keys
-from apframe.schema.tables import TABLES
-from apframe.schema.types import LIST_REMEDIES
-from apframe.shapes.boxes import BOX
-from apframe.shapes.catalogue import OTHERS
-from apframe.shapes.corners import ULTRALYTICS
+from apframe.tables.box_formats import split_boxes
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.catalogue import OTHERS
+from apframe.tables.shapes.corners import ULTRALYTICS
+from apframe.tables.sources import OTHER_LIBRARIES, kind_of, refuse_other_keys
+from apframe.tables.tables import TABLES
+from apframe.tables.types import LIST_REMEDIES
 
 # What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
 # lists of categories, and shapes that COCO does not have.

@@ -33,8 +33,8 @@ from apframe.file_formats.coco.rows import (
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import new_folder
 from apframe.paths import duckdb_literal
-from apframe.schema.sources import from_arrow_stream
-from apframe.schema.tables import TABLES
+from apframe.tables.sources import from_arrow_stream
+from apframe.tables.tables import TABLES
 from apframe.threads import map_lazily, pool
 
 if TYPE_CHECKING:

@@ -35,9 +35,9 @@ from apframe.file_formats.lines import refuse_malformed_lines
 from apframe.file_formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
 from apframe.file_formats.xml_text import escaped, refuse_illegal
 from apframe.paths import files_in, folders_in, is_file, is_folder
-from apframe.schema.dataset import Dataset
-from apframe.shapes.boxes import BOX
-from apframe.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
 
 _SHAPES = ("box", "polygon", "mask")
 _SIDES = ("xtl", "ytl", "xbr", "ybr")

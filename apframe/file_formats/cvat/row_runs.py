@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from apframe.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
+from apframe.tables.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,7 @@ def to_columns(crop: Crop, image_height: int, image_width: int) -> list[int]:
     """The run lengths down the columns of the whole image, outside and inside in turn.
 
     The counts of the crop add up to its pixels, and it lies inside the image, which is within the limits in
-    `apframe.shapes.limits`.
+    `apframe.tables.shapes.limits`.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def to_crop(mask: Any) -> Crop | None:
     Raises
     ------
     ValueError
-        what is no encoding, does not fill its size, or is beyond the limits in `apframe.shapes.limits`
+        what is no encoding, does not fill its size, or is beyond the limits in `apframe.tables.shapes.limits`
 
     >>> to_crop({"size": [3, 4], "counts": [3, 2, 1, 1, 5]})
     Crop(counts=[0, 3, 1], left=1, top=0, width=2, height=2)
@@ -91,8 +91,8 @@ def _runs(counts: str | np.ndarray, height: int, width: int) -> tuple[np.ndarray
     """The runs inside of one mask from its counts, plain or as COCO's text: column, where each begins in it, where it ends."""
     import numpy as np
 
-    from apframe.shapes.run_lengths import from_counts, from_text
-    from apframe.shapes.runs import Runs
+    from apframe.tables.shapes.run_lengths import from_counts, from_text
+    from apframe.tables.shapes.runs import Runs
 
     size = np.array([height], dtype=np.int64), np.array([width], dtype=np.int64)
     if isinstance(counts, str):

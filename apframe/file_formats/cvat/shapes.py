@@ -13,8 +13,8 @@ from apframe.file_formats.cvat.row_runs import Crop, to_crop
 from apframe.file_formats.outlines import angle_of, number_type, polygon_extents, rotation_of, single_polygons
 from apframe.file_formats.xml_text import escaped
 from apframe.rows import refuse_rows
-from apframe.schema.tables import TABLES
-from apframe.shapes.boxes import BOX
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import TABLES
 
 FLAGS = ("is_crowd", "ignore")  # canonical columns that are written as attributes, where they are true
 _PLACE = ("left", "top", "width", "height")

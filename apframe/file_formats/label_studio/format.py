@@ -16,9 +16,9 @@ from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import NUMBER, Format
 from apframe.file_formats.label_studio.regions import encoded, in_pixels, read_regions, region_losses, region_texts
 from apframe.file_formats.names import categories_of
-from apframe.schema.dataset import Dataset
-from apframe.schema.tables import SIZE, TABLES
-from apframe.shapes.boxes import BOX
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE, TABLES
 
 _IMAGE: dict[str, Any] = {"image_id": pl.Int64, "file_name": pl.String, "image_width": pl.Int64, "image_height": pl.Int64}
 _TAKEN = {column.name for column in TABLES["images"]} - {*SIZE}  # names that fields of `data` cannot have as columns

@@ -15,8 +15,8 @@ from apframe.columns import exact
 from apframe.exceptions import FormatError, listed
 from apframe.file_formats.outlines import angle_of, as_masks, polygon_extents, rotation_of, single_polygons, warn_left_out
 from apframe.rows import refuse_rows
-from apframe.schema.tables import SIZE
-from apframe.shapes.boxes import BOX
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE
 
 _LABELS = ("rectanglelabels", "polygonlabels", "labels")
 _UNLABELLED = ("rectangle", "polygon")  # the shape of a region whose labels stand beside it

@@ -18,9 +18,9 @@ from apframe.file_formats.nuscenes.places import places_in, with_places
 from apframe.file_formats.nuscenes.tables import read_tables
 from apframe.file_formats.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.paths import is_file
-from apframe.schema.dataset import Dataset
-from apframe.schema.names import called, places_of
-from apframe.shapes.cuboids import CUBOID
+from apframe.tables.dataset import Dataset
+from apframe.tables.names import called, places_of
+from apframe.tables.shapes.cuboids import CUBOID
 
 _TABLES = ("sample.json", "sample_annotation.json", "sample_data.json", "ego_pose.json")  # no other data set calls files so
 

@@ -15,8 +15,8 @@ from apframe.file_formats.nuscenes.splits import scenes_of
 from apframe.file_formats.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.paths import duckdb_literal, refuse_pipe
 from apframe.rows import row_numbers
-from apframe.schema.sources import from_arrow_stream
-from apframe.shapes.cuboids import CUBOID
+from apframe.tables.shapes.cuboids import CUBOID
+from apframe.tables.sources import from_arrow_stream
 
 CLASSES = {
     "barrier": ("movable_object.barrier",),

@@ -33,9 +33,9 @@ from apframe.file_formats.open_images.tables import (
     read_scored_boxes,
 )
 from apframe.paths import files_in, is_folder
-from apframe.schema.dataset import Dataset
-from apframe.schema.tables import SIZE
-from apframe.shapes.boxes import BOX
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE
 
 _DTYPES = {"source": pl.String, "confidence": pl.Float64, **dict.fromkeys(FLAGS.values(), pl.Boolean)}
 _VERIFIED = {"pos_category_ids": 1, "neg_category_ids": 0}  # the Confidence of a label

@@ -15,7 +15,7 @@ from apframe.file_formats.files import read_head, read_text
 from apframe.file_formats.image_sizes import FARTHEST, IMAGE_SIZES, NEAREST
 from apframe.file_formats.lines import refuse_lines
 from apframe.paths import files_in, kind_at
-from apframe.schema.tables import TABLES
+from apframe.tables.tables import TABLES
 
 EDGES = {"XMin": "image_width", "XMax": "image_width", "YMin": "image_height", "YMax": "image_height"}
 """The edges of a box, and what they are fractions of."""

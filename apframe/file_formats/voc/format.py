@@ -27,8 +27,8 @@ from apframe.file_formats.lines import (
 from apframe.file_formats.names import categories_of, ids_to_write, image_ids
 from apframe.file_formats.voc.xml_file import EDGES, IMAGE, OBJECT, changed_values, read_annotations, written_annotations
 from apframe.paths import is_folder
-from apframe.schema.dataset import Dataset
-from apframe.shapes.boxes import BOX
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
 
 _LINE = ("image_id", "score", *EDGES)
 _RESULT_FILE = re.compile(r"(?P<run>.*?_det_[^_]+)_(?P<category>.+)", re.DOTALL)

@@ -14,7 +14,7 @@ from apframe.file_formats.documents import read_xml
 from apframe.file_formats.edges import to_edges
 from apframe.file_formats.lines import refuse_lines, refuse_malformed_lines, refuse_numbers
 from apframe.file_formats.xml_text import escaped, refuse_illegal
-from apframe.schema.tables import SIZE
+from apframe.tables.tables import SIZE
 
 # the elements of an annotation and of its objects, and the columns that they are
 IMAGE = {

@@ -31,9 +31,9 @@ from apframe.file_formats.yolo.lines import (
     shapes,
 )
 from apframe.paths import is_file, is_folder
-from apframe.schema.dataset import Dataset
-from apframe.schema.tables import SIZE
-from apframe.shapes.boxes import BOX
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE
 
 _SAME = 1e-6  # pixels, far more than is lost in the fractions
 

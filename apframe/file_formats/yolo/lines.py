@@ -11,9 +11,9 @@ from apframe.file_formats.image_sizes import FARTHEST, NEAREST, refuse_far, with
 from apframe.file_formats.lines import is_number, read_lines, refuse_lines, refuse_malformed_lines
 from apframe.file_formats.names import image_ids
 from apframe.file_formats.outlines import single_polygons
-from apframe.schema.dataset import Dataset
-from apframe.schema.tables import SIZE
-from apframe.shapes.boxes import BOX
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE
 
 _N_BOX = 1 + len(BOX)  # fields of a line with a box: the class, and the box
 _N_POLYGON = 1 + 2 * 3  # of the shortest line with a polygon

@@ -13,9 +13,9 @@ from apframe.report.sections.mistaken import is_counted
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import departures
 from apframe.rule_sets.refused import why_no_precision
-from apframe.schema.dataset import Dataset
 from apframe.show.elements import element, joined
 from apframe.store.parquet import input_hash
+from apframe.tables.dataset import Dataset
 
 _SHOWN = 12  # digits of a hash
 

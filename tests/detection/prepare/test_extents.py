@@ -13,8 +13,8 @@ from pycocotools import mask as coco_mask
 
 from apframe.detection.prepare.extents import with_boxes, with_image_sizes
 from apframe.exceptions import InputError, RowError
-from apframe.schema.canonical import canonical
-from apframe.schema.dataset import Dataset
+from apframe.tables.canonical import canonical
+from apframe.tables.dataset import Dataset
 
 BOX = ["x", "y", "width", "height", "area"]
 SIZES = pl.DataFrame({"image_id": [1, 2], "image_width": [100, 50], "image_height": [80, 60]})

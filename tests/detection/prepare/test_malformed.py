@@ -22,7 +22,7 @@ import apframe as apf
 from apframe.cli.command import main
 from apframe.exceptions import FormatError, InvalidRowsWarning, ParameterError, RowError, ShardError, TurnedBoxesWarning
 from apframe.rule_sets.named_choices import KEEPABLE, MALFORMED
-from apframe.shapes.corners import smallest_rectangles
+from apframe.tables.shapes.corners import smallest_rectangles
 from tests.file_formats.folders import text_folder
 
 Row = dict[str, Any]

@@ -10,7 +10,7 @@ import apframe as apf
 from apframe.detection.prepare import rules
 from apframe.detection.prepare.inputs import make_inputs
 from apframe.exceptions import TurnedBoxesWarning
-from apframe.schema.dataset import Dataset
+from apframe.tables.dataset import Dataset
 
 ULTRALYTICS = {"ULTRALYTICS", "ULTRALYTICS_8_4_175", "ULTRALYTICS_8_4_35"}
 OF = {  # the parameter of a protocol that a rule goes by, and the published protocols that have it

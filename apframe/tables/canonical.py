@@ -1,0 +1,207 @@
+"""Any source of columns as a canonical table: names, types, defaults, and whether each row can be right."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from typing import Any
+
+import polars as pl
+
+from apframe.columns import Column
+from apframe.exceptions import ColumnError, DuplicateIdError, listed, spelled
+from apframe.rows import KEY_OF, refuse_malformed, refuse_rows, row_numbers
+from apframe.tables.box_formats import as_xywh
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.catalogue import OTHERS, SHAPES, shape_of
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import OUTSIDE, TABLES
+from apframe.tables.types import as_column
+
+_READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
+# what others call the columns of shapes, and how to make ours of them
+_CALLED = {name: ours for shape in SHAPES for ours, names in shape.called.items() for name in names}
+_NEEDS = [shape.needs for shape in OTHERS]
+_NOT_NEGATIVE = ("width", "height", "area")
+# what others call the other columns, in lower case: suggested, for they may mean something else
+_ELSEWHERE = {
+    "score": ("scores", "confidence", "conf", "probability", "prob", "detection_scores"),
+    "category_id": (
+        "class_id",
+        "cls_id",
+        "label_id",
+        "label",
+        "labels",
+        "class",
+        "cls",
+        "category",
+        "class_name",
+        "category_name",
+    ),
+    "image_id": ("image", "img_id", "imageid", "img", "image_name"),
+}
+
+
+def canonical(table: str, source: Any) -> pl.DataFrame:
+    """Any source of columns as the named canonical table: names, dtypes, defaults and values checked.
+
+    Missing optional columns are added: ids are numbered from 1, `area` is that of the box, `is_crowd` is false, the others
+    are null. A detection's `area` is that of its box, unless the frame has another shape too and says the area. Attributes keep
+    their dtypes and follow the canonical columns.
+    """
+    columns = TABLES[table]
+    frame = _without_aliases(to_polars(source, table), columns)
+    if any(c.name == "x" for c in columns):
+        frame = as_xywh(table, frame)
+        for shape in OTHERS:
+            frame = shape.accept(table, frame)
+    if frame.is_empty() and not frame.columns:
+        frame = pl.DataFrame(schema={c.name: c.dtype for c in columns if c.required})
+    has_box = not frame.columns or any(c.name in frame.columns for c in columns if c.name in BOX)
+    missing = [c.name for c in columns if _is_needed(c, frame, has_box) and c.name not in frame.columns]
+    if "x" in missing and "segmentation" in frame.columns:
+        hint = f"rename COCO's segmentation to mask, or use {_READERS[table]}"
+        raise ColumnError(f"no column {', '.join(missing)}", hint, table=table)
+    if missing and "id" in frame.columns and columns[0].name in missing:
+        raise ColumnError(
+            f"no column {', '.join(missing)}", f"rename COCO's id to {columns[0].name}, or use read_coco", table=table
+        )
+    if set(BOX) & set(missing):
+        raise _no_box(table, frame, missing)
+    if missing:
+        raise _lacking(table, frame, missing)
+    frame = frame.with_columns(as_column(table, frame, c) for c in columns if c.name in frame.columns)
+    given = frame.columns
+    frame = frame.with_columns(pl.lit(None, c.dtype).alias(c.name) for c in columns if c.unless and c.name not in given)
+    frame = frame.with_columns(_defaults(table, frame))
+    known = [c.name for c in columns if c.name in frame.columns]
+    frame = frame.select(*known, pl.exclude(known))
+    _check_values(table, frame, given)
+    return frame
+
+
+def _lacking(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
+    """The error that columns are missing, with those that may be meant."""
+    hints = {called: name for name in missing if (called := _called_elsewhere(name, frame)) is not None}
+    renamed = ", ".join(f"{called!r} to {name}" for called, name in hints.items())
+    hint = f" (did you mean to rename {renamed}?)" if renamed else ""
+    texts = [called for called, name in hints.items() if name == "category_id" and frame.schema[called] == pl.String]
+    if texts and table == "detections":
+        hint = f" (did you mean to rename {texts[0]!r} to name, with {spelled('join_by_name', 'categories')}?)"
+    return ColumnError(f"no column {', '.join(missing)}{hint}", f"there are {', '.join(frame.columns) or 'none'}", table=table)
+
+
+def _called_elsewhere(name: str, frame: pl.DataFrame) -> str | None:
+    """The column that may be one of ours by another name."""
+    lower = {column.lower(): column for column in frame.columns if column != name}
+    known = [lower[each] for each in _ELSEWHERE.get(name, ()) if each in lower]
+    return next(iter(known or difflib.get_close_matches(name, lower.values(), 1)), None)
+
+
+def _without_aliases(frame: pl.DataFrame, columns: tuple[Column, ...]) -> pl.DataFrame:
+    """The frame, a column that is called by an alias under its own name, where it has none of that name."""
+    for column in columns:
+        called = [name for name in column.aliases if name in frame.columns]
+        if column.dtype == pl.Boolean:
+            called = [name for name in called if _is_flag(frame.schema[name])]
+        if called and column.name not in frame.columns:
+            frame = frame.rename({called[0]: column.name})
+    return frame
+
+
+def _is_flag(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype == pl.Boolean
+
+
+def _no_box(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
+    """The error that there is neither a box nor a shape, with the columns that may be one by another name."""
+    near = {name: _CALLED[name.lower()].format(name) for name in frame.columns if name.lower() in _CALLED}
+    for name in missing:
+        near |= {match: f"{name}: {match}" for match in difflib.get_close_matches(name, frame.columns, 1) if match not in near}
+    hints = ", ".join(hint for hint in near.values() if hint.split(":")[0] not in frame.columns)
+    *shapes, last = (" and ".join(needs) if len(needs) < 3 else f"{needs[0]} to {needs[-1]}" for needs in _NEEDS)
+    return ColumnError(
+        f"no column {', '.join(missing)}",
+        f"a box ({', '.join(BOX)}) or a shape ({', '.join(shapes)}, or {last}) "
+        f"is needed{f' (did you mean {hints}?)' if hints else ''}; "
+        f"there are {', '.join(frame.columns) or 'none'}",
+        table=table,
+    )
+
+
+def _is_needed(column: Column, frame: pl.DataFrame, has_box: bool) -> bool:
+    return column.required and (has_box or not set(column.unless) & set(frame.columns))
+
+
+def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
+    box_area = (pl.col("width") * pl.col("height")).alias("area")
+    exprs = []
+    for column in TABLES[table]:
+        name, given = column.name, column.name in frame.columns
+        if name == "area":
+            # a detection's area is that of its box, but where the box was made of another shape
+            is_own = given and (table == "annotations" or shape_of(frame) is not None)
+            exprs.append(pl.col("area").fill_null(box_area) if is_own else box_area)
+        elif name == "is_crowd" or (name in ("ignore", OUTSIDE) and given):
+            exprs.append((pl.col(name).fill_null(False) if given else pl.lit(False)).alias(name))
+        elif not given and column.is_id and column.standard:
+            exprs.append(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(name))
+        elif not given and column.standard:
+            exprs.append(pl.lit(None, dtype=column.dtype).alias(name))
+    return exprs
+
+
+def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
+    has_box = any(frame[c.name].count() for c in TABLES[table] if c.name in BOX)
+    for column in (c for c in TABLES[table] if _is_needed(c, frame, has_box) or (c.is_id and c.standard)):
+        if not frame[column.name].null_count():
+            continue
+        is_null = frame[column.name].is_null()
+        if is_null.all() and column.name in _ELSEWHERE and _called_elsewhere(column.name, frame):
+            raise _lacking(table, frame.drop(column.name), [column.name])
+        remedy = "supply it or remove these rows"
+        if column.name == "image_id" and table == "detections" and "file_name" in frame.columns:
+            remedy = f"supply it, or join the images by file_name: {spelled('join_by_name', 'images')}"
+        refuse_rows(table, frame, is_null, f"{column.name} is missing", remedy)
+    for column in TABLES[table]:
+        if column.dtype == pl.Float64 and column.name in frame.columns:
+            values = frame[column.name]
+            if not math.isfinite(values.sum()):  # much cheaper than a look at every value
+                refuse_rows(
+                    table, frame, ~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them"
+                )
+            if column.name in _NOT_NEGATIVE and values.count() and values.min() < 0:  # type: ignore[operator]
+                remedy = f"boxes are x, y, width, height in pixels unless {spelled('box_format')} says otherwise"
+                refuse_malformed(table, frame, values < 0, f"{column.name} is negative", remedy)
+    key = KEY_OF.get(table)
+    if key in given and not _all_different(frame[key]):
+        duplicated = frame[key].is_duplicated()
+        raise DuplicateIdError(
+            table,
+            f"{key} is not unique",
+            key,
+            frame[key].filter(duplicated).unique(maintain_order=True),
+            "make the ids unique",
+        )
+
+
+def _all_different(ids: pl.Series) -> bool:
+    if ids.is_sorted():
+        return bool((ids.shift() != ids).all())
+    return ids.n_unique() == len(ids)
+
+
+def refuse_equal_pairs(table: str, frame: pl.DataFrame) -> None:
+    """An error where a query has a document twice: `canonical` does not look, as that takes longer than all else it does.
+
+    Only where two hashes are equal are the ids themselves compared.
+    """
+    if frame.select("query_id", "document_id").hash_rows().n_unique() < frame.height:
+        ids = frame.select("query_id", "document_id")
+        doubled = ids.is_duplicated()
+        if doubled.any():
+            which = listed(
+                [f"{query} {document}" for query, document in ids.filter(doubled).unique(maintain_order=True).rows()]
+            )
+            problem = f"a query lists a document more than once ({which})"
+            raise DuplicateIdError(table, problem, "row", row_numbers(doubled), "keep one of each")

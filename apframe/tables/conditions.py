@@ -1,0 +1,219 @@
+"""Conditions on the columns of the four tables, as SQL text, expressions or lists of image ids, and which rows meet them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from apframe.columns import exact
+from apframe.exceptions import ParameterError, did_you_mean, first_line, listed, nearest, spelled
+from apframe.tables.tables import OUTSIDE, TABLES
+
+Tables = Mapping[str, pl.DataFrame]
+Masks = Mapping[str, Mapping[str, pl.Series]]  # see `conjunction`
+Condition = str | pl.Expr | Sequence[int | str] | pl.Series
+"""SQL text, an expression over columns of one table, or image ids."""
+_OBJECTS = ["annotations", "detections"]  # one column in both is one key
+_REFERENCES = {"image_id": "images", "category_id": "categories"}  # in other tables, these only refer
+_OF_CATEGORIES = ("category", "category_name", "class", "class_name", "label")  # what others call the name of a category
+_QUOTE = '"'
+_QUALIFIED = re.compile(  # a column with its table, outside of texts and of names in quotes
+    r"""'[^']*'|"[^"]*"(?!\.)|\b(?P<table>images|categories|annotations|detections)\.(?P<column>\w+|"[^"]+")"""
+)
+
+
+def refuse_nothing(what: str, masks: Masks) -> None:
+    """An error where no image or no category is inside."""
+    for table, thing in (("images", "image"), ("categories", "category")):
+        if table in masks and not masks[table][table].any():
+            raise ParameterError(f"{what}: no {thing} meets the conditions")
+
+
+def conjunction(conditions: Iterable[Any], tables: Tables) -> dict[str, dict[str, pl.Series]]:
+    """Which rows meet all conditions, for each of the four tables that they are about: by table, then by owner.
+
+    A condition is an expression over columns of one table, SQL text, of which this is true for each part between its outermost
+    ANDs, or a list of image ids. Null is outside. The masks of the objects stand under "annotations", for the annotations and,
+    where these carry all columns, the detections.
+
+    >>> tables = {"images": pl.DataFrame({"image_id": [1, 2], "weather": ["fog", None]})}
+    >>> conjunction([pl.col("weather") == "fog"], tables)["images"]["images"].to_list()
+    [True, False]
+    >>> conjunction(["image_id > 1 AND weather IS NULL"], tables)["images"]["images"].to_list()
+    [False, True]
+    """
+    found: dict[str, dict[str, pl.Series]] = {}
+    parts = [part for each in conditions for part in (_parts_of_sql(each, tables) if isinstance(each, str) else [each])]
+    for condition in parts:
+        masks = _evaluated(condition, tables) if isinstance(condition, pl.Expr) else _listed_images(condition, tables["images"])
+        of_table = found.setdefault(next(iter(masks)), {})
+        for owner, mask in masks.items():
+            of_table[owner] = mask & of_table[owner] if owner in of_table else mask
+    return found
+
+
+def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.Series | None:
+    """The ids of the categories that were named, by id or by name; None for None."""
+    if chosen is None:
+        return None
+    ids, names = categories["category_id"], categories["name"]
+    as_text = ids.cast(pl.String)
+    chosen = [chosen] if isinstance(chosen, (int, str)) else list(chosen)
+    found: list[pl.Series] = []
+    for value in chosen:
+        # a text is a name, or an id where no category has that name; an integer is an id
+        by_name = ids.filter(names == value) if isinstance(value, str) else ids.clear()
+        found.append(ids.filter(as_text == str(value)) if by_name.is_empty() else by_name)
+    unknown = [value for value, matching in zip(chosen, found, strict=True) if matching.is_empty()]
+    if unknown or not found:
+        known = f"there are {listed(names.fill_null(as_text).to_list(), 12)}"
+        near = nearest(str(unknown[0]), names.drop_nulls().to_list()) if len(unknown) == 1 else ""
+        raise ParameterError(f"no category {listed(unknown) or 'was named'}", near or known)
+    return pl.concat(found).unique()
+
+
+def find_owners(word: str, tables: Tables) -> tuple[str, list[str]]:
+    """The column that a word names, and the tables that have it; an error with the near names where none has."""
+    columns = {
+        table: [name for name in frame.columns if name != OUTSIDE and _REFERENCES.get(name, table) == table]
+        for table, frame in tables.items()
+    }
+    owners = [table for table, names in columns.items() if word in names]
+    if owners:
+        return word, owners
+    table, _, column = word.partition(".")
+    if column in columns.get(table, ()):
+        return column, [table]
+    known = columns.get(table) if column else None
+    where = table if known else ", ".join(tables)
+    raise ParameterError(f"{where}: no column {column if known else word!r}", _meant(column if known else word, known, columns))
+
+
+def _meant(word: str, known: list[str] | None, columns: Mapping[str, list[str]]) -> str:
+    """The columns of a table, or of all, that may be meant: attributes, first those of the images, before the others."""
+    of_tables = {table: {column.name for column in TABLES[table]} for table in columns}
+    attributes = [name for table, names in columns.items() for name in names if name not in of_tables[table]]
+    names = known or list(dict.fromkeys([*attributes, *(name for names in columns.values() for name in names)]))
+    of_images = [name for name in columns.get("images", ()) if name in attributes]
+    if word.lower() in _OF_CATEGORIES and "name" in names:
+        return "did you mean name?"
+    if near := (not known and nearest(word, of_images)) or nearest(word, names):
+        return near
+    further = "" if known else f"; columns of a table of your own come with {spelled('image_attributes')}"
+    return f"{did_you_mean(word, names)}{further}"
+
+
+def list_columns(tables: Tables) -> list[str]:
+    """The names of all columns, each once.
+
+    >>> list_columns({"images": pl.DataFrame({"image_id": [1]}), "annotations": pl.DataFrame({"image_id": [1], "x": [0]})})
+    ['image_id', 'x']
+    """
+    return list(dict.fromkeys(name for frame in tables.values() for name in frame.columns))
+
+
+def refuse_ambiguous(word: str, column: str, owners: list[str]) -> None:
+    """An error for a column that several tables have, but for annotations and detections, where it is one key."""
+    if len(owners) > 1 and owners != _OBJECTS:
+        qualified = " or ".join(f'"{table}.{column}"' for table in owners)
+        raise ParameterError(f"{word!r} is a column of {' and of '.join(owners)}", f"say {qualified}")
+
+
+def items_of(column: pl.Series) -> pl.DataFrame:
+    """`row` and `value`: a row for each different item of its list, null for an empty one; else one for each value.
+
+    >>> items_of(pl.Series([["a", "b"], []])).rows()
+    [(0, 'a'), (0, 'b'), (1, None)]
+    """
+    rows = column.to_frame("value").with_row_index("row")
+    if isinstance(column.dtype, pl.Array):
+        rows = rows.with_columns(pl.col("value").arr.to_list())
+    if not isinstance(rows["value"].dtype, pl.List) or rows["value"].dtype.inner.is_nested():
+        return rows
+    items = pl.col("value").list.drop_nulls().list.unique(maintain_order=True)
+    return rows.with_columns(items).explode("value", empty_as_null=True, keep_nulls=True)
+
+
+def _parts_of_sql(text: str, tables: Tables) -> list[pl.Expr]:
+    """The expressions between the outermost ANDs of SQL text, with the columns that it qualifies as "table.column"."""
+    try:
+        condition = pl.sql_expr(_QUALIFIED.sub(_one_name, text))
+    except pl.exceptions.PolarsError as error:
+        raise ParameterError(
+            f"the condition {text!r} cannot be read as SQL ({first_line(error)})", "write it as in \"weather = 'fog'\""
+        ) from None
+    for word in condition.meta.root_names():
+        try:
+            find_owners(word, tables)
+        except ParameterError as error:
+            is_value = re.search(rf'[=(,]\s*"?{re.escape(word)}\b', text)
+            quotes = f"; if {word} is text, write it in single quotes: '{word}'" if is_value else ""
+            raise ParameterError(error.problem, error.remedy + quotes) from None
+    return _sides_of_ands(condition)
+
+
+def _one_name(found: re.Match[str]) -> str:
+    table, column = found["table"], found["column"]
+    return f'"{table}.{column.strip(_QUOTE)}"' if table else found[0]
+
+
+def _sides_of_ands(condition: pl.Expr) -> list[pl.Expr]:
+    sides = condition.meta.pop()[::-1]
+    if len(sides) == 2 and (sides[0] & sides[1]).meta.eq(condition):
+        return [part for side in sides for part in _sides_of_ands(side)]
+    return [condition]
+
+
+def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
+    """The rows that meet an expression, in the tables that have all its columns."""
+    words = condition.meta.root_names()
+    if not words:
+        is_pattern = condition.meta.has_multiple_outputs()
+        hint = '; Polars treats "*" and "^...$" as patterns: write pl.col("images.*")' if is_pattern else ""
+        raise ParameterError('a condition must name its columns, as in pl.col("weather") == "fog"', f"got {condition}{hint}")
+    deciding = [word for word in words if word not in _REFERENCES] or words  # other tables have these ids too
+    owners_of = {word: find_owners(word, tables) for word in deciding}
+    owners = [table for table in tables if all(table in owners for _, owners in owners_of.values())]
+    if not owners:
+        shown = ", ".join(f"{word} ({' and '.join(owners)})" for word, (_, owners) in owners_of.items())
+        raise ParameterError(
+            f"a condition must use one table, but this one uses several: {shown}",
+            "join conditions on different tables with AND; for OR, evaluate each side separately",
+        )
+    word, (column, _) = next(iter(owners_of.items()))
+    refuse_ambiguous(word, column, owners)
+    masks = {}
+    for table in owners:
+        ids = [word for word in words if word not in deciding and word in tables[table].columns]
+        frame = tables[table].select(*ids, *(exact(column).alias(word) for word, (column, _) in owners_of.items()))
+        try:
+            mask = frame.with_columns(condition.alias("\0inside"))["\0inside"]
+        except pl.exceptions.PolarsError as error:
+            raise ParameterError(f"the condition {condition} cannot be computed on {table}: {first_line(error)}") from None
+        if mask.dtype != pl.Boolean:
+            raise ParameterError(f"a condition must be true or false, but {condition} is {mask.dtype}")
+        masks[table] = mask.fill_null(False)
+    return masks
+
+
+def _listed_images(ids: Any, images: pl.DataFrame) -> dict[str, pl.Series]:
+    known = images["image_id"]
+    if isinstance(ids, (str, bytes, int, float)) or not isinstance(ids, Iterable):
+        raise ParameterError(f"a condition must be SQL text, a Polars expression or a list of image ids, not {ids!r}")
+    ids = ids if isinstance(ids, pl.Series) else list(ids)
+    if (isinstance(ids, pl.Series) and ids.dtype == pl.Boolean) or any(isinstance(value, (bool, pl.Expr)) for value in ids):
+        raise ParameterError(
+            "a list must hold image ids, not Booleans or expressions",
+            'pass expressions as separate arguments, as pl.col("weather") == "fog"',
+        )
+    try:
+        wanted = pl.Series(ids, dtype=known.dtype, strict=True)
+    except (TypeError, pl.exceptions.PolarsError):
+        raise ParameterError(f"image ids look like {known.first()!r}, but the list is {ids!r}") from None
+    unknown = wanted.filter(~wanted.is_in(known.implode())).unique(maintain_order=True).to_list()
+    if unknown:
+        raise ParameterError(f"there are no images {listed(unknown)}")
+    return {"images": known.is_in(wanted.implode())}

@@ -1,0 +1,385 @@
+"""Ground truth: images, categories and annotations, checked against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
+from typing import Any
+
+import polars as pl
+
+from apframe.columns import exact
+from apframe.exceptions import ParameterError, counted
+from apframe.lazily import cached_property
+from apframe.rows import MALFORMED_KEPT, treating_malformed
+from apframe.tables.attributes import with_attributes
+from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
+from apframe.tables.canonical import canonical
+from apframe.tables.category_map import map_categories, map_ids, map_images, merge_categories
+from apframe.tables.conditions import Condition, choose_categories, conjunction, refuse_nothing
+from apframe.tables.ids import check_references, is_known, with_id_types, with_known_lists
+from apframe.tables.parts import consistent, part_of_split, sampled
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import GROUND_TRUTH, KEYS, noun
+
+
+@dataclass(frozen=True)
+class Later:
+    """Columns of annotations that are read when they are first looked at, once.
+
+    Attributes
+    ----------
+    read_attributes
+        gives all columns that have not been read, that of the masks too, and which of them are JSON text
+    read_masks
+        gives the column `mask` alone, sooner; None if there is none that has not been read
+    """
+
+    read_attributes: Callable[[], tuple[pl.DataFrame, set[str]]]
+    read_masks: Callable[[], pl.DataFrame] | None
+
+    @cached_property
+    def attributes(self) -> tuple[pl.DataFrame, set[str]]:
+        """The result of `read_attributes`."""
+        return self.read_attributes()
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Dataset:
+    """Ground truth as three Polars frames: `images`, `categories` and `annotations`.
+
+    Parameters
+    ----------
+    images, categories, annotations
+        anything that holds columns (Polars eager or lazy, pyarrow, pandas, a DuckDB relation, a list of dicts, the path of a
+        Parquet, CSV or JSON file), with the columns of `apframe.tables.tables.TABLES`; further columns are attributes
+
+    box_format
+        how the boxes of the annotations are written: "xywh" (left, top, width, height), "xyxy" (two corners) or "cxcywh" (the
+        centre, width, height). By default what their columns are called says it (`x1 y1 x2 y2`, `xmin ymin xmax ymax`, ...); a
+        column `bbox` is "xywh"
+    relative
+        whether the boxes are fractions of their image, whose `image_width` and `image_height` are needed then
+
+    Raises
+    ------
+    ColumnError, RowError, DuplicateIdError, UnknownIdError, IdTypeError
+        naming the rows
+
+    Warns
+    -----
+    BoxFormatWarning
+        no `box_format` is given, but the boxes look like corners or fractions, see `apframe.tables.box_formats.warn_of_boxes`
+
+    >>> truth = Dataset(
+    ...     images={"image_id": [1]},
+    ...     categories={"category_id": [1], "name": ["cat"]},
+    ...     annotations={"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [10], "height": [5]},
+    ... )
+    >>> truth.annotations.select("annotation_id", "area", "is_crowd").rows()
+    [(1, 50.0, False)]
+    """
+
+    other_sections: Mapping[str, Any]  # what a COCO file holds beside the three tables
+    merged: pl.DataFrame | None  # what became of its categories, see `merge_categories`
+    _core: Mapping[str, pl.DataFrame]
+    _json_columns: frozenset[tuple[str, str]]
+    _later: Later | None
+
+    def __init__(
+        self, images: Any, categories: Any, annotations: Any, *, box_format: str | None = None, relative: bool = False
+    ) -> None:
+        core = {table: canonical(table, source) for table, source in (("images", images), ("categories", categories))}
+        if box_format is None and not relative:
+            annotations = to_polars(annotations, "annotations")
+            warn_of_boxes("annotations", annotations, lambda: core["images"])
+        else:
+            annotations = as_pixel_boxes("annotations", annotations, core["images"], box_format, relative)
+        core["annotations"] = canonical("annotations", annotations)
+        self.__dict__.update(other_sections={}, merged=None, _core=core, _json_columns=frozenset(), _later=None)
+        core["annotations"] = with_id_types("annotations", core["annotations"], self)
+        check_references("annotations", core["annotations"], self)
+        for table in KEYS:
+            core[table] = with_known_lists(table, core[table], core["categories"]["category_id"])
+
+    def _with(self, **fields: Any) -> Dataset:
+        """Return the data set with some of its fields replaced, unchecked."""
+        changed = object.__new__(Dataset)
+        changed.__dict__.update({each.name: getattr(self, each.name) for each in dataclass_fields(self)} | fields)
+        return changed
+
+    def with_rest(
+        self, json_columns: Iterable[tuple[str, str]], other_sections: Mapping[str, Any], later: Later | None = None
+    ) -> Dataset:
+        """The data set with what its file holds beside these tables.
+
+        Parameters
+        ----------
+        json_columns
+            attributes that are kept as JSON text, as (table, column)
+        other_sections
+            what a COCO file has beside images, categories and annotations
+        later
+            columns of the annotations that have not been read
+        """
+        return self._with(_json_columns=frozenset(json_columns), other_sections=other_sections, _later=later)
+
+    @cached_property
+    def with_masks(self) -> Dataset:
+        """The data set, the masks of its annotations read in `core` too."""
+        later, annotations = self._later, self.core("annotations")
+        if later is None or later.read_masks is None or "mask" in annotations.columns:
+            return self
+        masks = later.read_masks()
+        if not masks["mask"].count():
+            return self
+        return self._with(_core={**self._core, "annotations": _checked_before(annotations.hstack(masks))})
+
+    def core(self, table: str) -> pl.DataFrame:
+        """A table with at least its canonical columns, without reading attributes for it."""
+        return self._core[table]
+
+    @property
+    def images(self) -> pl.DataFrame:
+        """One row per image: image_id, image_width, image_height, file_name and attributes."""
+        return self._core["images"]
+
+    @property
+    def categories(self) -> pl.DataFrame:
+        """One row per category: category_id, name, supercategory and attributes."""
+        return self._core["categories"]
+
+    @cached_property
+    def annotations(self) -> pl.DataFrame:
+        """One row per annotation: ids, box, area, is_crowd and attributes."""
+        core = self.core("annotations")
+        if self._later is None:
+            return core
+        attributes, _ = self._later.attributes
+        further = [exact(name) for name in attributes.columns if name not in core.columns]  # masks may have been read
+        return _checked_before(core.hstack(attributes.select(further)))
+
+    @property
+    def json_columns(self) -> frozenset[tuple[str, str]]:
+        """The attributes that are kept as JSON text, as (table, column)."""
+        if self._later is None:
+            return self._json_columns
+        return self._json_columns | {("annotations", name) for name in self._later.attributes[1]}
+
+    def part(self, images: pl.DataFrame, annotations: pl.DataFrame) -> Dataset:
+        """Return the data set with some of its images and annotations, unchecked."""
+        core = {**self._core, "images": images, "annotations": annotations}
+        return self._with(_core=core, _json_columns=self.json_columns, _later=None)
+
+    def with_images(self, attributes: Any, on: str | None = None) -> Dataset:
+        """The data set with further columns of its images, such as weather or tags, from a table of their own.
+
+        Parameters
+        ----------
+        attributes
+            anything that holds columns, a list of dicts, or the path of a Parquet, CSV or JSON file: `image_id` or
+            `file_name`, and the attributes. Names of files match with or without folders and ending. Columns of lists are for
+            several values, of which each is a slice in `Evaluation.by`
+        on
+            which of the two columns to join by, where both are there: `image_id` by default
+
+        Raises
+        ------
+        ColumnError
+            there is neither column, or nothing beside it
+        DuplicateIdError
+            several rows are about one image
+        UnknownIdError
+            not one row is about an image
+        RowError
+            a name that several images have; a column that the images already have, with other values: where they have none,
+            they get those of the table
+
+        Warns
+        -----
+        UnmatchedAttributesWarning
+            rows that are about no image are left out, and images without a row get null; both are counted
+
+        >>> truth = Dataset({"image_id": [7], "file_name": ["val/a.jpg"]}, {"category_id": [1]}, {})
+        >>> truth.with_images({"file_name": ["a.jpg"], "weather": ["fog"]}).images.select("image_id", "weather").rows()
+        [(7, 'fog')]
+        """
+        images = canonical("images", with_attributes("images", self.images, attributes, on))
+        images = with_known_lists("images", images, self.categories["category_id"])
+        return self._with(_core={**self._core, "images": images})
+
+    def with_images_changed(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Dataset:
+        """The data set with other values of its images, whose rows stay the same; `change` makes one table of the other."""
+        images = change(self.images)
+        return self if images is self.images else self._with(_core={**self._core, "images": images})
+
+    def with_annotations(self, attributes: Any) -> Dataset:
+        """The data set with further columns of its annotations, such as occlusion, joined by `annotation_id`.
+
+        Parameters, errors and warnings are those of `with_images`.
+
+        >>> box = {"x": [0], "y": [0], "width": [9], "height": [9]}
+        >>> truth = Dataset({"image_id": [7]}, {"category_id": [1]}, {"image_id": [7], "category_id": [1], **box})
+        >>> truth.with_annotations({"annotation_id": [1], "occlusion": [0.5]}).annotations["occlusion"].to_list()
+        [0.5]
+        """
+        annotations = with_attributes("annotations", self.annotations, attributes, None)
+        return self.part(self.images, _checked_before(annotations))
+
+    def map_categories(self, category_map: Any, unmapped: str = "keep") -> Dataset:
+        """The data set with its categories renamed and merged. Detections that it is evaluated with are mapped likewise.
+
+        Categories that get the same name become one, which keeps id and attributes of the one that had this name already, else
+        of the first. (Where the ids are names, the id is the new name.) Detections have the ids, or names, from before.
+
+        Parameters
+        ----------
+        category_map
+            a dict from names (or ids) to names, as in `{"truck": "vehicle", "bus": "vehicle"}`; or a table with columns `from`
+            and `to`: anything that holds columns, or a CSV, JSON or Parquet file. What maps to None is left out. It may name
+            categories that only the detections have
+        unmapped
+            what becomes of categories that it does not name: "keep", "drop" (with their annotations and detections) or "error"
+
+        Raises
+        ------
+        ParameterError
+            the map names none of the categories, or not all of them with unmapped="error"; categories are mapped already
+
+        Warns
+        -----
+        UnknownCategoryWarning
+            a name in the map is nearly that of a category which the map does not name
+
+        >>> truth = Dataset({"image_id": [7]}, {"category_id": [1, 2], "name": ["car", "truck"]}, {})
+        >>> truth.map_categories({"car": "vehicle", "truck": "vehicle"}).categories.select("category_id", "name").rows()
+        [(1, 'vehicle')]
+        """
+        if self.merged is not None:
+            raise ParameterError("the categories have already been mapped", "combine both maps into one")
+        merged = merge_categories(self.categories, category_map, unmapped)
+        return self.merge(merged)._with(merged=merged)
+
+    def merge(self, merged: pl.DataFrame) -> Dataset:
+        """The data set with its categories as `apframe.tables.category_map.merge_categories` says."""
+        drops_some = merged.head(self.categories.height)["new_category_id"].null_count() > 0
+        dataset = self.part(self.images, self.annotations) if drops_some else self  # attributes are read row by row
+        core = {
+            "images": map_images(self.images, merged),
+            "categories": map_categories(self.categories, merged),
+            "annotations": map_ids("annotations", dataset.core("annotations"), merged),
+        }
+        return dataset._with(_core=core)
+
+    def with_categories(self, names: Sequence[str], *, numbered: bool = False) -> Dataset:
+        """The data set with categories of these names, if ids are names; those that it has already stay as they are.
+
+        If ids are numbers, there are none, or, if `numbered`, one for each of the names, which are the next free numbers.
+
+        >>> Dataset({}, {"category_id": ["cat"]}, {}).with_categories(["cat", "dog"]).categories["category_id"].to_list()
+        ['cat', 'dog']
+        """
+        known = self.categories["category_id"]
+        if known.dtype == pl.String:
+            further = pl.Series("category_id", [name for name in names if name not in known], pl.String).to_frame()
+            further = further.with_columns(name="category_id")
+        elif numbered:
+            number = pl.int_range(1, len(names) + 1, eager=True) + (known.max() or 0)
+            further = pl.DataFrame({"category_id": number.cast(known.dtype), "name": pl.Series(names, dtype=pl.String)})
+        else:
+            return self
+        categories = pl.concat([self.categories, further], how="diagonal")
+        return self._with(_core={**self._core, "categories": categories})
+
+    def where(self, *conditions: Condition, categories: Sequence[int | str] | None = None) -> Dataset:
+        """The part of the data set that meets conditions: images, categories and annotations that do not are left out.
+
+        To evaluate a part of the objects, take `Evaluation.where`: detections of annotations that were left out here turn into
+        false positives.
+
+        Parameters
+        ----------
+        conditions
+            SQL text, as in "weather = 'fog' AND area > 100", expressions over columns of one table each, or lists of image ids;
+            all must hold. Annotations are left out with their image and category
+        categories
+            only these, by name or id
+
+        Raises
+        ------
+        ParameterError
+            unknown, ambiguous or mixed columns; nothing left
+
+        >>> truth = Dataset({"image_id": [1, 2], "weather": ["fog", "sun"]}, {"category_id": [1]}, {})
+        >>> truth.where("weather = 'fog'").images["image_id"].to_list()
+        [1]
+        """
+        tables = {name: getattr(self, name) for name in GROUND_TRUTH}
+        masks = conjunction(conditions, tables)
+        refuse_nothing("where", masks)
+        kept = {name: frame.filter(masks[name][name]) if name in masks else frame for name, frame in tables.items()}
+        chosen = choose_categories(kept["categories"], categories)
+        if chosen is not None:
+            kept["categories"] = kept["categories"].filter(is_known(kept["categories"]["category_id"], chosen))
+        return self._with(_core=consistent(kept), _json_columns=self.json_columns, _later=None)
+
+    def sample(self, n: int, seed: int = 0) -> Dataset:
+        """The data set of `n` of its images, chosen at random: the same ones for a seed, whatever the order of the rows.
+
+        >>> truth = Dataset({"image_id": [1, 2, 3]}, {"category_id": [1]}, {})
+        >>> truth.sample(2, seed=7).images["image_id"].to_list()
+        [1, 3]
+        """
+        return self._of_images(sampled(self.images["image_id"], n, seed))
+
+    def split(self, shares: Mapping[str, float], by: str | Sequence[str] = (), seed: int = 0) -> dict[str, Dataset]:
+        """The data set divided at random by images, the same for a seed whatever the order of the rows.
+
+        Parameters
+        ----------
+        shares
+            the share of each part by name, as in `{"train": 0.8, "val": 0.2}`; they sum to 1
+        by
+            columns of the images whose values stay together, such as "scene"; null counts as a value
+        seed
+            another one gives another split
+
+        Raises
+        ------
+        ParameterError
+            other shares, unknown columns, a part that gets no image
+
+        >>> images = {"image_id": [1, 2, 3, 4], "scene": ["a", "b", "a", "b"]}
+        >>> parts = Dataset(images, {"category_id": [1]}, {}).split({"train": 0.5, "val": 0.5}, by="scene")
+        >>> {name: part.images["image_id"].to_list() for name, part in parts.items()}
+        {'train': [1, 3], 'val': [2, 4]}
+        """
+        parts = part_of_split(self.images, shares, by, seed)
+        return {name: self._of_images(parts == name) for name in shares}
+
+    def _of_images(self, chosen: pl.Series) -> Dataset:
+        images, annotations = self.images.filter(chosen), self.annotations
+        return self.part(images, annotations.filter(is_known(annotations["image_id"], images["image_id"])))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: with what has not been read yet, for its readers stay with their file."""
+        return self.part(self.images, self.annotations).__dict__
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(counted(frame.height, noun(name)) for name, frame in self._core.items())
+        return f"Dataset({sizes})"
+
+
+def _checked_before(annotations: pl.DataFrame) -> pl.DataFrame:
+    """Annotations with further columns as a canonical table; malformed rows were kept when the data set was made."""
+    with treating_malformed(MALFORMED_KEPT):
+        return canonical("annotations", annotations)
+
+
+def canonical_detections(source: Any, dataset: Dataset) -> pl.DataFrame:
+    """Detections as a canonical table, checked against the images and categories of their data set.
+
+    Detections of categories that the data set does not have stay in; evaluation leaves them out with a warning.
+    """
+    return with_id_types("detections", canonical("detections", source), dataset)

@@ -1,0 +1,102 @@
+"""Ids: whether those of one table are of the type of another's, and stand there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.exceptions import IdTypeError, UnknownIdError, listed, spelled
+from apframe.rows import rows_of
+from apframe.tables.tables import KEYS, NAMES, TABLES
+
+if TYPE_CHECKING:
+    from apframe.tables.dataset import Dataset
+
+_CAST = "cast one of them so that both have the same type"
+
+
+def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
+    """The frame, its image_id and category_id of the types that the data set has; an error where they differ."""
+    for owner, column in KEYS.items():
+        mine, theirs = frame[column].dtype, dataset.core(owner)[column].dtype
+        if mine == theirs:
+            continue
+        if frame.is_empty():
+            frame = frame.with_columns(pl.col(column).cast(theirs))
+        elif dataset.core(owner).height:
+            remedy = _agreeing_ids(table, frame, owner, dataset.core(owner))
+            raise different_id_types(table, column, mine, f"{owner}.{column}", theirs, remedy)
+    return frame
+
+
+def _agreeing_ids(table: str, frame: pl.DataFrame, owner: str, rows: pl.DataFrame) -> str:
+    """Return the remedy for text ids that refer to number ids, or the reverse; names that detections have come first."""
+    key, ids = KEYS[owner], frame[KEYS[owner]]
+    is_text = ids.dtype == pl.String
+    texts, numbers, holder = (ids, rows[key], table) if is_text else (rows[key], ids, owner)
+    cast = texts.cast(pl.Int64, strict=False)
+    names = rows[NAMES[owner]].drop_nulls()
+    bare = names.str.replace(r"^.*[/\\]", "")
+    are_names = is_known(ids.cast(pl.String), pl.concat([names, bare, bare.str.replace(r"\.[^.]*$", "")])).any()
+    remedies = [f"use the ids of the {owner}"]
+    if not cast.null_count():
+        also = ", and annotations likewise" if table == "detections" and not is_text else ""
+        remedies = [f'make {key} of the {holder} whole numbers (in Polars .cast(pl.Int64), in JSON 7 instead of "7"){also}']
+    could_be_names = are_names or (cast.null_count() and (len(names) or not is_text))
+    if table == "detections" and (could_be_names or NAMES[owner] in frame.columns):
+        by_name = [f"join them by name ({spelled('join_by_name', owner)})"]
+        if are_names and not is_known(cast, numbers).any():
+            remedies = []
+        remedies = by_name + remedies if NAMES[owner] in frame.columns else remedies + by_name
+    return ", or ".join(remedies)
+
+
+def different_id_types(table: str, column: str, mine: Any, other: str, theirs: Any, remedy: str = _CAST) -> IdTypeError:
+    """The error that ids are integers on one side and strings on the other."""
+    kinds = {pl.Int64(): "integers", pl.String(): "strings"}
+    return IdTypeError(f"holds {kinds[mine]}, not {kinds[theirs]} like {other}", remedy, table=table, column=column)
+
+
+def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
+    """Flags: is each id among the known ones?"""
+    return ids.is_in(known.implode()) if len(known) else pl.repeat(False, len(ids), eager=True)
+
+
+def unknown_ids(table: str, frame: pl.DataFrame, column: str, owner: str, known: pl.Series, remedy: str) -> UnknownIdError:
+    """The error that names the rows whose ids are not known, and these ids."""
+    unknown = frame[column].filter(~known).unique(maintain_order=True)
+    rows = rows_of(table, frame, ~known)
+    problem, ids = f"{column} is not among the {owner}", listed(unknown.to_list())
+    error = UnknownIdError(table, problem, *rows, f"unknown: {ids}; {remedy}")
+    error.of_all_rows, error.owner, error.unknown = not known.any(), owner, unknown
+    return error
+
+
+def check_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> None:
+    """Every image_id and category_id of the frame stands in the data set's own tables, or an error names the rows."""
+    for owner, column in KEYS.items():
+        known = is_known(frame[column], dataset.core(owner)[column])
+        if not known.all():
+            raise unknown_ids(table, frame, column, owner, known, f"add them to the {owner} or remove these rows")
+
+
+def with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) -> pl.DataFrame:
+    """The frame, its lists of category ids of their type, none missing; an error names the rows that list unknown ones."""
+    key = TABLES[table][0].name
+    for name in (c.name for c in TABLES[table] if c.is_id and not c.standard and c.name in frame.columns):
+        listing = frame.select(key, named=name).explode("named", empty_as_null=False, keep_nulls=False)
+        if listing.is_empty():
+            listing = listing.with_columns(pl.col("named").cast(category_ids.dtype))
+        elif listing["named"].dtype != category_ids.dtype:
+            types = (listing["named"].dtype, category_ids.dtype)
+            remedy = f"{_CAST}; lists must hold ids, not names" if types[0] == pl.String else _CAST
+            raise different_id_types(table, name, types[0], "categories.category_id", types[1], remedy)
+        known = is_known(listing["named"], category_ids)
+        if not known.all():
+            unknown = listed(listing["named"].filter(~known).unique(maintain_order=True).to_list())
+            rows = listing[key].filter(~known).unique(maintain_order=True)
+            remedy = f"unknown: {unknown}; add them to the categories or remove them from the lists"
+            raise UnknownIdError(table, f"{name} has ids that are not among the categories", key, rows, remedy)
+        frame = frame.with_columns(pl.col(name).cast(pl.List(category_ids.dtype)).fill_null([]))
+    return frame

@@ -1,0 +1,161 @@
+"""Cuboids: upright boxes in space, as of lidar, with a heading."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.columns import Column
+from apframe.exceptions import ColumnError
+from apframe.rows import refuse_malformed, refuse_rows, refuse_texts
+from apframe.tables.shapes.shape import Shape
+
+CENTRE = ("cuboid_x", "cuboid_y", "cuboid_z")
+SIZES = ("cuboid_length", "cuboid_width", "cuboid_height")
+YAW = "cuboid_yaw"
+CUBOID = (*CENTRE, *SIZES, YAW)
+
+_DEGREES_FROM = 7.0  # a full turn is 6.28 radians
+_BOTTOM = "cuboid_bottom"
+_CAMERA = ("camera_x", "camera_y", "camera_z", "rotation_y")
+
+
+def with_cuboids(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with cuboids as our columns, where it has them by another convention; the columns of that one are dropped.
+
+    Ours is the centre in a frame whose z axis points up, and a yaw that turns from x to y. There are two others:
+
+    - `cuboid_bottom` in the place of `cuboid_z`: the height of the bottom face.
+    - `camera_x, camera_y, camera_z, rotation_y` in the place of the centre and the yaw: KITTI's camera frame (x right, y down,
+      z ahead), in which the point is the centre of the bottom face, and the rotation is about the y axis.
+
+    Raises
+    ------
+    ColumnError
+        such a column does not hold numbers; `cuboid_height` is missing, which the height of the centre needs
+
+    >>> sizes = {"cuboid_length": [4.0], "cuboid_width": [2.0], "cuboid_height": [1.5]}
+    >>> camera = {"camera_x": [3.0], "camera_y": [1.5], "camera_z": [20.0], "rotation_y": [0.5]}
+    >>> with_cuboids("annotations", pl.DataFrame(sizes | camera)).select(*CENTRE, YAW).row(0)
+    (3.0, 20.0, -0.75, -0.5)
+    """
+    there = set(frame.columns)
+    if set(_CAMERA) <= there and not there & {*CENTRE, YAW}:
+        _require_numbers(table, frame, (*_CAMERA, "cuboid_height"))
+        x, y, z, rotation = (pl.col(name).cast(pl.Float64) for name in _CAMERA)
+        bottom = -y
+        centre = {"cuboid_x": x, "cuboid_y": z, "cuboid_z": bottom + pl.col("cuboid_height") / 2, YAW: -rotation}
+        return frame.with_columns(**centre).drop(_CAMERA)
+    if _BOTTOM in there and "cuboid_z" not in there:
+        _require_numbers(table, frame, (_BOTTOM, "cuboid_height"))
+        return frame.with_columns(cuboid_z=pl.col(_BOTTOM) + pl.col("cuboid_height") / 2).drop(_BOTTOM)
+    return frame
+
+
+def _require_numbers(table: str, frame: pl.DataFrame, names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in frame.columns:
+            raise ColumnError(f"no column {name}", f"{names[0]} is of the bottom, and the centre is needed", table=table)
+    refuse_texts(table, frame, names)
+
+
+def cuboid_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The box columns of cuboids: the upright rectangle around them seen from above, in metres; `area` is length times width.
+
+    Rows stay in their order. `table` is the name that errors use: cuboids that are missing, or that `check_cuboids` refuses.
+
+    >>> cuboid = {"cuboid_x": [3.0], "cuboid_y": [1.0], "cuboid_z": [0.0], "cuboid_length": [4.0], "cuboid_width": [2.0],
+    ...           "cuboid_height": [1.5], "cuboid_yaw": [0.0]}
+    >>> cuboid_extents("annotations", pl.DataFrame(cuboid)).rows()
+    [(1.0, 0.0, 4.0, 2.0, 8.0)]
+    """
+    check_cuboids(table, frame, CUBOID)
+    remedy = "supply it, or a box, or remove these rows"
+    refuse_rows(table, frame, frame[CENTRE[0]].is_null(), f"{CENTRE[0]} is missing", remedy)
+    return frame.select(**around_cuboids(), area=pl.col("cuboid_length") * pl.col("cuboid_width"))
+
+
+def around_cuboids() -> dict[str, pl.Expr]:
+    """The columns of the upright rectangle around a cuboid seen from above, by name.
+
+    >>> turned = {"cuboid_x": [3.0], "cuboid_y": [1.0], "cuboid_length": [4.0], "cuboid_width": [2.0], "cuboid_yaw": [1.5708]}
+    >>> pl.DataFrame(turned).select(**around_cuboids()).select(pl.all().round(3)).row(0)
+    (2.0, -1.0, 2.0, 4.0)
+    """
+    length, width, cos, sin = pl.col("cuboid_length"), pl.col("cuboid_width"), pl.col(YAW).cos().abs(), pl.col(YAW).sin().abs()
+    along_x, along_y = length * cos + width * sin, length * sin + width * cos
+    x, y = pl.col("cuboid_x") - along_x / 2, pl.col("cuboid_y") - along_y / 2
+    return {"x": x, "y": y, "width": along_x, "height": along_y}
+
+
+def check_cuboids(table: str, frame: pl.DataFrame, needs: tuple[str, ...]) -> None:
+    """An error if a needed column is missing, or if a row has a part of a cuboid, a number that is not finite, or no size.
+
+    Rows in which all numbers of the cuboid are null have none, as KITTI's DontCare regions.
+
+    Raises
+    ------
+    ColumnError
+        a column of `needs` is missing
+    RowError
+        numbers are missing or not finite, or a side is not positive; naming the ids
+
+    >>> check_cuboids("detections", pl.DataFrame({"cuboid_x": [3.0, None], "cuboid_y": [1.0, None]}), ("cuboid_x", "cuboid_y"))
+    >>> check_cuboids("detections", pl.DataFrame({"cuboid_width": [0.0]}), ())
+    Traceback (most recent call last):
+    apframe.exceptions.RowError: detections: cuboid_width is not positive where row is 1; give the size in metres, or ...
+    """
+    if missing := [name for name in needs if name not in frame.columns]:
+        raise ColumnError(f"no column {', '.join(missing)}", f"cuboids have {', '.join(CUBOID)}", table=table)
+    there = [name for name in CUBOID if name in frame.columns]
+    has_cuboid = frame.select(pl.any_horizontal(pl.col(there).is_not_null())).to_series()
+    for name in there:
+        broken = has_cuboid & ~frame[name].is_finite().fill_null(False)
+        refuse_rows(table, frame, broken, f"{name} is missing or not a finite number", "supply it or remove these rows")
+        if name in SIZES:
+            broken = (frame[name] <= 0).fill_null(False)
+            refuse_malformed(table, frame, broken, f"{name} is not positive", "give the size in metres")
+
+
+def like_degrees(frame: pl.DataFrame) -> float | None:
+    """The first yaw that looks like degrees, where more than half of the table's do: they are beyond 7; otherwise None.
+
+    >>> like_degrees(pl.DataFrame({"cuboid_yaw": [1.0, 90.0, -45.0]})), like_degrees(pl.DataFrame({"cuboid_yaw": [1.0, 9.0]}))
+    (90.0, None)
+    """
+    if YAW not in frame.columns:
+        return None
+    beyond = frame[YAW].filter(frame[YAW].abs() > _DEGREES_FROM)
+    return beyond[0] if len(beyond) > frame[YAW].count() / 2 else None
+
+
+CUBOIDS = Shape(
+    iou_type="3d",
+    words=f"{', '.join(CUBOID)} (metres, the centre; radians, counter-clockwise seen from above)",
+    columns=(
+        Column(
+            "cuboid_x", pl.Float64, "centre of a cuboid, metres, in a right-handed frame whose z axis points up", standard=False
+        ),
+        Column("cuboid_y", pl.Float64, "its centre in y, metres", standard=False),
+        Column("cuboid_z", pl.Float64, "the height of its centre, metres; cuboid_bottom is read too", standard=False),
+        Column("cuboid_length", pl.Float64, "its side along the heading, metres", standard=False),
+        Column("cuboid_width", pl.Float64, "its side across, metres", standard=False),
+        Column("cuboid_height", pl.Float64, "its side upwards, metres", standard=False),
+        Column(YAW, pl.Float64, "its heading, radians, counter-clockwise seen from above, 0 along x", standard=False),
+    ),
+    needs=CUBOID,
+    extents=cuboid_extents,
+    accept=with_cuboids,
+    json_field="cuboid_x",
+    called={
+        "camera_x: {}": ("location_x",),
+        "camera_y: {}": ("location_y",),
+        "camera_z: {}": ("location_z",),
+        "cuboid_x: {}": ("center_x", "centre_x", "tx_m"),
+        "cuboid_y: {}": ("center_y", "centre_y", "ty_m"),
+        "cuboid_z: {}": ("center_z", "centre_z", "tz_m"),
+        "cuboid_length: {}": ("length", "length_m", "object_length"),
+        "cuboid_width: {}": ("width_m", "object_width"),
+        "cuboid_height: {}": ("height_m", "object_height"),
+        "cuboid_yaw: {}": ("yaw", "heading"),
+    },
+)

@@ -1,0 +1,410 @@
+"""The column `mask` of a canonical table as runs: JSON text, encodings, polygons or bitmaps, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import partial
+from types import NoneType
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from apframe.exceptions import ColumnError, MaskSizeWarning, RowError, listed, warn
+from apframe.rows import KEY_OF, refuse_rows
+from apframe.tables.shapes.limits import MOST_PIXELS, MOST_SIDE
+from apframe.tables.shapes.polygons import TOO_LONG, rasterise
+from apframe.tables.shapes.run_lengths import from_counts, from_text
+from apframe.tables.shapes.runs import TOO_MANY, Fault, Runs, concatenate, from_bitmaps
+from apframe.threads import pool
+
+_POLYGONS = pl.List(pl.List(pl.Float64))
+_TEXT = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
+_COUNTS = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
+_PLAIN = r'"counts"\s*:\s*\['
+_WHOLE_SIZE, _TEXT_COUNTS = r'"size"\s*:\s*\[\s*-?\d+\s*,\s*-?\d+\s*\]', r'"counts"\s*:\s*"'
+_DECODED_AT_ONCE = 1 << 11  # texts of JSON: the parser takes many times their room
+_FAR = 2**62
+_NOT_DIGITS = r'[^-0-9,\s\[\]{}:"sizecount]|\de|\d{19}'  # beside whole numbers in run lengths as numbers
+_NO_MASK, _NOT_WHOLE = "no mask", "size or counts of the run lengths are not whole numbers"
+_WHOLE = "size is [height, width], counts are whole numbers or COCO's text"
+_SIZE = ["image_height", "image_width"]
+_AGAIN = "encode these masks again (pycocotools.mask.encode converts bitmaps to run lengths)"
+LARGEST = f"2**{MOST_PIXELS.bit_length() - 1} pixels, or 2**{MOST_SIDE.bit_length() - 1} a side"
+REMEDIES = {TOO_LONG: "simplify these polygons", TOO_MANY: "take fewer at once"}
+_POLYGON_LIST = "write a list of polygons: [[x1, y1, ...]]"
+_FLAT = r"^\[\s*[-\d]"
+_OR_POLYGONS = "; if these are polygons, give lists of floats"
+
+
+def mask_extents(masks: Runs) -> pl.DataFrame:
+    """The box and the number of pixels of each mask, as the COCO mask API computes them.
+
+    Columns `x, y, width, height, area`; zeros where a mask has no pixels.
+
+    >>> square = '{"size": [4, 5], "counts": [5, 2, 2, 2, 9]}'
+    >>> mask_extents(read_masks("detections", pl.DataFrame({"detection_id": [1], "mask": [square]}))).row(0)
+    (1.0, 1.0, 2.0, 2.0, 4.0)
+    """
+    left, top, right, bottom = masks.box.astype(np.float64).T
+    return pl.DataFrame(
+        {"x": left, "y": top, "width": right - left, "height": bottom - top, "area": masks.area.astype(np.float64)}
+    )
+
+
+def read_masks(table: str, frame: pl.DataFrame) -> Runs:
+    """The masks of all rows.
+
+    Parameters
+    ----------
+    table
+        "annotations" or "detections", for errors
+    frame
+        canonical: the ids, `mask`, `image_height`, `image_width` (null where unknown). `mask` is COCO's JSON text, in which
+        rows may differ (polygons `[[x, y, ...], ...]`, or `{"size": [height, width], "counts": ...}` with run lengths as
+        numbers or as COCO's text), a struct of `size` and `counts`, lists of polygons (lists of floats), or bitmaps (lists of
+        rows of integers or Booleans)
+
+    Raises
+    ------
+    ColumnError
+        the column holds something else
+    RowError
+        masks that are missing, cannot be right, or are beyond the limits in `apframe.tables.shapes.limits`; naming the ids
+
+    >>> read_masks("annotations", pl.DataFrame({"annotation_id": [1], "mask": [[[0, 1], [1, 1]]]})).area.tolist()
+    [3]
+    """
+    masks = frame["mask"]
+    if masks.dtype == pl.Null and not len(masks):
+        masks = masks.cast(pl.String)
+    refuse_rows(table, frame, masks.is_null(), "mask is missing", "supply it or remove these rows")
+    rows = frame.select(KEY_OF[table]).hstack([*_sizes_of(frame), masks])
+    if masks.dtype == pl.String:
+        return _from_json(table, rows)
+    if isinstance(masks.dtype, pl.Array):
+        rows = rows.with_columns(pl.col("mask").arr.to_list())
+    dtype = rows["mask"].dtype
+    if isinstance(dtype, pl.Struct):
+        return _from_encodings(table, rows)
+    if isinstance(dtype, pl.List):
+        if isinstance(dtype.inner, pl.Array):
+            rows = rows.with_columns(pl.col("mask").list.eval(pl.element().arr.to_list()))
+            dtype = rows["mask"].dtype
+        inner = getattr(getattr(dtype, "inner", None), "inner", None)
+        if inner is not None and inner.is_float():
+            return _from_polygons(table, rows)
+        if inner is not None and (inner.is_integer() or inner == pl.Boolean):
+            return _from_bitmaps(table, rows)
+        if getattr(dtype, "inner", pl.Null()).is_numeric():
+            raise ColumnError("a flat list of numbers", _POLYGON_LIST, table=table, column="mask")
+    raise ColumnError(
+        f"{masks.dtype} cannot be a mask",
+        "give COCO's JSON text, structs of size and counts, lists of polygons "
+        "(lists of floats), or bitmaps (lists of rows of integers or Booleans)",
+        table=table,
+        column="mask",
+    )
+
+
+def read_both(
+    detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs | None = None, expected: Runs | None = None
+) -> tuple[Runs, Runs]:
+    """The masks of both tables; `found` and `expected` if they are known.
+
+    >>> square = pl.DataFrame({"image_id": [7], "mask": [[[0, 1], [1, 1]]]})
+    >>> found, expected = read_both(square.with_columns(detection_id=1), square.with_columns(annotation_id=1))
+    >>> len(found), len(expected)
+    (1, 1)
+    """
+    with pool() as others:
+        expecting = others.submit(lambda: read_masks("annotations", annotations) if expected is None else expected)
+        return (read_masks("detections", detections) if found is None else found), expecting.result()
+
+
+def of_other_size(frame: pl.DataFrame, masks: Runs) -> pl.Series:
+    """Flags of the masks whose `size` is not that of their image, where that is known: run lengths, which say it themselves.
+
+    >>> square = pl.DataFrame({"annotation_id": [1], "mask": ['{"size": [2, 2], "counts": [0, 4]}'], "image_height": [5]})
+    >>> of_other_size(square, read_masks("annotations", square)).to_list()
+    [True]
+    """
+    flags = pl.repeat(False, len(masks), eager=True)
+    for name, size in zip(_SIZE, (masks.height, masks.width), strict=True):
+        if name in frame.columns:
+            flags |= (frame[name] != pl.Series(size)).fill_null(False)
+    return flags
+
+
+def warn_of_other_sizes(table: str, frame: pl.DataFrame, masks: Runs) -> None:
+    """A warning that names the masks whose `size` is not that of their image."""
+    flags = of_other_size(frame, masks)
+    if flags.any():
+        key = KEY_OF[table]
+        warn(
+            f"{table}: size of the run lengths differs from the image size where {key} is "
+            f"{listed(frame[key].filter(flags).to_list())}; masks are compared without resizing; were images resized?",
+            MaskSizeWarning,
+        )
+
+
+def refuse_different_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs, expected: Runs) -> None:
+    """An error where masks of one image are of different sizes: of those that differ from it, or where it is unknown from the
+    first one.
+    """
+    parts = [("annotations", annotations, expected), ("detections", detections, found)]
+    is_known = all(name in frame.columns and not frame[name].null_count() for _, frame, _ in parts for name in _SIZE)
+    if is_known and not any(of_other_size(frame, masks).any() for _, frame, masks in parts):
+        return
+    sizes = pl.concat(
+        [
+            frame.select("image_id", *_sizes_of(frame)).with_columns(
+                height=masks.height, width=masks.width, table=pl.lit(table)
+            )
+            for table, frame, masks in parts
+        ]
+    )
+    own, of_image = [pl.col("height"), pl.col("width")], [pl.col(name) for name in _SIZE]
+    is_mixed = pl.any_horizontal(size.n_unique().over("image_id") > 1 for size in own)
+    right = [pl.coalesce(known, size.first().over("image_id")) for known, size in zip(of_image, own, strict=True)]
+    differs = is_mixed & pl.any_horizontal(size != other for size, other in zip(own, right, strict=True))
+    flags = sizes.select("table", differs=differs)
+    for table, frame, _ in parts:
+        remedy = "encode all masks of an image in one size: they are compared pixel by pixel"
+        problem = "size of the mask differs from the image's other masks"
+        refuse_rows(table, frame, flags.filter(table=table)["differs"], problem, remedy)
+
+
+def _sizes_of(frame: pl.DataFrame) -> list[pl.Series]:
+    """`image_height` and `image_width`, null where unknown."""
+    return [
+        frame[name].cast(pl.Int64)
+        if name in frame.columns
+        else pl.repeat(None, frame.height, dtype=pl.Int64, eager=True).alias(name)
+        for name in _SIZE
+    ]
+
+
+def _from_json(table: str, rows: pl.DataFrame) -> Runs:
+    """Masks of COCO's text, each kind on its own, put together in the order of the rows."""
+    text = rows["mask"].str.strip_chars_start()
+    is_polygons, is_encoding = text.str.starts_with("["), text.str.starts_with("{")
+    flat = is_polygons & text.str.contains(_FLAT)
+    refuse_rows(table, rows, flat, "mask (segmentation) is a flat list", _POLYGON_LIST)
+    is_plain = is_encoding.clone()
+    is_plain.scatter(is_encoding.arg_true(), text.filter(is_encoding).str.contains(_PLAIN))
+    neither = "mask is neither polygons nor run lengths"
+    remedy = 'write [[x, y, ...], ...] or {"size": [height, width], "counts": ...}'
+    refuse_rows(table, rows, ~(is_polygons | is_encoding), neither, remedy)
+    kinds = (is_polygons, _POLYGONS), (is_encoding & ~is_plain, _TEXT), (is_plain, _COUNTS)
+    parts, places = [], []
+    for which, dtype in kinds:
+        if which.any() or (dtype is _POLYGONS and not len(which)):
+            part = rows if which.all() else rows.filter(which)
+            part = part.with_columns(mask=_parsed(table, part, dtype, neither, remedy))
+            places.append(which.arg_true().to_numpy())
+            parts.append(_from_polygons(table, part) if dtype is _POLYGONS else _from_encodings(table, part))
+    if len(parts) == 1:
+        return parts[0]
+    return concatenate(parts).take(np.argsort(np.concatenate(places), kind="stable"))
+
+
+def _parsed(table: str, rows: pl.DataFrame, dtype: Any, problem: str, remedy: str) -> pl.Series:
+    try:
+        if not _may_be_cast(rows["mask"], dtype):
+            with pool() as others:
+                begins = range(0, rows.height, _DECODED_AT_ONCE)
+                parts = others.map(lambda first: rows["mask"].slice(first, _DECODED_AT_ONCE).str.json_decode(dtype), begins)
+                parsed = pl.concat([pl.Series(dtype=dtype), *parts])
+            if len(parsed) == rows.height:
+                return parsed
+    except pl.exceptions.PolarsError:
+        pass
+    values = [_loaded(text, is_polygons=dtype is _POLYGONS) for text in rows["mask"]]
+    for fault, *words in ((_NO_MASK, problem, remedy), (_NOT_WHOLE, _NOT_WHOLE, _WHOLE)):
+        refuse_rows(table, rows, pl.Series([value is fault for value in values], dtype=pl.Boolean), *words)
+    return pl.Series(values, dtype=dtype, strict=False)
+
+
+def _may_be_cast(masks: pl.Series, dtype: Any) -> bool:
+    """Whether a mask may have a value of another type that the fast reader casts: a text or a fraction for a whole number."""
+    if dtype is _POLYGONS:
+        return bool(masks.str.contains("[tf]").any())  # true and false; texts it refuses
+    if dtype is _TEXT:
+        return not (masks.str.contains(_WHOLE_SIZE) & masks.str.contains(_TEXT_COUNTS)).all()
+    return bool((masks.str.contains(_NOT_DIGITS) | (masks.str.count_matches('"', literal=True) != 4)).any())
+
+
+def _loaded(text: str, *, is_polygons: bool) -> Any:
+    """One mask that the fast reader did not take, or should not, or what is wrong with it."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return _NO_MASK
+    if is_polygons:
+        is_flat = all(isinstance(part, list) and all(type(number) in (int, float) for number in part) for part in value)
+        return value if is_flat else _NO_MASK
+    size, counts = value.get("size"), value.get("counts")
+    if not (isinstance(size, (list, NoneType)) and isinstance(counts, (str, list, NoneType))):
+        return _NO_MASK
+    for numbers in (size, counts):
+        if isinstance(numbers, list) and not all(_is_whole(number) for number in numbers):
+            return _NOT_WHOLE
+    return {"size": _within_64_bits(size), "counts": _within_64_bits(counts)}
+
+
+def _is_whole(number: Any) -> bool:
+    """Whether it is a whole number, 7.0 too, or missing."""
+    return number is None or type(number) is int or (type(number) is float and number.is_integer())
+
+
+def _within_64_bits(numbers: Any) -> Any:
+    """Numbers of a list, those beyond any size that a mask may have as such."""
+    if not isinstance(numbers, list):
+        return numbers
+    return [None if number is None else int(max(-_FAR, min(number, _FAR))) for number in numbers]
+
+
+def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
+    polygons = rows["mask"]
+    unknown = rows["image_height"].is_null() | rows["image_width"].is_null()
+    problem = "polygons need the size of the image"
+    refuse_rows(table, rows, unknown, problem, "give the images' image_height and image_width")
+    _check_positive(table, rows, rows["image_height"], rows["image_width"], "the size of the image")
+    n_polygons = polygons.list.len()
+    refuse_rows(table, rows, n_polygons == 0, "mask has no polygon", "supply one or remove these rows")
+    parts = _exploded(polygons)
+    n_numbers = parts.list.len()
+    owner = pl.Series(np.repeat(np.arange(len(polygons)), n_polygons.to_numpy()))
+    _refuse_written_bitmaps(table, rows, n_polygons)
+    is_polygon = ((n_numbers >= 6) & (n_numbers % 2 == 0)).fill_null(False)
+    if not is_polygon.all():
+        # a point or a line beside polygons has no pixels, as in the mask API
+        is_line = n_numbers.is_in([2, 4]).fill_null(False) & owner.is_in(owner.filter(is_polygon).implode())
+        problem = "a polygon has an odd number of coordinates, or fewer than 6"
+        _refuse_parts(table, rows, owner, ~(is_polygon | is_line), problem, "polygons are [x1, y1, x2, y2, x3, y3, ...]")
+        parts, n_numbers, owner = (each.filter(is_polygon) for each in (parts, n_numbers, owner))
+        n_polygons = pl.Series(np.bincount(owner, minlength=len(polygons)))
+    numbers = _exploded(parts).cast(pl.Float64)
+    if numbers.null_count() or not math.isfinite(numbers.sum()):
+        broken = (~numbers.is_finite()).fill_null(True)
+        of_number = owner.gather(np.repeat(np.arange(len(parts)), n_numbers.to_numpy()))
+        problem = "a polygon has a coordinate that is not a finite number"
+        _refuse_parts(table, rows, of_number, broken, problem, "correct these rows")
+    n_points, n_parts = n_numbers.to_numpy().astype(np.int64) // 2, n_polygons.to_numpy().astype(np.int64)
+    coordinates = np.concatenate([chunk.to_numpy() for chunk in numbers.get_chunks()])
+    return _decoded(table, rows, rasterise(coordinates, n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE)))
+
+
+def _exploded(lists: pl.Series) -> pl.Series:
+    """What is in the lists, chunk by chunk: nothing is copied."""
+    return pl.concat([chunk.explode(empty_as_null=False) for chunk in lists.get_chunks()])
+
+
+def _refuse_written_bitmaps(table: str, rows: pl.DataFrame, n_polygons: pl.Series) -> None:
+    """An error where polygons are the rows of an image in truth: they would be outlines of next to nothing."""
+    maybe = rows.filter((n_polygons == rows["image_height"]) & (n_polygons > 1))
+    lines, pixels = pl.element().list.len(), pl.element().explode()
+    widths = pl.col("mask").list.eval(lines).list
+    is_wide = (widths.min() == pl.col("image_width")) & (widths.max() == pl.col("image_width"))
+    is_flags = pl.col("mask").list.eval(((pixels == 0) | (pixels == 1)).all()).list.first()
+    bitmaps = maybe.filter(is_wide).filter(is_flags)
+    remedy = "encode them as run lengths (pycocotools.mask.encode), or give lists of integers as the column mask of a frame"
+    refuse_rows(table, bitmaps, pl.repeat(True, bitmaps.height, eager=True), "mask is a bitmap, not polygons,", remedy)
+
+
+def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
+    fields = rows["mask"].struct.unnest()
+    if not {"size", "counts"} <= set(fields.columns):
+        raise ColumnError(f"structs of size and counts expected, got {rows['mask'].dtype}", table=table, column="mask")
+    size, counts = (_whole_numbers(table, rows, fields[name]) for name in ("size", "counts"))
+    unknown = (size.list.len() != 2).fill_null(True) | counts.is_null()
+    refuse_rows(table, rows, unknown, "run lengths lack size or counts", "give both: size is [height, width]")
+    height, width = (size.list.get(k) for k in (0, 1))
+    _check_positive(table, rows, height, width, "size of the run lengths")
+    tall, wide = height.to_numpy(), width.to_numpy()
+    found: Runs | Fault
+    if counts.dtype in (pl.String, pl.Binary):
+        texts = counts.cast(pl.Binary)
+        found = from_text(partial(_characters, texts), texts.bin.size().to_numpy().astype(np.int64), tall, wide)
+    else:
+        numbers = counts.explode(empty_as_null=False)
+        n_counts = counts.list.len().to_numpy().astype(np.int64)
+        if numbers.null_count():
+            owner = pl.Series(np.repeat(np.arange(len(counts)), n_counts))
+            _refuse_parts(table, rows, owner, numbers.is_null(), "run lengths are missing", "correct these rows")
+        found = from_counts(numbers.to_numpy(), n_counts, tall, wide)
+    return _decoded(table, rows, found)
+
+
+def _characters(texts: pl.Series, first: int, last: int) -> np.ndarray:
+    """The characters of texts number `first` to `last - 1`, one after the other."""
+    array = texts.slice(first, last - first).to_arrow(compat_level=pl.CompatLevel.oldest())
+    _, offsets, data = array.buffers()
+    at = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+    return np.frombuffer(data, dtype=np.uint8)[at[0] : at[-1]] if data is not None else np.zeros(0, dtype=np.uint8)
+
+
+def _decoded(table: str, rows: pl.DataFrame, found: Runs | Fault) -> Runs:
+    if not isinstance(found, Runs):
+        problem, masks = found
+        remedy = REMEDIES.get(problem, _AGAIN)
+        raise RowError(table, problem, KEY_OF[table], rows[KEY_OF[table]].gather(masks).to_list(), remedy)
+    return found
+
+
+def _whole_numbers(table: str, rows: pl.DataFrame, lists: pl.Series) -> pl.Series:
+    """Lists of whole numbers as Int64; or counts that are text, as they are."""
+    if lists.name == "counts" and lists.dtype in (pl.String, pl.Binary, pl.Null):
+        return lists
+    if isinstance(lists.dtype, pl.Array):
+        lists = lists.arr.to_list()
+    inner: Any = getattr(lists.dtype, "inner", pl.Null())
+    if not (isinstance(lists.dtype, pl.List) and (inner.is_numeric() or inner == pl.Null)):
+        raise ColumnError(f"{lists.name} of run lengths is {lists.dtype}", _WHOLE, table=table, column="mask")
+    if not inner.is_integer():
+        number = pl.element()
+        broken = lists.list.eval((number != number.floor()) | ~number.is_finite()).list.any().fill_null(False)
+        refuse_rows(table, rows, broken, _NOT_WHOLE, _WHOLE)
+    if not inner.is_signed_integer():
+        lists = lists.list.eval(pl.element().clip(-_FAR, _FAR))
+    return lists.cast(pl.List(pl.Int64))
+
+
+def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
+    bitmaps = rows["mask"]
+    n_lines = bitmaps.list.len()
+    refuse_rows(table, rows, n_lines == 0, "bitmap has no rows", "supply as many as the image has")
+    lines = bitmaps.explode(empty_as_null=False)
+    n_pixels = lines.list.len()
+    height = n_lines.to_numpy().astype(np.int64)
+    first = n_pixels.gather(np.cumsum(height) - height)
+    owner = pl.Series(np.repeat(np.arange(len(bitmaps)), height))
+    wrong = n_pixels.is_null() | (n_pixels != first.gather(owner)) | (n_pixels == 0)
+    problem = "bitmap has rows of different lengths, or empty rows"
+    _refuse_parts(table, rows, owner, wrong.fill_null(True), problem, f"every row needs a value for each pixel{_OR_POLYGONS}")
+    other = ((n_lines != rows["image_height"]) | (first != rows["image_width"])).fill_null(False)
+    remedy = f"bitmaps have a list for each row of the image{_OR_POLYGONS}"
+    refuse_rows(table, rows, other, "bitmap and image differ in size", remedy)
+    _check_positive(table, rows, n_lines, first, "size of the bitmap")
+    pixels = lines.explode(empty_as_null=False)
+    if pixels.null_count():
+        of_pixel = owner.gather(np.repeat(np.arange(len(lines)), n_pixels.to_numpy()))
+        _refuse_parts(table, rows, of_pixel, pixels.is_null(), "bitmap has missing pixels", "use 0 outside and 1 inside")
+    flags = pixels if pixels.dtype == pl.Boolean else pixels != 0
+    return from_bitmaps(flags.to_numpy(), height, first.to_numpy().astype(np.int64))
+
+
+def _check_positive(table: str, rows: pl.DataFrame, height: pl.Series, width: pl.Series, what: str) -> None:
+    is_small = (height < 1) | (width < 1) | (height.cast(pl.Float64) * width.cast(pl.Float64) > MOST_PIXELS)
+    wrong = (is_small | (height > MOST_SIDE) | (width > MOST_SIDE)).fill_null(True)
+    refuse_rows(
+        table, rows, wrong, f"{what} is not positive, or more than {LARGEST}", "correct it, or cut the image into tiles"
+    )
+
+
+def _refuse_parts(table: str, rows: pl.DataFrame, owner: pl.Series, broken: pl.Series, problem: str, remedy: str) -> None:
+    """An error where a part of a row's mask is broken."""
+    broken_rows = owner.filter(broken).unique()
+    refuse_rows(table, rows, pl.int_range(rows.height, eager=True).is_in(broken_rows.implode()), problem, remedy)

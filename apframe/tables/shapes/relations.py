@@ -1,0 +1,80 @@
+"""Relations: a subject and an object, each a box with a class, as in "man riding horse"."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.columns import Column
+from apframe.exceptions import ColumnError
+from apframe.rows import refuse_malformed, refuse_rows
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.shape import Shape
+
+SIDES = ("subject", "object")
+NAMES = tuple(f"{side}_name" for side in SIDES)
+EDGES = tuple(f"{side}_{name}" for side in SIDES for name in BOX)
+RELATION = (*EDGES, *NAMES)
+_WORDS = f"{', '.join(EDGES[:4])} (pixels), {NAMES[0]}; the same of the object"
+
+
+def relation_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The box columns of relations: the smallest box around subject and object.
+
+    Rows stay in their order. Raises as `check_relations` does; `table` is the name that its message uses.
+
+    >>> relation_extents("annotations", pl.DataFrame({
+    ...     "subject_x": [0.0], "subject_y": 0.0, "subject_width": 2.0, "subject_height": 2.0, "subject_name": "man",
+    ...     "object_x": 1.0, "object_y": 1.0, "object_width": 3.0, "object_height": 1.0, "object_name": "horse"})).rows()
+    [(0.0, 0.0, 4.0, 2.0, 8.0)]
+    """
+    check_relations(table, frame)
+    return frame.select(around()).with_columns(area=pl.col("width") * pl.col("height"))
+
+
+def around() -> list[pl.Expr]:
+    """The smallest box around subject and object: x, y, width, height."""
+    starts, lengths = [], []
+    for start, length in (("x", "width"), ("y", "height")):
+        first = pl.min_horizontal(f"{side}_{start}" for side in SIDES)
+        last = pl.max_horizontal(pl.col(f"{side}_{start}") + pl.col(f"{side}_{length}") for side in SIDES)
+        starts.append(first.alias(start))
+        lengths.append((last - first).alias(length))
+    return [*starts, *lengths]
+
+
+def check_relations(table: str, frame: pl.DataFrame) -> None:
+    """An error if a column is missing (`ColumnError`), or a value is missing, not finite, or a negative side (`RowError`).
+
+    >>> check_relations("detections", pl.DataFrame({name: [1.0] for name in EDGES}))
+    Traceback (most recent call last):
+    apframe.exceptions.ColumnError: detections: no column subject_name; relations are subject_x, subject_y, ...
+    """
+    if missing := [name for name in RELATION if name not in frame.columns]:
+        raise ColumnError(f"no column {missing[0]}", f"relations are {_WORDS}", table=table)
+    for name in EDGES:
+        broken = ~frame[name].is_finite().fill_null(False)
+        refuse_rows(table, frame, broken, f"{name} is missing or not a finite number", "supply it or remove these rows")
+        if name.endswith(("width", "height")):
+            refuse_malformed(table, frame, frame[name] < 0, f"{name} is negative", "correct it")
+    for name in NAMES:
+        refuse_rows(table, frame, frame[name].is_null(), f"{name} is missing", "supply it or remove these rows")
+
+
+RELATIONS = Shape(
+    iou_type="relation",
+    words=_WORDS,
+    columns=tuple(
+        Column(f"{side}_{name}", dtype, meaning.format(side), standard=False)
+        for side in SIDES
+        for name, dtype, meaning in (
+            ("x", pl.Float64, "left edge of the box of the {} of a relation, pixels"),
+            ("y", pl.Float64, "its top edge"),
+            ("width", pl.Float64, "its xmax - xmin"),
+            ("height", pl.Float64, "its ymax - ymin"),
+            ("name", pl.String, "the class of the {} of a relation"),
+        )
+    ),
+    needs=RELATION,
+    extents=relation_extents,
+    json_field="subject_x",
+)

@@ -1,0 +1,73 @@
+"""Spheres: centres in space with a diameter, as of nodules in scans."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.columns import Column
+from apframe.exceptions import ColumnError
+from apframe.rows import refuse_rows
+from apframe.tables.shapes.shape import Shape
+
+CENTRE = ("sphere_x", "sphere_y", "sphere_z")
+DIAMETER = "sphere_diameter"
+UNKNOWN_RADIUS = 5.0
+_WORDS = f"{', '.join(CENTRE)}, {DIAMETER} of annotations (millimetres)"
+
+
+def radius() -> pl.Expr:
+    """Half the diameter, 5 where the diameter is negative: LUNA16's files write -1 for an unknown one.
+
+    >>> pl.DataFrame({"sphere_diameter": [8.0, -1.0]}).select(r=radius())["r"].to_list()
+    [4.0, 5.0]
+    """
+    return pl.when(pl.col(DIAMETER) < 0).then(UNKNOWN_RADIUS).otherwise(pl.col(DIAMETER) / 2)
+
+
+def sphere_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The box columns of spheres: the square around them in x and y; a point, where there is no diameter.
+
+    Rows stay in their order. Raises as `check_spheres` does; `table` is the name that its message uses.
+
+    >>> sphere_extents("annotations", pl.DataFrame({
+    ...     "sphere_x": [3.0], "sphere_y": [1.0], "sphere_z": [0.0], "sphere_diameter": [4.0]})).rows()
+    [(1.0, -1.0, 4.0, 4.0, 16.0)]
+    """
+    check_spheres(table, frame, needs_diameter=False)
+    half = radius().fill_null(0.0) if DIAMETER in frame.columns else pl.lit(0.0)
+    side = half * 2
+    return frame.select(x=pl.col("sphere_x") - half, y=pl.col("sphere_y") - half, width=side, height=side, area=side * side)
+
+
+def check_spheres(table: str, frame: pl.DataFrame, *, needs_diameter: bool) -> None:
+    """An error if a column is missing (`ColumnError`), or a number is missing or not finite (`RowError`).
+
+    >>> mark = pl.DataFrame({"sphere_x": [1.0], "sphere_y": [1.0], "sphere_z": [1.0]})
+    >>> check_spheres("detections", mark, needs_diameter=False)
+    """
+    for name in (*CENTRE, *((DIAMETER,) if needs_diameter else ())):
+        if name not in frame.columns:
+            raise ColumnError(f"no column {name}", f"spheres are {_WORDS}", table=table)
+        broken = ~frame[name].is_finite().fill_null(False)
+        refuse_rows(table, frame, broken, f"{name} is missing or not a finite number", f"spheres are {_WORDS}")
+
+
+SPHERES = Shape(
+    iou_type="sphere",
+    words=_WORDS,
+    columns=(
+        Column("sphere_x", pl.Float64, "centre of a sphere, such as a nodule, millimetres", standard=False),
+        Column("sphere_y", pl.Float64, "its centre in y, millimetres", standard=False),
+        Column("sphere_z", pl.Float64, "its centre in z, millimetres", standard=False),
+        Column(DIAMETER, pl.Float64, "its diameter, millimetres; negative if it is not known", standard=False),
+    ),
+    needs=CENTRE,
+    extents=sphere_extents,
+    json_field="sphere_x",
+    called={
+        "sphere_x: {}": ("coordX",),
+        "sphere_y: {}": ("coordY",),
+        "sphere_z: {}": ("coordZ",),
+        f"{DIAMETER}: {{}}": ("diameter_mm",),
+    },
+)

@@ -1,0 +1,84 @@
+"""Conditions as SQL text are the same as expressions, one for each part between the outermost ANDs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import polars as pl
+import pytest
+
+from apframe.exceptions import ParameterError
+from apframe.tables.conditions import conjunction, find_owners
+
+TABLES = {
+    "images": pl.DataFrame({"image_id": [1, 2, 3], "weather": ["fog", "sun", None], "n": [1, 2, 3], "tags": [["a"], [], None]}),
+    "categories": pl.DataFrame({"category_id": [1, 2], "name": ["and", "it's"]}),
+    "annotations": pl.DataFrame({"annotation_id": [1, 2], "n": [1, 2], "occlusion": [0.1, 0.9], "area": [1.0, 9.0]}),
+    "detections": pl.DataFrame({"detection_id": [1, 2], "area": [1.0, 9.0]}),
+}
+FOG, SEEN = pl.col("weather") == "fog", pl.col("occlusion") < 0.5
+
+
+def as_lists(conditions: list[Any]) -> dict[str, dict[str, list[bool]]]:
+    masks = conjunction(conditions, TABLES)
+    return {table: {owner: mask.to_list() for owner, mask in of.items()} for table, of in masks.items()}
+
+
+@pytest.mark.parametrize(("text", "expressions"), [
+    ("weather = 'fog'", [FOG]),
+    ("weather == 'fog'", [FOG]),
+    ("weather = 'fog' AND occlusion < .5", [FOG, SEEN]),
+    ("(weather = 'fog') and (occlusion < 0.5 AND name = 'and')", [FOG, SEEN, pl.col("name") == "and"]),
+    ("weather IN ('fog', 'sun') AND occlusion BETWEEN 0 AND 0.5", [pl.col("weather").is_in(["fog", "sun"]), SEEN]),
+    ("weather IS NULL OR weather LIKE 's%'", [pl.col("weather").is_null() | (pl.col("weather") == "sun")]),
+    ("NOT (weather = 'fog')", [pl.col("weather") == "sun"]),
+    ("images.n < 2 AND annotations.n > 1", [pl.col("images.n") < 2, pl.col("annotations.n") > 1]),
+    ('images."n" < 2', [pl.col("images.n") < 2]),
+    ('"annotations.n" > 1', [pl.col("annotations.n") > 1]),
+    ("name = 'it''s' AND images.n = 3", [pl.col("name") == "it's", pl.col("images.n") == 3]),
+    ("weather <> 'images.n'", [pl.col("weather").is_not_null()]),
+    ("array_contains(tags, 'a')", [pl.col("tags").list.contains("a")]),
+    ("occlusion < .5 AND area < 5", [SEEN, pl.col("area") < 5]),
+    ("image_id = 3", [pl.col("image_id") == 3]),
+])  # fmt: skip
+def test_sql_is_the_same_as_expressions(text: str, expressions: list[pl.Expr]) -> None:
+    found = as_lists([text])
+    assert found == as_lists(expressions)
+    assert any(any(mask) for of in found.values() for mask in of.values())
+
+
+def test_each_part_is_about_the_tables_that_have_its_columns() -> None:
+    assert as_lists(["occlusion < .5 AND area < 5"]) == {
+        "annotations": {"annotations": [True, False], "detections": [True, False]}
+    }
+    assert as_lists(["occlusion < .5 AND weather = 'fog'"]) == {
+        "annotations": {"annotations": [True, False]}, "images": {"images": [True, False, False]},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "remedy"),
+    {
+        "wether": "did you mean weather?",
+        "area_of": "did you mean area_of_city?",  # of the images, though the area of objects is nearer
+        "widt": "did you mean width",
+        "zzz": "there are weather, area_of_city, occlusion, image_id, ",  # attributes first, those of images before others
+    }.items(),
+)
+def test_attributes_of_images_are_suggested_first(word: str, remedy: str) -> None:
+    tables = {
+        "images": pl.DataFrame({"image_id": [1], "image_width": [9], "weather": ["fog"], "area_of_city": [1]}),
+        "annotations": pl.DataFrame({"annotation_id": [1], "image_id": [1], "width": [9.0], "area": [9.0], "occlusion": [0]}),
+    }
+    with pytest.raises(ParameterError, match=rf"no column '{word}'; {re.escape(remedy)}"):
+        find_owners(word, tables)
+
+
+def test_the_name_of_categories_and_tables_of_ones_own_are_suggested() -> None:
+    tables = {"categories": pl.DataFrame({"category_id": [1], "name": ["cat"], "supercategory": ["animal"]})}
+    for word in ("category", "Class", "label"):
+        with pytest.raises(ParameterError, match=rf"no column '{word}'; did you mean name\?$"):
+            find_owners(word, tables)
+    with pytest.raises(ParameterError, match=r"there are .*; columns of a table of your own come with image_attributes$"):
+        find_owners("weather", tables)
