@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING, Any
 import apframe.lists.expressions  # noqa: F401 - puts `ap` on Polars expressions
 
 if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are public
+    from apframe import formats as formats
     from apframe.adapters.supervision import from_supervision as from_supervision
     from apframe.adapters.torchvision import from_torchvision as from_torchvision
     from apframe.adapters.torchvision import targets_from_torchvision as targets_from_torchvision
@@ -63,15 +64,15 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.detection.slices.keys import bins as bins
     from apframe.detection.slices.keys import quantiles as quantiles
     from apframe.detection.stored import read_evaluation as read_evaluation
-    from apframe.file_formats.catalogue import list_formats as list_formats
-    from apframe.file_formats.catalogue import read_dataset as read_dataset
-    from apframe.file_formats.catalogue import read_results as read_results
-    from apframe.file_formats.coco import read_coco as read_coco
-    from apframe.file_formats.coco import read_coco_results as read_coco_results
-    from apframe.file_formats.coco import write_coco as write_coco
-    from apframe.file_formats.coco import write_coco_results as write_coco_results
-    from apframe.file_formats.writing import write_dataset as write_dataset
-    from apframe.file_formats.writing import write_results as write_results
+    from apframe.formats.catalogue import list_formats as list_formats
+    from apframe.formats.catalogue import read_dataset as read_dataset
+    from apframe.formats.catalogue import read_results as read_results
+    from apframe.formats.coco import read_coco as read_coco
+    from apframe.formats.coco import read_coco_results as read_coco_results
+    from apframe.formats.coco import write_coco as write_coco
+    from apframe.formats.coco import write_coco_results as write_coco_results
+    from apframe.formats.writing import write_dataset as write_dataset
+    from apframe.formats.writing import write_results as write_results
     from apframe.lists.expressions import average_precision as average_precision
     from apframe.lists.expressions import best_f_beta as best_f_beta
     from apframe.lists.expressions import dcg as dcg
@@ -219,9 +220,9 @@ _HOMES = {
     "apframe.detection.evaluator": "Evaluator",
     "apframe.detection.slices.keys": "bins quantiles",
     "apframe.detection.stored": "read_evaluation",
-    "apframe.file_formats.catalogue": "list_formats read_dataset read_results",
-    "apframe.file_formats.writing": "write_dataset write_results",
-    "apframe.file_formats.coco": "read_coco read_coco_results write_coco write_coco_results",
+    "apframe.formats.catalogue": "list_formats read_dataset read_results",
+    "apframe.formats.writing": "write_dataset write_results",
+    "apframe.formats.coco": "read_coco read_coco_results write_coco write_coco_results",
     "apframe.lists.expressions": "average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall "
     "r_precision recall recall_at_precision reciprocal_rank success",
     "apframe.lists.list_curves": "pr_from_roc precision_recall_curve roc_curve",
@@ -309,6 +310,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
+_PACKAGES = ("formats",)  # which are imported when they are first used, too
 _RENAMED = {"definitions": "list_definitions", "measures": "list_measures"}  # since 0.6
 
 __all__ = sorted(_HOME_OF)
@@ -319,6 +321,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("apframe")
+    if name in _PACKAGES:
+        return import_module(f"apframe.{name}")
     if name in _RENAMED:
         raise AttributeError(f"apframe.{name} is now apframe.{_RENAMED[name]}")
     if name not in _HOME_OF:

@@ -33,7 +33,7 @@ GROUPS = {
         "rows",
         "threads",
     ],
-    "foundation": ["tables", "adapters", "file_formats"],
+    "foundation": ["tables", "adapters", "formats"],
     "the three axes, and a choice on each": ["similarity", "matching", "ranking", "rule_sets"],
     "what any result can do": ["lists", "compare", "store", "show"],
     "the fronts": ["detection", "retrieval", "training", "runs"],
@@ -107,7 +107,9 @@ def test_type_checkers_see_the_public_names() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     imports = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
     seen = {alias.name: node.module for node in imports if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == apf._HOME_OF
+    packages = dict.fromkeys(apf._PACKAGES, "apframe")
+    assert seen == apf._HOME_OF | packages
+    assert [getattr(apf, name).__name__ for name in packages] == [f"apframe.{name}" for name in packages]
 
 
 def test_every_public_name_is_there() -> None:
@@ -127,7 +129,7 @@ def test_the_package_knows_its_version() -> None:
 
 def test_json_that_is_nested_too_deep_is_an_error_of_its_reader() -> None:
     """`json` has RecursionError for it, which is no ValueError; texts that apframe itself has just written are none."""
-    own = {"file_formats/activitynet.py", "scale/verdict_tables.py"}
+    own = {"formats/activitynet.py", "scale/verdict_tables.py"}
     for name, nodes in all_nodes().items():
         calls = {id(node) for node in nodes if isinstance(node, ast.Call) and re.fullmatch(_PARSES, ast.unparse(node.func))}
         for node in nodes:

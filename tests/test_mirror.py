@@ -28,26 +28,24 @@ TESTED_IN = {
     "detection/test_evaluator.py": "detection/repeated",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "tables/metric_columns tables/tables",
-    "file_formats/test_accepted.py": "file_formats/refused",
-    "file_formats/test_boxes.py": "file_formats/edges",
-    "file_formats/test_catalogue.py": "file_formats/format file_formats/losses file_formats/reading file_formats/writing",
-    "file_formats/test_coco.py": "file_formats/coco/format file_formats/coco/rows file_formats/coco/scan",
-    "file_formats/test_csv_table.py": "file_formats/object_rows",
-    "file_formats/test_cvat.py": "file_formats/cvat/format file_formats/cvat/row_runs file_formats/cvat/shapes",
-    "file_formats/test_hugging_face.py": "file_formats/nested_rows",
-    "file_formats/test_ids.py": "file_formats/names",
-    "file_formats/test_in_memory.py": "file_formats/outputs",
-    "file_formats/test_json_types.py": "file_formats/coco/json_types",
-    "file_formats/test_label_studio.py": "file_formats/label_studio/format file_formats/label_studio/regions",
-    "file_formats/test_labelme.py": "file_formats/drawn",
-    "file_formats/test_nuscenes.py": "file_formats/json_fields file_formats/nuscenes/format file_formats/nuscenes/places "
-    "file_formats/nuscenes/splits file_formats/nuscenes/tables",
-    "file_formats/test_open_images.py": "file_formats/open_images/class_hierarchy file_formats/open_images/format "
-    "file_formats/open_images/tables",
-    "file_formats/test_shapes.py": "file_formats/outlines",
-    "file_formats/test_voc.py": "file_formats/voc/format file_formats/voc/xml_file file_formats/xml_text",
-    "file_formats/test_yolo.py": "file_formats/image_sizes file_formats/yolo/config file_formats/yolo/format "
-    "file_formats/yolo/lines",
+    "formats/test_accepted.py": "formats/refused",
+    "formats/test_boxes.py": "formats/edges",
+    "formats/test_catalogue.py": "formats/format formats/losses formats/reading formats/writing",
+    "formats/test_coco.py": "formats/coco/format formats/coco/rows formats/coco/scan",
+    "formats/test_csv_table.py": "formats/object_rows",
+    "formats/test_cvat.py": "formats/cvat/format formats/cvat/row_runs formats/cvat/shapes",
+    "formats/test_hugging_face.py": "formats/nested_rows",
+    "formats/test_ids.py": "formats/names",
+    "formats/test_in_memory.py": "formats/outputs",
+    "formats/test_json_types.py": "formats/coco/json_types",
+    "formats/test_label_studio.py": "formats/label_studio/format formats/label_studio/regions",
+    "formats/test_labelme.py": "formats/drawn",
+    "formats/test_nuscenes.py": "formats/json_fields formats/nuscenes/format formats/nuscenes/places formats/nuscenes/splits "
+    "formats/nuscenes/tables",
+    "formats/test_open_images.py": "formats/open_images/class_hierarchy formats/open_images/format formats/open_images/tables",
+    "formats/test_shapes.py": "formats/outlines",
+    "formats/test_voc.py": "formats/voc/format formats/voc/xml_file formats/xml_text",
+    "formats/test_yolo.py": "formats/image_sizes formats/yolo/config formats/yolo/format formats/yolo/lines",
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/policies",
@@ -85,13 +83,13 @@ TESTED_IN = {
     "runs/test_run_sets.py": "runs/folders runs/stored_run runs/tables",
     "scale/test_evaluate_shards.py": "scale/budget scale/evaluation scale/inputs scale/local scale/objects scale/one_shard "
     "scale/spool scale/store scale/temporary scale/together scale/verdict_tables",
-    "scale/test_write_shards.py": "file_formats/coco/parsed_pieces file_formats/coco/pieces file_formats/columns_of_parts "
-    "file_formats/in_parts scale/sharded_rows scale/sources scale/take_detections",
+    "scale/test_write_shards.py": "formats/coco/parsed_pieces formats/coco/pieces formats/columns_of_parts formats/in_parts "
+    "scale/sharded_rows scale/sources scale/take_detections",
     "similarity/test_boundary_iou.py": "tables/shapes/boundaries",
     "similarity/test_box_iou.py": "similarity/inclusive_box_iou similarity/intersection_over_detection",
     "similarity/test_mask_iou.py": "tables/shapes/intersections tables/shapes/limits tables/shapes/mask_columns "
     "tables/shapes/polygons tables/shapes/run_lengths tables/shapes/runs",
-    "store/test_parquet.py": "file_formats/stored_sets",
+    "store/test_parquet.py": "formats/stored_sets",
     "store/test_sql.py": "store/results",
     "tables/shapes/test_bad_shapes.py": "tables/shapes/boxes tables/shapes/corners tables/shapes/intervals "
     "tables/shapes/keypoints tables/shapes/masks tables/shapes/shape",
@@ -104,7 +102,7 @@ IN_THEIR_DOCTESTS = ["lazily", "wording"]
 OF_MANY_MODULES = ("benchmarks", "docs", "fuzz", "parity", "pins", "properties")  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {
-    "file_formats/test_crashes.py", "file_formats/test_unwritable.py", "rule_sets/test_coco_keypoints.py",
+    "formats/test_crashes.py", "formats/test_unwritable.py", "rule_sets/test_coco_keypoints.py",
     "rule_sets/test_coco_masks.py", "rule_sets/test_driving_kits.py", "rule_sets/test_optimal.py",
     "pycocotools/test_surface.py", "pycocotools/test_training.py",
     "report/test_browser.py", "scale/test_bad_shards.py", "scale/test_resuming.py", "store/test_stored_versions.py",

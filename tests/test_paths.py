@@ -17,12 +17,12 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError, UnknownIdError
-from apframe.file_formats.coco.scan import scan_results, scan_truth
-from apframe.file_formats.image_sizes import read_image_sizes
+from apframe.formats.coco.scan import scan_results, scan_truth
+from apframe.formats.image_sizes import read_image_sizes
 from apframe.paths import not_deep
 from apframe.retrieval.trec import read_queries
 from tests.cli.test_command import FOUND, SMALL, command
-from tests.file_formats.folders import written
+from tests.formats.folders import written
 
 BOX = {"x": [0.0], "y": [0.0], "width": [40.0], "height": [30.0]}
 DETECTIONS = pl.DataFrame({"image_id": [1], "category_id": [1], "score": [0.9], **BOX})

@@ -23,9 +23,9 @@ from apframe.checks.shapes import check_shapes
 from apframe.collecting import collecting
 from apframe.detection.prepare.extents import with_upright_boxes
 from apframe.exceptions import MissingResultsWarning, warn_again
-from apframe.file_formats.accepted import read_found, read_truth
-from apframe.file_formats.reading import Reading, ReadingOptions
-from apframe.file_formats.refused import Refused
+from apframe.formats.accepted import read_found, read_truth
+from apframe.formats.reading import Reading, ReadingOptions
+from apframe.formats.refused import Refused
 from apframe.retrieval.sources import is_for_search
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.corners import upright

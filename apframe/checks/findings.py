@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from apframe.exceptions import RowError, counted
-from apframe.file_formats.refused import Refused
+from apframe.formats.refused import Refused
 from apframe.rows import MOST, first_few
 from apframe.tables.tables import TABLES, noun
 
@@ -98,7 +98,7 @@ def of_table(severity: str, check: str, table: str, n_rows: int, problem: str, r
 def of_refused(refused: Refused) -> Finding:
     """Turn an error of evaluation into a finding.
 
-    >>> from apframe.file_formats.refused import of_error
+    >>> from apframe.formats.refused import of_error
     >>> error = RowError("detections", "score is missing", "row", [3], "supply it or remove these rows")
     >>> of_refused(of_error(error))  # doctest: +NORMALIZE_WHITESPACE
     Finding(severity='error', check='invalid_value', table='detections', n_rows=1, rows=('row 3',),

@@ -10,7 +10,7 @@ from apframe.checks.findings import Finding, as_sentence, of_refused, of_table
 from apframe.collecting import collecting
 from apframe.detection.prepare.unnamed import describe_unnamed
 from apframe.exceptions import InputError
-from apframe.file_formats.refused import of_error
+from apframe.formats.refused import of_error
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 

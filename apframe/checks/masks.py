@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.checks.findings import Finding, of_refused, of_rows
 from apframe.detection.prepare.extents import with_image_sizes
-from apframe.file_formats.refused import accept
+from apframe.formats.refused import accept
 
 # An area that was computed from outlines differs from the number of pixels, most where there is much edge for its size; the
 # published areas of COCO's crowds by up to 13 %.

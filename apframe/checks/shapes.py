@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from apframe.checks.findings import Finding, of_refused
-from apframe.file_formats.refused import accept
+from apframe.formats.refused import accept
 from apframe.tables.shapes.catalogue import OTHERS
 from apframe.tables.shapes.masks import MASKS
 

@@ -29,9 +29,9 @@ from apframe.cli.options import (
 )
 from apframe.cli.output import progress, stdout
 from apframe.exceptions import FormatError, ParameterError, counted, spelling
-from apframe.file_formats.catalogue import FORMATS, as_format, naming_format
-from apframe.file_formats.mistaken import SWAPPED
-from apframe.file_formats.reading import Reading
+from apframe.formats.catalogue import FORMATS, as_format, naming_format
+from apframe.formats.mistaken import SWAPPED
+from apframe.formats.reading import Reading
 from apframe.show.terminal import one_line, written_out
 
 _FILES = (

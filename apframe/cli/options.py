@@ -13,7 +13,7 @@ import click
 from apframe.cli.declared import Option
 from apframe.cli.help_pages import HelpPage
 from apframe.exceptions import ParameterError
-from apframe.file_formats.urls import url_of
+from apframe.formats.urls import url_of
 from apframe.paths import is_utf8
 from apframe.rule_sets.published import PUBLISHED
 from apframe.store.parquet import labels, refuse_foreign

@@ -14,7 +14,7 @@ from apframe.cli.declared import Argument, Option
 from apframe.cli.options import Latex, Markdown, one_style
 from apframe.cli.output import progress, show_table
 from apframe.exceptions import ParameterError
-from apframe.file_formats.files import decoded, read_text
+from apframe.formats.files import decoded, read_text
 from apframe.paths import is_pattern
 from apframe.show.terminal import one_line
 from apframe.store.parquet import RETRIEVAL, read_manifest

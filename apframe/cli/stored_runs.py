@@ -10,7 +10,7 @@ import click
 import apframe as apf
 from apframe.cli.files import Files
 from apframe.exceptions import ParameterError
-from apframe.file_formats.stored_sets import find_manifest
+from apframe.formats.stored_sets import find_manifest
 from apframe.paths import is_folder
 
 

@@ -14,8 +14,8 @@ from apframe.detection.comparison.names import path_of_results
 from apframe.detection.options import Choice, choose
 from apframe.detection.prepare.inputs import Inputs, make_inputs
 from apframe.exceptions import Note, spelled
-from apframe.file_formats.catalogue import format_of_truth, naming_format
-from apframe.file_formats.yolo import Yolo
+from apframe.formats.catalogue import format_of_truth, naming_format
+from apframe.formats.yolo import Yolo
 from apframe.keywords import names_keywords
 from apframe.rows import treating_malformed
 from apframe.rule_sets.coco import COCO
@@ -27,7 +27,7 @@ from apframe.threads import pool
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
-    from apframe.file_formats.refused import Refused
+    from apframe.formats.refused import Refused
 
 
 @names_keywords
@@ -110,7 +110,7 @@ def evaluate(
         whether the same boxes are fractions of their image, whose size the ground truth has to say.
     join_by_name
         "images", "categories" or both: match these by file name or category name instead of id; see
-        `apframe.file_formats.ids.with_ids_by_name`.
+        `apframe.formats.ids.with_ids_by_name`.
     names
         the names of classes where the results number these: a list, or a file with a name in each line, a data.yaml or JSON;
         they are joined to the categories of the ground truth.
@@ -142,7 +142,7 @@ def evaluate(
         are more than half.
     ClassNumbersWarning
         the results count the classes from 1, as Ultralytics does, and the ground truth from 0: 1 was subtracted, or may have to
-        be; see `apframe.file_formats.class_names.with_known_classes`.
+        be; see `apframe.formats.class_names.with_known_classes`.
     UnnamedCategoryWarning
         labels of the ground truth count as classes, but `classes.txt` does not name them.
     UnknownImageWarning
@@ -209,7 +209,7 @@ def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, lis
     """Read what is evaluated, and the rows that cannot be evaluated, where these are to be left out; see `evaluate`."""
     choice = replace(choice, reading=choice.reading.of_files(truth, detections))
     if not isinstance(detections, (str, Path)):
-        from apframe.file_formats.outputs import recognize
+        from apframe.formats.outputs import recognize
 
         detections = recognize(detections, iou_type=choice.protocol.iou_type)
     read = _valid_inputs if choice.invalid == "drop" else _all_inputs

@@ -35,8 +35,8 @@ from apframe.exceptions import (
     one_of,
     warn,
 )
-from apframe.file_formats.outputs import Outputs, recognize
-from apframe.file_formats.refused import Refused, accept_joined
+from apframe.formats.outputs import Outputs, recognize
+from apframe.formats.refused import Refused, accept_joined
 from apframe.rows import treating_malformed
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.protocol import Protocol

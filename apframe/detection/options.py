@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from apframe.exceptions import ParameterError, one_of, spelled
-from apframe.file_formats.reading import Reading, ReadingOptions
+from apframe.formats.reading import Reading, ReadingOptions
 from apframe.keywords import refuse_unknown
 from apframe.rows import Malformed
 from apframe.rule_sets.named_choices import KEEPABLE, MALFORMED

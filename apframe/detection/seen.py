@@ -12,8 +12,8 @@ import polars as pl
 
 from apframe.adapters.arrays import column_of_ids
 from apframe.exceptions import MissingResultsWarning, counted, listed, spelled, warn
-from apframe.file_formats.ids import tables_named, with_ids_by_name
-from apframe.file_formats.outputs import Outputs
+from apframe.formats.ids import tables_named, with_ids_by_name
+from apframe.formats.outputs import Outputs
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import different_id_types, is_known, unknown_ids
 

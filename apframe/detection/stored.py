@@ -13,7 +13,7 @@ from apframe.detection.on_request import OF_SCORES, ON_REQUEST, chosen_tables
 from apframe.detection.prepare.inputs import stored_inputs
 from apframe.detection.tables import threshold_at
 from apframe.exceptions import FormatError, ParameterError, as_keyword, spelling
-from apframe.file_formats.stored_sets import read_table, scan_table
+from apframe.formats.stored_sets import read_table, scan_table
 from apframe.paths import absolute
 from apframe.progress import with_bar
 from apframe.rows import MALFORMED_KEPT, treating_malformed

@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, InputError
-from apframe.file_formats.coco import read_coco_results, read_unchecked
-from apframe.file_formats.coco.scan import scan_results
-from apframe.file_formats.documents import parse_json
-from apframe.file_formats.files import read_unpacked
+from apframe.formats.coco import read_coco_results, read_unchecked
+from apframe.formats.coco.scan import scan_results
+from apframe.formats.documents import parse_json
+from apframe.formats.files import read_unpacked
 from apframe.tables.canonical import canonical
 from apframe.tables.dataset import Dataset
 

@@ -20,7 +20,7 @@ from apframe.exceptions import (
     one_of,
     spelled,
 )
-from apframe.file_formats.stored_sets import read_table
+from apframe.formats.stored_sets import read_table
 from apframe.keywords import names_keywords
 from apframe.lists.measures import USUAL, Measure, as_measures
 from apframe.retrieval import agreement as run_agreement

@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, first_line, import_optional, listed
-from apframe.file_formats.documents import parse_json
-from apframe.file_formats.files import decoded, read_head, read_unpacked, reading_from
+from apframe.formats.documents import parse_json
+from apframe.formats.files import decoded, read_head, read_unpacked, reading_from
 from apframe.paths import kind_at, reading_once, scan_parquet
 from apframe.retrieval.trec_lines import QRELS, RUN, first_lines, read_lines
 from apframe.tables.tables import TABLES

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.file_formats.documents import read_csv
+from apframe.formats.documents import read_csv
 from apframe.retrieval.sources import columns_of
 from apframe.retrieval.trec_lines import warn_of_rising_scores
 from apframe.tables.canonical import canonical, refuse_equal_pairs

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from apframe.exceptions import FormatError, RisingScoresWarning, listed, warn
-from apframe.file_formats.files import decoded, is_packed, read_head, read_unpacked
+from apframe.formats.files import decoded, is_packed, read_head, read_unpacked
 from apframe.paths import kind_at, scan_csv
 from apframe.threads import pool
 

@@ -2,7 +2,7 @@
 
 import math
 
-from apframe.file_formats.argoverse2 import EVALUATED
+from apframe.formats.argoverse2 import EVALUATED
 from apframe.ranking.box_errors import BoxErrors
 from apframe.ranking.sampled import Argoverse2
 from apframe.rule_sets.classes import Classes, Keep

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from apframe.exceptions import FormatError, ParameterError, listed
-from apframe.file_formats.files import finish_replacing_in
-from apframe.file_formats.stored_sets import MANIFEST
+from apframe.formats.files import finish_replacing_in
+from apframe.formats.stored_sets import MANIFEST
 from apframe.paths import absolute, is_file, is_folder, is_pattern, matching
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from apframe.exceptions import FormatError
-from apframe.file_formats.stored_sets import MANIFEST
+from apframe.formats.stored_sets import MANIFEST
 from apframe.paths import absolute
 from apframe.store.parquet import labels
 from apframe.tables.tables import GROUND_TRUTH

@@ -9,7 +9,7 @@ import polars as pl
 import polars.selectors as cs
 
 from apframe.exceptions import ColumnError, first_line
-from apframe.file_formats.stored_sets import scan_table
+from apframe.formats.stored_sets import scan_table
 from apframe.runs.stored_run import StoredRun
 
 

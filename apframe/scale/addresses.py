@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, first_line, import_optional, reason
-from apframe.file_formats.urls import url_of
+from apframe.formats.urls import url_of
 from apframe.paths import files_in, is_pattern, kind_at, literal, matching, opened, refuse_pipe
 
 # what fsspec needs for each scheme; Polars reads these without a further package

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, counted, listed
-from apframe.file_formats.documents import parse_json
-from apframe.file_formats.files import read_unpacked, settled_kind, write_text
+from apframe.formats.documents import parse_json
+from apframe.formats.files import read_unpacked, settled_kind, write_text
 from apframe.paths import is_file
 
 LISTING = "shards.json"

@@ -17,8 +17,8 @@ from apframe.detection.options import Choice
 from apframe.detection.prepare.classes import own_categories
 from apframe.detection.prepare.inputs import Inputs
 from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError, counted, listed
-from apframe.file_formats.reading import Reading
-from apframe.file_formats.refused import Refused, accept_truth
+from apframe.formats.reading import Reading
+from apframe.formats.refused import Refused, accept_truth
 from apframe.paths import kind_at
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of, normal, read_bytes, read_table

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import DuplicateIdError, FormatError, RowError, listed
-from apframe.file_formats.reading import Reading
+from apframe.formats.reading import Reading
 from apframe.paths import is_pattern, matching
 from apframe.rows import KEY_OF
 from apframe.scale.sharded_rows import common_schema

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from apframe.exceptions import OutputError, reason
-from apframe.file_formats.files import new_folder
+from apframe.formats.files import new_folder
 
 
 class Temporary:

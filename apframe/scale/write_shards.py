@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ParameterError, one_of
-from apframe.file_formats.reading import Reading
-from apframe.file_formats.writing import refuse_existing, write_new
+from apframe.formats.reading import Reading
+from apframe.formats.writing import refuse_existing, write_new
 from apframe.keywords import names_keywords
 from apframe.paths import literal
 from apframe.rows import MALFORMED_KEPT, treating_malformed

@@ -36,7 +36,7 @@ from apframe.exceptions import (
     UnknownCategoryWarning,
     UnknownIdError,
 )
-from apframe.file_formats.reading import Reading
+from apframe.formats.reading import Reading
 from apframe.tables.shapes import mask_columns
 from tests.parity.strategies import Case, cases
 from tests.rule_sets.generated import masks

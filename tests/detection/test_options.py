@@ -10,7 +10,7 @@ import pytest
 import apframe as apf
 from apframe.detection.options import Options, choose
 from apframe.exceptions import ParameterError
-from apframe.file_formats.reading import Reading, ReadingOptions
+from apframe.formats.reading import Reading, ReadingOptions
 
 TRUTH = apf.Dataset(
     images={"image_id": [1]},

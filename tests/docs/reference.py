@@ -32,7 +32,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "definitions": ("Definitions of AP", "Choose a definition of average precision by its name.", ("ranking",), ()),
     "similarities": ("Similarities", "Choose how a detection is compared with an annotation.", ("similarity",), ()),
-    "files": ("Reading and writing", "Read and write data sets and results.", ("file_formats",), ()),
+    "files": ("Reading and writing", "Read and write data sets and results.", ("formats",), ()),
     "shards": (
         "Shards", "Evaluate [data that are larger than memory](../guides/larger_than_memory.md), on one machine or a cluster.",
         ("scale",), ("evaluate_shards", "ShardedEvaluation", "write_shards"),

@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.file_formats.nuscenes.places import with_places
+from apframe.formats.nuscenes.places import with_places
 from apframe.tables.shapes.cuboids import CUBOID
 
 DATA = Path(__file__).parents[2] / "data"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from apframe.file_formats.catalogue import FORMATS
+from apframe.formats.catalogue import FORMATS
 from tests.fuzz.commands import CASES, problem_of, report, run_cases
 from tests.fuzz.mutations import places
 from tests.fuzz.valid_sets import IOU_TYPES, SHAPES, write_valid

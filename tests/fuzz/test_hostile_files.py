@@ -21,11 +21,11 @@ from apframe.exceptions import (
     QueryError,
     RowError,
 )
-from apframe.file_formats.files import read_unpacked
-from apframe.file_formats.image_sizes import read_image_sizes
+from apframe.formats.files import read_unpacked
+from apframe.formats.image_sizes import read_image_sizes
 from apframe.paths import is_utf8
 from apframe.retrieval.trec import read_queries
-from tests.file_formats.folders import written
+from tests.formats.folders import written
 from tests.fuzz.commands import problem_of
 from tests.fuzz.mutations import NAMES, rewrite
 from tests.fuzz.valid_sets import SHAPES, write_valid
@@ -246,16 +246,16 @@ def test_xml_that_is_nested_deep(tmp_path: Path) -> None:
 
 
 def test_gzip_that_unpacks_to_very_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apframe.file_formats.files._USUAL", 10_000)
+    monkeypatch.setattr("apframe.formats.files._USUAL", 10_000)
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(b"[" + b" " * 10**7 + b"]"))
     with pytest.raises(FormatError, match=r"a\.json\.gz: unpacks to more than [\d,]+ bytes; unpack it yourself"):
         apf.read_results(path)
     path.write_bytes(gzip.compress(b"[" + b" " * 9_000) + gzip.compress(b"]") + b"\0\0")  # parts and padding
     assert read_unpacked(path) == b"[" + b" " * 9_000 + b"]"
-    monkeypatch.setattr("apframe.file_formats.files._PIECE", 1000)
+    monkeypatch.setattr("apframe.formats.files._PIECE", 1000)
     assert read_unpacked(path) == b"[" + b" " * 9_000 + b"]"
-    monkeypatch.setattr("apframe.file_formats.files._LARGEST", 9_001)  # for files of any size
+    monkeypatch.setattr("apframe.formats.files._LARGEST", 9_001)  # for files of any size
     with pytest.raises(FormatError, match=r"a\.json\.gz: unpacks to more than 9,001 bytes; unpack it yourself"):
         read_unpacked(path)
 

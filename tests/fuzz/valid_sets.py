@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import apframe as apf
-from apframe.file_formats.catalogue import FORMATS
+from apframe.formats.catalogue import FORMATS
 from tests.fuzz.read_only_sets import write_by_hand
 
 _POLYGON = "[[4.0,4.0,24.0,4.0,24.0,20.0,4.0,20.0]]"

@@ -13,7 +13,7 @@ from typing import Any
 import apframe as apf
 from apframe import exceptions
 from apframe.cli import command as cli
-from apframe.file_formats.stored_sets import FORMAT
+from apframe.formats.stored_sets import FORMAT
 from apframe.store.parquet import SCHEMA_VERSION
 from apframe.tables.tables import dictionary
 

@@ -31,9 +31,9 @@ from apframe.exceptions import (
     UnknownIdError,
     UnknownImageWarning,
 )
-from apframe.file_formats import hugging_face, in_parts, tables
-from apframe.file_formats.catalogue import FORMATS
-from apframe.file_formats.coco import format as coco_format
+from apframe.formats import hugging_face, in_parts, tables
+from apframe.formats.catalogue import FORMATS
+from apframe.formats.coco import format as coco_format
 from apframe.scale.layout import read_layout
 from tests.fuzz.valid_sets import SHAPES, write_valid
 from tests.parity.strategies import cases
@@ -401,8 +401,8 @@ def test_rows_of_images_in_parts(name: str, ending: str, tmp_path: Path, monkeyp
 MEMORY = """
 import sys
 import apframe as apf
-from apframe.file_formats import tables
-from apframe.file_formats.coco import format as coco
+from apframe.formats import tables
+from apframe.formats.coco import format as coco
 from pathlib import Path
 coco.PIECE, tables._BATCH = 1 << 20, 1 << 14  # so that a quarter of a million rows are many parts
 apf.write_shards(sys.argv[1], sys.argv[2], sys.argv[3])

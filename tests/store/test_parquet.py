@@ -16,8 +16,8 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
-from apframe.file_formats import tables
-from apframe.file_formats.stored_sets import read_table, scan_table
+from apframe.formats import tables
+from apframe.formats.stored_sets import read_table, scan_table
 from apframe.store import parquet
 from apframe.store.parquet import content_hash, read_manifest, write_tables
 

@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.cli.command import main
 from apframe.exceptions import BoxFormatWarning, ColumnError, ParameterError, RowError
-from tests.file_formats.folders import text_folder
+from tests.formats.folders import text_folder
 
 BOX = ["x", "y", "width", "height"]
 IMAGES = pl.DataFrame({"image_id": [1, 2], "image_width": [640, 320], "image_height": [480, 200]})

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import polars as pl
 
 from apframe.exceptions import FormatError, InputError, ParameterError, import_optional
-from apframe.file_formats.image_sizes import measure_images
+from apframe.formats.image_sizes import measure_images
 from apframe.lazily import cached_property
 from apframe.paths import kind_at
 from apframe.tables.tables import SIZE

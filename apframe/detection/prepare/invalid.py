@@ -11,9 +11,9 @@ from apframe.detection.options import Choice
 from apframe.detection.prepare.extents import lacks_boxes, with_boxes, with_image_sizes
 from apframe.detection.prepare.inputs import check_detections
 from apframe.exceptions import Count, FormatError, InvalidRowsWarning, Note, RowError, warn
-from apframe.file_formats.accepted import read_found, read_truth
-from apframe.file_formats.lines import passing_invalid
-from apframe.file_formats.refused import Refused, accept
+from apframe.formats.accepted import read_found, read_truth
+from apframe.formats.lines import passing_invalid
+from apframe.formats.refused import Refused, accept
 from apframe.paths import reading_once
 from apframe.rule_sets.protocol import Protocol
 from apframe.tables.dataset import Dataset

@@ -14,7 +14,7 @@ import pytest
 import apframe as apf
 from apframe.cli.command import main
 from apframe.exceptions import ColumnError, InputError, InvalidRowsWarning
-from tests.file_formats.folders import text_folder
+from tests.formats.folders import text_folder
 
 BOX = ["x", "y", "width", "height"]
 IMAGES = [{"id": k, "width": 640, "height": 480, "file_name": f"{k}.jpg"} for k in (1, 2)]

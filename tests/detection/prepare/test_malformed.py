@@ -23,7 +23,7 @@ from apframe.cli.command import main
 from apframe.exceptions import FormatError, InvalidRowsWarning, ParameterError, RowError, ShardError, TurnedBoxesWarning
 from apframe.rule_sets.named_choices import KEEPABLE, MALFORMED
 from apframe.tables.shapes.corners import smallest_rectangles
-from tests.file_formats.folders import text_folder
+from tests.formats.folders import text_folder
 
 Row = dict[str, Any]
 Case = tuple[list[Row], list[Row], str, float]  # annotations, detections, a metric and its value

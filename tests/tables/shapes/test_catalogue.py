@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from apframe.file_formats.coco.rows import FIELDS
+from apframe.formats.coco.rows import FIELDS
 from apframe.tables.shapes.catalogue import OTHERS, SHAPES, shape_of
 from apframe.tables.shapes.shape import Shape
 from apframe.tables.tables import TABLES

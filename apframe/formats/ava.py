@@ -1,0 +1,152 @@
+"""AVA's CSV: boxes of people in frames of videos, a line for each action, without a header."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError, listed
+from apframe.formats.edges import from_edges, refuse_reversed
+from apframe.formats.files import read_head, read_text
+from apframe.formats.format import ReadOnly
+from apframe.formats.lines import is_number, refuse_lines, refuse_numbers
+from apframe.paths import files_in
+from apframe.tables.dataset import Dataset
+
+_EDGES = ("x1", "y1", "x2", "y2")
+_FIELDS = ("video", "timestamp", *_EDGES, "category_id", "last")
+_LABEL_MAP = ".pbtxt"
+_ITEM = re.compile(r"\{([^{}]*)\}")
+_FAR = (-1.0, 2.0)  # fractions of a frame, beyond which a coordinate is none
+
+
+class Ava(ReadOnly):
+    """AVA's ground truth and results: lines of video, second, x1, y1, x2, y2, action, and a person or a score.
+
+    Coordinates are fractions of the frame, and stay that: the size of a frame is 1 x 1. A frame is called as its video and
+    second with six decimals, "abc,902.000000", and has the attributes `video` and `timestamp`. Lines of video and second alone
+    are frames without boxes. The number of a person is `person_id`.
+
+    Categories are the numbers of the actions. If the ground truth is given as a folder with one CSV file and one label map, a
+    `.pbtxt` file, names come from there. Then these are the actions that are evaluated, and annotations of others are left out,
+    as the kit does. Without a label map, the actions that the ground truth has are evaluated.
+
+    Source: the files of AVA, as its page describes them; `read_csv` of get_ava_performance.py.
+    """
+
+    name = "ava"
+    title = "AVA CSV"
+    dataset_is = (
+        "a CSV file without a header, lines of video, second, x1, y1, x2, y2, action, person; or a folder with that file and a "
+        "label map (.pbtxt)"
+    )
+    results_are = "a CSV file without a header, lines of video, second, x1, y1, x2, y2, action, score"
+    dataset_from = ("file", "folder")
+    results_ending = ".csv"
+
+    def is_dataset(self, path: Path) -> bool:
+        """Lines of a name and numbers, of which the last two are whole; or a folder with such a file and a label map."""
+        if not path.is_dir():
+            return "dataset" in _roles(path)
+        tables = files_in(path, ".csv")
+        return bool(files_in(path, _LABEL_MAP)) and any("dataset" in _roles(each) for each in tables)
+
+    def is_results(self, path: Path) -> bool:
+        """Lines of a name and seven numbers, the last one a score: not all are whole, or all of them are 0 or 1."""
+        return "results" in _roles(path)
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`."""
+        labels = None
+        if path.is_dir():
+            labels, path = _label_map(_only(path, _LABEL_MAP)), _only(path, ".csv")
+        lines = _read("annotations", path, {2, 7, 8})
+        images = lines.select("image_id", "video", "timestamp").unique("image_id", maintain_order=True)
+        images = images.with_columns(image_width=1, image_height=1)
+        boxes = lines.filter(pl.col("category_id").is_not_null())
+        if labels is None:
+            ids = boxes["category_id"].unique().sort()
+            labels = pl.DataFrame({"category_id": ids, "name": ids.cast(pl.String)})
+        boxes = boxes.join(labels, on="category_id", how="semi", maintain_order="left")
+        person = boxes["last"].cast(pl.Int64, strict=False)
+        refuse_lines([path], boxes, person.ne_missing(boxes["last"]), "the person is not a whole number")
+        annotations = boxes.select("image_id", "category_id", **from_edges(_EDGES), person_id=person)
+        return {"images": images, "categories": labels, "annotations": annotations}
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        lines = _read("detections", path, {8})
+        refuse_numbers([path], lines, ~lines["last"].is_finite().fill_null(False), "the score is not a finite number")
+        return lines.select("image_id", "category_id", score="last", **from_edges(_EDGES))
+
+
+def _only(folder: Path, ending: str) -> Path:
+    found = files_in(folder, ending)
+    if len(found) != 1:
+        names = f": {listed([each.name for each in found])}" if found else ""
+        raise FormatError(f"holds {len(found)} files {ending}, not one{names}", "leave one of them there", path=folder)
+    return found[0]
+
+
+def _roles(path: Path) -> set[str]:
+    """What a file looks like by its first lines, "dataset", "results" or both; nothing if it is neither."""
+    lines = [line.split(",") for line in read_head(path).decode("utf-8-sig", "replace").splitlines() if line.strip()]
+    first = next((fields for fields in lines if len(fields) > 2), [])
+    if not all(len(fields) in (2, len(first)) and is_number(fields[1]) for fields in lines[:1]) or len(first) not in (7, 8):
+        return set()
+    if is_number(first[0]) or not all(map(is_number, first[1:])) or not first[6].strip().isdecimal():
+        return set()
+    last = {fields[7].strip() for fields in lines[: max(1, len(lines) - 1)] if len(fields) == 8}  # the last line may be cut
+    if not all(each.isdecimal() for each in last):
+        return {"results"}
+    return {"dataset"} | ({"results"} if last and last <= {"0", "1"} else set())
+
+
+def _read(table: str, path: Path, widths: set[int]) -> pl.DataFrame:
+    """The lines of a file: `file`, `line`, `image_id`, and the fields by name; numbers are finite.
+
+    Raises
+    ------
+    FormatError
+        lines with another number of fields, text in the place of a number, pixels in the place of fractions
+    """
+    texts = pl.Series("text", read_text(path).split("\n"), dtype=pl.String).str.strip_chars(" \t\r")
+    lines = texts.to_frame().with_row_index("line", offset=1).filter(pl.col("text") != "")
+    lines = lines.select("line", file=pl.lit(0, pl.UInt32), fields=pl.col("text").str.split(","))
+    n = lines["fields"].list.len()
+    said = " or ".join(str(width) for width in sorted(widths))
+    refuse_lines([path], lines, ~n.is_in(list(widths)), f"video, second, x1, y1, x2, y2, action, ... are not {said} fields")
+    field = {name: pl.col("fields").list.get(place, null_on_oob=True).str.strip_chars() for place, name in enumerate(_FIELDS)}
+    texts_of = lines.select("file", "line", **field)
+    refuse_lines([path], lines, texts_of["video"] == "", "the video has no name")
+    number = list(_FIELDS[1:])
+    read = texts_of.with_columns(pl.col(number).cast(pl.Float64, strict=False))
+    for name in number[:-1]:
+        broken = texts_of[name].is_not_null() & ~read[name].is_finite().fill_null(False)
+        refuse_lines([path], lines, broken, f"{'second' if name == 'timestamp' else name} is not a finite number")
+    broken = texts_of["last"].is_not_null() & read["last"].is_null()
+    refuse_lines([path], lines, broken, "the last field is not a number")
+    category = read["category_id"].cast(pl.Int64, strict=False)
+    refuse_lines([path], lines, category.ne_missing(read["category_id"]), "the action is not a whole number")
+    far = read.select(pl.any_horizontal(~pl.col(_EDGES).is_between(*_FAR)).fill_null(False)).to_series()
+    remedy = "divide x by the width of the frame and y by its height"
+    refuse_lines([path], lines, far, "coordinates are not fractions of the frame but look like pixels", remedy)
+    refuse_reversed(table, [path], read, _EDGES)
+    seconds = read["timestamp"].unique()
+    keys = pl.DataFrame({"timestamp": seconds, "key": pl.Series([f"{each:.6f}" for each in seconds], dtype=pl.String)})
+    read = read.join(keys, on="timestamp", how="left", maintain_order="left")
+    return read.with_columns(category, image_id=pl.format("{},{}", "video", "key")).drop("key")
+
+
+def _label_map(path: Path) -> pl.DataFrame:
+    """Categories of a label map: items of name and id (or label_id), with label_type as `supercategory`."""
+    items = [dict(re.findall(r'(\w+)\s*:\s*("[^"]*"|\w+)', item)) for item in _ITEM.findall(read_text(path))]
+    rows = [(item.get("label_id", item.get("id")), item.get("name"), item.get("label_type")) for item in items]
+    if not rows or any(number is None or not number.isdecimal() or name is None for number, name, _ in rows):
+        raise FormatError("an item has no name and id; label maps hold items of these", "correct the file", path=path)
+    made = pl.DataFrame(rows, schema=dict.fromkeys(("category_id", "name", "supercategory"), pl.String), orient="row")
+    made = made.with_columns(pl.col("category_id").cast(pl.Int64), pl.col("name", "supercategory").str.strip_chars('"'))
+    return made if made["supercategory"].count() else made.drop("supercategory")

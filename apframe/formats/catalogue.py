@@ -1,0 +1,437 @@
+"""All formats by name: which one a path is of, and data sets and results read and written in any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name, nearest, spelled
+from apframe.formats.activitynet import ActivityNet
+from apframe.formats.argoverse2 import Argoverse2
+from apframe.formats.ava import Ava
+from apframe.formats.boxes import Boxes
+from apframe.formats.class_names import joined_tables, with_known_classes
+from apframe.formats.coco import Coco, coco_in_memory, has_scores, read_result_columns
+from apframe.formats.coco_panoptic import CocoPanoptic
+from apframe.formats.crowdhuman import CrowdHuman
+from apframe.formats.csv_table import Csv
+from apframe.formats.cvat import Cvat
+from apframe.formats.dota import Dota
+from apframe.formats.files import reading_from, settled_kind
+from apframe.formats.format import FIXED, OPEN, OUTPUTS, USUAL, Format, refuse_options, taken_boxes, taken_options
+from apframe.formats.hugging_face import HuggingFace
+from apframe.formats.ids import tables_named, with_ids_by_name
+from apframe.formats.kitti import Kitti
+from apframe.formats.label_maps import LabelMaps
+from apframe.formats.label_studio import LabelStudio
+from apframe.formats.labelbox import Labelbox
+from apframe.formats.labelme import Labelme
+from apframe.formats.luna16 import Luna16
+from apframe.formats.lvis import Lvis
+from apframe.formats.mistaken import SWAPPED, guessed, is_empty, is_json, names_beside, recognized, refuse_benchmark
+from apframe.formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
+from apframe.formats.nuscenes import NuScenes
+from apframe.formats.object_rows import as_detections, is_of_objects, tables_of_objects
+from apframe.formats.open_images import OpenImages
+from apframe.formats.scalabel import Scalabel
+from apframe.formats.stored_sets import with_own_paths
+from apframe.formats.supervisely import Supervisely
+from apframe.formats.tables import Arrow, Parquet
+from apframe.formats.thumos14 import Thumos14
+from apframe.formats.urls import read_url, url_of
+from apframe.formats.visdrone import VisDrone
+from apframe.formats.voc import Voc
+from apframe.formats.wider_face import WiderFace
+from apframe.formats.yolo import Yolo
+from apframe.listing import Listing
+from apframe.paths import files_in, folders_in, kind_at, reading_once
+from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
+from apframe.tables.canonical import canonical
+from apframe.tables.category_map import map_ids
+from apframe.tables.dataset import Dataset
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import GROUND_TRUTH
+
+_ALL: tuple[Format, ...] = (
+    Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Scalabel(), Dota(),
+    ActivityNet(), Boxes(), Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(), WiderFace(),
+    CrowdHuman(), VisDrone(), CocoPanoptic(), LabelMaps(), Ava(), Thumos14(), Luna16(),
+)  # fmt: skip
+FORMATS = {format_.name: format_ for format_ in _ALL}
+_ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data")  # of files in a folder that may be meant
+_MOST = 10
+_IN_FOLDERS = {"dataset": (".csv", ".mat"), "results": (".txt",)}  # endings of files that are named in place of their folder
+
+
+def list_formats(name: str | None = None) -> Listing:
+    """List the file formats, or describe one.
+
+    Parameters
+    ----------
+    name
+        the format to describe; None lists all of them
+
+    Returns
+    -------
+    A frame with format (its name), title, written (False: it can only be read), dataset and results (what files of each look
+    like); it prints within 80 columns.
+
+    Raises
+    ------
+    ParameterError
+        no format has this name; near names are suggested
+
+    >>> list_formats("lvis")
+    format   lvis
+    title    LVIS JSON
+    written  yes
+    dataset  COCO's JSON with neg_category_ids and not_exhaustive_category_ids of
+             images and frequency of categories
+    results  the same as COCO's
+    """
+    name = None if name is None else as_format(name).name
+    rows = [(each.name, each.title, each.writable, each.dataset_is, each.results_are) for each in FORMATS.values()]
+    table = Listing(rows, schema=["format", "title", "written", "dataset", "results"], orient="row")
+    return table.named("format", name)
+
+
+def as_format(name: str) -> Format:
+    """A format by its name, in any case and with - or _.
+
+    >>> as_format("COCO").title
+    'COCO JSON'
+    >>> as_format("cocoo")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: no format 'cocoo'; did you mean coco?
+    """
+    refuse_benchmark(name)
+    return by_name("format", name, FORMATS)
+
+
+def read_dataset(
+    source: Any,
+    format: str | None = None,
+    *,
+    split: str | None = None,
+    image_sizes: Any = None,
+    box_format: str | None = None,
+    relative: bool = False,
+    masks: bool = False,
+) -> Dataset:
+    """Read ground truth in any format.
+
+    Parameters
+    ----------
+    source
+        a path; or what is in memory: a dict as `json.load` returns it for COCO, a `Dataset` as it is, and anything that
+        holds columns: rows of images with lists of objects (see `HuggingFace`), or of objects (see `Csv`)
+    format
+        the name of its format, see `formats`; by default it is told from the path
+    split
+        which part of a data set that has several: VOC's image set, YOLO's train, val or test, ActivityNet's subset
+    image_sizes
+        for formats whose boxes are fractions of the image, and class-and-box text: `file_name` (with or without folders and
+        ending), `image_width`, `image_height`, as anything that holds columns, or a CSV or Parquet file
+    box_format, relative
+        how boxes are written, where the format leaves that open, or where a file of COCO, Parquet or Arrow has them otherwise;
+        see `Dataset`
+    masks
+        read masks at once, where the format would leave them for later
+
+    Raises
+    ------
+    FormatError
+        a path that is missing, of another kind, or of no format that can be told; what cannot be read, naming file and line
+    ParameterError
+        no such format, an option that it does not take, or options of files with what is in memory
+    RowError, DuplicateIdError, UnknownIdError
+        rows that cannot be right
+
+    >>> read_dataset({"images": [{"id": 1}], "categories": [], "annotations": []})
+    Dataset(1 image, 0 categories, 0 annotations)
+    """
+    boxes = {"box_format": box_format, "relative": relative}
+    return read_truth(source, format, {"split": split, "image_sizes": image_sizes}, boxes, masks=masks)
+
+
+def read_truth(
+    source: Any,
+    format: str | None,
+    options: Mapping[str, Any],
+    boxes: Mapping[str, Any],
+    *,
+    masks: bool = False,
+    beside_results: bool = False,
+) -> Dataset:
+    """Read ground truth as `read_dataset` does; `options` apply to files, `boxes` are `box_format` and `relative`.
+
+    With `beside_results`, these apply to results too, and to the data set only if its format leaves its boxes open.
+    """
+    if url_of(source) or not isinstance(source, (str, Path)):
+        refuse_options(format=format, **options)
+        if isinstance(source, Dataset):
+            taken_boxes(FIXED, "a Dataset", boxes, refuses=not beside_results)
+            return source
+        if (tables := tables_in_memory(source)) is not None:
+            images = with_own_paths("images", tables["images"], source)
+            return Dataset(images, tables["categories"], tables["annotations"], **boxes)
+        return coco_in_memory(source).checked(**taken_boxes(USUAL, "", boxes, refuses=False, usual=not beside_results))
+    with reading_once(source), reading_from(source):
+        chosen = choose_format(source, format, "dataset")
+        how, refuses = chosen.boxes_of_dataset, not beside_results
+        given = taken_boxes(how, chosen.title, boxes, refuses=refuses, usual=refuses)
+        dataset = chosen.read(Path(source), masks=masks, **given, **taken_options(chosen, **options))
+        return dataset.with_images_changed(lambda images: with_own_paths("images", images, source))
+
+
+def tables_in_memory(source: Any) -> dict[str, pl.DataFrame] | None:
+    """The data set of three tables, of rows of images or of objects, in memory or at a URL; None of anything else.
+
+    >>> tables_in_memory({"images": [], "categories": [], "annotations": []})
+    """
+    if isinstance(source, Mapping) and source.keys() >= set(GROUND_TRUTH):
+        are_lists = any(isinstance(source[table], list) for table in GROUND_TRUTH)  # as COCO's
+        return None if are_lists else {table: to_polars(source[table], table) for table in GROUND_TRUTH}
+    url = url_of(source)
+    if not (url or holds_columns(source)):
+        return None
+    frame, features = read_url(url) if url else frame_of_rows("images", source)
+    if has_objects(frame.schema):
+        return tables_of_rows(frame, features)
+    return tables_of_objects(frame) if is_of_objects(frame.columns, scored=False) else None
+
+
+def read_results(
+    source: Any,
+    format: str | None = None,
+    *,
+    dataset: Any = None,
+    join_by_name: str | Collection[str] = (),
+    names: Any = None,
+    box_format: str | None = None,
+    relative: bool = False,
+) -> pl.DataFrame:
+    """Read detections in any format, as the canonical table.
+
+    Parameters
+    ----------
+    source
+        a path; or what is in memory: a list of dicts as COCO's results, anything that holds columns, outputs of detectors
+    format
+        the name of its format, see `formats`; by default it is told from the path
+    dataset
+        what they are results of, as `read_dataset` takes it: for formats whose boxes are fractions of the image, and to be
+        joined to by name
+    join_by_name
+        "images", "categories" or both: match these by name instead of id, see `apframe.formats.ids`
+    names
+        the names of classes that the results number, which are then joined to the categories: see
+        `apframe.formats.class_names.read_class_names`
+    box_format, relative
+        how boxes are written, where the format leaves that open; see `Dataset`. Fractions need the sizes of `dataset`
+
+    Raises
+    ------
+    As `read_dataset`
+
+    >>> read_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}])["area"].to_list()
+    [1200.0]
+    """
+    known = None if dataset is None else read_dataset(dataset)
+    boxes = {"box_format": box_format, "relative": relative}
+    by_name = joined_tables(join_by_name, names)
+    found, how = take_results(source, format, lambda: known, boxes, option="format")
+    with naming_format(source, format):
+        joined = joined_results(found, how, lambda: known, by_name, boxes, names=names)
+    return canonical("detections", joined)
+
+
+def joined_results(
+    found: Any,
+    how: str,
+    dataset: Callable[[], Dataset | None],
+    join_by_name: str | Collection[str],
+    boxes: Mapping[str, Any],
+    *,
+    names: Any = None,
+    warns: bool = True,
+    is_whole: bool = True,
+) -> Any:
+    """Results of `take_results`, or a part, with the ids of their data set, and boxes in pixels.
+
+    Categories become what those of the data set became. `boxes` are `box_format` and `relative`, `names` those of classes.
+    Unless it `warns`, nothing is said of how boxes look. Class numbers are decided where these are all results (`is_whole`).
+    """
+    known = dataset()
+    found = with_known_classes(found, names, known, may_count_from_1=warns and how == OPEN, is_whole=is_whole)
+    if how == OUTPUTS and known is not None:
+        join_by_name = tables_named(found, known, join_by_name)
+    if known is not None and known.merged is not None:
+        found = map_ids("detections", to_polars(found, "detections"), known.merged, by_name="categories" in join_by_name)
+    if join_by_name:
+        if known is None:
+            raise ParameterError("needs the data set that has these names", option="join_by_name")
+        found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name, are_outputs=how == OUTPUTS)
+    images = None if known is None else known.core("images")
+    if any(boxes.values()):
+        return as_pixel_boxes("detections", found, images, **boxes)
+    if how == OPEN and warns:
+        found = to_polars(found, "detections")
+        warn_of_boxes("detections", found, lambda: images)
+    return found
+
+
+def take_results(
+    source: Any,
+    format: str | None,
+    dataset: Callable[[], Dataset | None],
+    boxes: Mapping[str, Any],
+    *,
+    option: str = "results_format",
+) -> tuple[Any, str]:
+    """Results as they stand in a file or in memory, and how far it is said how their boxes are written: see `OPEN`."""
+    how, of = OPEN, ""
+    url = url_of(source)
+    if isinstance(source, (str, Path)) and not url:
+        with reading_once(source), reading_from(source):
+            chosen = choose_format(source, format, "results", option)
+            how, of = chosen.boxes_of_results, chosen.title
+            found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions or chosen.asks_for_images else None)
+    else:
+        refuse_options(**{option: format})
+        from apframe.formats.outputs import Outputs, recognize
+
+        source = recognize(source)
+        if isinstance(of_coco := getattr(source, "dataset", None), dict):  # as pycocotools' loadRes returns it
+            source = of_coco
+        is_data_set = isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()
+        if isinstance(source, Dataset) or (is_data_set and not has_scores(source["annotations"])):
+            raise FormatError("results: this has images and annotations, so it is not a list of results", "is it ground truth?")
+        if isinstance(source, Outputs):
+            found, how, of = source.table, source.how, "what a detector returns"
+        elif url or holds_columns(source):
+            found, features = read_url(url) if url else frame_of_rows("detections", source)
+            found = results_of_rows(found, features) if has_objects(found.schema) else as_detections(found)
+        else:
+            found = read_result_columns(source) if isinstance(source, list) or is_data_set else source
+    found = with_own_paths("detections", found, source)
+    taken_boxes(how, of, boxes, refuses=True)
+    return found, how
+
+
+@contextmanager
+def naming_format(source: Any, format: str | None) -> Iterator[None]:
+    """An error that no image or category of a file's results is known also says which format they were read as."""
+    try:
+        yield
+    except UnknownIdError as error:
+        if error.of_all_rows and isinstance(source, (str, Path)) and kind_at(source) in ("file", "folder"):  # a pipe is empty
+            remedy = f"{error.remedy}; {source} was read as {choose_format(source, format, 'results').name}"
+            named = UnknownIdError(error.table, error.problem, error.key, error.rows, remedy)
+            named.of_all_rows, named.owner, named.unknown = error.of_all_rows, error.owner, error.unknown
+            raise named from None
+        raise
+
+
+def choose_format(
+    source: str | Path, name: str | None, role: str, option: str = "format", beside: Callable[[], Format | None] = lambda: None
+) -> Format:
+    """The format that was named, or the only one that the path looks like.
+
+    Parameters
+    ----------
+    role
+        "dataset" or "results"
+    option
+        what the parameter is called that names the format, for errors
+    beside
+        gives the format of the ground truth: that of results which look like none, as its reader says what is wrong where
+    """
+    path = Path(source)
+    if not str(source):
+        raise FormatError("the path is empty", "name a file or folder")
+    there = settled_kind(path)
+    if there is None:
+        raise FormatError("there is no such file or folder", nearest(path.name, names_beside(path)), path=path)
+    if there == "device":
+        raise FormatError("this is a device or a socket", "name a file, a folder or a pipe", path=path)
+    kind = "folder" if there == "folder" else "file"
+    if name is not None:
+        chosen = as_format(name)
+        if not chosen.kinds_of(role):
+            raise FormatError(f"{chosen.title} has no results", "name the format of the results", path=path)
+        if kind not in chosen.kinds_of(role):
+            raise FormatError(f"this is a {kind}", f"{chosen.title} is {chosen.words_of(role)}", path=path)
+        return chosen
+    likely = _likely(path, kind, role)
+    if len(likely) == 1:
+        return likely[0]
+    if not likely and is_json(path, kind):
+        others = _likely(path, kind, "results") if role == "dataset" else []
+        if not others or FORMATS["coco"] in others:
+            return _beside(beside, path, kind, role) or FORMATS["coco"]  # whose reader says what is wrong
+    if not likely:
+        _refuse_mistaken(path, kind, role)
+        if (other := _beside(beside, path, kind, role)) is not None:
+            return other
+        if known := guessed(path, kind):
+            raise FormatError(*known, path=path)
+    if likely:
+        problem = "looks like " + " and like ".join(f"{each.name} ({each.words_of(role)})" for each in likely)
+    else:
+        problem = f"no format has a {'data set' if role == 'dataset' else 'results'} {kind} like this"
+    names = ", ".join(each.name for each in likely or FORMATS.values() if kind in each.kinds_of(role))
+    raise FormatError(f"its format cannot be detected: {problem}", f"choose one with {spelled(option, '')}: {names}", path=path)
+
+
+def _beside(beside: Callable[[], Format | None], path: Path, kind: str, role: str) -> Format | None:
+    other = beside()
+    return other if other is not None and kind in other.kinds_of(role) and other.ends_results(path) else None
+
+
+def format_of_truth(source: Any, name: str | None) -> Format | None:
+    """The format that was named, or the only one that a file or folder of ground truth looks like; None for all else.
+
+    >>> format_of_truth("nowhere", None)
+    """
+    if name is not None:
+        return as_format(name)
+    kind = kind_at(source) if isinstance(source, (str, Path)) else None
+    likely = _likely(Path(source), kind, "dataset") if kind in ("file", "folder") else []
+    return likely[0] if len(likely) == 1 else None
+
+
+def _likely(path: Path, kind: str, role: str) -> list[Format]:
+    able = [each for each in FORMATS.values() if kind in each.kinds_of(role)]
+    return [each for each in able if (each.is_dataset if role == "dataset" else each.is_results)(path)]
+
+
+def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
+    """An error where it shows what a path is, though of no format in this role."""
+    if is_empty(path, kind):
+        raise FormatError(f"the {kind} is empty", path=path)
+    others = _likely(path, kind, "results" if role == "dataset" else "dataset")
+    if others:
+        what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
+        names = " or ".join(each.name for each in others)
+        remedy = SWAPPED if role == "dataset" else "are the two swapped, or do the results lack their scores?"
+        raise FormatError(f"looks like {what} of {names}, but {needed} needed here", remedy, path=path)
+    is_one_of_many = kind == "file" and path.suffix.lower() in _IN_FOLDERS[role]
+    around = _likely(path.parent, "folder", role) if is_one_of_many else []
+    if around:
+        names = " or ".join(each.name for each in around)
+        what = "results, which are" if role == "results" else "ground truth, which is"
+        raise FormatError(f"this is one file of {names} {what} a folder", f"name the folder: {path.parent}", path=path)
+    if known := recognized(path, kind, role):
+        raise FormatError(*known, path=path)
+    inside = [*files_in(path, *_ENDINGS)[:_MOST], *folders_in(path)[:_MOST]] if kind == "folder" else []
+    if meant := [each for each in inside if _likely(each, kind_at(each) or "", role)]:
+        remedy = f"name what is in it: {' or '.join(map(str, meant[:5]))}"
+        raise FormatError(f"no format's {role} can be read from this folder", remedy, path=path)
+    documents = files_in(path, ".json") if kind == "folder" else []
+    if len(documents) == 1:
+        raise FormatError("this is a folder", f"to read its only JSON file, name that file: {documents[0]}", path=path)

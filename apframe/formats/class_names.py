@@ -1,0 +1,184 @@
+"""Numbers of classes in results, and their names: from a file with a name in each line, a data.yaml, JSON, or in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError, counted, spelled, warn
+from apframe.formats.documents import read_json
+from apframe.formats.yolo.config import names_in_lines, read_config
+from apframe.rows import refuse_rows
+from apframe.tables.dataset import Dataset
+from apframe.tables.sources import to_polars
+from apframe.tables.types import as_id
+
+_WRITTEN = {"image_id", "file_name", "category_id", "score"}  # by Ultralytics, which writes no names of classes
+
+
+def read_class_names(source: Any) -> dict[int, str]:
+    """The names of classes by their numbers, from 0.
+
+    Parameters
+    ----------
+    source
+        a list of names, a mapping of numbers to them; or a file: text with a name in each line (`obj.names`, `classes.txt`),
+        JSON of such a list or mapping, or a data.yaml
+
+    Raises
+    ------
+    ParameterError, FormatError
+        what is none of these, or empty
+
+    >>> read_class_names(["cat", "dog"]), read_class_names({7: "cat"})
+    ({0: 'cat', 1: 'dog'}, {7: 'cat'})
+    """
+    given = _read(Path(source)) if isinstance(source, (str, Path)) else source
+    try:
+        pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
+        names = {int(number): name for number, name in pairs}
+    except (TypeError, ValueError, OverflowError):
+        raise _refused(source, "are neither a list of names nor a mapping from numbers to names") from None
+    if not names:
+        raise _refused(source, "are empty")
+    if not all(isinstance(name, str) for name in names.values()):
+        raise _refused(source, "must all be text")
+    return names
+
+
+def with_known_classes(
+    detections: Any, names: Any, dataset: Dataset | None, *, may_count_from_1: bool = True, is_whole: bool = True
+) -> Any:
+    """Detections with the class numbers of their `names`, or else of their data set; and with `name`, if there are names.
+
+    Files may count the classes from 1; outputs of a library do not, so without `may_count_from_1` their numbers stay.
+    Ultralytics' `predictions.json` has image_id, file_name, category_id and score. An image_id is the file_name without its
+    ending, as a number if it is one. n classes are numbered from 1, where a data.yaml numbers them from 0. If n occurs in such
+    results and 0 does not, 1 is subtracted, with a warning. In a part of the results (unless it `is_whole`) nothing is: other
+    parts may have 0, or lack n, and be read otherwise. The warning says how to decide.
+
+    Raises
+    ------
+    RowError
+        numbers that have no name
+
+    Warns
+    -----
+    ClassNumbersWarning
+        1 was subtracted, or may have to be
+
+    >>> import warnings
+    >>> found = pl.DataFrame({"image_id": [7, 7], "file_name": "7.jpg", "category_id": [1, 2], "score": 0.5})
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     print(with_known_classes(found, ["cat", "dog"], None).select("category_id", "name").rows())
+    [(0, 'cat'), (1, 'dog')]
+    >>> print(caught[0].message)
+    detections: category_id is 1 to 2, and the classes are 0 to 1: as in Ultralytics' predictions.json, 1 was subtracted
+    """
+    if names is None and not may_count_from_1:
+        return detections
+    detections = to_polars(detections, "detections")
+    names = None if names is None else read_class_names(names)
+    if may_count_from_1 and set(detections.columns) >= _WRITTEN and "name" not in detections.columns:
+        known: Collection[Any] = names or ()
+        if names is None and dataset is not None:
+            categories = dataset.core("categories") if dataset.merged is None else dataset.merged
+            known = categories["category_id"].drop_nulls()
+        detections = _numbered_from_0(detections, known, is_whole=is_whole)
+    return detections if names is None else with_class_names(detections, names)
+
+
+def _numbered_from_0(detections: pl.DataFrame, known: Collection[Any], *, is_whole: bool) -> pl.DataFrame:
+    numbers = detections["category_id"]
+    if not _count_from_1(numbers, known) or not _are_called_by_files(detections):
+        return detections
+    classes = "the only class is 0" if len(known) == 1 else f"the classes are {_span(known)}"
+    said = f"detections: category_id is {_span(numbers.drop_nulls())}, and {classes}"
+    if is_whole:
+        warn(f"{said}: as in Ultralytics' predictions.json, 1 was subtracted", ClassNumbersWarning)
+        return detections.with_columns(pl.col("category_id") - 1)
+    warn(f"{said}; {_ask_for_names()}", ClassNumbersWarning)
+    return detections
+
+
+def _count_from_1(given: pl.Series, known: Collection[Any]) -> bool:
+    """Whether n classes are known as 0 to n - 1, and the numbers are 1 to n, or some of these and n."""
+    n, numbers = len(known), {*given.unique().drop_nulls()} if given.dtype.is_numeric() else set()
+    return n in numbers and numbers <= {*range(1, n + 1)} and sorted(known) == [*range(n)]
+
+
+def _ask_for_names() -> str:
+    remedy = f'give {spelled("names")} as a JSON file with {{"1": ..., "2": ...}}, the names of all classes'
+    return f"if they count from 1, as Ultralytics' predictions.json does, {remedy}"
+
+
+def _span(numbers: Iterable[Any]) -> str:
+    """The range of some numbers.
+
+    >>> _span([3.0, 1.0]), _span([3])
+    ('1 to 3', '3')
+    """
+    return " to ".join(f"{each:g}" for each in dict.fromkeys([min(numbers), max(numbers)]))
+
+
+def _are_called_by_files(detections: pl.DataFrame) -> bool:
+    """Whether each image_id is the name of its file without the ending, or the number that this is."""
+    ids, files = detections["image_id"], detections["file_name"]
+    if files.dtype != pl.String:
+        return False
+    ids = ids.cast(pl.Int64, strict=False) if ids.dtype.is_float() else ids
+    stems = files.str.replace(r"\.[^.]*$", "").str.replace(r"^0*(\d+)$", "$1")
+    return bool((ids.cast(pl.String) == stems).fill_null(False).all())
+
+
+def _read(path: Path) -> Any:
+    if path.suffix in (".yaml", ".yml"):
+        return read_config(path).names
+    if path.suffix == ".json":
+        return read_json(path)
+    return names_in_lines(path)
+
+
+def _refused(source: Any, problem: str) -> Exception:
+    remedy = "write one class name per line, starting with class 0"
+    if isinstance(source, (str, Path)):
+        return FormatError(f"the names {problem}", remedy, path=source)
+    return ParameterError(problem, "give a list of names, or a mapping from numbers to names", option="names")
+
+
+def with_class_names(detections: pl.DataFrame, source: Any) -> pl.DataFrame:
+    """Detections with the `name` of their class, by its number in `category_id`; see `read_class_names`.
+
+    Raises
+    ------
+    RowError
+        numbers that have no name
+
+    >>> with_class_names(pl.DataFrame({"category_id": [1]}), ["cat", "dog"]).row(0)
+    (1, 'dog')
+    """
+    names = read_class_names(source)
+    if "category_id" not in detections.columns:
+        return detections  # which is an error that others name
+    ids = as_id("detections", detections, detections["category_id"])
+    numbers = ids.cast(pl.Int64, strict=False)
+    unknown = ~numbers.is_in(list(names)).fill_null(False) & ids.is_not_null()
+    there_are = f"there {'is' if len(names) == 1 else 'are'} {counted(len(names), 'name')}, for {_span(names)}"
+    if _count_from_1(numbers, names):
+        there_are = f"{there_are}; {_ask_for_names()}"
+    refuse_rows("detections", detections, unknown, "category_id has no name", there_are)
+    named = numbers.replace_strict(list(names), list(names.values()), default=None, return_dtype=pl.String)
+    return detections.with_columns(named.alias("name"))
+
+
+def joined_tables(join_by_name: str | Collection[str], names: Any) -> Collection[str]:
+    """The tables that results are joined to by name: those that were asked for, and the categories where these have names.
+
+    >>> list(joined_tables("images", ["cat"]))
+    ['images', 'categories']
+    """
+    asked: Iterable[str] = [join_by_name] if isinstance(join_by_name, str) else join_by_name
+    return list(dict.fromkeys([*asked, *(["categories"] if names is not None else [])]))

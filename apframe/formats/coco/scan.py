@@ -1,0 +1,404 @@
+"""Lists of annotations and of detections in COCO's JSON, read by a compiled parser with the types spelled out."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from functools import cache
+from io import SEEK_END, BytesIO
+from itertools import chain
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import polars as pl
+
+from apframe.exceptions import FormatError
+from apframe.formats.coco.json_types import has_other_types
+from apframe.formats.coco.pieces import Piece, next_cut
+from apframe.formats.coco.rows import (
+    FIELDS,
+    OPTIONAL,
+    SHAPES,
+    canonical_names,
+    fields_of,
+    fields_of_results,
+    lacks_box,
+    refuse_long_names,
+)
+from apframe.formats.documents import parse_json
+from apframe.formats.files import new_folder
+from apframe.paths import duckdb_literal
+from apframe.tables.sources import from_arrow_stream
+from apframe.tables.tables import TABLES
+from apframe.threads import map_lazily, pool
+
+if TYPE_CHECKING:
+    import duckdb
+
+# What other data sets call `ignore` and `iscrowd`: attributes, which are no longer left for later.
+FLAGS = {alias: "number" for column in TABLES["annotations"] for alias in column.aliases if alias != "iscrowd"}
+# Ids are read as doubles, so that a fraction is seen rather than rounded away; from here on doubles lose digits.
+_LARGEST_ID = 2.0**53
+_DUCKDB = {
+    "id": "DOUBLE", "float": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]",
+    "json": "JSON", "flag": "JSON", "literal": "JSON", "rle": "STRUCT(size DOUBLE[], counts VARCHAR)",
+}  # fmt: skip
+_HEAD = 1 << 16  # bytes in which the first row, or a place to cut, is looked for first
+_PIECE = 1 << 20  # bytes that are copied at once
+_OPENING = Lock()
+_LARGE = 1 << 24  # bytes of a list whose reading takes so much memory that it is worth giving back
+_NOWHERE = Path("a part of a file")  # whose errors are not shown
+_CUT = ["\0 the annotations were cut out here"]  # no file holds this
+_ATTRIBUTES: dict[type, str] = {int: "id", float: "float", str: "text", bool: "flag"}
+
+
+def scan_truth(text: bytes, *, masks: bool) -> tuple[dict[str, Any], pl.DataFrame, slice] | None:
+    """Ground truth without its annotations, parsed; their known fields; where their list stands in the text.
+
+    None where only `parse_json` and `frame_of_rows` can read or explain it.
+    """
+    place = _place_of_annotations(text)
+    if place is None:
+        return None
+    with pool() as others:
+        scanning = others.submit(_scan_annotations, text, place, masks=masks)
+        rest = _without_annotations(text, place)
+        annotations = scanning.result()
+    return None if rest is None or annotations is None else (rest, annotations, place)
+
+
+def scan_masks(text: bytes, place: slice) -> pl.DataFrame:
+    """The column `mask` of a list of annotations that `scan_truth` has read, and of which it said where it stands."""
+    masks = _scan_list(BytesIO(text), place, {"segmentation": "json"}, {})
+    assert masks is not None  # as it was read before
+    return canonical_names("annotations", masks)
+
+
+def scan_attributes(text: bytes, place: slice, annotations: pl.DataFrame, *, masks: bool) -> pl.DataFrame | None:
+    """What `scan_truth` has not read of the same list: attributes, and the column `mask` with `masks`.
+
+    The first row decides which attributes there are. None where others have further ones, or values of other types, or where
+    only `frame_of_rows` can read them.
+    """
+    file = BytesIO(text)
+    file.seek(place.start)
+    first = _first_row(_NOWHERE, file)
+    fields = FIELDS["annotations"]
+    kinds = {name: _ATTRIBUTES.get(type(value), "") for name, value in first.items() if name not in fields}
+    kinds = {name: "literal" if kind in ("id", "float") else kind for name, kind in kinds.items()}
+    kinds = {name: kind for name, kind in kinds.items() if name not in FLAGS or name not in annotations.columns}
+    if "" in kinds.values() or kinds.keys() & FLAGS.keys():
+        return None
+    if masks:
+        kinds["segmentation"] = "json"
+    frame = _scan_list(file, place, kinds, first) if kinds else pl.DataFrame(height=annotations.height)
+    frame = None if frame is None else _with_values(frame, kinds)
+    if frame is None or frame.height != annotations.height:
+        return None
+    frame = frame.drop([name for name in SHAPES if name in kinds and not frame[name].count()])
+    fields_read = annotations.rename(fields_of("annotations"), strict=False).drop("y", "width", "height", strict=False)
+    if not _has_only(text, place, fields_read.rename({"x": "bbox"}, strict=False).hstack(frame), [*fields, *FLAGS]):
+        return None
+    return canonical_names("annotations", frame)
+
+
+def _has_only(text: bytes, place: slice, columns: pl.DataFrame, names: Iterable[str]) -> bool:
+    """Whether the keys of a list are only those of its columns, these, and those of run lengths, as far as that is easily seen.
+
+    Keys end with a quote and a colon. Whatever else does so is a key of nested objects, or text: then the answer is False. A
+    column without nulls stands for a key of each row, the others are counted.
+    """
+
+    def n_of(name: str) -> int:
+        return text.count(json.dumps(name).encode() + b":", place.start, place.stop)
+
+    has_null = {name: n > 0 for name, n in columns.null_count().row(0, named=True).items()} if columns.width else {}
+    others = text.count(b'":', place.start, place.stop) - columns.height * list(has_null.values()).count(False)
+    others -= sum(n_of(name) for name in columns.columns if has_null[name])
+    if not others:
+        return True
+    n_lengths = sum(text.count(b'"segmentation":' + space + b'{"', place.start, place.stop) for space in (b"", b" "))
+    further = {*names} - {*columns.columns}
+    return n_of("size") == n_of("counts") == n_lengths and others == sum(map(n_of, further)) + 2 * n_lengths
+
+
+def _place_of_annotations(text: bytes) -> slice | None:
+    """Where the list of annotations stands in ground truth. None if it is not found.
+
+    The list is nearly all of the file, and a list of objects alone is what the fast reader takes. Where it ends is a guess,
+    from the section that follows; it is right if the rest parses and the reader takes the list.
+    """
+    opening = re.search(rb'"annotations"\s*:\s*\[', text)
+    if opening is None:
+        return None
+    begin = opening.end() - 1
+    tail = max(begin, len(text) - (1 << 20))
+    after = [text.find(name, begin) for name in (b'"images"', b'"categories"') if text.find(name, 0, begin) < 0]
+    after += [text.find(name, tail) for name in (b'"info"', b'"licenses"')]
+    end = text.rfind(b"]", begin, min((place for place in after if place > 0), default=len(text))) + 1
+    return slice(begin, end)
+
+
+def _without_annotations(text: bytes, place: slice) -> dict[str, Any] | None:
+    """Ground truth with an empty list in their place; None if that is not where they are."""
+    try:
+        rest = parse_json(_NOWHERE, text[: place.start] + json.dumps(_CUT).encode() + text[place.stop :])
+    except FormatError:
+        return None
+    if not isinstance(rest, dict) or rest.get("annotations") != _CUT:
+        return None
+    return rest | {"annotations": []}
+
+
+def _scan_annotations(text: bytes, place: slice, *, masks: bool) -> pl.DataFrame | None:
+    """The known fields of the list of annotations that stands there."""
+    file = BytesIO(text)
+    try:
+        file.seek(place.start)
+        first = _first_row(_NOWHERE, file)
+    except FormatError:
+        return None
+    masks = masks or "bbox" not in first  # boxes are made of them then
+    kinds = {name: kind for name, kind in (FIELDS["annotations"] | FLAGS).items() if masks or kind != "json"}
+    frame = _scan_list(file, place, kinds, first)
+    if frame is None:
+        return None
+    empty = [name for name in OPTIONAL | FLAGS.keys() if name in frame.columns and not frame[name].count()]
+    if not frame["bbox"].count() and SHAPES.keys() <= set(empty):
+        return None
+    return canonical_names("annotations", frame.drop(empty))
+
+
+def scan_results(path: Path, file: BinaryIO) -> pl.DataFrame | None:
+    """Results, which are all of the file, with the columns of their first row.
+
+    None where only `parse_json` and `frame_of_rows` can read or explain them.
+
+    Raises
+    ------
+    FormatError
+        there is no first row, or none that is a JSON object
+    """
+    file.seek(0)
+    first = _first_row(path, file)
+    return _scan_rows(file, slice(0, file.seek(0, SEEK_END)), first, _kinds_of_results(first))
+
+
+def scan_results_in_parts(path: Path, file: BinaryIO, pieces: Iterator[Piece | None]) -> Iterator[pl.DataFrame | None]:
+    """Results as `scan_results` reads them, from the pieces of a list in an open file.
+
+    None, and nothing after it, where a piece is None, or where only `parse_json` and `frame_of_rows` can read or explain one.
+    """
+    first = next(pieces, None)
+    try:
+        row = {} if first is None else _first_row(path, BytesIO(first.head(file)))
+    except FormatError:  # the piece ends inside a nested list, or there is something else in the file
+        yield None
+        return
+    kinds = _kinds_of_results(row)
+
+    def scan(piece: Piece | None) -> pl.DataFrame | None:
+        if piece is None:
+            return None
+        with piece.opened(path) as own:  # several pieces are read at once
+            return _scan_rows(own, piece.place, row, kinds, is_bare=True)
+
+    with pool() as others:
+        for frame in map_lazily(others, scan, chain([first], pieces)):
+            yield frame
+            if frame is None:
+                return
+
+
+def _kinds_of_results(first: dict[str, Any]) -> dict[str, str]:
+    """What the columns of results hold that begin with this row; "" for what only the thorough reader can read."""
+    refuse_long_names("detections", first)
+    fields = fields_of_results(first)
+    kinds = {name: kind for name, kind in fields.items() if name not in OPTIONAL}
+    kinds |= {name: fields.get(name) or _ATTRIBUTES.get(type(value), "") for name, value in first.items()}
+    kinds.pop("area", None)
+    if lacks_box(first):
+        del kinds["bbox"]
+    mask = first.get("segmentation")
+    if isinstance(mask, dict) and set(mask) == {"size", "counts"} and isinstance(mask["counts"], str):
+        kinds["segmentation"] = "rle"
+    return kinds
+
+
+def _scan_rows(
+    file: BinaryIO, place: slice, first: dict[str, Any], kinds: dict[str, str], *, is_bare: bool = False
+) -> pl.DataFrame | None:
+    """The rows of a list of results with these columns; None where only the thorough reader can read them."""
+    frame = None if "" in kinds.values() else _scan_list(file, place, kinds, first, is_bare=is_bare)
+    if frame is not None and kinds.get("segmentation") == "rle":
+        frame = _with_whole_sizes(frame)
+    frame = None if frame is None else _with_values(frame, kinds)
+    if frame is None:
+        return None
+    whole = [name for name, kind in kinds.items() if kind == "id" and name not in FIELDS["detections"]]
+    whole = [name for name in whole if frame[name].dtype.is_float() and (frame[name] == frame[name].floor()).all()]
+    return canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)))
+
+
+def _with_values(frame: pl.DataFrame, kinds: dict[str, str]) -> pl.DataFrame | None:
+    """The frame with flags and numbers that were read as JSON; None where other values stand among them."""
+    columns = {}
+    for name in (name for name, kind in kinds.items() if kind in ("flag", "literal")):
+        texts = frame[name].set(frame[name] == "null", None)
+        if kinds[name] == "flag":
+            is_right, values = texts.is_in(["true", "false"]), texts == "true"
+        else:
+            is_whole = texts.str.contains("^-?[0-9]+$").all()
+            values = texts.cast(pl.Int64 if is_whole else pl.Float64, strict=False)
+            is_right = values.is_not_nan() & values.is_finite() & values.is_not_null()
+        if not (is_right | texts.is_null()).all():
+            return None
+        columns[name] = values
+    return frame.with_columns(**columns)
+
+
+def _with_whole_sizes(frame: pl.DataFrame) -> pl.DataFrame | None:
+    """The sizes of masks as whole numbers; None where they are none."""
+    size, counts = (pl.col("segmentation").struct.field(name) for name in ("size", "counts"))
+    numbers = frame.select(size.explode(empty_as_null=False)).to_series()
+    if not (numbers == numbers.floor()).all():
+        return None
+    mask = pl.struct(size.cast(pl.List(pl.Int64)), counts)
+    return frame.with_columns(segmentation=pl.when(pl.col("segmentation").is_not_null()).then(mask))
+
+
+def _scan_list(
+    file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[str, Any], *, is_bare: bool = False
+) -> pl.DataFrame | None:
+    """A JSON list of objects as columns, by DuckDB; None where it fails, or would read something wrongly.
+
+    With `is_bare`, what stands there are objects of a list without its brackets.
+
+    DuckDB takes a number written as text for a number, and a number for a text. So the types of the first row decide: text ids
+    make a text column, and a value of another type makes the whole list one for the thorough reader.
+    """
+    if any("\0" in name for name in kinds):  # which DuckDB would cut off there
+        return None
+    is_text = {name for name, value in first.items() if isinstance(value, str)}
+    tail = file.seek(max(place.start, place.stop - 4096))
+    is_whole = is_bare or file.read(place.stop - tail).rstrip().endswith(b"]")
+    if not is_whole or any(kinds.get(name) == "number" for name in is_text):
+        return None
+    import duckdb  # reading JSON needs it, `import apframe` does not
+
+    kinds = {name: "text" if kind == "id" and name in is_text else kind for name, kind in kinds.items()}
+    types = {name: _DUCKDB[kind] for name, kind in kinds.items()}
+    try:
+        with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder, pool() as others:
+            parts = _write_parts(file, place, folder, is_bare=is_bare)
+            checking = others.submit(_have_other_types, parts, kinds)
+            paths: Any = [duckdb_literal(part) for part in parts]  # which the types of DuckDB 2.0.0 do not know
+            reader = json_database().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)
+            frame = from_arrow_stream(reader)
+            del reader
+            if place.stop - place.start > _LARGE:
+                Thread(target=_end_threads).start()  # beside what follows
+            if checking.result():
+                return None
+    # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
+    except (duckdb.Error, pl.exceptions.PolarsError, OSError):
+        return None
+    return None if any(_loses_digits(frame[name]) for name, kind in kinds.items() if kind == "id") else frame
+
+
+def _have_other_types(parts: list[Path], kinds: dict[str, str]) -> bool:
+    """Whether DuckDB cast values that are of another type than their fields."""
+    numbers = {name for name, kind in kinds.items() if kind in ("id", "float", "number", "box", "numbers")}
+    texts = {name for name, kind in kinds.items() if kind == "text"}
+    if "rle" in kinds.values():
+        numbers, texts = numbers | {"size"}, texts | {"counts"}
+    ids = {name for name in numbers if kinds.get(name) in ("id", "float")}  # these are never true or false
+    for part in parts:
+        with part.open("rb") as file:
+            if has_other_types(file, numbers=numbers, ids=ids, texts=texts):
+                return True
+    return False
+
+
+def json_database() -> duckdb.DuckDBPyConnection:
+    """One database for all reading: opening one takes longer than reading a small file."""
+    with _OPENING:  # ground truth and results are read at once
+        return _database()
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    connection = duckdb.connect()
+    atexit.register(_database.cache_clear)  # left to the end of the interpreter, DuckDB would complain of a leak
+    atexit.register(connection.close)
+    return connection
+
+
+def _end_threads() -> None:
+    """Have DuckDB start its threads anew: only when they end do they give back the memory that they keep for later."""
+    cursor = json_database().cursor()
+    try:
+        cursor.execute("SET threads = 1")
+    finally:
+        cursor.execute("RESET threads")
+
+
+def _write_parts(file: BinaryIO, place: slice, folder: Path, *, is_bare: bool) -> list[Path]:
+    """The list as several files, one for each processor, for DuckDB reads a file with one thread only.
+
+    It is cut between two objects. A cut in the wrong place, inside a nested object, leaves parts that are not JSON, so that
+    the reader refuses them.
+    """
+    size = place.stop - place.start
+    n_parts = max(1, min(os.cpu_count() or 1, size >> 20))
+    cuts = [next_cut(file, place.start + size * part // n_parts, place.stop) for part in range(1, n_parts)]
+    ends = [end for end, _ in cuts if end < place.stop] + [place.stop]
+    begins = [place.start] + [begin for end, begin in cuts if end < place.stop]
+    paths = [folder / f"{number}.json" for number in range(len(ends))]
+    for path, begin, end in zip(paths, begins, ends, strict=True):
+        file.seek(begin)
+        with path.open("wb") as part:
+            part.write(b"[" if is_bare or begin > place.start else b"")
+            for at in range(begin, end, _PIECE):
+                part.write(file.read(min(_PIECE, end - at)))
+            part.write(b"]" if is_bare or end < place.stop else b"")
+    return paths
+
+
+def _first_row(path: Path, file: BinaryIO) -> dict[str, Any]:
+    """The first row of a list of objects, read from its head, where the file stands; an empty one where the list is empty."""
+    begin, size = file.tell(), _HEAD
+    while True:
+        file.seek(begin)
+        text = file.read(size)
+        head = text.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+        if not head:
+            raise FormatError("the file is empty; results are a JSON list, [] when nothing was found", path=path)
+        if head.startswith("{"):
+            raise FormatError("holds an object, not a list of results", "is it ground truth?", path=path)
+        if not head.startswith("["):
+            raise FormatError(f"not a JSON list of results; it begins with {head[:20]!r}", path=path)
+        body = head[1:].lstrip()
+        if body.startswith("]"):
+            return {}
+        try:
+            first, _ = json.JSONDecoder().raw_decode(body)
+        except (ValueError, RecursionError):
+            if len(text) == size:
+                size *= 16
+                continue
+            first = parse_json(path, text)[0]  # which says what is wrong
+        if not isinstance(first, dict):
+            raise FormatError(f"the list begins with {first!r}, not an object with image_id, bbox and score", path=path)
+        return first
+
+
+def _loses_digits(ids: pl.Series) -> bool:
+    return ids.dtype.is_float() and bool((ids.abs() >= _LARGEST_ID).any())

@@ -1,0 +1,149 @@
+"""CrowdHuman's .odgt files: a JSON object for each image in each line, with people or with detections."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError, MissingResultsWarning, counted, listed, warn
+from apframe.formats.documents import parse_json
+from apframe.formats.files import read_head, read_unpacked
+from apframe.formats.format import ReadOnly
+from apframe.formats.json_fields import Fields
+from apframe.tables.box_formats import warn_of_pixels
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE
+
+_PERSON = "person"
+
+
+class CrowdHuman(ReadOnly):
+    """CrowdHuman's ground truth and results: lines of JSON, one for each image, called by its ID.
+
+    The box is the full box, `fbox`. All objects are of the category `person`; those with another `tag`, or with an `ignore` in
+    `extra` that is not 0, are ignored. As in CrowdDet, null is not 0. `tag` is a column. Where there is a visible box, `vbox`,
+    `vis_ratio` is its share of the full box.
+
+    Results have `dtboxes` with box and score; their `gtboxes` are not read. The `width` and `height` of an image in the results
+    are its size where the ground truth has none, as the protocol CROWDHUMAN cuts boxes off at the edges. Images without a
+    line have no detections, with a `MissingResultsWarning`; CrowdDet's own evaluation stops there.
+
+    Source: the data format on the pages of CrowdHuman; CrowdDet.
+    """
+
+    name = "crowdhuman"
+    title = "CrowdHuman odgt"
+    dataset_is = "a file (.odgt) of JSON objects in lines, one for each image: ID and gtboxes with fbox, vbox, tag and extra"
+    results_are = "the same, with dtboxes of box and score, and width and height of the image"
+    asks_for_images = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """The ending .odgt, or a line with gtboxes, but no dtboxes."""
+        head = _head(path)
+        return b'"dtboxes"' not in head and (b'"gtboxes"' in head or _is_odgt(path))
+
+    def is_results(self, path: Path) -> bool:
+        """The ending .odgt, but no line with gtboxes; or a line with dtboxes."""
+        head = _head(path)
+        return b'"dtboxes"' in head or (b'"gtboxes"' not in head and _is_odgt(path))
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`."""
+        records = _records(path)
+        boxes = _boxes(records, "gtboxes")
+        x, y, width, height = boxes.numbers("fbox", 4)
+        visible = boxes.numbers("vbox", 4, optional=True)
+        extra = [row.get("extra") or {} for row in boxes.rows]
+        boxes.refuse([not isinstance(each, dict) for each in extra], "extra is not an object")
+        tag = boxes.text("tag")
+        annotations = pl.DataFrame(
+            {
+                "image_id": pl.Series(boxes.places, dtype=pl.String),
+                "category_id": pl.Series([_PERSON] * len(tag), dtype=pl.String),
+                **dict(zip(BOX, (x, y, width, height), strict=True)),
+                "ignore": (tag != _PERSON) | pl.Series([each.get("ignore", 0) != 0 for each in extra], dtype=pl.Boolean),
+                "tag": tag,
+                "vis_ratio": visible[2] * visible[3] / (width * height),
+            }
+        )
+        warn_of_pixels(path, annotations)
+        images = pl.DataFrame({"image_id": records.text("ID")} | _sizes(records))
+        categories = pl.DataFrame({"category_id": [_PERSON], "name": [_PERSON]})
+        return {"images": images, "categories": categories, "annotations": annotations}
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        records = _records(path)
+        named = records.text("ID")
+        boxes = _boxes(records, "dtboxes")
+        found = pl.DataFrame(
+            {
+                "image_id": pl.Series(boxes.places, dtype=pl.String),
+                "category_id": pl.Series([_PERSON] * len(boxes.rows), dtype=pl.String),
+                "score": boxes.number("score"),
+                **dict(zip(BOX, boxes.numbers("box", 4), strict=True)),
+            }
+        )
+        warn_of_pixels(path, found)
+        sizes = pl.DataFrame({"image_id": named} | _sizes(records))
+        if dataset is not None:
+            _warn_of_missing(path, dataset.core("images")["image_id"], named)
+        if all(sizes[name].null_count() == sizes.height for name in SIZE):
+            return found
+        return found.join(sizes, on="image_id", how="left", maintain_order="left")
+
+
+def _is_odgt(path: Path) -> bool:
+    return ".odgt" in path.name.lower()
+
+
+def _head(path: Path) -> bytes:
+    """What shows whose boxes the lines have: the first of them, or all that are read of a file that is called .odgt."""
+    head = read_head(path).lstrip()
+    if _is_odgt(path):
+        return head
+    return head.partition(b"\n")[0] if head[:1] == b"{" and b'"ID"' in head else b""
+
+
+def _records(path: Path) -> Fields:
+    """The objects in the lines of a file."""
+    lines = [line for line in read_unpacked(path).removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
+    if not lines:
+        raise FormatError("the file is empty", path=path)
+    records = Fields(path, "line", "", parse_json(path, b"[" + b",\n".join(lines) + b"]"))
+    called = records.text("ID")
+    if (is_double := called.is_duplicated()).any():
+        which = listed(called.filter(is_double).unique(maintain_order=True).to_list())
+        raise FormatError(f"several lines have the ID {which}", "merge them into one", path=path)
+    return records
+
+
+def _boxes(records: Fields, name: str) -> Fields:
+    """The boxes of the lines, with the IDs of their images."""
+    lists = [row.get(name) or [] for row in records.rows]
+    records.refuse([not isinstance(each, list) for each in lists], f"{name} is not a list")
+    ids = records.text("ID")
+    places = ids.gather(
+        pl.Series(range(len(lists)), dtype=pl.UInt32).repeat_by(pl.Series(map(len, lists), dtype=pl.UInt32)).explode()
+    )
+    return Fields(records.path, name.removesuffix("es"), "ID", list(chain.from_iterable(lists)), places.to_list())
+
+
+def _sizes(records: Fields) -> dict[str, pl.Series]:
+    """The sizes of the images, null where they are not said."""
+    sides = [records.number(name, optional=True) for name in ("width", "height")]
+    return {name: side.cast(pl.Int64, strict=False) for name, side in zip(SIZE, sides, strict=True)}
+
+
+def _warn_of_missing(path: Path, images: pl.Series, named: pl.Series) -> None:
+    missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()
+    if 0 < len(missing) < len(images):
+        warn(
+            f"{path}: {counted(len(missing), 'image')} without a line ({listed(missing.to_list())}), evaluated as without "
+            "detections. CrowdDet's own evaluation stops here",
+            MissingResultsWarning,
+        )

@@ -1,0 +1,138 @@
+"""Objects in one CSV file, a line for each, with columns as people call them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from apframe.columns import exact
+from apframe.exceptions import FormatError
+from apframe.formats.documents import read_csv
+from apframe.formats.files import read_head, write_text
+from apframe.formats.format import ANY, OPEN, Format
+from apframe.formats.lines import refuse_numbers
+from apframe.formats.object_rows import (
+    is_of_objects,
+    numbers_among,
+    tables_of_objects,
+    with_canonical_names,
+    with_objects_alone,
+)
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import KEYS, SIZE
+
+_OF_IMAGES = ("image_id", "file_name", *SIZE)
+_OF_ANNOTATIONS = ("annotation_id", *BOX, "area", "is_crowd", "ignore")
+
+
+class Csv(Format):
+    """A CSV file with a line for each object: an image, a class, a box, and a score where they are results.
+
+    Columns may have the usual names, see `apframe.formats.object_rows.with_canonical_names`; others become attributes.
+    Fields are parted by commas, semicolons or tabs. Ids are numbers if all are whole numbers as people write them (not 007).
+    An image without objects is a line with its id or file alone. Images that have no line are not known: then images and
+    categories come from another file, as in COCO's JSON, or from three tables of a `Dataset`.
+
+    Written are the ids, files and sizes of images, names of categories, and boxes; images without objects too.
+    """
+
+    name = "csv"
+    title = "CSV"
+    dataset_is = "a CSV file with a line for each object: image_id or file_name, category or class, and a box"
+    results_are = "the same with a score"
+    boxes_of_dataset = boxes_of_results = OPEN
+    image_ids = category_ids = ANY
+    holds: ClassVar[dict[str, tuple[str, ...]]] = {
+        "images": ("file_name", *SIZE),
+        "categories": ("name",),
+        "annotations": _OF_ANNOTATIONS,
+        "detections": ("score", *BOX),
+    }
+
+    def is_dataset(self, path: Path) -> bool:
+        """Names of an image, a class and a box in the first line, and no score."""
+        return is_of_objects(_header(path), scored=False)
+
+    def is_results(self, path: Path) -> bool:
+        """Return whether the first line names an image, a class, a box and a score."""
+        return is_of_objects(_header(path), scored=True)
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`."""
+        return tables_of_objects(_read(path, scored=False))
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        return with_objects_alone(with_canonical_names("detections", _read(path, scored=True)))
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """Write a data set: see `Format.write`."""
+        held = [name for name in _OF_ANNOTATIONS if name in dataset.annotations.columns]
+        annotations = dataset.annotations.select("image_id", "category_id", *held)
+        names = dataset.categories.select("category_id", "name")
+        rows = dataset.images.select(_OF_IMAGES).join(annotations, on="image_id", how="left", maintain_order="left_right")
+        rows = rows.join(names, on="category_id", how="left", maintain_order="left")
+        write_text(path, rows.select(*_OF_IMAGES, "category_id", "name", *held).write_csv())
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """Write detections: see `Format.write_results`."""
+        write_text(path, detections.select("image_id", "category_id", "score", *BOX).write_csv())
+
+    def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
+        """List further losses: see `Format.further_losses`."""
+        keys = [key for key in KEYS.values() if key in frame.columns and table != "annotations"]
+        texts = [frame[key] for key in keys if frame[key].dtype == pl.String]
+        return [(ids.name, ids.is_not_null(), "becomes a number") for ids in texts if _typed(ids).dtype != pl.String]
+
+
+def _separator(path: Path) -> str:
+    header = read_head(path).partition(b"\n")[0]
+    return max(",", ";", "\t", key=lambda each: header.count(each.encode()))
+
+
+def _header(path: Path) -> list[str]:
+    head = read_head(path)
+    if head.lstrip()[:1] in (b"[", b"{"):  # JSON, whose first line may be all of it
+        return []
+    fields = head.partition(b"\n")[0].decode(errors="replace").split(_separator(path))
+    return [field.strip(' \r"') for field in fields]
+
+
+def _read(path: Path, *, scored: bool) -> pl.DataFrame:
+    texts = read_csv(path, separator=_separator(path))
+    texts = texts.rename(lambda name: name.strip())
+    if not (is_of_objects(texts.columns, scored=scored) or is_of_objects(texts.columns, scored=not scored)):
+        remedy = f"each line needs image_id or file_name, category or class, a box{', and a score' if scored else ''}"
+        raise FormatError(f"the columns are {', '.join(texts.columns)}", remedy, path=path)
+    lines = texts.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2))
+    for name in numbers_among(texts.columns):
+        values = texts[name].str.strip_chars().cast(pl.Float64, strict=False)
+        broken = ~values.is_finite().fill_null(False) & texts[name].is_not_null()
+        refuse_numbers([path], lines, broken, f"{name} is not a finite number")
+        texts = texts.with_columns(pl.when(values.is_not_null()).then(exact(name)).alias(name))
+    return typed(texts)
+
+
+def typed(texts: pl.DataFrame) -> pl.DataFrame:
+    """Columns of text as what their values look like, see `Csv`; without empty lines.
+
+    >>> typed(pl.DataFrame({"image_id": ["007", None], "score": [".5", None]})).rows()
+    [('007', 0.5)]
+    """
+    return pl.DataFrame([_typed(values) for values in texts]).filter(~pl.all_horizontal(pl.all().is_null()))
+
+
+def _typed(texts: pl.Series) -> pl.Series:
+    """Whole numbers if all are such as people write them, else numbers, else flags; else the texts."""
+    bare = texts.str.strip_chars()
+    whole = bare.cast(pl.Int64, strict=False)
+    if (whole.cast(pl.String) == bare).fill_null(True).all() and whole.null_count() == texts.null_count():
+        return whole
+    numbers = bare.cast(pl.Float64, strict=False)
+    if numbers.null_count() == texts.null_count() and not bare.str.contains(r"^-?0\d").any():
+        return numbers
+    is_true = bare.str.to_lowercase() == "true"
+    return is_true if bare.str.to_lowercase().is_in(["true", "false"]).fill_null(True).all() else texts

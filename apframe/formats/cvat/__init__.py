@@ -1,0 +1,3 @@
+"""CVAT's XML."""
+
+from apframe.formats.cvat.format import Cvat as Cvat

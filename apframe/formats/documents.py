@@ -1,0 +1,128 @@
+"""Whole documents, JSON, XML and CSV, parsed; errors say what is wrong with the file."""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import polars as pl
+
+from apframe.exceptions import FormatError, first_line
+from apframe.formats.files import decoded, read_unpacked
+
+_DOCTYPE = "<!DOCTYPE"
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+# any escape: the halves of a character one after the other, one of them alone, or another
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
+
+
+def read_json(path: Path, **hooks: Any) -> Any:
+    """Read a JSON file, plain or gzip; see `parse_json`."""
+    return parse_json(path, read_unpacked(path), **hooks)
+
+
+def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
+    """Parse JSON bytes that were read from the path; `hooks` are those of `json.loads`.
+
+    Raises
+    ------
+    FormatError
+        a file that is missing, empty, no text, no JSON, cut off, or nested deeper than some 900 levels; half of a character
+
+    >>> parse_json(Path("a.json"), b'{"images": [1, 2')
+    Traceback (most recent call last):
+    apframe.exceptions.FormatError: a.json: not JSON, or cut off (Expecting ',' delimiter: line 1 column 17 (char 16))
+    """
+    _refuse_empty(path, content)
+    try:
+        text = content.decode(json.detect_encoding(content))
+        _refuse_halves(path, text)
+        with _uncollected():
+            return json.loads(text, **hooks)
+    except FormatError:
+        raise  # of a hook, or half of a character
+    except RecursionError:
+        raise FormatError("cannot be read as JSON: it is nested too deeply", path=path) from None
+    except ValueError as error:
+        decoded(path, content)  # says in which line there is no text
+        raise FormatError(f"not JSON, or cut off ({error})", path=path) from None
+
+
+def read_xml(path: Path) -> ElementTree.Element:
+    """The root of an XML file, plain or gzip, in the encoding that it names.
+
+    Raises
+    ------
+    FormatError
+        a file that is missing, empty, no XML, or cut off, or that declares a document type: its entities may grow without end
+    """
+    content = read_unpacked(path)
+    _refuse_empty(path, content)
+    if any(_DOCTYPE.encode(encoding) in content for encoding in ("ascii", "utf-16-le", "utf-16-be")):
+        raise FormatError(f"declares a document type ({_DOCTYPE} ...), which is not allowed", "remove it", path=path)
+    try:
+        with _uncollected():
+            return ElementTree.fromstring(content)
+    except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last two are of encodings
+        raise FormatError(f"not XML, cut off, or in another encoding than it says ({error})", path=path) from None
+
+
+def read_csv(
+    path: Path, *, has_header: bool = True, separator: str = ",", texts: Collection[str] | None = None
+) -> pl.DataFrame:
+    """A CSV file, plain or gzip; empty fields are null, `""` is not.
+
+    All columns are text; if `texts` names some, the others are what their values look like.
+
+    Raises
+    ------
+    FormatError
+        a file that is missing, empty, no UTF-8 text, or no CSV
+    """
+    content = read_unpacked(path)
+    try:
+        as_text = dict.fromkeys(texts or (), pl.String)
+        frame = pl.read_csv(
+            content, has_header=has_header, separator=separator, infer_schema=texts is not None, schema_overrides=as_text
+        )
+        return frame.rename(lambda name: name.replace('""', '"'))  # which Polars leaves doubled in the names of columns
+    except pl.exceptions.NoDataError:
+        raise FormatError("the file is empty", path=path) from None
+    except pl.exceptions.PolarsError as error:
+        decoded(path, content)
+        raise FormatError(f"cannot be read as CSV ({first_line(error)})", path=path) from error
+
+
+def _refuse_empty(path: Path, content: bytes) -> None:
+    if not content or content.isspace():
+        raise FormatError("the file is empty", path=path)
+
+
+def _refuse_halves(path: Path, text: str) -> None:
+    """An error for half of a character beyond `\\uffff`, which JSON writes as a pair: no table can hold it alone."""
+    if not _HALF.search(text):
+        return  # nearly all files
+    for escape in _ESCAPE.finditer(text):
+        if escape["half"]:
+            line = text.count("\n", 0, escape.start()) + 1
+            raise FormatError(
+                f"\\{escape['half']} in line {line} is half of a character (a lone surrogate)", "correct it", path=path
+            )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looking for garbage: of many new objects, none of which is garbage, that takes three times as long as parsing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

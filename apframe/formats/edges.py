@@ -1,0 +1,66 @@
+"""Boxes by their edges: files that say where a box ends instead of how wide it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from apframe.formats.lines import refuse_malformed_lines
+from apframe.tables.shapes.corners import around_corners
+
+
+def to_edges(names: Sequence[str]) -> dict[str, pl.Expr]:
+    """The left, top, right and bottom edge of canonical boxes, as columns of these names.
+
+    >>> box = pl.DataFrame({"x": [1], "y": [2], "width": [3], "height": [4]})
+    >>> box.select(**to_edges(["xmin", "ymin", "xmax", "ymax"])).row(0)
+    (1, 2, 4, 6)
+    """
+    far = [pl.col("x") + pl.col("width"), pl.col("y") + pl.col("height")]
+    return dict(zip(names, [pl.col("x"), pl.col("y"), *far], strict=True))
+
+
+def from_edges(names: Sequence[str]) -> dict[str, pl.Expr]:
+    """The columns of canonical boxes, of those that `to_edges` makes.
+
+    >>> edges = pl.DataFrame({"xmin": [1], "ymin": [2], "xmax": [4], "ymax": [6]})
+    >>> edges.select(**from_edges(["xmin", "ymin", "xmax", "ymax"])).row(0)
+    (1, 2, 3, 4)
+    """
+    left, top, right, bottom = (pl.col(name) for name in names)
+    return {"x": left, "y": top, "width": right - left, "height": bottom - top}
+
+
+def with_boxes_around_corners(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with the upright box around its `corners` where it has no box.
+
+    >>> rotated = {"corners": [[1.0, 0.0, 2.0, 1.0, 1.0, 3.0, 0.0, 1.0]], "x": None, "y": None, "width": None, "height": None}
+    >>> with_boxes_around_corners(pl.DataFrame(rotated)).select("x", "y", "width", "height").row(0)
+    (0.0, 0.0, 2.0, 3.0)
+    """
+    if "corners" not in frame.columns:
+        return frame
+    return frame.with_columns(pl.coalesce(name, value).alias(name) for name, value in around_corners().items())
+
+
+def refuse_reversed(table: str, paths: Sequence[Path], lines: pl.DataFrame, names: Sequence[str]) -> None:
+    """An error that names lines with boxes of these edges that end before they begin; see `lines.refuse_lines`.
+
+    >>> lines = pl.DataFrame({"file": [0], "line": [7], "xmin": [4], "ymin": [2], "xmax": [1], "ymax": [6]})
+    >>> refuse_reversed("annotations", [Path("a.txt")], lines, ["xmin", "ymin", "xmax", "ymax"])
+    Traceback (most recent call last):
+    apframe.exceptions.FormatError: a.txt: xmax is less than xmin in line 7; correct these lines, or evaluate with ...
+    """
+    for near, far in zip(names[:2], names[2:], strict=True):
+        refuse_malformed_lines(table, paths, lines, lines[far] < lines[near], f"{far} is less than {near}")
+
+
+def rounded_sizes(frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
+    """List widths and heights whose last digit changes when boxes become edges, for `Format.further_losses`."""
+    found = []
+    for size, edge in (("width", frame["x"]), ("height", frame["y"])):
+        changed = ((edge + frame[size]) - edge != frame[size]).fill_null(False)
+        found.append((size, changed, "rounded: the files store where the box ends"))
+    return found

@@ -1,0 +1,210 @@
+"""The interface of a file format: how to detect, read and write its files, and what they can hold."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, spelled
+from apframe.paths import files_in, is_folder
+from apframe.tables.dataset import Dataset
+from apframe.tables.tables import TABLES
+
+ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
+FIXED, USUAL, OPEN = "fixed", "usual", "open"  # how far a format says how the boxes in its files are written
+OUTPUTS = "outputs"  # fixed too, of what a library returned in memory, and with names: see `apframe.formats.outputs`
+
+
+def held(table: str, *others: str) -> tuple[str, ...]:
+    """All columns of a table and its attributes, but for some others, as `Format.holds` has them.
+
+    >>> held("categories", "parent_ids")
+    ('*', 'category_id', 'name', 'supercategory')
+    """
+    return ("*", *(column.name for column in TABLES[table] if column.name not in others))
+
+
+class Format(ABC):
+    """A format of data sets and results, one subclass for each, in a file of its own.
+
+    Attributes
+    ----------
+    name
+        as it is asked for: `read_dataset(path, "voc")`, `--gt-format voc`
+    title
+        as people call it
+    dataset_is, results_are
+        what the files are, in words, for help and errors
+    dataset_from, results_from
+        whether a path is a "file", a "folder", or either; the first is what is written
+    results_ending
+        the ending of text files of results, which have this format if they look like none and the ground truth has it: ".csv"
+    options
+        which of `split` and `image_sizes` its reader of data sets takes
+    fractions
+        whether boxes are fractions of the image, so that results need the images of their data set
+    boxes_of_dataset, boxes_of_results
+        FIXED: the format says how boxes are written; OPEN: users write them in different ways, so `box_format` and `relative`
+        apply; USUAL: these apply only if they are given for that data set alone
+    asks_for_images
+        whether the ids of images in results depend on what their data set calls these, where it is known
+    image_ids, category_ids
+        ids as they stand in the files: ANY, NUMBER (integers), INDEX (places, from 0 without gaps), NAME (the file's name
+        without its ending; the name of the class)
+    holds
+        the columns of each table that come back equal, but for the ids above; "*" stands for attributes
+    empty_images, unused_categories
+        whether images without annotations, and categories without, come back
+    writable
+        whether it is written, or only read
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    dataset_is: ClassVar[str]
+    results_are: ClassVar[str]
+    dataset_from: ClassVar[tuple[str, ...]] = ("file",)
+    results_from: ClassVar[tuple[str, ...]] = ("file",)
+    results_ending: ClassVar[str] = ""
+    options: ClassVar[tuple[str, ...]] = ()
+    fractions: ClassVar[bool] = False
+    asks_for_images: ClassVar[bool] = False
+    boxes_of_dataset: ClassVar[str] = FIXED
+    boxes_of_results: ClassVar[str] = FIXED
+    image_ids: ClassVar[str] = NAME
+    category_ids: ClassVar[str] = NAME
+    holds: ClassVar[Mapping[str, tuple[str, ...]]]
+    empty_images: ClassVar[bool] = True
+    unused_categories: ClassVar[bool] = False
+    writable: ClassVar[bool] = True
+
+    @abstractmethod
+    def is_dataset(self, path: Path) -> bool:
+        """Whether a path, of a kind in `dataset_from`, looks like a data set of this format, by names and a first line."""
+
+    @abstractmethod
+    def is_results(self, path: Path) -> bool:
+        """Return whether a path looks like results of this format."""
+
+    def kinds_of(self, role: str) -> tuple[str, ...]:
+        """What a "dataset" or "results" of this format can be: "file", "folder"; nothing if it has none."""
+        return self.dataset_from if role == "dataset" else self.results_from
+
+    def words_of(self, role: str) -> str:
+        """What a "dataset" or "results" of this format are, in words."""
+        return self.dataset_is if role == "dataset" else self.results_are
+
+    def ends_results(self, path: Path) -> bool:
+        """Whether a file, or a file in a folder, has the ending of results of this format, packed or not."""
+        if not self.results_ending:
+            return False
+        if is_folder(path):
+            return bool(files_in(path, self.results_ending, deep=True))
+        return self.results_ending in path.name.lower()
+
+    @abstractmethod
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """`images`, `categories` and `annotations`, as `Dataset` takes them, not checked yet.
+
+        Raises
+        ------
+        FormatError
+            what cannot be read, naming file and line
+        """
+
+    def read(
+        self, path: Path, *, masks: bool = False, box_format: str | None = None, relative: bool = False, **options: Any
+    ) -> Dataset:
+        """The data set. `masks` says that masks will be compared, to formats that would else leave them for later.
+
+        `box_format` and `relative` are those of `Dataset`; of a format whose boxes are FIXED they are the defaults.
+        """
+        del masks
+        if self.boxes_of_dataset == OPEN:  # whose readers may say in which line a size is negative
+            options["box_format"] = box_format
+        return Dataset(**self.read_tables(path, **options), box_format=self._said(box_format), relative=relative)
+
+    def _said(self, box_format: str | None) -> str | None:
+        """The `box_format` that was given, or the one that the format itself says."""
+        return box_format if self.boxes_of_dataset == OPEN else box_format or "xywh"
+
+    @abstractmethod
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Detections, as `schema.canonical` takes them, not checked yet; `dataset` is needed if boxes are fractions."""
+
+    def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
+        """The same detections in parts that follow each other, so that not all of them are in memory at once, if possible.
+
+        None says that what came before it is void: the file can only be read in another way, and its rows begin again.
+        """
+        yield self.read_results(path, dataset)
+
+    @abstractmethod
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """Write a data set, whose ids are as this format has them, to a path where nothing is yet."""
+
+    @abstractmethod
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """Write canonical detections, whose ids are already those of this format, to a path that does not exist yet."""
+
+    def refuse_writing(self) -> None:
+        """An error where the format is only read."""
+        if not self.writable:
+            raise ParameterError(f"{self.title} can be read, but not written", "choose another: `apframe formats` lists them")
+
+    def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
+        """List values that are lost although the format has their column: column, flags of the rows, what happens to them."""
+        del table, frame
+        return []
+
+
+class ReadOnly(Format):
+    """A format that can be read, but not written."""
+
+    holds: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(("images", "categories", "annotations", "detections"), ())
+    writable = False
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """An error."""
+        self.refuse_writing()
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """An error."""
+        self.refuse_writing()
+
+
+def taken_boxes(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, usual: bool = False) -> dict[str, Any]:
+    """Return the given ones of `box_format` and `relative` if the format leaves boxes open (or usual, with `usual`).
+
+    Raises
+    ------
+    ParameterError
+        there are some, boxes are fixed, and `refuses`
+    """
+    given = {name: value for name, value in boxes.items() if value}
+    if how == OPEN or (how == USUAL and usual):
+        return given
+    if given and refuses:
+        options = " and ".join(map(spelled, given))
+        raise ParameterError(f"{options}: {of} defines how its boxes are written", "leave it out")
+    return {}
+
+
+def taken_options(format_: Format, **options: Any) -> dict[str, Any]:
+    """The options that were given, all of which the format takes."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in format_.options:
+            raise ParameterError(f"{format_.title} does not take {spelled(name)}")
+    return given
+
+
+def refuse_options(**options: Any) -> None:
+    """An error where options of files were given with what is in memory, which has no use for them."""
+    given = [spelled(name, "") for name, value in options.items() if value is not None]
+    if given:
+        raise ParameterError(f"{', '.join(given)}: only for files and folders", "leave it out for data in memory")

@@ -1,0 +1,281 @@
+"""Rows of images with lists of objects in Parquet, Arrow or JSON lines, as Hugging Face's `datasets` keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+import polars as pl
+
+from apframe.exceptions import FormatError, ParameterError, did_you_mean, first_line, reason, spelled
+from apframe.formats.columns_of_parts import Columns
+from apframe.formats.files import is_packed, read_unpacked, reading
+from apframe.formats.format import ANY, INDEX, OPEN, Format, held
+from apframe.formats.nested_rows import (
+    TAKEN,
+    find_objects,
+    find_results,
+    frame_of_rows,
+    has_ids,
+    has_objects,
+    metadata_of,
+    results_of_rows,
+    rows_of_images,
+    tables_of_rows,
+    with_numbers,
+)
+from apframe.formats.tables import columns_of, read_ipc
+from apframe.paths import files_in, is_folder, not_deep
+from apframe.tables.dataset import Dataset
+
+_PARQUET, _ARROW, _LINES = ".parquet", ".arrow", ".jsonl"
+_BATCH = 1 << 12  # images that are read at once, where results are read in parts
+PIECE = 1 << 24
+"""Bytes of lines that are read at once then."""
+_SPLITS = ("validation", "val", "valid", "dev", "test", "train")  # the first that is there is read
+
+
+class HuggingFace(Format):
+    """Rows of images, each with its objects in lists, as the data sets of Hugging Face have them and `datasets` writes them.
+
+    The objects are a struct of lists, `objects: {bbox, category, ...}`, a list of structs, or lists beside each other. A box is
+    [x, y, width, height] in pixels, unless `box_format` and `relative` say otherwise. `category` (or `category_id`, `label`,
+    ...) is a text, or a number whose names are in the metadata (`ClassLabel`), from 0. Further fields of an object are
+    attributes; `id` is its id where all differ. An image has `image_id` (or `id`), else the number of its row, from 0; `width`,
+    `height`, `file_name` (or the path of `image`) and attributes. Pixels are not read.
+
+    Files are Parquet, Arrow (`save_to_disk`) or JSON lines (`metadata.jsonl`). In a folder, or the folder `data` in it, a part
+    is the files whose names begin with `split`: by default validation, val, valid, dev, test or train, the first there is.
+
+    Written is one Parquet file, which `datasets` loads with the names of the classes.
+
+    Source: the documentation of Hugging Face's datasets, "Create an image dataset", "Object detection", and its Parquet files.
+    """
+
+    name = "hugging_face"
+    title = "Hugging Face rows"
+    dataset_is = "a Parquet, Arrow or JSON lines file with a row for each image and its objects in lists, or a folder of these"
+    results_are = "the same with scores"
+    dataset_from = results_from = ("file", "folder")
+    options = ("split",)
+    boxes_of_dataset = boxes_of_results = OPEN
+    image_ids, category_ids = ANY, INDEX
+    holds: ClassVar[dict[str, tuple[str, ...]]] = {
+        **{table: held(table, "angle") for table in ("images", "annotations", "detections")},  # boxes are upright
+        "categories": ("name",),
+    }
+    unused_categories = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """Columns with lists of boxes, and no scores."""
+        return _holds_objects(path, scored=False)
+
+    def is_results(self, path: Path) -> bool:
+        """Return whether there are columns with lists of boxes, and scores."""
+        return _holds_objects(path, scored=True)
+
+    def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`. An unknown split is a `ParameterError`."""
+        return tables_of_rows(*_read(path, split))
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        return results_of_rows(*_read(path, None))
+
+    def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
+        """Read detections part by part: see `Format.results_in_parts`.
+
+        Files are read at once if objects have ids, which count where all differ, or if parts have different columns or types.
+        """
+        number, columns, first = 0, Columns(), None
+        for rows, features in _read_in_parts(path):
+            layout = (find_results(rows.schema), rows.columns if is_folder(path) else [])
+            first = first or (layout, features)
+            part = None
+            if layout == first[0] and layout[0] is not None and not has_ids(rows.schema, layout[0]):
+                part = results_of_rows(with_numbers(rows, number), first[1])
+            if part is None or not columns.agree(part):
+                yield None
+                yield self.read_results(path, dataset)
+                return
+            number += rows.height
+            yield part
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """Write a data set: see `Format.write`."""
+        _write(path, dataset.images, "annotations", dataset.annotations, dataset)
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """Write detections: see `Format.write_results`. Without a data set, images without detections are left out."""
+        images = detections.select(pl.col("image_id").unique(maintain_order=True)) if dataset is None else dataset.images
+        _write(path, images, "detections", detections, dataset)
+
+    def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
+        """List further losses: see `Format.further_losses`."""
+        what = "left out: this name means something else in these files"
+        clashes = [name for name in TAKEN.get(table, ()) if name in frame.columns]
+        return [(name, frame[name].is_not_null(), what) for name in clashes]
+
+
+def _holds_objects(path: Path, *, scored: bool) -> bool:
+    if is_folder(path):
+        splits = _splits(path)
+        files = splits[next(iter(splits))] if splits else []
+    else:
+        files = [path]
+    return bool(files) and find_objects(_schema(files[0]), scored=scored) is not None
+
+
+def _splits(folder: Path) -> dict[str, list[Path]]:
+    """The files of each split, in the order of `_SPLITS`; files of no split by "", where there is none that has a name."""
+    for place in (folder, folder / "data"):
+        for ending in (_PARQUET, _ARROW, _LINES):
+            files = files_in(place, ending)
+            splits = {name: [file for file in files if file.name.startswith((f"{name}-", f"{name}."))] for name in _SPLITS}
+            splits = {name: found or files_in(place / name, ending) for name, found in splits.items()}
+            splits = {name: found for name, found in splits.items() if found}
+            if splits or files:
+                return splits or {"": files}
+    return {}
+
+
+def _schema(path: Path) -> Mapping[str, Any]:
+    """The columns of a file; none where it cannot be read."""
+    if path.suffix != _LINES:
+        return columns_of(path) if path.suffix in (_PARQUET, _ARROW) else {}
+    try:
+        with reading(path) as file:
+            return pl.DataFrame([json.loads(not_deep(file.readline()))], strict=False).schema
+    except (OSError, ValueError, RecursionError, TypeError, pl.exceptions.PolarsError):
+        return {}  # whoever reads it says what is wrong
+
+
+def _read(path: Path, split: str | None) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """The rows of all files of a split, and what their features are."""
+    parts = [_read_file(file) for file in _files(path, split)]
+    try:
+        rows = pl.concat([frame for frame, _ in parts], how="vertical_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise FormatError(f"the files have different columns ({first_line(error)})", path=path) from error
+    if not has_objects(rows.schema):
+        remedy = "objects must be a struct of lists, a list of structs, or lists, with a field bbox"
+        raise FormatError(f"no column with boxes; there are {', '.join(rows.columns)}", remedy, path=path)
+    return rows, parts[0][1]
+
+
+def _files(path: Path, split: str | None) -> list[Path]:
+    """The files of a split."""
+    if not is_folder(path):
+        return [path]
+    splits = _splits(path)
+    chosen = next(iter(splits), "") if split is None else split
+    if chosen not in splits:
+        there = [name for name in splits if name]
+        remedy = did_you_mean(chosen, there) if there else f"leave {spelled('split', '')} out: its files have no splits"
+        raise ParameterError(f"no split {chosen!r}", remedy, path=path)
+    return splits[chosen]
+
+
+def _read_in_parts(path: Path) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:
+    """Some rows after the other of all files, and what their features are. Only JSON lines and Parquet are read in parts."""
+    for file in _files(path, None):
+        with _naming(file):
+            yield from _parts_of_file(file)
+
+
+def _parts_of_file(path: Path) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:
+    with reading(path) as file:
+        if path.suffix == _PARQUET:
+            import pyarrow as pa
+
+            parquet, columns = _without_pixels(file)
+            for batch in parquet.iter_batches(_BATCH, columns=columns):
+                yield frame_of_rows("images", pa.Table.from_batches([batch]))
+            if parquet.metadata.num_rows:
+                return
+        elif path.suffix == _LINES and not is_packed(path):
+            rest = b""
+            while block := file.read(PIECE):
+                end = block.rfind(b"\n") + 1
+                if end:
+                    yield from _parts_of_text(rest + block[:end])
+                rest = block[end:] if end else rest + block
+            yield from _parts_of_text(rest)
+            if file.tell():
+                return
+    yield _read_file(path)
+
+
+def _parts_of_text(lines: bytes) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:
+    if lines.strip():
+        yield pl.read_ndjson(BytesIO(not_deep(lines)), infer_schema_length=None), {}
+
+
+def _without_pixels(file: BinaryIO) -> tuple[Any, list[str]]:
+    """A Parquet file, and the names of its columns that are no pixels of images; their paths are."""
+    import pyarrow.parquet as pq  # the only reader that leaves the pixels of images in the file, but reads their paths
+
+    parquet = pq.ParquetFile(file)
+    leaves = [parquet.schema.column(place) for place in range(len(parquet.schema))]
+    is_bytes = [leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type == "NONE" for leaf in leaves]
+    return parquet, [leaf.path for leaf, left_out in zip(leaves, is_bytes, strict=True) if not left_out]
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors of readers in the block name the file."""
+    try:
+        yield
+    except FormatError:
+        raise
+    except (OSError, ValueError, NotImplementedError, pl.exceptions.PolarsError) as error:  # and pyarrow's
+        raise FormatError(f"cannot be read as {path.suffix[1:] or 'Parquet'} ({reason(error)})", path=path) from error
+
+
+def _read_file(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    with _naming(path):
+        if path.suffix == _LINES:
+            content = read_unpacked(path)
+            if not content.strip():
+                raise FormatError("the file is empty", path=path)
+            return pl.read_ndjson(BytesIO(not_deep(content)), infer_schema_length=None), {}
+        with reading(path) as file:
+            if path.suffix == _ARROW:
+                return frame_of_rows("images", read_ipc(file))
+            parquet, columns = _without_pixels(file)
+            return frame_of_rows("images", parquet.read(columns))
+
+
+def _write(path: Path, images: pl.DataFrame, table: str, objects: pl.DataFrame, dataset: Dataset | None) -> None:
+    rows = rows_of_images(images, table, objects)
+    if without_name := [name for name in (*images.columns, *objects.columns) if "\0" in name]:
+        raise FormatError(f"Arrow has no names with a NUL character, as in {without_name[0]!r}", "rename the column", path=path)
+    metadata = {}
+    if dataset is not None:
+        names = dataset.categories.select(pl.coalesce("name", pl.col("category_id").cast(pl.String)))
+        metadata = metadata_of(rows, names.to_series().to_list())
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrow = rows.to_arrow()
+    # `datasets` takes the names of classes only where the types are its own, with offsets of 32 bits
+    schema = pa.schema([(field.name, _with_short_offsets(field.type)) for field in arrow.schema])
+    with Path(path).open("xb") as file:
+        pq.write_table(arrow.cast(schema).replace_schema_metadata(metadata), file, compression="zstd")
+
+
+def _with_short_offsets(dtype: Any) -> Any:
+    """The Arrow type with texts and lists whose offsets have 32 bits."""
+    import pyarrow as pa
+
+    if pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype):
+        return pa.string()
+    if pa.types.is_large_list(dtype) or pa.types.is_list(dtype):
+        return pa.list_(_with_short_offsets(dtype.value_type))
+    if pa.types.is_struct(dtype):
+        return pa.struct([(field.name, _with_short_offsets(field.type)) for field in dtype])
+    return dtype

@@ -1,0 +1,109 @@
+"""Folders of label maps, of semantic segmentation: images in which each pixel has the number of a class."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError, counted, listed
+from apframe.formats.files import read_text
+from apframe.formats.format import ReadOnly
+from apframe.paths import files_in, is_file
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+
+_CLASSES = "classes.txt"
+# what Cityscapes appends to the name of an image: of the ground truth, and of the image itself, as results are often called
+_APPENDED = re.compile(r"_(gtFine|gtCoarse)_(labelIds|labelTrainIds)$|_leftImg8bit$")
+_GREY = 1 + (1 << 8) + (1 << 16)  # a color image whose channels are all 2 has the number 2 * _GREY
+_OTHERS = (".json", ".txt", ".xml", ".csv", ".yaml", ".parquet")
+
+
+class LabelMaps(ReadOnly):
+    """A folder of PNGs with the number of a class in each pixel, and one with the same names for the results.
+
+    Images have the file's name without its ending as `image_id`, with the folders below the first one; what Cityscapes appends
+    (`_gtFine_labelIds`, `_leftImg8bit`) is left out. There is one annotation for each class of an image: its `segment_id` is
+    the label, as is `category_id`, and its area the number of pixels. All files are opened for that. Detections are the same,
+    without an area or a score. A file `classes.txt` beside the PNGs of the ground truth has the name of a class in each line,
+    the first one of label 0; classes without pixels are known then too.
+
+    Which labels stand for no class is said by the similarity: see `apframe.LabelIoU`.
+    """
+
+    name = "label_maps"
+    title = "Label maps"
+    dataset_is = "a folder of PNGs with the number of a class in each pixel; classes.txt with the names, if there are any"
+    results_are = "a folder of such PNGs of the same names"
+    dataset_from = ("folder",)
+    results_from = ("folder",)
+    asks_for_images = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """A folder with PNGs and nothing else that is read, but for the names of classes."""
+        others = [file for file in files_in(path, *_OTHERS) if file.name != _CLASSES]
+        return not others and bool(files_in(path, ".png", deep=True)) and not files_in(path, ".jpg", ".jpeg")
+
+    def is_results(self, path: Path) -> bool:
+        """Return whether a path looks like results, as `is_dataset`."""
+        return self.is_dataset(path)
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`."""
+        regions, maps = _regions(path)
+        sizes = regions.unique("image_id").select("image_id", "image_height", "image_width")
+        images = maps.join(sizes, on="image_id", how="left", maintain_order="left")
+        names = read_text(path / _CLASSES).splitlines() if is_file(path / _CLASSES) else []
+        known = pl.DataFrame({"category_id": range(len(names)), "name": names}, {"category_id": pl.Int64, "name": pl.String})
+        labels = regions.select("category_id").unique().join(known, on="category_id", how="anti")
+        categories = pl.concat([known, labels], how="diagonal").sort("category_id")
+        annotations = regions.select("image_id", "category_id", "segment_id", area=pl.col("pixels").cast(pl.Float64))
+        return {"images": images, "categories": categories, "annotations": annotations}
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        regions, maps = _regions(path)
+        if dataset is not None and (images := dataset.core("images")["image_id"]).dtype == pl.String:
+            missing = images.filter(~is_known(images, maps["image_id"]))
+            if len(missing):
+                problem = f"no label map for {counted(len(missing), 'image')} of the ground truth ({listed(missing.to_list())})"
+                raise FormatError(problem, "names without the ending are the same on both sides", path=path)
+            _refuse_grey(regions.join(maps, on="image_id", maintain_order="left"), dataset)
+        found = regions.join(maps.select("image_id", "label_map"), on="image_id", how="left", maintain_order="left")
+        return found.select("image_id", "category_id", "segment_id", "label_map")
+
+
+def _refuse_grey(regions: pl.DataFrame, dataset: Dataset) -> None:
+    """An error where labels that the ground truth lacks are those of a color image whose three channels are the same."""
+    known = dataset.core("categories")["category_id"]
+    if dataset.merged is not None or not known.dtype.is_integer():
+        return
+    labels = pl.col("category_id")
+    are_grey = ((labels % _GREY == 0).all() & (labels > 0).any()).over("image_id")
+    grey = regions.filter(are_grey).filter(labels > 0, ~labels.is_in(known.implode()))
+    if not grey.is_empty():
+        first = grey["label_map"][0]
+        which = listed(grey.filter(label_map=first)["category_id"].sort().to_list())
+        problem = f"is a color image whose channels are the same, so that its labels are {which}"
+        raise FormatError(problem, "save label maps with a single channel", path=first)
+
+
+def _regions(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The classes of each image with their pixels, and the images: image_id, file_name, label_map."""
+    files = files_in(path, ".png", deep=True)
+    if not files:
+        raise FormatError("no PNG in this folder", "label maps are PNGs", path=path)
+    names = [_APPENDED.sub("", file.relative_to(path).with_suffix("").as_posix()) for file in files]
+    paths = [str(file.absolute()) for file in files]  # they may be opened in another working directory
+    maps = pl.DataFrame({"image_id": names, "file_name": [file.name for file in files], "label_map": paths})
+    if (is_double := maps["image_id"].is_duplicated()).any():
+        which = listed(maps["file_name"].filter(is_double).to_list())
+        raise FormatError(f"several files are of one image ({which})", "keep one kind of label maps", path=path)
+    from apframe.tables.shapes.label_maps import count_labels  # brings in NumPy
+
+    counts = count_labels(maps["label_map"].to_list())
+    regions = counts.with_columns(image_id=maps["image_id"].gather(counts["image"]), category_id="segment_id")
+    return regions, maps

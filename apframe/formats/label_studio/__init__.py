@@ -1,0 +1,3 @@
+"""Label Studio's JSON."""
+
+from apframe.formats.label_studio.format import LabelStudio as LabelStudio

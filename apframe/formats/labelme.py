@@ -1,0 +1,88 @@
+"""labelme's JSON: a file for each image with its shapes in pixels."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError
+from apframe.formats.documents import read_json
+from apframe.formats.drawn import Drawn
+from apframe.formats.files import read_head
+from apframe.formats.format import ReadOnly
+from apframe.paths import files_in, is_folder
+from apframe.tables.dataset import Dataset
+
+_SCORE = re.compile(rb'"score"\s*:\s*[-0-9.]')
+_ATTRIBUTES = ("group_id", "score", "difficult")
+
+
+class Labelme(ReadOnly):
+    """The files that labelme, and tools that write the same, save beside the images: `shapes` with `label` and `points`.
+
+    An image is called as its JSON file without the ending, its file as `imagePath` without folders. Rectangles are boxes,
+    polygons (and rotated rectangles) masks, with the box around them; shapes of the type `mask` are masks too, which need
+    Pillow. `group_id`, `difficult` and `score` are kept; results have scores. Circles, lines, points and masks without any
+    pixel are left out, with a `ShapesLeftOutWarning`.
+
+    Source: the files of labelme 5 and of X-AnyLabeling; `shapes_to_label` of labelme for masks.
+    """
+
+    name = "labelme"
+    title = "labelme JSON"
+    dataset_is = "a folder of JSON files with shapes, one for each image, or one such file"
+    results_are = "the same, its shapes with a score"
+    dataset_from = results_from = ("folder", "file")
+
+    def is_dataset(self, path: Path) -> bool:
+        """JSON with shapes and an image's path; in a folder, the first one."""
+        files = _files(path)
+        return bool(files) and _is_labelme(read_head(files[0]))
+
+    def is_results(self, path: Path) -> bool:
+        """Return whether it is such JSON, and any of the files has a score."""
+        return self.is_dataset(path) and any(_SCORE.search(read_head(file)) for file in _files(path))
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`."""
+        return _read(path).tables(path)
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        return _read(path).rows(path)
+
+
+def _files(path: Path) -> list[Path]:
+    return files_in(path, ".json") if is_folder(path) else [path]
+
+
+def _is_labelme(head: bytes) -> bool:
+    return head.lstrip()[:1] == b"{" and b'"shapes"' in head and (b'"imagePath"' in head or b'"shape_type"' in head)
+
+
+def _read(path: Path) -> Drawn:
+    drawn, files = Drawn(), _files(path)
+    if not files:
+        raise FormatError("holds no JSON file", path=path)
+    for file in files:
+        data = read_json(file)
+        shapes = data.get("shapes") if isinstance(data, dict) else None
+        if not isinstance(shapes, list) or not all(isinstance(shape, dict) for shape in shapes):
+            raise FormatError("no list of objects named shapes", "is it from labelme? Remove other JSON files", path=file)
+        name = re.sub(r".*[/\\]", "", str(data.get("imagePath") or "")) or None
+        drawn.add_image(file.stem, name, data.get("imageWidth"), data.get("imageHeight"))
+        for number, shape in enumerate(shapes, 1):
+            kind = shape.get("shape_type") or "polygon"
+            attributes = {key: shape.get(key) for key in _ATTRIBUTES}
+            where, label, points = f"{file}: shape {number}", shape.get("label"), shape.get("points")
+            if kind in ("rectangle", "polygon", "rotation"):
+                drawn.add(where, file.stem, label, points, is_box=kind == "rectangle", **attributes)
+            elif kind == "mask":
+                corner = points[0] if isinstance(points, list) and points else None
+                drawn.add_picture(where, file.stem, label, shape.get("mask"), corner, **attributes)
+            else:
+                drawn.left_out[str(kind)] += 1
+    return drawn

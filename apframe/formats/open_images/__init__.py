@@ -1,0 +1,3 @@
+"""Open Images' CSV."""
+
+from apframe.formats.open_images.format import OpenImages as OpenImages

@@ -1,0 +1,146 @@
+"""What detectors and other libraries return, as it is: recognized in memory by what it has, and read as detections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import ColumnError
+from apframe.formats.format import OPEN, OUTPUTS
+from apframe.formats.nested_rows import holds_columns
+from apframe.tables.dataset import Dataset
+from apframe.tables.sources import kind_of
+
+_HAVE_NO_IDS = {"torchvision": "an output of torchvision's detectors", "supervision": "supervision's Detections"}
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Detections that were no table.
+
+    Attributes
+    ----------
+    table
+        the canonical columns
+    how
+        whether it is said how their boxes are written, OPEN; or they are what a library returns, OUTPUTS
+    images
+        `image_id` of all their images, also those without detections, and `file_name` of ultralytics' results; of arrays None
+    """
+
+    table: pl.DataFrame
+    how: str
+    images: pl.DataFrame | None = None
+
+
+def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -> Any:
+    """Outputs of torchvision, ultralytics and supervision, and arrays of seven columns, as `Outputs`; all else as it is.
+
+    Parameters
+    ----------
+    source
+        outputs in a list, by image id, or alone: see `apframe.from_torchvision`, `from_ultralytics`, `from_supervision`; an
+        array as `apframe.adapters.arrays.tabulate_rows` takes it; an iterator over outputs or rows
+    image_ids
+        of outputs in a list, by default the `image_id` in each; not of tables, arrays and rows, which have ids
+    iou_type
+        what is compared: of torchvision's outputs that alone is taken, as its own evaluation does
+
+    Raises
+    ------
+    ColumnError
+        outputs in a list that do not say their images, or rows that are lists of numbers
+    RowError, ParameterError
+        see the readers
+
+    >>> recognize({42: {"boxes": [[10.0, 10, 30, 20]], "labels": [3], "scores": [0.75]}}).table.rows()
+    [(42, 3, 0.75, 10.0, 10.0, 20.0, 10.0, 200.0)]
+    >>> recognize([{"image_id": 42}])
+    [{'image_id': 42}]
+    """
+    if isinstance(source, tuple) or (isinstance(source, Iterator) and not hasattr(source, "read")):
+        source = list(source)  # ultralytics returns an iterator with stream=True
+    own_ids = _ids_in(source)
+    if own_ids is None and (isinstance(source, (str, Path, Dataset, Outputs)) or holds_columns(source)):
+        return source
+    if hasattr(source, "detach") or (hasattr(source, "shape") and hasattr(source, "dtype")):
+        from apframe.adapters.arrays import tabulate_rows
+
+        return Outputs(tabulate_rows(source), OPEN)
+    _refuse_numbers(source)
+    image_ids = own_ids if image_ids is None else image_ids
+    library = _library_of(source)
+    if library is None and image_ids is not None and not _are_rows(source):
+        library = "torchvision"  # whose reader says what it is not
+    if library is None:
+        return source
+    if image_ids is None and library in _HAVE_NO_IDS and (not isinstance(source, Mapping) or "labels" in source):
+        remedy = f"give them by image id, as in {{22: output}}; or convert them with apf.from_{library}(outputs, image_ids)"
+        raise ColumnError(f"{_HAVE_NO_IDS[library]} does not name its image", remedy, table="detections")
+    return _read(library, source, image_ids, iou_type)
+
+
+def _library_of(source: Any) -> str | None:
+    """The library whose outputs these look like, by the first of them."""
+    items = source.values() if isinstance(source, Mapping) else source if isinstance(source, list) else [source]
+    first = next(iter(items), None)
+    if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys():
+        first = source
+    if isinstance(first, Mapping):
+        is_by_number = isinstance(source, Mapping) and not isinstance(next(iter(source)), str)
+        is_output = bool({"labels", "scores"} & first.keys()) and not {"category_id", "score"} & first.keys()
+        return "torchvision" if is_by_number or is_output else None
+    if hasattr(first, "boxes") and hasattr(first, "names"):
+        return "ultralytics"
+    return "supervision" if hasattr(first, "xyxy") and hasattr(first, "class_id") else None
+
+
+def _ids_in(source: Any) -> list[Any] | None:
+    """The ids in torchvision's outputs, which hold arrays; None if there are none. Lists may be boxes in any format."""
+    first = source[0] if isinstance(source, list) and source else None
+    names = {"image_id", "boxes", "labels", "scores"}
+    if not (isinstance(first, dict) and names <= first.keys()) or isinstance(first["boxes"], list):
+        return None
+    return [each.get("image_id") if isinstance(each, dict) else None for each in source]
+
+
+def _are_rows(source: Any) -> bool:
+    """Whether this is an empty list or dict, or a list of rows with ids."""
+    if isinstance(source, (list, dict)) and not source:
+        return True
+    return isinstance(source, list) and isinstance(source[0], Mapping) and "image_id" in source[0]
+
+
+def _refuse_numbers(source: Any) -> None:
+    """An error where rows are not dicts, but lists or arrays of numbers."""
+    first = source[0] if isinstance(source, list) and source else None
+    is_array = getattr(first, "ndim", 0) == 1 and not hasattr(first, "keys")  # which a Series of pandas has
+    if is_array or (isinstance(first, (list, tuple)) and first and isinstance(first[0], Real)):
+        from apframe.adapters.arrays import OF_ROWS
+
+        remedy = f"give an array of n × {len(OF_ROWS)} numbers, np.array(rows): {', '.join(OF_ROWS)}"
+        raise ColumnError(f"the rows are in a list, and the first of them is {kind_of(first)}", remedy, table="detections")
+
+
+def _read(library: str, source: Any, image_ids: Any, iou_type: str | None) -> Outputs:
+    if library == "ultralytics":
+        from apframe.adapters.ultralytics import from_ultralytics, with_files
+
+        return Outputs(from_ultralytics(source, image_ids), OUTPUTS, with_files(source, image_ids)[1])
+    from apframe.adapters.arrays import check_ids, column_of_ids
+
+    if library == "supervision":
+        from apframe.adapters.supervision import from_supervision
+
+        table = from_supervision(source, image_ids)
+    else:
+        from apframe.adapters.torchvision import compared_alone, from_torchvision
+
+        table = from_torchvision(source, image_ids, iou_type=None if iou_type is None else compared_alone(iou_type))
+    ids = list(source) if image_ids is None else image_ids
+    return Outputs(table, OUTPUTS, pl.DataFrame([column_of_ids(check_ids("outputs", len(ids), ids))]))

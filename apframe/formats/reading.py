@@ -1,0 +1,157 @@
+"""How ground truth and results are read, as one value: the options that `evaluate`, `Evaluator` and `check` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, TypedDict
+
+from apframe.exceptions import FormatError, ParameterError, RowError, spelled
+from apframe.formats.catalogue import (
+    choose_format,
+    format_of_truth,
+    joined_results,
+    naming_format,
+    read_truth,
+    take_results,
+)
+from apframe.formats.class_names import joined_tables
+from apframe.formats.files import reading_from
+from apframe.formats.in_parts import take_results_in_parts
+from apframe.paths import kind_at
+from apframe.tables.dataset import Dataset
+
+
+class ReadingOptions(TypedDict, total=False):
+    """The keywords of `Reading`, for functions that take them beside others."""
+
+    format: str | None
+    results_format: str | None
+    split: str | None
+    image_sizes: Any
+    box_format: str | None
+    relative: bool
+    join_by_name: str | Sequence[str]
+    names: Any
+    category_map: Any
+    unmapped: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How ground truth and results are read.
+
+    Attributes
+    ----------
+    format, results_format
+        of paths, None: told from them; see `formats`
+    split, image_sizes
+        of the ground truth at a path, see `read_dataset`
+    box_format, relative
+        how boxes are written, see `Dataset`: those of the results, and of ground truth of a format that leaves that open
+    join_by_name, names
+        see `read_results`
+    category_map, unmapped
+        of the categories of both, see `Dataset.map_categories`
+
+    >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: format=: only for files and folders; leave it out for data in memory
+    """
+
+    format: str | None = None
+    results_format: str | None = None
+    split: str | None = None
+    image_sizes: Any = None
+    box_format: str | None = None
+    relative: bool = False
+    join_by_name: str | Sequence[str] = ()
+    names: Any = None
+    category_map: Any = None
+    unmapped: str = "keep"
+    is_whole: ClassVar[bool] = True  # whether the results are all there are
+
+    def of_part(self) -> Reading:
+        """The same of a part of the results, such as a shard, which cannot say how all of them number the classes.
+
+        >>> Reading().of_part().is_whole, Reading().is_whole
+        (False, True)
+        """
+        return _OfPart(*(getattr(self, each.name) for each in fields(self)))
+
+    @property
+    def joined(self) -> Collection[str]:
+        """The tables that results are joined to by name."""
+        return joined_tables(self.join_by_name, self.names)
+
+    @property
+    def boxes(self) -> dict[str, Any]:
+        """How boxes are written: `box_format` and `relative`."""
+        return {"box_format": self.box_format, "relative": self.relative}
+
+    def of_files(self, truth: Any, detections: Any) -> Reading:
+        """The same, with the format of results at a path: what they look like, or else that of their ground truth.
+
+        >>> Reading().of_files("annotations", []) == Reading()
+        True
+        """
+        is_path = isinstance(detections, (str, Path)) and kind_at(detections) in ("file", "folder")
+        if self.results_format is not None or not is_path:
+            return self
+        with suppress(FormatError), reading_from(detections):  # these are said when the results are read
+            chosen = choose_format(detections, None, "results", beside=lambda: format_of_truth(truth, self.format))
+            return replace(self, results_format=chosen.name)
+        return self
+
+    def dataset(self, truth: Any, *, masks: bool = False) -> Dataset:
+        """The ground truth; see `read_dataset`."""
+        options = {"split": self.split, "image_sizes": self.image_sizes}
+        try:
+            truth = read_truth(truth, self.format, options, self.boxes, masks=masks, beside_results=True)
+        except RowError as error:
+            if not (any(self.boxes.values()) and error.problem.endswith("is negative")):
+                raise
+            first = "read the ground truth first: apf.read_dataset, or `apframe convert`"
+            remedy = f"{spelled('box_format')} is for both sides here; if only the results are so, {first}"
+            raise RowError(error.table, error.problem, error.key, error.rows, remedy) from None
+        return self.mapped(truth)
+
+    def mapped(self, dataset: Dataset) -> Dataset:
+        """The ground truth, its categories mapped."""
+        if self.category_map is not None:
+            return dataset.map_categories(self.category_map, self.unmapped)
+        if self.unmapped != "keep":
+            raise ParameterError(
+                f"is for categories that {spelled('category_map')} does not name", "give that too", option="unmapped"
+            )
+        return dataset
+
+    def raw_results(self, detections: Any, dataset: Callable[[], Dataset | None], *, warns: bool = True) -> Any:
+        """Detections before they are checked; the data set is read after them if possible. See `joined_results`."""
+        found, how = take_results(detections, self.results_format, dataset, self.boxes)
+        return self._joined(detections, found, how, dataset, warns=warns)
+
+    def results_in_parts(self, detections: Any, dataset: Dataset) -> Iterator[Any]:
+        """Detections before they are checked, in parts; None says that those before it are void: see `Format.results_in_parts`.
+
+        >>> rows = [{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]
+        >>> truth = Dataset({"image_id": [7]}, {"category_id": [1]}, {})
+        >>> [part.height for part in Reading().results_in_parts(rows, truth)]
+        [1]
+        """
+        each = self.of_part()
+        parts = take_results_in_parts(detections, self.results_format, dataset, self.boxes)
+        for number, (found, how) in enumerate(parts):
+            yield None if found is None else each._joined(detections, found, how, lambda: dataset, warns=number == 0)
+
+    def _joined(self, detections: Any, found: Any, how: str, dataset: Callable[[], Dataset | None], *, warns: bool) -> Any:
+        """Results of a source, or a part of them, as `joined_results` gives them."""
+        options = {"names": self.names, "warns": warns, "is_whole": self.is_whole}
+        with naming_format(detections, self.results_format):
+            return joined_results(found, how, dataset, self.joined, self.boxes, **options)
+
+
+class _OfPart(Reading):
+    is_whole = False

@@ -1,0 +1,188 @@
+"""Scalabel's JSON, in which BDD100K comes: frames with attributes, labels with boxes or masks."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError, ShapesLeftOutWarning, listed, warn
+from apframe.formats.coco.rows import canonical_names, frame_of_rows
+from apframe.formats.documents import read_json
+from apframe.formats.files import read_head
+from apframe.formats.format import ReadOnly
+from apframe.formats.json_fields import Fields
+from apframe.formats.names import categories_of
+from apframe.tables.dataset import Dataset
+from apframe.tables.tables import SIZE
+
+_CORNERS, _RLE = ("x1", "y1", "x2", "y2"), ("size", "counts")
+_OF_CROWDS = ("crowd", "ignored")
+_SHAPES = ("box2d", "rle", "poly2d", "box3d", "graph")
+_ATTRIBUTES = "attributes"
+
+
+class Scalabel(ReadOnly):
+    """Scalabel's JSON: a list of frames, or an object with frames and config. BDD100K's labels and results are such files.
+
+    A frame stands for an image, called by its name. Its attributes, such as weather, scene and timeofday, are columns, and so
+    are its videoName and frameIndex. Its size is that of the frame, or of the config. Categories are those of the config, or
+    those that occur.
+
+    The corners of box2d are inclusive pixels, as the programs of Scalabel and BDD100K count them: a box from 0 to 9 is 10 wide.
+    If a label of the file has an `rle`, masks are read, with the boxes around them, and labels without one are left out; so are
+    labels with neither box2d nor rle, all with a `ShapesLeftOutWarning`. Attributes of labels are columns. As in
+    Scalabel's own conversion to COCO, `is_crowd` is true where one of crowd and ignored is. The id is `label_id`.
+
+    Source: the documentation of Scalabel, "Scalabel format".
+    """
+
+    name = "scalabel"
+    title = "Scalabel JSON"
+    dataset_is = "a JSON file, plain or gzip, with a list of frames, each with name, attributes and labels (BDD100K)"
+    results_are = "the same, with a score in each label"
+
+    def is_dataset(self, path: Path) -> bool:
+        """Frames with names and labels near the beginning, and no score."""
+        return _are_frames(path) and not _has_scores(path)
+
+    def is_results(self, path: Path) -> bool:
+        """The same, with scores, or without any label."""
+        return _are_frames(path) and (_has_scores(path) or b'"category"' not in read_head(path))
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`."""
+        frames, config = _document(path)
+        annotations = _labels(path, frames, "annotations")
+        names = _leaves(path, config.get("categories") or [])
+        known = pl.DataFrame({"category_id": names, "name": names}, {"category_id": pl.String, "name": pl.String})
+        return {
+            "images": _images(frames, config),
+            "categories": known if names else categories_of(annotations),
+            "annotations": annotations,
+        }
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        return _labels(path, _document(path)[0], "detections")
+
+
+def _are_frames(path: Path) -> bool:
+    head = read_head(path)
+    is_there = head.lstrip()[:1] == b"[" or b'"frames"' in head
+    has_names = b'"name"' in head and b'"labels"' in head
+    return is_there and has_names and not (b'"image_id"' in head or b'"data_row"' in head)
+
+
+def _has_scores(path: Path) -> bool:
+    return b'"score"' in read_head(path)
+
+
+def _document(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The frames and the config of a file."""
+    document = read_json(path)
+    frames, config = (document.get("frames"), document.get("config")) if isinstance(document, dict) else (document, {})
+    if not isinstance(frames, list):
+        raise FormatError("no list of frames", "is it Scalabel's JSON?", path=path)
+    named = Fields(path, "frame", "", frames)
+    called = named.text("name")
+    if (is_double := called.is_duplicated()).any():
+        which = listed(called.filter(is_double).unique(maintain_order=True).to_list())
+        raise FormatError(f"several frames are called {which}", "merge them into one", path=path)
+    named.refuse([not isinstance(frame.get("labels") or [], list) for frame in frames], "labels is not a list")
+    named.refuse([not isinstance(frame.get(_ATTRIBUTES) or {}, dict) for frame in frames], "attributes is not an object")
+    return frames, config if isinstance(config, dict) else {}
+
+
+def _images(frames: list[dict[str, Any]], config: dict[str, Any]) -> pl.DataFrame:
+    rows = [
+        {name: frame[name] for name in ("videoName", "frameIndex") if frame.get(name) is not None}
+        | (frame.get(_ATTRIBUTES) or {})
+        for frame in frames
+    ]
+    sizes = [frame.get("size") or config.get("imageSize") or {} for frame in frames]
+    whole = {name: [_whole(size, name.removeprefix("image_")) for size in sizes] for name in SIZE}
+    ids = pl.DataFrame(
+        {"image_id": [frame["name"] for frame in frames], **whole}, {"image_id": pl.String, **dict.fromkeys(SIZE, pl.Int64)}
+    )
+    return ids.hstack(_attributes("images", rows))
+
+
+def _whole(size: Any, side: str) -> int | None:
+    value = size.get(side) if isinstance(size, dict) else None
+    return value if type(value) is int and 0 < value < 2**31 else None
+
+
+def _attributes(table: str, rows: list[dict[str, Any]]) -> list[pl.Series]:
+    """Attributes under their own names, or names that no canonical column has; those without a value are left out."""
+    frame = canonical_names(table, frame_of_rows(table, rows, attributes_only=True)[0])
+    return [values for values in frame if values.count()]
+
+
+def _leaves(path: Path, categories: Any) -> list[str]:
+    """The names of categories that have none below them, in their order."""
+    names, waiting = [], [categories]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting.extend(reversed(node))
+        elif not isinstance(node, dict) or not isinstance(node.get("name"), str):
+            raise FormatError(
+                "the categories of the config are not a list of objects with a name", "correct the file", path=path
+            )
+        elif node.get("subcategories"):
+            waiting.append(node["subcategories"])
+        else:
+            names.append(node["name"])
+    return list(dict.fromkeys(names))
+
+
+def _labels(path: Path, frames: list[dict[str, Any]], table: str) -> pl.DataFrame:
+    """Labels as annotations or detections."""
+    names = [frame["name"] for frame in frames for _ in frame.get("labels") or []]
+    rows = list(chain.from_iterable(frame.get("labels") or [] for frame in frames))
+    every = Fields(path, "label", "frame", rows, names)
+    kind = "rle" if any(row.get("rle") for row in rows) else "box2d"
+    has_shape = [bool(row.get(kind)) for row in rows]
+    _warn_of_others(path, [row for row, is_read in zip(rows, has_shape, strict=True) if not is_read])
+    every.refuse([not isinstance(row.get(_ATTRIBUTES) or {}, dict) for row in rows], "attributes is not an object")
+    kept = pl.Series("kept", has_shape, pl.Boolean).arg_true().to_list()
+    labels = Fields(path, "label", "frame", [rows[row] for row in kept], [names[row] for row in kept])
+    attributes = [row.get(_ATTRIBUTES) or {} for row in labels.rows]
+    columns: dict[str, Any] = {"image_id": pl.Series(labels.places, dtype=pl.String), "category_id": labels.text("category")}
+    if table == "detections":
+        columns["score"] = labels.number("score")
+    else:
+        is_crowd = [any(row.get(name) for name in _OF_CROWDS) for row in attributes]
+        columns["is_crowd"] = pl.Series(is_crowd, dtype=pl.Boolean)
+    columns |= _masks(labels) if kind == "rle" else _boxes(labels)
+    ids = [None if row.get("id") is None else str(row["id"]) for row in labels.rows]
+    return pl.DataFrame(columns).with_columns(label_id=pl.Series(ids, dtype=pl.String)).hstack(_attributes(table, attributes))
+
+
+def _boxes(labels: Fields) -> dict[str, pl.Series]:
+    corners = replace(labels, rows=[row["box2d"] for row in labels.rows])
+    left, top, right, bottom = (corners.number(name) for name in _CORNERS)
+    return {"x": left, "y": top, "width": right - left + 1, "height": bottom - top + 1}
+
+
+def _masks(labels: Fields) -> dict[str, pl.Series]:
+    """The run lengths as JSON text, as COCO has it."""
+    masks = replace(labels, rows=[row["rle"] for row in labels.rows])
+    masks.numbers("size", 2), masks.text("counts")  # which refuse others
+    texts = [json.dumps({name: row[name] for name in _RLE}) for row in masks.rows]
+    return {"mask": pl.Series(texts, dtype=pl.String)}
+
+
+def _warn_of_others(path: Path, labels: list[dict[str, Any]]) -> None:
+    """A warning that counts labels that were left out, by their shapes."""
+    kinds = Counter(" and ".join(name for name in _SHAPES if label.get(name)) or "no shape" for label in labels)
+    if kinds:
+        shown = ", ".join(f"{n:,} with {kind}" for kind, n in sorted(kinds.items()))
+        needed = "no rle, which other labels have" if any("box2d" in kind for kind in kinds) else "neither box2d nor rle"
+        warn(f"{path}: left out labels that have {needed}: {shown}", ShapesLeftOutWarning)

@@ -1,0 +1,155 @@
+"""Sets of tables: a folder of Parquet files, one for each table, with a manifest that says which ones belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import polars as pl
+
+from apframe.exceptions import FormatError, reason
+from apframe.formats.documents import read_json
+from apframe.formats.files import finish_replacing
+from apframe.paths import is_file, is_folder, opened, parquet_of
+from apframe.tables.shapes.segments import LABEL_MAP
+
+MANIFEST = "manifest.json"
+FORMAT = "apframe evaluation"  # what a manifest of one says
+
+
+def find_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a set; None if there is none, or none that can be read."""
+    try:
+        return manifest_at(folder)
+    except FormatError:
+        return None
+
+
+def manifest_at(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a set; None if there is none; `FormatError` if it is damaged."""
+    for _ in range(10):  # if another process takes it away, it puts another one there at once
+        manifest, problem = None, None
+        try:
+            manifest = read_json(folder / MANIFEST) if is_file(folder / MANIFEST) else None
+        except FormatError as error:
+            problem = error
+        if manifest is not None or not finish_replacing(folder):
+            break
+    if problem is not None:
+        raise problem
+    return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
+
+
+def read_table(folder: str | Path, name: str, set_id: str | None) -> pl.DataFrame:
+    """One table of the set that has this id.
+
+    Raises
+    ------
+    FormatError
+        the file cannot be read, or belongs to another set, which has been written there since
+    """
+    with _opened(Path(folder), name, set_id) as file:
+        return parquet_of(file)
+
+
+def scan_table(folder: str | Path, name: str, set_id: str | None) -> pl.LazyFrame:
+    """Return the table as a plan that reads it when collected, and raises its errors then.
+
+    Its footer is looked at here too, so that a damaged file is told.
+    """
+    at = Path(folder).absolute()
+
+    def scan() -> pl.LazyFrame:
+        with _opened(at, name, set_id) as file:
+            return pl.scan_parquet(file)  # which keeps it open until it has read it
+
+    with _opened(at, name, set_id) as file:
+        schema = pl.read_parquet_schema(file)
+    return pl.defer(scan, schema=schema)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _opened(folder: Path, name: str, set_id: str | None) -> Iterator[BinaryIO]:
+    """The file of a table, open, once its footer has said that it belongs to the set; what is read is that very file."""
+    path = folder / f"{name}.parquet"
+    try:
+        with opened(path) as file:
+            footer = pl.read_parquet_metadata(file)
+            is_of_set, said = footer.get("apframe.set_id") == set_id, footer.get("apframe.table", name)
+            if is_of_set and said == name:
+                file.seek(0)
+                yield file
+    except (OSError, pl.exceptions.PolarsError) as error:
+        refuse_replaced(folder, set_id)
+        raise FormatError(f"cannot be read as Parquet ({reason(error)})", "evaluate again", path=path) from error
+    if not is_of_set:
+        refuse_replaced(folder, set_id)
+        raise FormatError(f"does not belong to the evaluation in {MANIFEST}", "evaluate again", path=path)
+    if said != name:
+        raise FormatError(f"holds the table {said}", "evaluate again", path=path)
+
+
+def with_own_paths(table: str, frame: Any, source: Any) -> Any:
+    """The table that was read from a path with whole paths of its label maps, as `with_whole_paths`; any other as it is.
+
+    A stored evaluation loses them: it names those that it was made from, which may be anywhere, and has counted their pixels.
+    """
+    if not isinstance(source, (str, Path)) or LABEL_MAP.name not in frame.columns:
+        return frame
+    if is_folder(source) and find_manifest(Path(source)) is not None:
+        return frame.drop(LABEL_MAP.name)
+    from apframe.tables.label_map_paths import with_whole_paths
+
+    return with_whole_paths(table, frame, source)
+
+
+def refuse_replaced(folder: Path, set_id: str | None) -> None:
+    """`FormatError` if the folder no longer holds the set that has this id."""
+    manifest = find_manifest(folder)
+    if manifest is not None and manifest.get("set_id") != set_id:
+        raise FormatError("another evaluation was written to this folder while it was being read", "read it again", path=folder)
+
+
+def damage(manifest: Mapping[str, Any]) -> str | None:
+    """Return a problem with the values in a manifest, or with a data set's other sections; None if there is none.
+
+    >>> damage({"json_columns": [["images", "a"]]}), damage({"json_columns": [7]})
+    (None, 'json_columns is not a list of pairs of texts')
+    """
+    for name, (kind, of_items, what) in _VALUES.items():
+        value: Any = manifest.get(name, kind())
+        items = list(value.values()) if isinstance(value, dict) else value
+        if not isinstance(value, kind) or not of_items(items):
+            return f"{name} is not {what}"
+    return None
+
+
+def _are_texts(values: list[Any]) -> bool:
+    return all(isinstance(each, str) for each in values)
+
+
+def _are_pairs(values: list[Any]) -> bool:
+    return all(isinstance(each, list) and [type(part) for part in each] == [str, str] for each in values)
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    return all(type(each) is int and abs(each) < 2**63 for each in values)
+
+
+def _are_ids(values: list[Any]) -> bool:
+    return _are_texts(values) or _are_numbers(values)
+
+
+_VALUES: dict[str, tuple[type, Callable[[list[Any]], object], str]] = {  # of a manifest: what they are, and what is in them
+    "category_ids": (list, _are_ids, "a list of numbers or texts"),
+    "conditions": (list, _are_texts, "a list of texts"),
+    "inputs": (dict, _are_texts, "an object of texts"),
+    "json_columns": (list, _are_pairs, "a list of pairs of texts"),
+    "notes": (list, _are_texts, "a list of texts"),
+    "measures": (list, _are_texts, "a list of texts"),
+    "options": (dict, lambda _: True, "an object"),
+    "other_sections": (dict, lambda _: True, "an object"),
+    "tables": (dict, _are_numbers, "an object of names and numbers of rows"),
+}

@@ -1,0 +1,122 @@
+"""Supervisely's projects: meta.json, and folders of data sets with a JSON file for each image in `ann`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError, ParameterError, did_you_mean
+from apframe.formats.documents import read_json
+from apframe.formats.drawn import Drawn
+from apframe.formats.files import read_head
+from apframe.formats.format import ReadOnly
+from apframe.paths import files_in, folders_in, is_file, is_folder
+from apframe.tables.dataset import Dataset
+from apframe.tables.tables import TABLES
+
+_META, _ANN = "meta.json", "ann"
+_SCORES = ("confidence", "score")
+_TAKEN = {column.name for columns in TABLES.values() for column in columns}
+
+
+class Supervisely(ReadOnly):
+    """The folder of a project, or of a data set in it: `ann/NAME.json` with objects in pixels, `meta.json` with classes.
+
+    An image is called as its file without the ending. Tags of images and objects become columns: their value, or true. Without
+    `split`, the images of all data sets of the project are read. Results have a tag `confidence` or `score` on their objects.
+    Rectangles are boxes, polygons masks without their holes; bitmaps are masks too, which need Pillow. Lines, points and
+    bitmaps without any pixel are left out, with a `ShapesLeftOutWarning`.
+
+    Source: the documentation of Supervisely, "Supervisely JSON format"; `Bitmap.base64_2_data` of its SDK.
+    """
+
+    name = "supervisely"
+    title = "Supervisely JSON"
+    dataset_is = "the folder of a project with meta.json, or of a data set in it, with a folder ann"
+    results_are = "the same, its objects with a tag confidence"
+    dataset_from = results_from = ("folder",)
+    options = ("split",)
+    unused_categories = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """A folder `ann` here or in a folder, whose first file has objects and a size."""
+        files = next(iter(_parts(path).values()), [])
+        head = read_head(files[0]) if files else b""
+        return b'"objects"' in head and b'"size"' in head
+
+    def is_results(self, path: Path) -> bool:
+        """Return whether it is such a folder, and any file has a tag with scores."""
+        files = [file for part in _parts(path).values() for file in part] if self.is_dataset(path) else []
+        return any(f'"{name}"'.encode() in head for head in map(read_head, files) for name in _SCORES)
+
+    def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`. An unknown data set is a `ParameterError`."""
+        return _read(path, split).tables(path, _classes(path))
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        found = _read(path, None).rows(path)
+        scores = [name for name in _SCORES if name in found.columns]
+        return found.rename({scores[0]: "score"}) if scores else found
+
+
+def _parts(path: Path) -> dict[str, list[Path]]:
+    """The files of each data set, by the names of their folders."""
+    folders = [path] if is_folder(path / _ANN) else [folder for folder in folders_in(path) if is_folder(folder / _ANN)]
+    return {folder.name: files_in(folder / _ANN, ".json") for folder in folders}
+
+
+def _classes(path: Path) -> list[str] | None:
+    """The classes of the project, None where there is no meta.json."""
+    file = next((each for each in (path / _META, path.parent / _META) if is_file(each)), None)
+    if file is None:
+        return None
+    meta = read_json(file)
+    classes = meta.get("classes") if isinstance(meta, dict) else None
+    titles = (
+        [each.get("title") if isinstance(each, dict) else None for each in classes] if isinstance(classes, list) else [None]
+    )
+    if not all(isinstance(title, str) for title in titles):
+        raise FormatError("no list named classes with a title each", "correct or remove it", path=file)
+    return list(map(str, titles))
+
+
+def _read(path: Path, split: str | None) -> Drawn:
+    drawn, parts = Drawn(), _parts(path)
+    if not parts:
+        raise FormatError(f"has no folder {_ANN}, and neither do its subfolders", path=path)
+    if split is not None and split not in parts:
+        raise ParameterError(f"no data set {split!r}", did_you_mean(split, list(parts)), path=path)
+    for file in [file for name, files in parts.items() if split in (None, name) for file in files]:
+        data = read_json(file)
+        objects = data.get("objects") if isinstance(data, dict) else None
+        if not isinstance(objects, list) or not all(isinstance(each, dict) for each in objects):
+            raise FormatError("no list of objects named objects", "is it Supervisely's?", path=file)
+        size = data["size"] if isinstance(data.get("size"), dict) else {}
+        image_id = Path(file.stem).stem  # a.jpg.json
+        drawn.add_image(image_id, file.stem, size.get("width"), size.get("height"), **_tags(data))
+        for number, each in enumerate(objects, 1):
+            kind, points, bitmap = (each.get(key) for key in ("geometryType", "points", "bitmap"))
+            where, label = f"{file}: object {number}", each.get("classTitle")
+            if kind == "bitmap" and isinstance(bitmap, dict):
+                text, corner = bitmap.get("data"), bitmap.get("origin")
+                drawn.add_picture(where, image_id, label, text, corner, is_packed=True, **_tags(each))
+                continue
+            if kind not in ("rectangle", "polygon") or not isinstance(points, dict):
+                drawn.left_out[str(kind)] += 1
+                continue
+            holes = points.get("interior")
+            if isinstance(holes, list) and holes:
+                drawn.left_out["holes of polygons"] += len(holes)
+            drawn.add(where, image_id, label, points.get("exterior"), is_box=kind == "rectangle", **_tags(each))
+    return drawn
+
+
+def _tags(data: dict[str, Any]) -> dict[str, Any]:
+    """The tags of an image or an object: what they are worth, or true; scores keep their names."""
+    tags = data["tags"] if isinstance(data.get("tags"), list) else []
+    tags = [tag for tag in tags if isinstance(tag, dict) and isinstance(tag.get("name"), str)]
+    named = {tag["name"]: True if tag.get("value") is None else tag["value"] for tag in tags}
+    return {f"{name}_attribute" if name in _TAKEN - {*_SCORES} else name: value for name, value in named.items()}

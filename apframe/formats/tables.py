@@ -1,0 +1,262 @@
+"""Parquet and Arrow files: the canonical tables as they are, with ids of any kind and nested columns."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+import polars as pl
+
+from apframe.exceptions import FormatError, first_line, listed, reason
+from apframe.formats.documents import read_json
+from apframe.formats.files import reading, write_text
+from apframe.formats.format import ANY, OPEN, USUAL, Format, held
+from apframe.formats.nested_rows import has_objects
+from apframe.formats.stored_sets import MANIFEST, damage, find_manifest, read_table
+from apframe.paths import is_file, is_folder, literal, parquet_of
+from apframe.tables.dataset import Dataset
+from apframe.tables.sources import from_arrow_stream
+from apframe.tables.tables import GROUND_TRUTH
+
+_IPC_FILE = b"ARROW1"
+_BATCH = 1 << 19  # rows that are read at once, where a table is read in parts
+_BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
+
+
+class _Tables(Format):
+    """A folder with a file for each table. Results are one file, or the file `detections` of a folder.
+
+    Attributes
+    ----------
+    endings
+        of the files; the first is what is written
+    """
+
+    endings: ClassVar[tuple[str, ...]]
+    kind: ClassVar[str]
+    dataset_from = ("folder",)
+    results_from = ("file", "folder")
+    boxes_of_dataset, boxes_of_results = USUAL, OPEN
+    image_ids = category_ids = ANY
+    holds: ClassVar[dict[str, tuple[str, ...]]] = {table: held(table) for table in (*GROUND_TRUTH, "detections")}
+    unused_categories = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """One of the three tables is there."""
+        there = [path / name for table in GROUND_TRUTH for name in self._files(path, table)]
+        return bool(there) and not any(is_of_sweeps(columns_of(each)) for each in there)
+
+    def is_results(self, path: Path) -> bool:
+        """A file with such an ending and a row for each object, or a folder where one is called detections."""
+        if is_folder(path):
+            return bool(self._files(path, "detections"))
+        if path.suffix not in self.endings:
+            return False
+        columns = columns_of(path)
+        return not (has_objects(columns) or is_of_sweeps(columns))
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`."""
+        return {table: self._read_from(path, table) for table in GROUND_TRUTH}
+
+    def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
+        """Read a data set: see `Format.read`. It includes the other sections of COCO's JSON if they were kept."""
+        dataset = super().read(path, **options)
+        json_columns, other_sections = set[tuple[str, str]](), dict[str, Any]()
+        for name in (MANIFEST, _BESIDE):
+            if is_file(path / name):
+                beside = _beside(path / name)
+                json_columns |= {(table, column) for table, column in beside.get("json_columns", ())}
+                other_sections |= beside.get("other_sections", {})
+        return dataset.with_rest(json_columns, other_sections)
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        return self._read_from(path, "detections") if is_folder(path) else self.read_file(path)
+
+    def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
+        """Read detections part by part: see `Format.results_in_parts`."""
+        found = path / self._file(path, "detections") if is_folder(path) else path
+        with reading(found) as file:
+            _refuse_empty(found, file)
+            try:
+                for batch in self._batches(file):
+                    yield from_arrow_stream(batch)
+            except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # and pyarrow's
+                raise FormatError(f"cannot be read as {self.kind} ({reason(error)})", path=found) from error
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """Write a data set: see `Format.write`."""
+        from apframe.tables.label_map_paths import with_own_copies
+
+        path.mkdir(parents=True)
+        for table in GROUND_TRUTH:
+            self._write(with_own_copies(table, getattr(dataset, table), path), path / (table + self.endings[0]))
+        beside = {"json_columns": sorted(dataset.json_columns), "other_sections": dataset.other_sections}
+        if any(beside.values()):
+            write_text(path / _BESIDE, json.dumps(beside) + "\n")
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """Write detections: see `Format.write_results`."""
+        self._write(detections, path)
+
+    @abstractmethod
+    def _take(self, file: BinaryIO) -> pl.DataFrame:
+        """Read an open file: Polars would take its path for a pattern."""
+
+    @abstractmethod
+    def _batches(self, file: BinaryIO) -> Iterator[Any]:
+        """Read an open file as Arrow tables of some rows each, at least one."""
+
+    @abstractmethod
+    def _write(self, frame: pl.DataFrame, path: Path) -> None:
+        """Write one."""
+
+    def read_file(self, path: Path) -> pl.DataFrame:
+        """Read one file."""
+        with reading(path) as file:
+            _refuse_empty(path, file)
+            try:
+                return self._take(file)
+            except (OSError, pl.exceptions.PolarsError) as error:
+                raise FormatError(f"cannot be read as {self.kind} ({reason(error)})", path=path) from error
+
+    def _read_from(self, folder: Path, table: str) -> pl.DataFrame:
+        return self.read_file(folder / self._file(folder, table))
+
+    def _file(self, folder: Path, table: str) -> str:
+        """The name of the file of a table; an error where there is none, or several."""
+        found = self._files(folder, table)
+        if len(found) > 1:
+            raise FormatError(f"{' and '.join(found)} both exist", "keep one of them", path=folder)
+        if not found:
+            there = sorted(path.name for path in folder.iterdir())
+            raise FormatError(f"no {table}{self.endings[0]}", f"found: {listed(there) if there else 'nothing'}", path=folder)
+        return found[0]
+
+    def _files(self, folder: Path, table: str) -> list[str]:
+        return [table + ending for ending in self.endings if is_file(folder / (table + ending))]
+
+
+class Parquet(_Tables):
+    """Parquet; also the folder of `Evaluation.write_parquet`, which is a data set and results at once."""
+
+    name = "parquet"
+    title = kind = "Parquet"
+    dataset_is = "a folder with images.parquet, categories.parquet and annotations.parquet"
+    results_are = "a Parquet file, or a folder with detections.parquet"
+    endings = (".parquet",)
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`. An evaluation written by apframe works too."""
+        manifest = find_manifest(path)
+        if manifest is None:
+            return super().read_tables(path, **options)
+        return {table: read_table(path, table, manifest.get("set_id")) for table in GROUND_TRUTH}
+
+    def _take(self, file: BinaryIO) -> pl.DataFrame:
+        return parquet_of(file)
+
+    def _batches(self, file: BinaryIO) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq  # reads batches of a large row group, which Polars reads at once
+
+        parquet = pq.ParquetFile(file)
+        for batch in parquet.iter_batches(_BATCH):
+            batch.validate(full=True)  # damaged text makes Polars panic
+            yield pa.Table.from_batches([batch])
+        if not parquet.metadata.num_rows:
+            yield parquet.schema_arrow.empty_table()
+
+    def _write(self, frame: pl.DataFrame, path: Path) -> None:
+        frame.write_parquet(literal(path), compression="zstd")
+
+
+class Arrow(_Tables):
+    """Arrow IPC, also called Feather: files and streams are read, files are written."""
+
+    name = "arrow"
+    title = kind = "Arrow IPC"
+    dataset_is = "a folder with images.arrow, categories.arrow and annotations.arrow"
+    results_are = "an Arrow IPC file, or a folder with detections.arrow"
+    endings = (".arrow", ".feather", ".ipc")
+
+    def _take(self, file: BinaryIO) -> pl.DataFrame:
+        return from_arrow_stream(read_ipc(file))
+
+    def _batches(self, file: BinaryIO) -> Iterator[Any]:
+        import pyarrow as pa
+
+        is_file_of_it = file.read(len(_IPC_FILE)) == _IPC_FILE
+        file.seek(0)
+        opened = pa.ipc.open_file(file) if is_file_of_it else pa.ipc.open_stream(file)
+        n_batches = opened.num_record_batches if is_file_of_it else None
+        batches = opened if n_batches is None else map(opened.get_batch, range(n_batches))
+        yield opened.schema.empty_table()
+        for batch in batches:
+            batch.validate(full=True)
+            for start in range(0, len(batch), _BATCH):
+                yield pa.Table.from_batches([batch.slice(start, _BATCH)])
+
+    def _write(self, frame: pl.DataFrame, path: Path) -> None:
+        frame.write_ipc(literal(path), compression="zstd")
+
+
+def _refuse_empty(path: Path, file: BinaryIO) -> None:
+    if not file.read(1):
+        raise FormatError("the file is empty", path=path)
+    file.seek(0)
+
+
+def read_ipc(file: BinaryIO) -> Any:
+    """The Arrow table in an open file or stream of Arrow IPC; `ComputeError` where it is damaged."""
+    import pyarrow as pa  # takes a while to import, but checks what it reads: damaged files make Polars panic or abort
+
+    content = file.read()
+    try:
+        table = (pa.ipc.open_file if content.startswith(_IPC_FILE) else pa.ipc.open_stream)(content).read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, ValueError) as error:
+        raise pl.exceptions.ComputeError(first_line(error)) from error
+    return table
+
+
+def columns_of(path: Path) -> Mapping[str, Any]:
+    """The columns and dtypes of a Parquet or Arrow file, without reading it; none where it cannot be read.
+
+    >>> columns_of(Path("nowhere.parquet"))
+    {}
+    """
+    try:
+        with reading(path) as file:
+            if path.suffix in Parquet.endings:
+                return pl.read_parquet_schema(file)
+            import pyarrow as pa
+
+            is_file_of_it = file.read(6) == _IPC_FILE
+            file.seek(0)
+            schema = (pa.ipc.open_file if is_file_of_it else pa.ipc.open_stream)(file).schema
+            return from_arrow_stream(schema.empty_table()).schema
+    except (OSError, ValueError, NotImplementedError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return {}  # whoever reads it says what is wrong
+
+
+def is_of_sweeps(columns: Collection[str]) -> bool:
+    """Whether columns are those of Argoverse 2.
+
+    >>> is_of_sweeps(["timestamp_ns", "category", "tx_m"]), is_of_sweeps(["image_id", "cuboid_x"])
+    (True, False)
+    """
+    return {"timestamp_ns", "category", "tx_m"} <= set(columns)
+
+
+def _beside(path: Path) -> dict[str, Any]:
+    content = read_json(path)
+    if not isinstance(content, dict):
+        return {}
+    if problem := damage(content):
+        raise FormatError(problem, "correct or remove the file", path=path)
+    return content

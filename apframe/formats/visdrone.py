@@ -1,0 +1,137 @@
+"""VisDrone's text: a file for each image, with a box, a score, a category, truncation and occlusion in each line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import MissingResultsWarning, counted, listed, warn
+from apframe.formats.files import read_head
+from apframe.formats.format import NUMBER, ReadOnly
+from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
+from apframe.formats.lines import (
+    is_number,
+    read_lines,
+    refuse_lines,
+    refuse_malformed_lines,
+    refuse_numbers,
+    some_text_files,
+    take_fields,
+    text_files,
+)
+from apframe.formats.names import image_ids
+from apframe.tables.box_formats import warn_of_pixels
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+
+_CATEGORIES = (
+    "ignored regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle", "awning-tricycle", "bus", "motor",
+    "others",
+)  # fmt: skip
+_LAYOUT = (*BOX, "score", "category_id", "truncation", "occlusion")
+
+
+class VisDrone(ReadOnly):
+    """VisDrone's ground truth and results of detection: lines of x,y,width,height,score,category,truncation,occlusion.
+
+    An image is called as its file without the ending. Its size is known where `image_sizes` gives it. Categories are numbers:
+    0 ignored regions, 1 pedestrian, 2 people, 3 bicycle, 4 car, 5 van, 6 truck, 7 tricycle, 8 awning-tricycle, 9 bus, 10 motor,
+    11 others. An object with the score 0 in the ground truth becomes a crowd: what is detected inside it is ignored.
+    `truncation` and `occlusion` are attributes. A comma at the end of a line is passed over.
+
+    Results are the same lines; the last two fields are usually -1 and are not read. Their order matters to the protocol
+    VISDRONE, whose limits take the first lines of each file. Images without a file have no detections, with a
+    `MissingResultsWarning`; VisDrone's own toolkit stops there.
+
+    Source: the pages of the VisDrone challenge; VisDrone2018-DET-toolkit.
+    """
+
+    name = "visdrone"
+    title = "VisDrone text"
+    dataset_is = (
+        "a folder of text files, one for each image, lines of x,y,width,height,score,category,truncation,occlusion, the score "
+        "0 or 1"
+    )
+    results_are = "the same, lines with the score of the detection; the last two fields are -1"
+    dataset_from = results_from = ("folder",)
+    results_ending = ".txt"
+    options = ("image_sizes",)
+    category_ids = NUMBER
+    asks_for_images = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """Eight numbers with commas between them, of which the fifth is 0 or 1 and the last two are not negative."""
+        numbers = _first_numbers(path)
+        return len(numbers) == len(_LAYOUT) and numbers[4] in (0, 1) and min(numbers[6:]) >= 0
+
+    def is_results(self, path: Path) -> bool:
+        """Eight numbers with commas between them, and not the lines of a data set."""
+        return len(_first_numbers(path)) == len(_LAYOUT) and not self.is_dataset(path)
+
+    def read_tables(self, path: Path, *, image_sizes: Any = None, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`."""
+        paths = some_text_files(path)
+        lines = _read("annotations", paths)
+        warn_of_pixels(path, lines)
+        refuse_lines(paths, lines, ~lines["score"].is_in([0.0, 1.0]), "the score of an object is not 0 or 1")
+        for name in ("truncation", "occlusion"):
+            refuse_numbers(paths, lines, lines[name] != lines[name].floor(), f"{name} is not a whole number")
+        ids = image_ids(paths)
+        images = ids.to_frame()
+        sizes = find_image_sizes(image_sizes, path)
+        if sizes is not None:
+            images = with_image_sizes(images.with_columns(file_name=pl.lit(None, pl.String)), sizes, path)
+        annotations = lines.select(
+            ids.gather(lines["file"]),
+            "category_id",
+            *BOX,
+            pl.col("truncation", "occlusion").cast(pl.Int64, strict=False),
+            is_crowd=pl.col("score") == 0,
+        )
+        categories = pl.DataFrame({"category_id": range(len(_CATEGORIES)), "name": _CATEGORIES})
+        return {"images": images, "categories": categories, "annotations": annotations}
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        paths = some_text_files(path)
+        lines, ids = _read("detections", paths), image_ids(paths)
+        warn_of_pixels(path, lines)
+        if dataset is not None:
+            _warn_of_missing(path, dataset.core("images")["image_id"], ids)
+        return lines.select(ids.gather(lines["file"]), "category_id", "score", *BOX)
+
+
+def _first_numbers(folder: Path) -> list[float]:
+    """The numbers in the first line that is not blank; none if there are other fields."""
+    for path in text_files(folder):
+        head = read_head(path).decode("utf-8-sig", "replace")
+        line = next((line.strip().removesuffix(",") for line in head.splitlines() if line.strip()), "")
+        if line:
+            fields = [field.strip() for field in line.split(",")]
+            return [float(field) for field in fields] if all(map(is_number, fields)) else []
+    return []
+
+
+def _read(table: str, paths: list[Path]) -> pl.DataFrame:
+    """The fields of all lines as columns; the category as an integer."""
+    text = pl.col("fields").list.join("").str.strip_suffix(",")
+    lines = read_lines(paths).with_columns(fields=text.str.split(","))
+    frame = take_fields(paths, lines, _LAYOUT, _LAYOUT)
+    category = frame["category_id"].cast(pl.Int64, strict=False)
+    known = (category == frame["category_id"]) & category.is_between(0, len(_CATEGORIES) - 1)
+    refuse_lines(paths, frame, ~known.fill_null(False), f"the category is not a whole number from 0 to {len(_CATEGORIES) - 1}")
+    for name in ("width", "height"):
+        refuse_malformed_lines(table, paths, frame, frame[name] < 0, f"{name} is negative")
+    return frame.with_columns(category.alias("category_id"))
+
+
+def _warn_of_missing(path: Path, images: pl.Series, named: pl.Series) -> None:
+    missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()
+    if 0 < len(missing) < len(images):
+        warn(
+            f"{path}: {counted(len(missing), 'image')} without a file ({listed(missing.to_list())}), evaluated as without "
+            "detections. VisDrone's own toolkit stops here",
+            MissingResultsWarning,
+        )

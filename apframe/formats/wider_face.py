@@ -1,0 +1,273 @@
+"""WIDER FACE's files: ground truth as MATLAB files or text, results as a folder of a text file for each image."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError, MissingResultsWarning, UnsortedScoresWarning, counted, import_optional, listed, warn
+from apframe.formats.files import read_head
+from apframe.formats.format import OPEN, ReadOnly
+from apframe.formats.lines import is_number, read_lines, refuse_lines, refuse_numbers, take_fields
+from apframe.paths import files_in, is_file, is_folder
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_FACE = "face"
+_FLAGS = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")
+_SETS = ("easy", "medium", "hard")
+_MAT = re.compile(r"wider_face_(\w+)\.mat")
+_LOOKED_AT = 10  # files of results, of which any may be empty or broken
+_PICTURE = r"(?i)\.(jpe?g|png|bmp|webp)$"
+
+
+class WiderFace(ReadOnly):
+    """WIDER FACE's ground truth and results. An image is called as its folder and file, without the ending.
+
+    Ground truth is a folder with `wider_face_val.mat` and the sets `wider_easy_val.mat`, `wider_medium_val.mat` and
+    `wider_hard_val.mat`, which become the columns `easy`, `medium` and `hard`; it needs SciPy, `apframe[faces]`. Or it is the
+    text file `wider_face_val_bbx_gt.txt`, which has no sets: the protocol WIDER_FACE cannot be evaluated with it. Its flags
+    blur, expression, illumination, invalid, occlusion and pose are attributes. All faces are of the category `face`.
+
+    Results are `EVENT/IMAGE.txt`: a line with the name of the image, one with the number of boxes, and then lines of x y width
+    height score. Images without a file have no detections, with a `MissingResultsWarning`. The kit's Python port takes the
+    lines in their order and its MATLAB code sorts them: here they are sorted, with an `UnsortedScoresWarning`.
+
+    Source: the files of WIDER FACE and its evaluation tools.
+    """
+
+    name = "wider_face"
+    title = "WIDER FACE"
+    dataset_is = (
+        "a folder with wider_face_val.mat and wider_easy_val.mat, wider_medium_val.mat, wider_hard_val.mat; or the text file "
+        "wider_face_val_bbx_gt.txt"
+    )
+    results_are = (
+        "a folder of folders of text files, one for each image: name, number of boxes, lines of x y width height score"
+    )
+    dataset_from = ("folder", "file")
+    results_from = ("folder",)
+    results_ending = ".txt"
+    boxes_of_results = OPEN
+    asks_for_images = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """A folder with one of the MATLAB files, or text that begins with a picture's name and a number."""
+        if is_folder(path):
+            return bool(_whole_files(path))
+        return path.suffix.lower() == ".txt" and _begins_with_picture(path)
+
+    def is_results(self, path: Path) -> bool:
+        """One of the first text files inside the folder begins with a name and a number, each alone in its line."""
+        return any(map(_has_heading, files_in(path, ".txt", deep=True)[:_LOOKED_AT]))
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`."""
+        images, annotations = _of_matlab(path) if is_folder(path) else _of_text(path)
+        categories = pl.DataFrame({"category_id": [_FACE], "name": [_FACE]})
+        return {"images": images, "categories": categories, "annotations": annotations}
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        paths = files_in(path, ".txt", deep=True)
+        if not paths:
+            raise FormatError("holds no text file (.txt)", path=path)
+        names = pl.Series("image_id", [each.relative_to(path).with_suffix("").as_posix() for each in paths], dtype=pl.String)
+        _, boxes = _blocks(paths, (*BOX, "score"))
+        found = boxes.select(names.gather(boxes["file"]), pl.lit(_FACE).alias("category_id"), "score", *BOX)
+        _warn_of_unsorted(path, found)
+        if dataset is not None:
+            _warn_of_missing(path, dataset.core("images")["image_id"], names)
+        return found
+
+
+def _begins_with_picture(path: Path) -> bool:
+    fields = read_head(path).decode("utf-8-sig", "replace").split(maxsplit=2)[:2]
+    return len(fields) == 2 and re.search(_PICTURE, fields[0]) is not None and fields[1].isdecimal()
+
+
+def _has_heading(path: Path) -> bool:
+    """Whether a text file begins with a name and a number, each alone in its line."""
+    lines = [line.split() for line in read_head(path).decode("utf-8-sig", "replace").splitlines() if line.strip()][:2]
+    return [len(line) for line in lines] == [1, 1] and not is_number(lines[0][0]) and lines[1][0].isdecimal()
+
+
+def _blocks(paths: Sequence[Path], layout: Sequence[str], optional: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The blocks of text files: a name, a number of boxes, and as many lines of boxes; or a line of zeros where it is 0.
+
+    Returns
+    -------
+    `file`, `line`, `block` and `name` of the headings; `file`, `line`, `block` and the fields of the boxes.
+
+    Raises
+    ------
+    FormatError
+        a file that does not begin with a name, a heading without a number, or another number of boxes, by file and line
+    """
+    lines = read_lines(paths)
+    first, is_alone = pl.col("fields").list.first(), pl.col("fields").list.len() == 1
+    numbers = first.cast(pl.Float64, strict=False)
+    lines = lines.with_columns(is_name=is_alone & numbers.is_null()).with_columns(block=pl.col("is_name").cum_sum())
+    lines = lines.with_columns(place=pl.int_range(pl.len()).over("block", "file"))
+    refuse_lines(paths, lines, (lines["place"] == 0) & ~lines["is_name"], "no image is named before this")
+    names = lines.filter("is_name").select("file", "line", "block", name=first)
+    counts = lines.filter(pl.col("place") == 1).select("file", "line", "block", is_alone.alias("is_alone"), n=first)
+    whole = counts["n"].cast(pl.Int64, strict=False)
+    refuse_lines(paths, counts, ~counts["is_alone"] | whole.is_null(), "not the number of boxes, which follows a name")
+    boxes = lines.filter(pl.col("place") > 1)
+    n_boxes = names.join(boxes.group_by("block").len(), on="block", how="left", maintain_order="left")["len"].fill_null(0)
+    declared = names.join(counts.with_columns(n=whole), on="block", how="left", maintain_order="left")["n"]
+    refuse_lines(paths, names, declared.is_null(), "no number of boxes follows the name")
+    refuse_lines(
+        paths, names, (n_boxes != declared) & ~((declared == 0) & (n_boxes == 1)), "another number of boxes than is said below"
+    )
+    empty = names["block"].filter(declared == 0)
+    boxes = boxes.filter(~pl.col("block").is_in(empty.implode()))
+    fields = take_fields(paths, boxes.select("file", "line", "fields"), layout, layout, optional)
+    return names, fields.with_columns(boxes["block"])
+
+
+def _of_text(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The images and the faces of the text file."""
+    names, boxes = _blocks([path], (*BOX, *_FLAGS), len(_FLAGS))
+    ids = names.select("block", image_id=pl.col("name").str.replace(_PICTURE, ""))
+    faces = boxes.join(ids, on="block", maintain_order="left")
+    for name in _FLAGS:
+        refuse_numbers([path], faces, faces[name] != faces[name].floor(), f"{name} is not a whole number")
+    flags = [pl.col(name).cast(pl.Int64, strict=False) for name in _FLAGS]
+    return ids.select("image_id"), faces.select("image_id", pl.lit(_FACE).alias("category_id"), *BOX, *flags)
+
+
+def _whole_files(folder: Path) -> list[tuple[Path, str]]:
+    """The MATLAB files of all faces in a folder, with their splits."""
+    return [(path, named[1]) for path in files_in(folder, ".mat") if (named := _MAT.fullmatch(path.name))]
+
+
+def _of_matlab(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The images and the faces of the MATLAB files of a folder."""
+    import numpy as np  # only MATLAB's files need it
+
+    found = _whole_files(folder)
+    if len(found) != 1:
+        names = listed([path.name for path, _ in found]) or "none"
+        raise FormatError(f"needs one file such as wider_face_val.mat, and has {names}", path=folder)
+    path, split = found[0]
+    cells = _loaded(path, ("event_list", "file_list", "face_bbx_list"))
+    n_files = list(map(np.size, cells["file_list"]))
+    events = _names_in(path, "event_list", cells["event_list"])
+    files = _names_in(path, "file_list", _flat(cells["file_list"]))
+    if len(n_files) != len(events):
+        raise FormatError(f"file_list is of {counted(len(n_files), 'event')}, and event_list of {len(events)}", path=path)
+    of_files = events.gather(np.repeat(np.arange(len(events)), n_files))
+    images = (of_files + "/" + files).alias("image_id").to_frame()
+    boxes = _flat(cells["face_bbx_list"])
+    sizes = np.array(list(map(np.size, boxes)), dtype=np.int64)
+    if len(boxes) != images.height or (sizes % len(BOX)).any():
+        raise FormatError("face_bbx_list does not have x, y, width and height of the faces of each image", path=path)
+    n_faces = sizes // len(BOX)
+    values = _numbers_in(path, "face_bbx_list", boxes).reshape(-1, len(BOX))
+    faces = pl.DataFrame(values, schema=list(BOX), orient="row").with_columns(
+        images["image_id"].gather(np.repeat(np.arange(len(n_faces)), n_faces)), category_id=pl.lit(_FACE)
+    )
+    sets = {name: _inside(folder / f"wider_{name}_{split}.mat", n_faces) for name in _SETS}
+    return images, faces.select("image_id", "category_id", *BOX, **sets)
+
+
+def _inside(path: Path, n_faces: np.ndarray) -> pl.Series:
+    """Flags of the faces that are in the set of a MATLAB file: numbers from 1 for each image."""
+    import numpy as np  # only MATLAB's files need it
+
+    if not is_file(path):
+        raise FormatError(
+            f"there is no {path.name}, which says which faces are in this set", "put it beside the others", path=path.parent
+        )
+    lists = _flat(_loaded(path, ("gt_list",))["gt_list"])
+    n = np.array(list(map(np.size, lists)), dtype=np.int64)
+    if len(n) != len(n_faces):
+        raise FormatError(f"gt_list is of {counted(len(n), 'image')}, and there are {len(n_faces)}", path=path)
+    numbers = _numbers_in(path, "gt_list", lists)
+    image = np.repeat(np.arange(len(n)), n)
+    wrong = ~((numbers >= 1) & (numbers <= n_faces[image]) & (numbers == np.trunc(numbers)))
+    if wrong.any():
+        at = image[wrong][0] + 1
+        raise FormatError(f"gt_list names face {numbers[wrong][0]:g} of image {at}, which has {n_faces[at - 1]}", path=path)
+    flags = np.zeros(int(n_faces.sum()), dtype=bool)
+    flags[(np.cumsum(n_faces) - n_faces)[image] + numbers.astype(np.int64) - 1] = True
+    return pl.Series(flags)
+
+
+def _loaded(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Cell arrays of a MATLAB file, flat."""
+    io = import_optional("scipy.io", "MATLAB files need SciPy", '"apframe[faces]"')
+    try:
+        loaded = io.loadmat(path, variable_names=list(names))
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        OSError,
+        EOFError,
+        NotImplementedError,
+        io.matlab.MatReadError,
+    ) as error:
+        raise FormatError(f"cannot be read as a MATLAB file ({error})", "save it as version 7 or lower", path=path) from error
+    missing = [name for name in names if name not in loaded]
+    if missing:
+        raise FormatError(f"has no {', '.join(missing)}", path=path)
+    return {name: loaded[name].ravel() for name in names}
+
+
+def _flat(cells: np.ndarray) -> list[Any]:
+    """The cells within cells, one after the other."""
+    import numpy as np  # only MATLAB's files need it
+
+    return list(np.concatenate([np.zeros(0, dtype=object), *map(np.ravel, cells)])) if len(cells) else []
+
+
+def _names_in(path: Path, field: str, cells: Sequence[Any]) -> pl.Series:
+    """The texts of cells, one in each."""
+    import numpy as np  # only MATLAB's files need it
+
+    texts = [cell.item() if isinstance(cell, np.ndarray) and cell.size == 1 else None for cell in cells]
+    if wrong := [place for place, text in enumerate(texts, 1) if not isinstance(text, str)]:
+        raise FormatError(f"{field} is not a list of names in cell {listed(wrong)}", path=path)
+    return pl.Series(texts, dtype=pl.String)
+
+
+def _numbers_in(path: Path, field: str, cells: Sequence[Any]) -> np.ndarray:
+    """The numbers of all cells, one after the other."""
+    import numpy as np  # only MATLAB's files need it
+
+    if wrong := [place for place, cell in enumerate(cells, 1) if np.asarray(cell).dtype.kind not in "uifb"]:
+        raise FormatError(f"{field} is not a list of numbers in cell {listed(wrong)}", path=path)
+    return np.concatenate([np.zeros(0), *map(np.ravel, cells)], dtype=np.float64)
+
+
+def _warn_of_unsorted(folder: Path, found: pl.DataFrame) -> None:
+    rises = (pl.col("score").diff() > 0) & (pl.col("image_id") == pl.col("image_id").shift())
+    images = found.filter(rises)["image_id"].unique(maintain_order=True)
+    if len(images):
+        warn(
+            f"{folder}: the scores of {counted(len(images), 'image')} ({listed(images.to_list())}) are not in descending "
+            "order; they are sorted, as by the MATLAB kit. Its Python port takes the lines in their order, and gives other "
+            "numbers",
+            UnsortedScoresWarning,
+        )
+
+
+def _warn_of_missing(folder: Path, images: pl.Series, named: pl.Series) -> None:
+    missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()
+    if 0 < len(missing) < len(images):
+        warn(
+            f"{folder}: {counted(len(missing), 'image')} without a result file ({listed(missing.to_list())}), evaluated as "
+            "without detections. The kit's Python port stops here",
+            MissingResultsWarning,
+        )

@@ -1,0 +1,3 @@
+"""YOLO's text."""
+
+from apframe.formats.yolo.format import Yolo as Yolo

@@ -1,0 +1,203 @@
+"""YOLO's text: class numbers and boxes, polygons or keypoints as fractions of the image, and a data.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError
+from apframe.formats.format import INDEX, Format
+from apframe.formats.image_sizes import (
+    find_image_sizes,
+    measure_images,
+    with_image_sizes,
+    with_sizes_of,
+    write_image_sizes,
+)
+from apframe.formats.lines import first_fields, refuse_lines, text_files, write_lines
+from apframe.formats.yolo.config import ENDINGS, find_config, find_files, is_label, read_config, write_config
+from apframe.formats.yolo.lines import (
+    count_keypoints,
+    extent_of,
+    is_result,
+    keypoints_of_results,
+    lines_of,
+    polygons_of,
+    read_numbers,
+    shapes,
+)
+from apframe.paths import is_file, is_folder
+from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE
+
+_SAME = 1e-6  # pixels, far more than is lost in the fractions
+
+
+class Yolo(Format):
+    """The text files of the YOLO family of detectors, beside a data.yaml that names the classes.
+
+    A line is `class x y width height`, x and y in the middle of the box; or `class x1 y1 x2 y2 ...`, a polygon; or, where
+    data.yaml has a `kpt_shape`, a box and x, y (and visibility; else it is 1, or 0 where x or y is negative) of each keypoint.
+    All are fractions of the image. A polygon becomes the column `mask`; its box is what it extends over. Lines of rotated boxes
+    are polygons of four points. In results the score is the last field; with keypoints, they are as many as the data set has.
+
+    Classes have the numbers of the files; images are called as their files without folders and ending. Images without a label
+    file are without objects. Where there are label files alone, without images, they say which images there are.
+
+    Sizes of the images come from `image_sizes`, else from `image_sizes.csv` beside data.yaml, else from the image files; all
+    images need one then. If there is none of these, images are 1 x 1 and a `UnitWarning` says so. Written are data.yaml,
+    `labels/val` and `image_sizes.csv`. Numbers come back to 1e-9 of the image's size, as they are divided and multiplied by it.
+
+    In the place of data.yaml there may be darknet's obj.data, with `names`, `train` and `valid`; paths in it are taken from the
+    folder above its own, or from its own.
+
+    At most 1,000,000 classes and 1,000 keypoints; a data.yaml of at most 4 MB, nested 20 levels deep.
+
+    Source: the documentation of Ultralytics YOLO on data sets of detection, segmentation and pose, and on `save_txt`.
+    """
+
+    name = "yolo"
+    title = "YOLO text"
+    dataset_is = "a folder with a data.yaml that has names, and val, train or test, or that file; darknet's obj.data"
+    results_are = "a folder of text files, itself or its folder labels, lines of class x y width height score"
+    dataset_from = ("folder", "file")
+    results_from = ("folder",)
+    options = ("split", "image_sizes")
+    fractions = True
+    category_ids = INDEX
+    holds = {
+        "images": ("file_name", *SIZE),
+        "categories": ("name",),
+        "annotations": (*BOX, "mask", "keypoints"),
+        "detections": ("score", *BOX, "mask", "keypoints"),
+    }
+    unused_categories = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """A YAML file with names of classes, or how many there are."""
+        return find_config(path) is not None
+
+    def is_results(self, path: Path) -> bool:
+        """A class, fractions and a score in the first line."""
+        return is_result(first_fields(_result_files(path)))
+
+    def read_tables(
+        self, path: Path, *, split: str | None = None, image_sizes: Any = None, **options: Any
+    ) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`.
+
+        `split` defaults to val, otherwise to the only one. Images are ordered by path.
+
+        Raises
+        ------
+        ParameterError
+            an unknown split, or several and none chosen; PyYAML, or Pillow if needed, is not installed
+        FormatError
+            what cannot be read or is not there, naming file and line
+        """
+        if not is_folder(path) and path.suffix not in ENDINGS:
+            remedy = "give that file, or the folder that holds it"
+            raise FormatError("a data.yaml ends in .yaml or .yml, an obj.data in .data", remedy, path=path)
+        file = (find_config(path) or path / "data.yaml") if is_folder(path) else path
+        config = read_config(file)
+        files = find_files(config, split)
+        images = _images(files, file.parent)
+        sizes = find_image_sizes(image_sizes, file.parent)
+        images = with_image_sizes(images, _measured(images, files.values()) if sizes is None else sizes, file)
+        is_there = [is_file(label) for label in files]
+        paths = list(compress(files, is_there))
+        lines = read_numbers(paths, config.keypoints, has_score=False)
+        unknown = ~lines["category_id"].is_in(list(config.names))
+        problem, remedy = f"class is not among the names in {file.name}", "add its name, or correct these lines"
+        refuse_lines(paths, lines, unknown, problem, remedy)
+        lines = lines.hstack(images.filter(is_there).select(SIZE)[lines["file"]])
+        names = {"category_id": list(config.names), "name": list(config.names.values())}
+        return {
+            "images": images,
+            "categories": pl.DataFrame(names, schema={"category_id": pl.Int64, "name": pl.String}),
+            "annotations": lines.select("image_id", "category_id", *shapes(lines, config.keypoints)),
+        }
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        paths = _result_files(path)
+        if not paths:
+            raise FormatError("holds no text file (.txt), and neither does its folder labels", path=path)
+        known = None if dataset is None else count_keypoints(dataset.core("annotations"))
+        keypoints = keypoints_of_results(len(first_fields(paths)), known)
+        lines = with_sizes_of(read_numbers(paths, keypoints, has_score=True), dataset, path)
+        return lines.select("image_id", "category_id", "score", *shapes(lines, keypoints))
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """Write a data set: see `Format.write`. Class numbers may have gaps, which trainers do not accept."""
+        lines = lines_of("annotations", dataset.annotations, dataset)
+        write_lines(path / "labels" / "val", lines, dataset.images["image_id"])
+        names = dataset.categories.select("category_id", pl.coalesce("name", pl.col("category_id").cast(pl.String)))
+        write_config(path / "data.yaml", dict(names.iter_rows()), count_keypoints(dataset.annotations))
+        write_image_sizes(dataset.images, path)
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """Write detections: see `Format.write_results`. An image without detections gets an empty file."""
+        assert dataset is not None  # as boxes are fractions
+        known, own = count_keypoints(dataset.annotations), count_keypoints(detections)
+        if own not in (None, known):
+            raise FormatError(
+                f"detections have {own} keypoints, but the annotations of their data set have {known or 'none'}; results "
+                "do not say how many they hold",
+                "give detections the same number, or leave out the column keypoints",
+            )
+        write_lines(path, lines_of("detections", detections, dataset), dataset.images["image_id"])
+
+    def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
+        """List further losses: see `Format.further_losses`."""
+        found = []
+        if table == "categories":
+            found.append(("name", frame["name"].is_null(), "becomes the number"))
+        if table not in ("annotations", "detections"):
+            return found
+        n_keypoints = count_keypoints(frame)
+        if n_keypoints is not None:
+            filled = frame["keypoints"].list.len().fill_null(0) != 3 * n_keypoints
+            found.append(("keypoints", filled, "padded with unlabelled keypoints at 0"))
+        if "mask" in frame.columns:
+            polygons = polygons_of(table, frame)
+            why = "not a single polygon" if n_keypoints is None else "lines with keypoints cannot hold polygons"
+            found.append(("mask", frame["mask"].is_not_null() & polygons.is_null(), f"left out: {why}"))
+            extents = polygons.to_frame().select(extent_of(pl.col("polygon")))
+            found += [(name, (extents[name] - frame[name]).abs() > _SAME, "replaced by that of the polygon") for name in BOX]
+            own, drawn = frame["width"] * frame["height"], extents["width"] * extents["height"]
+            found.append(
+                ("area", (frame["area"] == own) & ((drawn - own).abs() > _SAME), "replaced by that of the polygon's box")
+            )
+        return [(name, flags.fill_null(False), what) for name, flags, what in found]
+
+
+def _result_files(path: Path) -> list[Path]:
+    folders = (text_files(folder) for folder in (path, path / "labels"))
+    return next(filter(None, ([file for file in files if is_label(file)] for files in folders)), [])
+
+
+def _images(files: dict[Path, Path | None], folder: Path) -> pl.DataFrame:
+    """The images of some label and image files of a data set in a folder; no file name where there is a label file alone."""
+    names = [(label.stem, _file_name(image, folder)) for label, image in files.items()]
+    return pl.DataFrame(names, schema={"image_id": pl.String, "file_name": pl.String}, orient="row")
+
+
+def _measured(images: pl.DataFrame, paths: Iterable[Path | None]) -> pl.DataFrame | None:
+    """The images with the sizes of their files, as far as there are some; None if there is none."""
+    there = [path for path in paths if path is not None]
+    if not there:
+        return None
+    sizes = pl.DataFrame(measure_images(there), schema=dict.fromkeys(SIZE, pl.Int64), orient="row")
+    return images.drop_nulls("file_name").hstack(sizes)
+
+
+def _file_name(image: Path | None, folder: Path) -> str | None:
+    if image is None:
+        return None
+    return image.relative_to(folder).as_posix() if image.is_relative_to(folder) else image.name
