@@ -19,7 +19,6 @@ from apframe.formats.coco import Coco, coco_in_memory, has_scores, read_result_c
 from apframe.formats.coco_panoptic import CocoPanoptic
 from apframe.formats.crowdhuman import CrowdHuman
 from apframe.formats.csv_table import Csv
-from apframe.formats.cvat import Cvat
 from apframe.formats.dota import Dota
 from apframe.formats.files import reading_from, settled_kind
 from apframe.formats.format import FIXED, OPEN, OUTPUTS, USUAL, Format, refuse_options, taken_boxes, taken_options
@@ -27,9 +26,11 @@ from apframe.formats.hugging_face import HuggingFace
 from apframe.formats.ids import tables_named, with_ids_by_name
 from apframe.formats.kitti import Kitti
 from apframe.formats.label_maps import LabelMaps
-from apframe.formats.label_studio import LabelStudio
-from apframe.formats.labelbox import Labelbox
-from apframe.formats.labelme import Labelme
+from apframe.formats.labelling.cvat import Cvat
+from apframe.formats.labelling.label_studio import LabelStudio
+from apframe.formats.labelling.labelbox import Labelbox
+from apframe.formats.labelling.labelme import Labelme
+from apframe.formats.labelling.supervisely import Supervisely
 from apframe.formats.luna16 import Luna16
 from apframe.formats.lvis import Lvis
 from apframe.formats.mistaken import SWAPPED, guessed, is_empty, is_json, names_beside, recognized, refuse_benchmark
@@ -39,7 +40,6 @@ from apframe.formats.object_rows import as_detections, is_of_objects, tables_of_
 from apframe.formats.open_images import OpenImages
 from apframe.formats.scalabel import Scalabel
 from apframe.formats.stored_sets import with_own_paths
-from apframe.formats.supervisely import Supervisely
 from apframe.formats.tables import Arrow, Parquet
 from apframe.formats.thumos14 import Thumos14
 from apframe.formats.urls import read_url, url_of

@@ -15,8 +15,12 @@ from xml.etree import ElementTree
 import polars as pl
 
 from apframe.exceptions import FormatError, listed
-from apframe.formats.cvat.row_runs import Crop, to_columns
-from apframe.formats.cvat.shapes import (
+from apframe.formats.documents import read_xml
+from apframe.formats.edges import from_edges
+from apframe.formats.files import read_head, write_text
+from apframe.formats.format import NUMBER, Format
+from apframe.formats.labelling.cvat.row_runs import Crop, to_columns
+from apframe.formats.labelling.cvat.shapes import (
     FLAGS,
     attribute_losses,
     attribute_names,
@@ -27,10 +31,6 @@ from apframe.formats.cvat.shapes import (
     shape_texts,
     typed,
 )
-from apframe.formats.documents import read_xml
-from apframe.formats.edges import from_edges
-from apframe.formats.files import read_head, write_text
-from apframe.formats.format import NUMBER, Format
 from apframe.formats.lines import refuse_malformed_lines
 from apframe.formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
 from apframe.formats.xml_text import escaped, refuse_illegal

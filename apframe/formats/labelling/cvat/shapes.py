@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.formats.cvat.row_runs import Crop, to_crop
+from apframe.formats.labelling.cvat.row_runs import Crop, to_crop
 from apframe.formats.outlines import angle_of, number_type, polygon_extents, rotation_of, single_polygons
 from apframe.formats.xml_text import escaped
 from apframe.rows import refuse_rows

@@ -11,9 +11,9 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.documents import parse_json, read_json
-from apframe.formats.drawn import Drawn
 from apframe.formats.files import read_head, read_text
 from apframe.formats.format import ReadOnly
+from apframe.formats.labelling.drawn import Drawn
 from apframe.tables.dataset import Dataset
 
 _SIDES = ("left", "top", "width", "height")

@@ -9,9 +9,9 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, did_you_mean
 from apframe.formats.documents import read_json
-from apframe.formats.drawn import Drawn
 from apframe.formats.files import read_head
 from apframe.formats.format import ReadOnly
+from apframe.formats.labelling.drawn import Drawn
 from apframe.paths import files_in, folders_in, is_file, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import TABLES

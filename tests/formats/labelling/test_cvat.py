@@ -19,8 +19,8 @@ import apframe as apf
 from apframe.exceptions import DuplicateIdError, FormatError, RowError, ShapesLeftOutWarning, UnknownIdError
 from apframe.formats import catalogue as formats
 from apframe.formats.coco import Coco
-from apframe.formats.cvat import Cvat
-from apframe.formats.cvat.row_runs import Crop, to_columns, to_crop
+from apframe.formats.labelling.cvat import Cvat
+from apframe.formats.labelling.cvat.row_runs import Crop, to_columns, to_crop
 from apframe.tables.canonical import canonical
 from tests.formats.folders import written
 

@@ -14,7 +14,7 @@ from apframe.exceptions import FormatError, listed
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head, write_text
 from apframe.formats.format import NUMBER, Format
-from apframe.formats.label_studio.regions import encoded, in_pixels, read_regions, region_losses, region_texts
+from apframe.formats.labelling.label_studio.regions import encoded, in_pixels, read_regions, region_losses, region_texts
 from apframe.formats.names import categories_of
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX

@@ -18,7 +18,7 @@ import apframe as apf
 from apframe.exceptions import FormatError, RowError, ShapesLeftOutWarning
 from apframe.formats import catalogue as formats
 from apframe.formats.coco import Coco
-from apframe.formats.label_studio import LabelStudio
+from apframe.formats.labelling.label_studio import LabelStudio
 from apframe.tables.canonical import canonical
 
 BOX = ["x", "y", "width", "height"]

@@ -1,3 +1,0 @@
-"""CVAT's XML."""
-
-from apframe.formats.cvat.format import Cvat as Cvat

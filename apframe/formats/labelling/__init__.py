@@ -1,0 +1,1 @@
+"""Formats of labelling tools."""
