@@ -37,7 +37,7 @@ TASKS = {
     },
     "Work with stored evaluations": {
         "sql": ("Query the tables of an evaluation.", 'apframe sql runs/a "SELECT * FROM summary"'),
-        "upgrade": ("Rewrite evaluations of earlier versions.", "apframe upgrade runs/a runs/b"),
+        "upgrade": ("Rewrite evaluations of apframe 0.5.0.", "apframe upgrade runs/a runs/b"),
     },
     "Look things up": {
         "formats": ("List the file formats.", "apframe formats yolo"),

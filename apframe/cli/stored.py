@@ -125,10 +125,9 @@ def _read_any(folder: str) -> Any:
 def upgrade_evaluations(
     folders: Annotated[list[Path], Argument(metavar="RUN...", help="folders that --out wrote")],
 ) -> None:
-    """Rewrite stored evaluations of earlier apframe versions in place, in today's layout; their numbers stay the same.
+    """Rewrite stored evaluations of apframe 0.5.0 in place, in today's layout; their numbers stay the same.
 
-    Evaluations of this schema version and of the two before it can be read without an upgrade. If one folder cannot be read,
-    none is rewritten.
+    They can be read without an upgrade too. If one folder cannot be read, none is rewritten.
     """
     for folder in folders:
         read_manifest(folder)

@@ -207,7 +207,7 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     Raises
     ------
     FormatError
-        not such a folder, of a schema version that is not read (`upgrade_evaluation` says which are), or incomplete
+        not such a folder, of another schema version, or incomplete
     """
     return stored_evaluation(folder, read_manifest(folder, DETECTION, NEEDED))
 

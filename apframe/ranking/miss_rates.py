@@ -115,7 +115,7 @@ def as_rates(choices: Mapping[str, Any]) -> MissRates | Froc:
     Froc(points=(1.0,))
     """
     given = dict(choices)
-    kind = Froc if given.pop("column", LAMR) == CPM else MissRates
+    kind = Froc if given.pop("column") == CPM else MissRates
     return kind(**given)
 
 

@@ -294,7 +294,7 @@ def read_run_evaluation(folder: str | Path) -> RunEvaluation:
     Raises
     ------
     FormatError
-        not such a folder, of a schema version that is not read (`upgrade_evaluation` says which are), or incomplete
+        not such a folder, of another schema version, or incomplete
     """
     manifest = read_manifest(folder, RETRIEVAL, ["measures", "options"])
     read = {name: read_table(folder, name, manifest.get("set_id")) for name in manifest["tables"]}

@@ -434,10 +434,10 @@ class Protocol:
         made |= {
             "parts": tuple(Part(**part) for part in made["parts"]),
             "similarity": as_similarity(made["similarity"]),
-            "classes": Classes(**made.get("classes", {})),
-            "difficulties": tuple(Difficulty(**each) for each in made.get("difficulties", ())),
-            "keeps": tuple(Keep(**each) for each in made.get("keeps", ())),
-            "errors": None if made.get("errors") is None else BoxErrors(**made["errors"]),
-            "miss_rates": None if made.get("miss_rates") is None else as_rates(made["miss_rates"]),
+            "classes": Classes(**made["classes"]),
+            "difficulties": tuple(Difficulty(**each) for each in made["difficulties"]),
+            "keeps": tuple(Keep(**each) for each in made["keeps"]),
+            "errors": None if made["errors"] is None else BoxErrors(**made["errors"]),
+            "miss_rates": None if made["miss_rates"] is None else as_rates(made["miss_rates"]),
         }
         return cls(definition=definition, **made)

@@ -60,7 +60,7 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
     Raises
     ------
     FormatError
-        nothing matches, or a folder is no evaluation, lacks files, or is of a schema version that is not read.
+        nothing matches, or a folder is no evaluation, lacks files, or is of another schema version.
     ParameterError
         no folder is named, or one twice.
 

@@ -22,7 +22,6 @@ from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, scan_pa
 from apframe.tables.tables import TABLES
 
 SCHEMA_VERSION = 4
-OLDEST = SCHEMA_VERSION - 2  # that is read
 DETECTION, RETRIEVAL, REPORT = "detection", "retrieval", "report"
 _HELD = {DETECTION: "an evaluation of detection", RETRIEVAL: "an evaluation of retrieval", REPORT: "the tables of a report"}
 """The kinds of sets, in words."""
@@ -69,8 +68,7 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
     Raises
     ------
     FormatError
-        there is no such folder, a file or no such set, it is of a schema version that is too early or later than this one, of
-        another kind, or parts of it are missing
+        there is no such folder, a file or no such set, it is of another schema version or kind, or parts of it are missing
     """
     folder = Path(folder)
     literal(folder)  # as tables hold the names of runs, none of them may be other than UTF-8
@@ -94,10 +92,9 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
             raise FormatError(what, f"name one of them, such as {', '.join(runs[:3])}; apframe.scan_runs reads them together")
         raise FormatError(what, "write one with --out or Evaluation.write_parquet")
     version = manifest.get("schema_version")
-    if not isinstance(version, int) or not OLDEST <= version <= SCHEMA_VERSION:
+    if version != SCHEMA_VERSION:
         remedy = "update apframe" if isinstance(version, int) and version > SCHEMA_VERSION else "evaluate again"
-        readable = f"{OLDEST} to {SCHEMA_VERSION}"
-        raise FormatError(f"written with schema version {version}, this apframe reads {readable}", remedy, path=folder)
+        raise FormatError(f"written with schema version {version}, this apframe reads {SCHEMA_VERSION}", remedy, path=folder)
     if kind is not None and manifest.get("kind", kind) != kind:
         there, needed_kind = (_HELD.get(each, each) for each in (manifest["kind"], kind))
         remedy = "read its Parquet files with Polars or DuckDB" if manifest["kind"] == REPORT else ""
@@ -112,9 +109,8 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
     if gone:
         refuse_replaced(folder, manifest.get("set_id"))
         raise FormatError(f"{', '.join(f'{name}.parquet' for name in gone)} is missing", "evaluate again", path=folder)
-    manifest = _brought_up(folder, manifest)
     _refuse_lacking(folder, manifest, needed)
-    return manifest
+    return manifest if "set_id" in manifest or not isinstance(manifest.get("protocol"), dict) else _brought_up(manifest)
 
 
 def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[str]) -> None:
@@ -123,48 +119,13 @@ def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[
         raise FormatError(f"{MANIFEST} has no {', '.join(lacking)}", "evaluate again", path=folder)
 
 
-# what schema version 4 says of a protocol, and the only choice that there was before
-_ONLY_CHOICES: dict[str, Any] = {
-    "similarity": {"name": "box_iou"}, "matching": "score", "strict": False, "ties": "image", "crowds": "ignored",
-    "ignores": [], "per_image": False, "judged_only": False, "expands_hierarchy": False, "detected_images_only": False,
-    "with_area_only": False, "parts": [], "report": ["AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}"],
-}  # fmt: skip
+def _brought_up(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest of a set of 0.5.0, with what it does not say of its protocol: every one added the spacing then."""
+    from apframe.rule_sets.protocol import Protocol
 
-
-# what version 4 of the schema says since apframe 0.7, and said nothing of before
-_SINCE_0_7: dict[str, Any] = {
-    "category_thresholds": [], "difficulties": [], "orientation": "", "further_rules": [], "keeps": [], "errors": None,
-    "miss_rates": None, "most_per_image": None,
-    "classes": {
-        "names": [], "neighbours": [], "regions": [], "excluded": [], "renamed": [], "crowds": [], "counts_absent": False,
-    },
-}  # fmt: skip
-
-
-def _brought_up(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest of an earlier schema version, with what later ones say too; the tables are the same in all of them.
-
-    Version 2 (apframe 0.2) has no hashes of the input tables. Versions 2 and 3 (0.3) do not name the conditions of a subset,
-    and have protocols that compare boxes, as COCO does. Before 0.6 every protocol added the spacing, and none says so.
-    """
-    if manifest["kind"] != DETECTION:
-        return manifest
-    protocol = manifest.get("protocol")
-    if isinstance(protocol, dict):
-        if "iou_types" in protocol:
-            others = {name: value for name, value in protocol.items() if name != "iou_types"}
-            protocol = others | {"iou_type": protocol["iou_types"][0]} | _ONLY_CHOICES
-        protocol = {"adds_spacing": True} | _SINCE_0_7 | protocol
-        if "malformed" not in protocol:  # of before 0.7, when no malformed row was kept
-            protocol |= {"malformed": _malformed_of(protocol)}
-        manifest = manifest | {"protocol": protocol}
-    if manifest["schema_version"] == SCHEMA_VERSION:
-        return manifest
-    if "inputs" not in manifest:
-        inputs = [name for name in TABLES if name in manifest["tables"]]
-        hashes = {name: input_hash(name, read_table(folder, name, manifest.get("set_id"))) for name in inputs}
-        manifest = manifest | {"inputs": hashes}
-    return {"conditions": []} | manifest
+    own = manifest["protocol"]
+    defaults = json.loads(json.dumps(Protocol("", "").as_dict()))  # lists, as a manifest has them
+    return manifest | {"protocol": defaults | {"adds_spacing": True, "malformed": _malformed_of(own)} | own}
 
 
 def _malformed_of(protocol: dict[str, Any]) -> str:
@@ -188,8 +149,8 @@ def input_hash(name: str, table: pl.DataFrame | pl.LazyFrame) -> str:
 def upgrade_evaluation(folder: str | Path) -> bool:
     """Rewrite a stored evaluation, of detections or of search runs, as this version writes it; False if it is so already.
 
-    Sets of this schema version and of the two before it are read either way. Tables and numbers stay as they are, and so do the
-    time and the versions by which they were computed.
+    Sets of 0.5.0 are read either way. Tables and numbers stay as they are, and so do the time and the versions by which they
+    were computed.
 
     Raises
     ------
@@ -205,10 +166,10 @@ def upgrade_evaluation(folder: str | Path) -> bool:
     False
     """
     manifest = read_manifest(folder)
-    if manifest["schema_version"] == SCHEMA_VERSION and "set_id" in manifest:
+    if "set_id" in manifest:
         return False
-    tables = {name: read_table(folder, name, manifest.get("set_id")) for name in manifest["tables"]}
-    own = ("format", "schema_version", "set_id", "tables")
+    tables = {name: read_table(folder, name, None) for name in manifest["tables"]}
+    own = ("format", "schema_version", "tables")
     write_tables(folder, tables, {name: value for name, value in manifest.items() if name not in own})
     return True
 

@@ -482,7 +482,7 @@ def test_upgrade_rewrites_all_or_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = tmp_path / "old"
-    shutil.copytree(Path(__file__).parents[1] / "stored" / "0.2" / "detection", old)
+    shutil.copytree(Path(__file__).parents[1] / "stored" / "0.5" / "detection", old)
     before = (old / "manifest.json").read_text()
     code, out, err = command(capsys, monkeypatch, "upgrade", str(old), str(tmp_path / "nowhere"))
     assert (code, out) == (1, "") and "nowhere: there is no such folder" in err

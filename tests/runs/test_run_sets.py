@@ -370,8 +370,8 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "manifest gone": (lambda at: (at / "manifest.json").unlink(), "not an apframe evaluation"),
     "earlier version": (
-        lambda at: edit_manifest(at, schema_version=1),
-        "written with schema version 1, this apframe reads 2 to 4",
+        lambda at: edit_manifest(at, schema_version=3),
+        "written with schema version 3, this apframe reads 4",
     ),
     "no hashes": (
         lambda at: edit_manifest(at, inputs={}),

@@ -1,4 +1,4 @@
-"""Evaluations that earlier versions stored are read, stand beside those of today, and can be rewritten."""
+"""Evaluations that 0.5.0 stored are read, stand beside those of today, and can be rewritten."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from apframe.store.parquet import read_manifest
 from tests.cli.test_command import command
 from tests.stored.write import evaluations
 
-STORED = Path(__file__).parents[1] / "stored"
-VERSIONS = ["0.2", "0.3", "0.4", "0.5"]
-SCHEMA = {"0.2": 2, "0.3": 3, "0.4": 4, "0.5": 4}
+STORED = Path(__file__).parents[1] / "stored" / "0.5"
 QUERY = "SELECT outcome, count(*) AS n FROM matches GROUP BY ALL ORDER BY ALL"
 
 
@@ -45,41 +43,36 @@ def assert_same_search(stored: apf.RunEvaluation) -> None:
     assert_frame_equal(stored.by("topic"), today.by("topic"), check_exact=True)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_what_an_earlier_version_stored_is_read(version: str) -> None:
-    written_by = {kind: manifest_of(STORED / version / kind) for kind in ("detection", "search")}
-    assert all(each["versions"]["apframe"] == f"{version}.0" for each in written_by.values())
-    assert all(each["schema_version"] == SCHEMA[version] for each in written_by.values())
-    assert_same_detection(apf.read_evaluation(STORED / version / "detection"))
-    assert_same_search(apf.read_run_evaluation(STORED / version / "search"))
+def test_what_an_earlier_version_stored_is_read() -> None:
+    written_by = {kind: manifest_of(STORED / kind) for kind in ("detection", "search")}
+    assert all(each["versions"]["apframe"] == "0.5.0" and "set_id" not in each for each in written_by.values())
+    assert all(each["schema_version"] == 4 for each in written_by.values())
+    assert_same_detection(apf.read_evaluation(STORED / "detection"))
+    assert_same_search(apf.read_run_evaluation(STORED / "search"))
 
 
-def test_runs_of_all_versions_can_be_compared(tmp_path: Path) -> None:
-    for version in VERSIONS:
-        shutil.copytree(STORED / version / "detection", tmp_path / version)
+def test_runs_of_both_versions_can_be_compared(tmp_path: Path) -> None:
+    shutil.copytree(STORED / "detection", tmp_path / "earlier")
     evaluations()[0].write_parquet(tmp_path / "today")
     runs = apf.scan_runs(tmp_path / "*")  # without a warning that they differ
     assert runs.runs["data"].n_unique() == 1
-    assert runs.leaderboard().drop("run").n_unique() == 1 and runs.leaderboard().height == 5
-    assert runs.sql("SELECT count(*) FROM detections").item() == 25
+    assert runs.leaderboard().drop("run").n_unique() == 1 and runs.leaderboard().height == 2
+    assert runs.sql("SELECT count(*) FROM detections").item() == 10
 
 
 def test_a_protocol_of_ones_own_has_the_malformed_rows_of_what_it_was_made_of(tmp_path: Path) -> None:
-    today, _ = evaluations()
-    today.write_parquet(tmp_path)
+    shutil.copytree(STORED / "detection", tmp_path, dirs_exist_ok=True)
     manifest, made_of = manifest_of(tmp_path), [Protocol("", ""), *apf.PUBLISHED.values()]
     for published in made_of:
         own = published.as_dict() | {"name": "OWN", "ties": "later", "max_detections": [300]}
-        del own["malformed"]  # which versions before 0.7 did not write
+        del own["malformed"]  # which 0.5.0 did not write
         (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"protocol": own}))
         assert read_manifest(tmp_path)["protocol"]["malformed"] == published.malformed, published.name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("version", VERSIONS)
-def test_upgrade_rewrites_what_an_earlier_version_stored(version: str, tmp_path: Path) -> None:
+def test_upgrade_rewrites_what_an_earlier_version_stored(tmp_path: Path) -> None:
     for kind in ("detection", "search"):
-        folder = Path(shutil.copytree(STORED / version / kind, tmp_path / kind))
+        folder = Path(shutil.copytree(STORED / kind, tmp_path / kind))
         before = manifest_of(folder)
         assert apf.upgrade_evaluation(folder)
         after = manifest_of(folder)
@@ -98,7 +91,7 @@ def test_upgrade_rewrites_what_an_earlier_version_stored(version: str, tmp_path:
 
 
 def test_upgrade_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = [str(shutil.copytree(STORED / "0.3" / kind, tmp_path / kind)) for kind in ("detection", "search")]
+    folders = [str(shutil.copytree(STORED / kind, tmp_path / kind)) for kind in ("detection", "search")]
     code, out, err = command(capsys, monkeypatch, "upgrade", *folders)
     assert (code, err) == (0, "") and out == "".join(f"{folder}: rewritten\n" for folder in folders)
     code, out, err = command(capsys, monkeypatch, "upgrade", folders[0])
@@ -108,10 +101,10 @@ def test_upgrade_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_a_set_that_is_too_early_is_left_alone(tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(STORED / "0.2" / "detection", tmp_path / "run"))
-    text = (folder / "manifest.json").read_text().replace('"schema_version": 2', '"schema_version": 1')
+    folder = Path(shutil.copytree(STORED / "detection", tmp_path / "run"))
+    text = (folder / "manifest.json").read_text().replace('"schema_version": 4', '"schema_version": 3')
     (folder / "manifest.json").write_text(text)
-    with pytest.raises(FormatError, match=r"written with schema version 1, this apframe reads 2 to 4; evaluate again$"):
+    with pytest.raises(FormatError, match=r"written with schema version 3, this apframe reads 4; evaluate again$"):
         apf.upgrade_evaluation(folder)
     assert (folder / "manifest.json").read_text() == text
 
@@ -196,7 +189,7 @@ def test_search_runs_keep_name_and_tags_when_they_are_upgraded(tmp_path: Path) -
     evaluation.write_parquet(tmp_path / "run", name="bm25", tags={"k1": 0.9})
     path = tmp_path / "run" / "manifest.json"
     assert (manifest_of(path.parent)["name"], manifest_of(path.parent)["tags"]) == ("bm25", {"k1": 0.9})
-    shutil.copytree(STORED / "0.5" / "search", tmp_path / "old")
+    shutil.copytree(STORED / "search", tmp_path / "old")
     old = tmp_path / "old" / "manifest.json"
     old.write_text(old.read_text().replace('"kind"', '"name": "bm25", "kind"'))
     apf.upgrade_evaluation(old.parent)

@@ -1,8 +1,7 @@
 """Write the evaluations that stand beside this file, one of detections and one of search runs, by an earlier version.
 
-Each folder was written by the version in its name, with Polars 2.1: check the version out, give its checkout a file
-apframe-{version}.dist-info/METADATA that names the version, and run `PYTHONPATH=checkout python tests/stored/write.py FOLDER`.
-0.2 is df2444d (schema version 2), 0.3 is 50a78d2 (3), 0.4 is 1a6f96f (4) and 0.5 is ade4eac (4).
+The folder 0.5 was written by 0.5.0, which is ade4eac, with Polars 2.1: check it out, give the checkout a file
+apframe-0.5.0.dist-info/METADATA that names the version, and run `PYTHONPATH=checkout python tests/stored/write.py FOLDER`.
 """
 
 from __future__ import annotations
