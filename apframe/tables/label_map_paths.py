@@ -13,10 +13,7 @@ from apframe.paths import absolute, is_file, is_folder, is_inside
 from apframe.tables.shapes.segments import LABEL_MAP
 
 _OWN = "label_maps"  # the folder of those that are written with tables
-_REMEDY = (
-    "put the label maps into the folder, and name them from there; if an earlier version wrote this, write it again from the "
-    "original files (`apframe convert`, `apframe shard`); paths of tables in memory are trusted"
-)
+_REMEDY = "put the label maps into the folder, and name them from there; paths of tables in memory are trusted"
 _BEFORE_WRITING = "put the label maps into the folder before"
 
 
@@ -35,8 +32,7 @@ def with_whole_paths(table: str, frame: pl.DataFrame, source: str | Path, within
     >>> with_whole_paths("images", pl.DataFrame({"label_map": ["../1.png"]}), "/tables.parquet", Path("/data"))
     Traceback (most recent call last):
     apframe.exceptions.FormatError: /tables.parquet: label_map of images leads out of the folder /data (../1.png); put the \
-label maps into the folder, and name them from there; if an earlier version wrote this, write it again from the original \
-files (`apframe convert`, `apframe shard`); paths of tables in memory are trusted
+label maps into the folder, and name them from there; paths of tables in memory are trusted
     """
     path = Path(source)
 

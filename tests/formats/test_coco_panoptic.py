@@ -191,21 +191,6 @@ def test_label_maps_of_files_in_place_of_tables(secret: str, tmp_path: Path) -> 
             reads()
 
 
-def test_the_remedy_for_label_maps_elsewhere_names_what_copies_them(tmp_path: Path) -> None:
-    truth, found = write(tmp_path)
-    apf.write_dataset(truth, tmp_path / "old", "parquet")
-    outside(tmp_path / "old", str(tmp_path / "truth" / "0.png"))  # as they were written before
-    remedy = (
-        r"; if an earlier version wrote this, write it again from the original files \(`apframe convert`, `apframe shard`\); "
-    )
-    with pytest.raises(FormatError, match=remedy):
-        apf.read_dataset(tmp_path / "old")
-    apf.write_dataset(truth, tmp_path / "again", "parquet")
-    assert apf.evaluate(tmp_path / "again", found, "coco_panoptic").summary.equals(
-        apf.evaluate(truth, found, "coco_panoptic").summary
-    )
-
-
 def test_what_is_written_as_coco_is_evaluated(tmp_path: Path) -> None:
     truth, found = write(tmp_path)
     whole = apf.evaluate(truth, found, "coco_panoptic")
