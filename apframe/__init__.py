@@ -92,10 +92,10 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.lists.measures import as_measure as as_measure
     from apframe.lists.measures import list_measures as list_measures
     from apframe.lists.vl_pr import vl_pr as vl_pr
+    from apframe.metrics.definition import Definition as Definition
+    from apframe.metrics.definitions import as_definition as as_definition
+    from apframe.metrics.definitions import list_definitions as list_definitions
     from apframe.pycocotools import patch_pycocotools as patch_pycocotools
-    from apframe.ranking.definition import Definition as Definition
-    from apframe.ranking.definitions import as_definition as as_definition
-    from apframe.ranking.definitions import list_definitions as list_definitions
     from apframe.report.write import write_report as write_report
     from apframe.retrieval.agreement import leaderboard_agreement as leaderboard_agreement
     from apframe.retrieval.evaluation import RunEvaluation as RunEvaluation
@@ -258,8 +258,8 @@ _HOMES = {
     "apframe.rule_sets.waymo": "WAYMO",
     "apframe.rule_sets.wider_face": "WIDER_FACE",
     "apframe.pycocotools": "patch_pycocotools",
-    "apframe.ranking.definition": "Definition",
-    "apframe.ranking.definitions": "as_definition list_definitions",
+    "apframe.metrics.definition": "Definition",
+    "apframe.metrics.definitions": "as_definition list_definitions",
     "apframe.report.write": "write_report",
     "apframe.retrieval.agreement": "leaderboard_agreement",
     "apframe.retrieval.evaluation": "RunEvaluation evaluate_run read_run_evaluation",

@@ -34,7 +34,7 @@ GROUPS = {
         "threads",
     ],
     "foundation": ["tables", "adapters", "formats"],
-    "the three axes, and a choice on each": ["similarity", "matching", "ranking", "rule_sets"],
+    "the three axes, and a choice on each": ["similarity", "matching", "metrics", "rule_sets"],
     "what any result can do": ["lists", "compare", "store", "show"],
     "the fronts": ["detection", "retrieval", "training", "runs"],
     "entry points": ["report", "checks", "pycocotools", "scale", "cli", "__main__"],
@@ -100,7 +100,7 @@ def test_headline_numbers_import_no_other_steps() -> None:
     script = f"import sys, apframe; apframe.evaluate({empty}, []).summary; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "apframe.ranking.metrics" in loaded and not loaded & {f"apframe.{name}" for name in others}
+    assert "apframe.metrics.metrics" in loaded and not loaded & {f"apframe.{name}" for name in others}
 
 
 def test_type_checkers_see_the_public_names() -> None:

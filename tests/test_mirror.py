@@ -50,37 +50,37 @@ TESTED_IN = {
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/policies",
-    "parity/test_coco.py": "ranking/arrays ranking/counts ranking/curves ranking/metrics ranking/precision ranking/ranking "
+    "metrics/test_definitions.py": "metrics/at_cut_offs metrics/definition metrics/sampled",
+    "parity/test_coco.py": "metrics/arrays metrics/counts metrics/curves metrics/metrics metrics/precision metrics/ranking "
     "rule_sets/coco",
     "properties/test_operating_points.py": "matching/operating_points",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines pycocotools/one_cell "
     "pycocotools/params",
-    "ranking/test_definitions.py": "ranking/at_cut_offs ranking/definition ranking/sampled",
     "report/sections/test_look.py": "detection/look/gallery show/cards",
     "report/sections/test_search.py": "report/searched",
     "report/test_page.py": "report/section",
     "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key retrieval/one_run show/runs",
     "retrieval/test_trec.py": "retrieval/trec_lines",
-    "rule_sets/test_citypersons.py": "ranking/counted ranking/miss_rate_ranking rule_sets/report_lines",
+    "rule_sets/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking rule_sets/report_lines",
     "rule_sets/test_crowdhuman.py": "detection/diagnose/jaccard_counts",
     "rule_sets/test_crowdpose.py": "detection/slices/parts",
-    "rule_sets/test_kitti.py": "matching/by_annotation ranking/changes ranking/cut_offs rule_sets/classes "
+    "rule_sets/test_kitti.py": "matching/by_annotation metrics/changes metrics/cut_offs rule_sets/classes "
     "rule_sets/orientation",
     "rule_sets/test_luna16.py": "detection/prepare/copied matching/shared similarity/sphere_distance tables/shapes/spheres",
-    "rule_sets/test_nuscenes.py": "detection/cuboid_errors detection/prepare/kept ranking/box_errors ranking/mean_errors "
-    "ranking/rules ranking/sampled_ranking",
+    "rule_sets/test_nuscenes.py": "detection/cuboid_errors detection/prepare/kept metrics/box_errors metrics/mean_errors "
+    "metrics/rules metrics/sampled_ranking",
     "rule_sets/test_open_images_masks.py": "similarity/mask_or_box_iou",
-    "rule_sets/test_panoptic.py": "ranking/summed ranking/summed_ranking rule_sets/refused similarity/panoptic_boundary_iou "
+    "rule_sets/test_panoptic.py": "metrics/summed metrics/summed_ranking rule_sets/refused similarity/panoptic_boundary_iou "
     "similarity/panoptic_iou",
     "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/further_rules rule_sets/given "
     "rule_sets/named_choices rule_sets/protocol rule_sets/published rule_sets/summary rule_sets/words show/console show/html",
     "rule_sets/test_semantic.py": "similarity/label_iou",
-    "rule_sets/test_ultralytics.py": "ranking/between_rows similarity/single_iou",
+    "rule_sets/test_ultralytics.py": "metrics/between_rows similarity/single_iou",
     "rule_sets/test_visdrone.py": "detection/prepare/excluded rule_sets/combinations",
     "rule_sets/test_visual_genome.py": "tables/shapes/relations",
     "rule_sets/test_waymo.py": "detection/slices/waymo_breakdowns matching/largest_sum",
-    "rule_sets/test_wider_face.py": "ranking/of_rows ranking/row_ranking",
+    "rule_sets/test_wider_face.py": "metrics/of_rows metrics/row_ranking",
     "runs/test_run_sets.py": "runs/folders runs/stored_run runs/tables",
     "scale/test_evaluate_shards.py": "scale/budget scale/evaluation scale/inputs scale/local scale/objects scale/one_shard "
     "scale/spool scale/store scale/temporary scale/together scale/verdict_tables",

@@ -6,7 +6,7 @@ import math
 
 import polars as pl
 
-from apframe.ranking.box_errors import KINDS, NEEDS, BoxErrors
+from apframe.metrics.box_errors import KINDS, NEEDS, BoxErrors
 from apframe.tables.shapes.cuboids import SIZES, YAW
 
 

@@ -19,8 +19,8 @@ from apframe.matching.policies import POLICIES
 from apframe.matching.reached import NEARLY_ONE, reaches
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import as_bits
-from apframe.ranking.at_cut_offs import AtCutOffs
-from apframe.ranking.summed import Summed
+from apframe.metrics.at_cut_offs import AtCutOffs
+from apframe.metrics.summed import Summed
 from apframe.rows import treating_malformed
 from apframe.rule_sets.orientation import agreement
 from apframe.similarity.pairs import require

@@ -19,10 +19,10 @@ from apframe.matching.judge import judge
 from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
 from apframe.matching.policies import POLICIES
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.ranking.definitions import Levels
-from apframe.ranking.metrics import compute_metrics
-from apframe.ranking.ranking import Ranking
-from apframe.ranking.rules import AnyRanking, rank_by
+from apframe.metrics.definitions import Levels
+from apframe.metrics.metrics import compute_metrics
+from apframe.metrics.ranking import Ranking
+from apframe.metrics.rules import AnyRanking, rank_by
 from apframe.rule_sets.refused import refuse_scores
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class Pipeline:
 
     def curves(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
         """The curves table as a plan, of thresholds and area ranges as in `matches`; pooled categories have one curve."""
-        from apframe.ranking.curves import compute_curves, curves_of_thresholds
+        from apframe.metrics.curves import compute_curves, curves_of_thresholds
 
         refuse_scores(self.protocol, "curves")
         if POLICIES[self.protocol.matching].at_cut_offs:
@@ -243,7 +243,7 @@ class Pipeline:
         """The thresholds tables of cells, which are numbers of a threshold and an area range each."""
         from apframe.detection.diagnose.thresholds import changes_of_verdicts, sweep_thresholds
         from apframe.matching.operating_points import hits_by_score
-        from apframe.ranking.changes import changes_of_hits
+        from apframe.metrics.changes import changes_of_hits
 
         rules, verdicts = matching_rules(self.protocol), self.verdicts
         hits = None
@@ -323,7 +323,7 @@ def arrays_of(verdicts: Verdicts, ranking: AnyRanking, protocol: Protocol, *, he
     ParameterError
         the definition has no recall levels
     """
-    from apframe.ranking.arrays import compute_arrays
+    from apframe.metrics.arrays import compute_arrays
 
     definition = protocol.definition
     if not isinstance(definition, Levels) or not isinstance(ranking, Ranking):

@@ -38,8 +38,8 @@ from apframe.lists.ranked_lists import (
     rank_counted,
     refuse_too_few,
 )
-from apframe.ranking.definition import PRECISION, Definition, recall_of
-from apframe.ranking.definitions import as_definition
+from apframe.metrics.definition import PRECISION, Definition, recall_of
+from apframe.metrics.definitions import as_definition
 
 _POSITIVES = pl.col("n_positives")
 _RECALL = recall_of(pl.col("tp"), _POSITIVES)

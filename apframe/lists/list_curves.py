@@ -26,7 +26,7 @@ from apframe.lists.ranked_lists import (
     rank_counted,
     refuse_too_few,
 )
-from apframe.ranking.definition import PRECISION, envelope, recall_of
+from apframe.metrics.definition import PRECISION, envelope, recall_of
 from apframe.tables.sources import to_polars
 
 Keys = str | Sequence[str]

@@ -16,7 +16,7 @@ from apframe.lists.kinds import KINDS, Asked, Kind, Level
 from apframe.lists.measure_names import parsed, split
 from apframe.lists.ranked_lists import rank_items
 from apframe.lists.user_models import DEPTH
-from apframe.ranking.definitions import as_definition
+from apframe.metrics.definitions import as_definition
 
 USUAL = ("AP", "nDCG@10", "P@10", "R@100", "RR")
 

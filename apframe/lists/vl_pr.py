@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import CountWarning, ParameterError, ScoreError, counted, listed, warn
-from apframe.ranking.definition import envelope, recall_of
+from apframe.metrics.definition import envelope, recall_of
 from apframe.rows import row_numbers
 
 _EMPTY = 1e-10  # what VLFeat divides by where a class is said to be empty

@@ -16,10 +16,10 @@ from apframe.detection.pipeline import Pipeline
 from apframe.detection.prepare.inputs import make_inputs
 from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError, counted
 from apframe.matching.verdicts import Verdicts, as_bits, has_bit
+from apframe.metrics.arrays import compute_arrays
+from apframe.metrics.definitions import Levels
+from apframe.metrics.ranking import rank
 from apframe.pycocotools.mask_sizes import SMALLEST
-from apframe.ranking.arrays import compute_arrays
-from apframe.ranking.definitions import Levels
-from apframe.ranking.ranking import rank
 from apframe.rule_sets.protocol import Protocol
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import with_id_types

@@ -1,6 +1,6 @@
 """ActivityNet's task of temporal localisation: intervals in videos."""
 
-from apframe.ranking.definitions import Interpolated
+from apframe.metrics.definitions import Interpolated
 from apframe.rule_sets.classes import ALL_CLASSES
 from apframe.rule_sets.given import ALL_AREAS, linspace
 from apframe.rule_sets.protocol import Protocol

@@ -3,8 +3,8 @@
 import math
 
 from apframe.formats.argoverse2 import EVALUATED
-from apframe.ranking.box_errors import BoxErrors
-from apframe.ranking.sampled import Argoverse2
+from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.sampled import Argoverse2
 from apframe.rule_sets.classes import Classes, Keep
 from apframe.rule_sets.given import ALL_AREAS
 from apframe.rule_sets.protocol import Protocol

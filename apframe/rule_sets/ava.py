@@ -1,6 +1,6 @@
 """AVA's task of spatio-temporal actions: boxes of people in frames of videos, one row for each action (frame mAP)."""
 
-from apframe.ranking.definitions import Interpolated
+from apframe.metrics.definitions import Interpolated
 from apframe.rule_sets.classes import ALL_CLASSES
 from apframe.rule_sets.given import ALL_AREAS
 from apframe.rule_sets.protocol import Protocol

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from math import inf, nextafter
 
-from apframe.ranking.definitions import Interpolated
-from apframe.ranking.miss_rates import MissRates
+from apframe.metrics.definitions import Interpolated
+from apframe.metrics.miss_rates import MissRates
 from apframe.rule_sets.classes import Classes, Closed, Difficulty
 from apframe.rule_sets.given import ALL_AREAS
 from apframe.rule_sets.protocol import Protocol

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apframe.ranking.definitions import COCO_101
+from apframe.metrics.definitions import COCO_101
 from apframe.rule_sets.classes import ALL_CLASSES
 from apframe.rule_sets.given import ALL_AREAS, linspace
 from apframe.rule_sets.protocol import COCO_REPORT, Protocol

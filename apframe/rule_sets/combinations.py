@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
-from apframe.ranking.at_cut_offs import AtCutOffs
-from apframe.ranking.definition import WeightedSum
-from apframe.ranking.sampled import Sampled
+from apframe.metrics.at_cut_offs import AtCutOffs
+from apframe.metrics.definition import WeightedSum
+from apframe.metrics.sampled import Sampled
 from apframe.rule_sets.named_choices import IGNORED_AS_CROWDS
 
 if TYPE_CHECKING:

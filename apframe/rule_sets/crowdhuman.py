@@ -1,7 +1,7 @@
 """CrowdHuman's benchmark of people in crowds, as CrowdDet's evaluation computes it."""
 
-from apframe.ranking.miss_rates import MissRates
-from apframe.ranking.of_rows import CrowdHuman
+from apframe.metrics.miss_rates import MissRates
+from apframe.metrics.of_rows import CrowdHuman
 from apframe.rule_sets.citypersons import ROUNDED_POINTS
 from apframe.rule_sets.classes import Classes
 from apframe.rule_sets.given import ALL_AREAS

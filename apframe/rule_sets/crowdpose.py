@@ -1,6 +1,6 @@
 """CrowdPose: keypoints of people in crowds."""
 
-from apframe.ranking.definitions import COCO_101
+from apframe.metrics.definitions import COCO_101
 from apframe.rule_sets.classes import ALL_CLASSES, Part
 from apframe.rule_sets.given import ALL_AREAS, linspace
 from apframe.rule_sets.protocol import Protocol

@@ -10,7 +10,7 @@ from typing import Any
 
 from apframe.exceptions import same_name
 from apframe.matching.policies import POLICIES
-from apframe.ranking.definitions import as_definition
+from apframe.metrics.definitions import as_definition
 from apframe.rule_sets.classes import Part
 from apframe.similarity.named import as_iou_type, as_similarity
 

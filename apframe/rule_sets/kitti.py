@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apframe.ranking.at_cut_offs import R40
+from apframe.metrics.at_cut_offs import R40
 from apframe.rule_sets.classes import Classes, Difficulty, Part
 from apframe.rule_sets.given import ALL_AREAS
 from apframe.rule_sets.protocol import Protocol

@@ -1,7 +1,7 @@
 """LUNA16's task of nodule detection in scans: marks inside nodules, FROC and CPM."""
 
-from apframe.ranking.definitions import Interpolated
-from apframe.ranking.miss_rates import Froc
+from apframe.metrics.definitions import Interpolated
+from apframe.metrics.miss_rates import Froc
 from apframe.rule_sets.classes import ALL_CLASSES
 from apframe.rule_sets.given import ALL_AREAS
 from apframe.rule_sets.protocol import Protocol

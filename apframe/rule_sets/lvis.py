@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apframe.ranking.definitions import COCO_101
+from apframe.metrics.definitions import COCO_101
 from apframe.rule_sets.classes import ALL_CLASSES, Part
 from apframe.rule_sets.coco import COCO_AREAS
 from apframe.rule_sets.given import linspace

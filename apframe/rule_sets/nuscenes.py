@@ -1,7 +1,7 @@
 """nuScenes' detection benchmark: distances between centres, errors of the true positives, and the detection score."""
 
-from apframe.ranking.box_errors import BoxErrors
-from apframe.ranking.sampled import NuScenes
+from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.sampled import NuScenes
 from apframe.rule_sets.classes import Classes, Keep
 from apframe.rule_sets.given import ALL_AREAS
 from apframe.rule_sets.protocol import Protocol

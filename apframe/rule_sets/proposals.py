@@ -1,6 +1,6 @@
 """Recall of proposals, as Detectron computes it."""
 
-from apframe.ranking.definitions import COCO_101
+from apframe.metrics.definitions import COCO_101
 from apframe.rule_sets.classes import ALL_CLASSES
 from apframe.rule_sets.coco import COCO_AREAS
 from apframe.rule_sets.given import linspace

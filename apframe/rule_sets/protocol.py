@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 from apframe.exceptions import ParameterError, listed, one_of, spelled
 from apframe.keywords import names_keywords
 from apframe.matching.policies import POLICIES
-from apframe.ranking.at_cut_offs import R11, R40, AtCutOffs
-from apframe.ranking.box_errors import BoxErrors
-from apframe.ranking.definition import WeightedSum
-from apframe.ranking.definitions import COCO_101, Levels, as_definition
-from apframe.ranking.miss_rates import Froc, MissRates, as_rates
-from apframe.ranking.of_rows import OfRows
-from apframe.ranking.precision import SPACING
-from apframe.ranking.sampled import Sampled
-from apframe.ranking.summed import Summed
+from apframe.metrics.at_cut_offs import R11, R40, AtCutOffs
+from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.definition import WeightedSum
+from apframe.metrics.definitions import COCO_101, Levels, as_definition
+from apframe.metrics.miss_rates import Froc, MissRates, as_rates
+from apframe.metrics.of_rows import OfRows
+from apframe.metrics.precision import SPACING
+from apframe.metrics.sampled import Sampled
+from apframe.metrics.summed import Summed
 from apframe.rule_sets.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
 from apframe.rule_sets.combinations import refuse_combinations
 from apframe.rule_sets.further_rules import FURTHER_RULES
@@ -31,7 +31,7 @@ from apframe.similarity.pairs import Similarity
 
 _USUAL = 0.5
 if TYPE_CHECKING:
-    from apframe.ranking.rules import RankingRules
+    from apframe.metrics.rules import RankingRules
 
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
@@ -114,9 +114,9 @@ class Protocol:
     most_per_image
         more detections of an image than this are an error
     errors
-        which errors of true positives are averaged, see `apframe.ranking.box_errors`; None: none
+        which errors of true positives are averaged, see `apframe.metrics.box_errors`; None: none
     miss_rates
-        how the log-average miss rate or CPM is read, see `MissRates` and `Froc` of `apframe.ranking.miss_rates`; None: neither
+        how the log-average miss rate or CPM is read, see `MissRates` and `Froc` of `apframe.metrics.miss_rates`; None: neither
     malformed
         what becomes of rows whose shape cannot be right, where `invalid="keep"` lets them pass, see `MALFORMED`
     variants
@@ -281,7 +281,7 @@ class Protocol:
     @property
     def ranking_rules(self) -> RankingRules:
         """The rules by which verdicts are ranked."""
-        from apframe.ranking.rules import RankingRules  # brings in NumPy
+        from apframe.metrics.rules import RankingRules  # brings in NumPy
 
         return RankingRules(
             self.definition, self.addend, self.errors, self.miss_rates, self.classes.counts_absent, self.means_by_images

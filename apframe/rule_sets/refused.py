@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apframe.exceptions import ParameterError
-from apframe.ranking.at_cut_offs import AtCutOffs
+from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.rule_sets.protocol import Protocol
 
 if TYPE_CHECKING:
-    from apframe.ranking.rules import RankingRules
+    from apframe.metrics.rules import RankingRules
 
 
 def refuse_scores(protocol: Protocol, what: str) -> None:

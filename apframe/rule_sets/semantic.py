@@ -1,6 +1,6 @@
 """Semantic segmentation: IoU of the pixels of each class."""
 
-from apframe.ranking.summed import PixelIoU
+from apframe.metrics.summed import PixelIoU
 from apframe.rule_sets.classes import ALL_CLASSES
 from apframe.rule_sets.given import ALL_AREAS
 from apframe.rule_sets.protocol import Protocol

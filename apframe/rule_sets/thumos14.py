@@ -1,6 +1,6 @@
 """THUMOS14's task of temporal detection: intervals in videos, matched by annotation."""
 
-from apframe.ranking.definitions import Step
+from apframe.metrics.definitions import Step
 from apframe.rule_sets.classes import Classes
 from apframe.rule_sets.given import ALL_AREAS, linspace
 from apframe.rule_sets.protocol import Protocol

@@ -1,6 +1,6 @@
 """TinyPerson's benchmark of people of a few pixels, as its evaluator for COCO's format computes it."""
 
-from apframe.ranking.definitions import COCO_101
+from apframe.metrics.definitions import COCO_101
 from apframe.rule_sets.classes import ALL_CLASSES
 from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.box_iou import BoxIoU

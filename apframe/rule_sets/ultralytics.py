@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apframe.ranking.between_rows import Ultralytics, UltralyticsBefore
+from apframe.metrics.between_rows import Ultralytics, UltralyticsBefore
 from apframe.rule_sets.classes import ALL_CLASSES, Keep
 from apframe.rule_sets.given import ALL_AREAS, linspace
 from apframe.rule_sets.protocol import Protocol

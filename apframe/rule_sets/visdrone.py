@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apframe.ranking.definitions import Interpolated
+from apframe.metrics.definitions import Interpolated
 from apframe.rule_sets.classes import Classes
 from apframe.rule_sets.given import ALL_AREAS, linspace
 from apframe.rule_sets.protocol import Protocol

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apframe.ranking.summed import RecallByImage
+from apframe.metrics.summed import RecallByImage
 from apframe.rule_sets.classes import ALL_CLASSES
 from apframe.rule_sets.given import ALL_AREAS
 from apframe.rule_sets.protocol import Protocol

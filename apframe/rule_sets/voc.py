@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apframe.ranking.definitions import Interpolated, Voc2007
+from apframe.metrics.definitions import Interpolated, Voc2007
 from apframe.rule_sets.classes import ALL_CLASSES
 from apframe.rule_sets.given import ALL_AREAS
 from apframe.rule_sets.protocol import Protocol

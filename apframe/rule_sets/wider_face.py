@@ -1,6 +1,6 @@
 """WIDER FACE's benchmark of faces: three sets by difficulty, scores in 1,000 steps."""
 
-from apframe.ranking.of_rows import WiderFace
+from apframe.metrics.of_rows import WiderFace
 from apframe.rule_sets.classes import Classes, Difficulty
 from apframe.rule_sets.given import ALL_AREAS
 from apframe.rule_sets.protocol import Protocol

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from apframe.matching.policies import POLICIES
-from apframe.ranking.box_errors import NEEDS
+from apframe.metrics.box_errors import NEEDS
 from apframe.rule_sets.classes import Bounds, Closed, Difficulty, Part
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.given import ALL_AREAS, short

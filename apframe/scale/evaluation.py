@@ -18,8 +18,8 @@ from apframe.detection.slices.measure import finish, shape_of, sum_lists
 from apframe.detection.slices.slices import Groups, mask_of
 from apframe.exceptions import FormatError, LargeResultWarning, counted, spelled, warn
 from apframe.lazily import cached_property
-from apframe.ranking.metrics import compute_metrics
-from apframe.ranking.rules import rank_by
+from apframe.metrics.metrics import compute_metrics
+from apframe.metrics.rules import rank_by
 from apframe.scale.budget import in_words
 from apframe.scale.inputs import ShardedInputs
 from apframe.scale.layout import INPUT_ROW

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import InputError, ParameterError
 from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve
-from apframe.ranking.miss_rates import log_average_miss_rate
+from apframe.metrics.miss_rates import log_average_miss_rate
 from apframe.show.charts import (
     DARK_GREY,
     PALETTE,

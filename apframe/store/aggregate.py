@@ -16,14 +16,14 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-from apframe.ranking.definitions import IN_SQL
+from apframe.metrics.definitions import IN_SQL
 
 SQL_DEFINITIONS = [definition.name for definition in IN_SQL]
 
 
 @cache
 def average_precision_macro() -> str:
-    """The statement that creates the aggregate: `average_precision.sql`, with the definitions of `apframe.ranking.definitions`.
+    """The statement that creates the aggregate: `average_precision.sql`, with the definitions of `apframe.metrics.definitions`.
 
     >>> import duckdb
     >>> with duckdb.connect() as connection:

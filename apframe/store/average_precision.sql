@@ -2,7 +2,7 @@
 --
 -- It is one macro, because a macro that calls another fails once its file is attached to another database. Names inside it
 -- start with _ap_, so that columns of a query keep their meaning there. Two places are filled in from
--- apframe/ranking/definitions.py: the names of the definitions that SQL knows (NAMES), and a line for each of them (CASES):
+-- apframe/metrics/definitions.py: the names of the definitions that SQL knows (NAMES), and a line for each of them (CASES):
 -- WHEN 'name' THEN the share of the recall axis that _ap_k of _ap.n true positives cover.
 CREATE MACRO average_precision(relevant, score, n_positives, definition := 'step', then_by := NULL) AS
 list_transform(

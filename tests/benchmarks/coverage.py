@@ -25,7 +25,7 @@ from apframe.compare.resampling import draw_counts
 from apframe.detection.comparison.resampled import cell_of
 from apframe.detection.comparison.sampling import chosen_lines
 from apframe.matching.verdicts import Verdicts
-from apframe.ranking.weighted import BLOCK, weighted_ranking
+from apframe.metrics.weighted import BLOCK, weighted_ranking
 from apframe.threads import map_lazily, pool
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -30,7 +30,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "ranked_lists": (
         "Ranked lists", "Compute average precision of any ranked list in a Polars frame.", ("lists",), ("average_precision",),
     ),
-    "definitions": ("Definitions of AP", "Choose a definition of average precision by its name.", ("ranking",), ()),
+    "definitions": ("Definitions of AP", "Choose a definition of average precision by its name.", ("metrics",), ()),
     "similarities": ("Similarities", "Choose how a detection is compared with an annotation.", ("similarity",), ()),
     "files": ("Reading and writing", "Read and write data sets and results.", ("formats",), ()),
     "shards": (

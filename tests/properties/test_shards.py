@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.ranking.definitions import Levels
+from apframe.metrics.definitions import Levels
 from tests.parity.families import FAMILIES, Scene, computed_in, scenes
 from tests.parity.strategies import Case, cases_with_attributes
 from tests.scale.cutting_anyhow import Cut, cuts

@@ -17,9 +17,9 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError, UnknownValueWarning
-from apframe.ranking.miss_rate_ranking import MissRateRanking
-from apframe.ranking.miss_rates import LAMR_POINTS, MissRates
-from apframe.ranking.rules import rank_by
+from apframe.metrics.miss_rate_ranking import MissRateRanking
+from apframe.metrics.miss_rates import LAMR_POINTS, MissRates
+from apframe.metrics.rules import rank_by
 from apframe.rule_sets.summary import headlines
 from tests.rule_sets.generated import on_many_sets
 from tests.rule_sets.many_sets import Sets, together

@@ -13,9 +13,9 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import NotComparableError, ParameterError, UnitWarning
-from apframe.ranking.miss_rate_ranking import MissRateRanking
-from apframe.ranking.row_ranking import RowRanking
-from apframe.ranking.rules import rank_by
+from apframe.metrics.miss_rate_ranking import MissRateRanking
+from apframe.metrics.row_ranking import RowRanking
+from apframe.metrics.rules import rank_by
 from tests.rule_sets import crowdhuman_reference as reference
 from tests.rule_sets.generated import on_many_sets
 from tests.rule_sets.many_sets import together

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.ranking.definitions import Interpolated
+from apframe.metrics.definitions import Interpolated
 from tests.parity.reference import close
 from tests.parity.voc_reference import average_precision
 from tests.rule_sets.everywhere import assert_same_everywhere

@@ -14,8 +14,8 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError
-from apframe.ranking.miss_rate_ranking import MissRateRanking
-from apframe.ranking.rules import rank_by
+from apframe.metrics.miss_rate_ranking import MissRateRanking
+from apframe.metrics.rules import rank_by
 from tests.parity.reference import close
 from tests.rule_sets.generated import joined_by_name, on_many_sets, sets
 from tests.rule_sets.parts_of_sets import assert_parts_are_the_whole

@@ -15,9 +15,9 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError
-from apframe.ranking.box_errors import BoxErrors
-from apframe.ranking.rules import rank_by
-from apframe.ranking.sampled_ranking import SampledRanking
+from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.rules import rank_by
+from apframe.metrics.sampled_ranking import SampledRanking
 from tests.parity.strategies import half_as_often
 from tests.rule_sets import nuscenes_reference as reference
 from tests.rule_sets.driving_boxes import Row, cuboid, evaluate, generated, of_category

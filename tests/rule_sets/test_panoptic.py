@@ -12,7 +12,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError
-from apframe.ranking.weighted import Cell, weighted_ranking
+from apframe.metrics.weighted import Cell, weighted_ranking
 from tests.rule_sets.generated import on_many_sets
 from tests.rule_sets.panoptic_maps import Side, evaluate, generated, means, quality
 

@@ -26,7 +26,7 @@ from apframe.exceptions import (
     UnitWarning,
 )
 from apframe.matching.policies import POLICIES
-from apframe.ranking.definitions import Interpolated, Voc2007
+from apframe.metrics.definitions import Interpolated, Voc2007
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.named_choices import CROWDS, IGNORES, TIES
 from apframe.rule_sets.published import as_protocol, departures

@@ -13,7 +13,7 @@ from PIL import Image
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, UnitWarning, UnknownCategoryWarning
-from apframe.ranking.weighted import Cell, weighted_ranking
+from apframe.metrics.weighted import Cell, weighted_ranking
 from tests.rule_sets.generated import on_many_sets
 
 N = 4

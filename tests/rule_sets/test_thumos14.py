@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ParameterError
-from apframe.ranking.definitions import ElevenPoint
+from apframe.metrics.definitions import ElevenPoint
 from tests.parity.reference import close
 from tests.rule_sets.generated import assert_sets_equal, joined_by_name, mean, on_many_sets, sets
 from tests.rule_sets.parts_of_sets import assert_parts_are_the_whole

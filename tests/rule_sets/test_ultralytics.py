@@ -11,8 +11,8 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ParameterError
-from apframe.ranking.between_rows import Ultralytics, UltralyticsBefore
-from apframe.ranking.of_rows import ListedRows
+from apframe.metrics.between_rows import Ultralytics, UltralyticsBefore
+from apframe.metrics.of_rows import ListedRows
 from tests.rule_sets.everywhere import assert_same_everywhere
 from tests.rule_sets.generated import joined, on_many_sets
 from tests.rule_sets.ultralytics_reference import average_precision, evaluate

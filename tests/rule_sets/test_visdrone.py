@@ -12,8 +12,8 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ParameterError
-from apframe.ranking.definitions import Trapezoid
-from apframe.ranking.sampled import NuScenes
+from apframe.metrics.definitions import Trapezoid
+from apframe.metrics.sampled import NuScenes
 from tests.rule_sets.everywhere import assert_same_everywhere
 from tests.rule_sets.generated import joined, on_many_sets
 from tests.rule_sets.visdrone_reference import evaluate

@@ -217,8 +217,8 @@ def test_weights_are_copies_of_images() -> None:
     data = scenes(random, 6)
     weights = random.integers(0, 4, (6, 5)).astype(float)
     verdicts = evaluate(data)._pipeline.verdicts
-    from apframe.ranking.rules import rank_by
-    from apframe.ranking.summed_ranking import SummedRanking
+    from apframe.metrics.rules import rank_by
+    from apframe.metrics.summed_ranking import SummedRanking
 
     ranking = rank_by(verdicts, apf.VISUAL_GENOME.ranking_rules)
     assert isinstance(ranking, SummedRanking)

@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import BoxFormatWarning, ColumnError, ParameterError
-from apframe.ranking.row_ranking import RowRanking
-from apframe.ranking.rules import rank_by
+from apframe.metrics.row_ranking import RowRanking
+from apframe.metrics.rules import rank_by
 from tests.rule_sets.generated import on_many_sets
 from tests.rule_sets.many_sets import together
 from tests.rule_sets.wider_face_reference import average_precision

@@ -17,8 +17,8 @@ from apframe.detection.slices.slices import Slicing, tabulate, walk
 from apframe.exceptions import LargeResultWarning, warn
 from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.ranking.counted import count_images
-from apframe.ranking.weighted import BLOCK, Cell, weighted_ranking
+from apframe.metrics.counted import count_images
+from apframe.metrics.weighted import BLOCK, Cell, weighted_ranking
 from apframe.rule_sets.summary import Headline, composed, terms_of, with_terms
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.detection.tables import area_at, threshold_at, with_names
 from apframe.exceptions import ParameterError, one_of
-from apframe.ranking.miss_rates import LAMR_POINTS, log_average_miss_rate
+from apframe.metrics.miss_rates import LAMR_POINTS, log_average_miss_rate
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

@@ -13,9 +13,9 @@ from apframe.detection.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.detection.diagnose.find_errors import CLS, LOC, Errors
 from apframe.detection.diagnose.outcomes import Outcomes
 from apframe.matching.verdicts import Verdicts
-from apframe.ranking.counted import count_images
-from apframe.ranking.metrics import compute_cells
-from apframe.ranking.rules import rank_by
+from apframe.metrics.counted import count_images
+from apframe.metrics.metrics import compute_cells
+from apframe.metrics.rules import rank_by
 from apframe.rule_sets.refused import rules_of_edits
 from apframe.tables.tables import ERRORS
 from apframe.threads import pool

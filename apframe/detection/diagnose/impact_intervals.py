@@ -13,7 +13,7 @@ from apframe.compare.intervals import describe
 from apframe.compare.resampling import Draws, fill_blocks
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.ranking.weighted import BLOCK, Cell, weighted_ranking
+from apframe.metrics.weighted import BLOCK, Cell, weighted_ranking
 from apframe.rule_sets.refused import rules_of_edits
 
 if TYPE_CHECKING:

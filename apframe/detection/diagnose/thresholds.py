@@ -7,7 +7,7 @@ import polars as pl
 
 from apframe.detection.diagnose.outcomes import outcomes, verdicts_at
 from apframe.matching.verdicts import Verdicts, list_bounds
-from apframe.ranking.changes import Changes
+from apframe.metrics.changes import Changes
 
 _EQUAL = 1e-12  # values of LRP that differ by less are equal: they are sums of rounded numbers
 

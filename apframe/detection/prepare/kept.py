@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import ColumnError, Count, Note, RowError, UnitWarning, UnknownValueWarning, counted, warn
-from apframe.ranking.at_cut_offs import AtCutOffs
-from apframe.ranking.box_errors import NEEDS
+from apframe.metrics.at_cut_offs import AtCutOffs
+from apframe.metrics.box_errors import NEEDS
 from apframe.rows import refuse_rows, refuse_texts
 from apframe.rule_sets.protocol import Protocol
 from apframe.tables.ids import is_known

@@ -17,11 +17,11 @@ from apframe.matching.judge import judge
 from apframe.matching.order import place_within
 from apframe.matching.regroup import Rows, count_only, regroup, split_by_images
 from apframe.matching.verdicts import Verdicts
-from apframe.ranking.definition import WeightedSum
-from apframe.ranking.metrics import Cells, compute_cells
-from apframe.ranking.ranking import Ranking, Rest
-from apframe.ranking.rules import AnyRanking, rank_by
-from apframe.ranking.summed_ranking import SummedRanking
+from apframe.metrics.definition import WeightedSum
+from apframe.metrics.metrics import Cells, compute_cells
+from apframe.metrics.ranking import Ranking, Rest
+from apframe.metrics.rules import AnyRanking, rank_by
+from apframe.metrics.summed_ranking import SummedRanking
 from apframe.rule_sets.summary import Headline, composed, headlines, with_terms
 from apframe.tables.tables import SUPPORT
 from apframe.threads import pool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apframe.exceptions import counted
-from apframe.ranking.at_cut_offs import AtCutOffs
+from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import MOST_ROWS, Fragment, Section
 from apframe.report.sections.labels import most_labels

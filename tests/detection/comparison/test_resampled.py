@@ -13,7 +13,7 @@ import apframe as apf
 from apframe.compare.resampling import make_draws
 from apframe.detection.comparison.resampled import cell_of
 from apframe.detection.comparison.sampling import Sampling, chosen_lines, sample
-from apframe.ranking.weighted import Cell
+from apframe.metrics.weighted import Cell
 
 
 def test_cells_of_headlines() -> None:

@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from apframe.ranking.counts import count_down, count_hits
-from apframe.ranking.definitions import Levels
-from apframe.ranking.metrics import running_best
-from apframe.ranking.ranking import Ranking
+from apframe.metrics.counts import count_down, count_hits
+from apframe.metrics.definitions import Levels
+from apframe.metrics.metrics import running_best
+from apframe.metrics.ranking import Ranking
 from apframe.threads import pool
 
 

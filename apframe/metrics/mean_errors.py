@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.ranking.box_errors import BoxErrors
-from apframe.ranking.weighted_curves import running_sums
+from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.weighted_curves import running_sums
 
 if TYPE_CHECKING:
-    from apframe.ranking.sampled_ranking import Walk
+    from apframe.metrics.sampled_ranking import Walk
 
 
 @dataclass(frozen=True)

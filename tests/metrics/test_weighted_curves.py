@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import apframe as apf
-from apframe.ranking import weighted_curves
-from apframe.ranking.definition import WeightedSum
-from apframe.ranking.definitions import as_definition
-from apframe.ranking.weighted import Cell, average_precision
+from apframe.metrics import weighted_curves
+from apframe.metrics.definition import WeightedSum
+from apframe.metrics.definitions import as_definition
+from apframe.metrics.weighted import Cell, average_precision
 
 
 @pytest.mark.slow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.ranking.definition import envelope, recall_of
-from apframe.ranking.precision import precision
+from apframe.metrics.definition import envelope, recall_of
+from apframe.metrics.precision import precision
 
 GROUP = ["category_id", "area_range", "iou_threshold"]
 

@@ -10,10 +10,10 @@ import polars as pl
 
 from apframe.lazily import cached_property
 from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
-from apframe.ranking.counted import count_images
-from apframe.ranking.counts import Counts, SliceRows, Walk, count_at, count_detections, pack, select_rows
-from apframe.ranking.definition import WeightedSum
-from apframe.ranking.precision import precision
+from apframe.metrics.counted import count_images
+from apframe.metrics.counts import Counts, SliceRows, Walk, count_at, count_detections, pack, select_rows
+from apframe.metrics.definition import WeightedSum
+from apframe.metrics.precision import precision
 from apframe.threads import part_bounds
 
 N_IMAGES = "n_images"
@@ -153,7 +153,7 @@ def rank(
     """Make verdicts ready to be ranked by a definition.
 
     >>> from apframe.matching.verdicts import example
-    >>> from apframe.ranking.definitions import as_definition
+    >>> from apframe.metrics.definitions import as_definition
     >>> rank(example(), as_definition("step")).weights.tolist()
     [0.0, 1.0]
     """

@@ -8,7 +8,7 @@ import numpy as np
 
 from apframe.lazily import cached_property
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.ranking.summed import Summed, Sums
+from apframe.metrics.summed import Summed, Sums
 
 _MOST = 1 << 22  # weights at a time
 
@@ -24,7 +24,7 @@ class SummedRanking:
         whose numbers are wanted
 
     >>> from apframe.matching.verdicts import example
-    >>> from apframe.ranking.summed import PanopticQuality
+    >>> from apframe.metrics.summed import PanopticQuality
     >>> found = SummedRanking(example(), PanopticQuality()).compute([0], 0)
     >>> found["pq"].tolist(), found["sq"].tolist()
     ([[[0.5]]], [[[0.75]]])

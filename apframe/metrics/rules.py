@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from apframe.matching.verdicts import Verdicts
-from apframe.ranking.at_cut_offs import AtCutOffs
-from apframe.ranking.box_errors import BoxErrors
-from apframe.ranking.cut_offs import CutOffRanking
-from apframe.ranking.definition import Definition, WeightedSum
-from apframe.ranking.miss_rate_ranking import MissRateRanking
-from apframe.ranking.miss_rates import Froc, MissRates
-from apframe.ranking.of_rows import OfRows
-from apframe.ranking.ranking import Ranking, Rest, rank
-from apframe.ranking.row_ranking import RowRanking
-from apframe.ranking.sampled import Sampled
-from apframe.ranking.sampled_ranking import SampledRanking
-from apframe.ranking.summed import Summed
-from apframe.ranking.summed_ranking import SummedRanking
+from apframe.metrics.at_cut_offs import AtCutOffs
+from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.cut_offs import CutOffRanking
+from apframe.metrics.definition import Definition, WeightedSum
+from apframe.metrics.miss_rate_ranking import MissRateRanking
+from apframe.metrics.miss_rates import Froc, MissRates
+from apframe.metrics.of_rows import OfRows
+from apframe.metrics.ranking import Ranking, Rest, rank
+from apframe.metrics.row_ranking import RowRanking
+from apframe.metrics.sampled import Sampled
+from apframe.metrics.sampled_ranking import SampledRanking
+from apframe.metrics.summed import Summed
+from apframe.metrics.summed_ranking import SummedRanking
 
 AnyRanking = Ranking | CutOffRanking | SampledRanking | RowRanking | MissRateRanking | SummedRanking
 
@@ -52,7 +52,7 @@ def rank_by(verdicts: Verdicts, rules: RankingRules, rest: Rest | None = None) -
     """Make verdicts ready to be ranked; a `rest` is for definitions that are a weighted sum.
 
     >>> from apframe.matching.verdicts import example
-    >>> from apframe.ranking.definitions import as_definition
+    >>> from apframe.metrics.definitions import as_definition
     >>> type(rank_by(example(), RankingRules(as_definition("nuscenes")))).__name__
     'SampledRanking'
     """

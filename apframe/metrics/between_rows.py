@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from apframe.ranking.of_rows import ListedRows, OfRows
+from apframe.metrics.of_rows import ListedRows, OfRows
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.ranking.definition import GAIN, PRECISION, Definition, envelope
+from apframe.metrics.definition import GAIN, PRECISION, Definition, envelope
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,7 @@ class AtCutOffs(Definition):
     Attributes
     ----------
     chooses
-        whether cut-offs are scores of true positives, see `apframe.ranking.cut_offs.choose_copies`
+        whether cut-offs are scores of true positives, see `apframe.metrics.cut_offs.choose_copies`
     cut_offs
         otherwise, what they are, ascending
     """
@@ -58,7 +58,7 @@ class R11(AtCutOffs):
     """Eleven of KITTI's 41 positions, from the first one on: `(P_0 + P_4 + ... + P_40) / 11`.
 
     A position is a score cut-off, chosen so that recall rises by about 1/40 from one to the next: see
-    `apframe.ranking.cut_offs.choose_copies`. There is at most one for each true positive, and a position that is not there
+    `apframe.metrics.cut_offs.choose_copies`. There is at most one for each true positive, and a position that is not there
     has precision 0. So fewer than 41 perfect results do not reach 1.
 
     Source: KITTI's `evaluate_object.cpp` until October 2019, with N_SAMPLE_PTS 41.

@@ -9,8 +9,8 @@ import numpy as np
 
 from apframe.lazily import cached_property
 from apframe.matching.verdicts import Verdicts, list_bounds
-from apframe.ranking.counted import Counted, count_positives, count_rows
-from apframe.ranking.of_rows import ListedRows, OfRows
+from apframe.metrics.counted import Counted, count_positives, count_rows
+from apframe.metrics.of_rows import ListedRows, OfRows
 
 _MOST = 1 << 22  # of sums that are computed together
 _TINY = np.finfo(float).tiny

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.ranking.counts import SliceRows
-from apframe.ranking.cut_offs import CutOffRanking
-from apframe.ranking.definition import WeightedSum
-from apframe.ranking.miss_rate_ranking import MissRateRanking
-from apframe.ranking.ranking import Ranking, rank
-from apframe.ranking.row_ranking import RowRanking
-from apframe.ranking.rules import RankingRules, rank_by
-from apframe.ranking.sampled_ranking import SampledRanking
-from apframe.ranking.summed_ranking import SummedRanking
-from apframe.ranking.weighted_curves import ROUNDING, Curves, cut_into_runs
+from apframe.metrics.counts import SliceRows
+from apframe.metrics.cut_offs import CutOffRanking
+from apframe.metrics.definition import WeightedSum
+from apframe.metrics.miss_rate_ranking import MissRateRanking
+from apframe.metrics.ranking import Ranking, rank
+from apframe.metrics.row_ranking import RowRanking
+from apframe.metrics.rules import RankingRules, rank_by
+from apframe.metrics.sampled_ranking import SampledRanking
+from apframe.metrics.summed_ranking import SummedRanking
+from apframe.metrics.weighted_curves import ROUNDING, Curves, cut_into_runs
 
 BLOCK = 64  # weightings that are computed together
 _ROWS = 1 << 13  # of sums that are computed together
@@ -197,7 +197,7 @@ def average_precision(
     An array of shape (cells, weightings, lists); NaN where no annotation counts.
 
     >>> from apframe.matching.verdicts import example
-    >>> from apframe.ranking.definitions import as_definition
+    >>> from apframe.metrics.definitions import as_definition
     >>> cell = Cell("ap", (0,), area_range=0, limit=0)
     >>> average_precision(example(), as_definition("step"), np.array([[1, 1], [0, 3], [2, 0]]), [cell]).tolist()
     [[[1.0], [nan], [1.0]]]

@@ -12,9 +12,9 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from apframe.ranking.counts import SliceRows
-from apframe.ranking.definitions import Levels
-from apframe.ranking.ranking import Ranking
+from apframe.metrics.counts import SliceRows
+from apframe.metrics.definitions import Levels
+from apframe.metrics.ranking import Ranking
 
 _ROWS = 1 << 9  # of a chunk, unless a single list has more
 _SEGMENTS = 64  # of a chunk, at most: whole numbers are added to keep their precisions apart, which costs bits

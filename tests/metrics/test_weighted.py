@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.ranking.definition import WeightedSum
-from apframe.ranking.definitions import as_definition
-from apframe.ranking.metrics import compute_metrics
-from apframe.ranking.ranking import rank
-from apframe.ranking.weighted import Cell, average_precision
+from apframe.metrics.definition import WeightedSum
+from apframe.metrics.definitions import as_definition
+from apframe.metrics.metrics import compute_metrics
+from apframe.metrics.ranking import rank
+from apframe.metrics.weighted import Cell, average_precision
 from tests.parity.reference import evaluate_by_reference
 from tests.parity.strategies import Case, cases, half_as_often
 

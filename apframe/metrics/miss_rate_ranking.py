@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from apframe.matching.verdicts import Verdicts
-from apframe.ranking.counted import Counted, count_positives, count_rows
-from apframe.ranking.miss_rates import Froc, MissRates
-from apframe.ranking.ranking import Ranking
-from apframe.ranking.row_ranking import RowRanking
-from apframe.ranking.sampled_ranking import SampledRanking
-from apframe.ranking.weighted_curves import ROUNDING
+from apframe.metrics.counted import Counted, count_positives, count_rows
+from apframe.metrics.miss_rates import Froc, MissRates
+from apframe.metrics.ranking import Ranking
+from apframe.metrics.row_ranking import RowRanking
+from apframe.metrics.sampled_ranking import SampledRanking
+from apframe.metrics.weighted_curves import ROUNDING
 
 _MOST = 1 << 22  # of sums that are computed together
 _TINY = np.finfo(float).tiny

@@ -20,9 +20,9 @@ import polars as pl
 
 from apframe.exceptions import ParameterError, by_name, did_you_mean
 from apframe.listing import Listing
-from apframe.ranking.at_cut_offs import R11, R40, Waymo
-from apframe.ranking.between_rows import Ultralytics, UltralyticsBefore
-from apframe.ranking.definition import (
+from apframe.metrics.at_cut_offs import R11, R40, Waymo
+from apframe.metrics.between_rows import Ultralytics, UltralyticsBefore
+from apframe.metrics.definition import (
     GAIN,
     N_POSITIVES,
     N_RANKED,
@@ -36,9 +36,9 @@ from apframe.ranking.definition import (
     envelope,
     recall_of,
 )
-from apframe.ranking.of_rows import CrowdHuman, WiderFace
-from apframe.ranking.sampled import Argoverse2, NuScenes
-from apframe.ranking.summed import PanopticQuality, PixelIoU, RecallByImage, Success
+from apframe.metrics.of_rows import CrowdHuman, WiderFace
+from apframe.metrics.sampled import Argoverse2, NuScenes
+from apframe.metrics.summed import PanopticQuality, PixelIoU, RecallByImage, Success
 
 
 class Step(WeightedSum):

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from apframe.ranking.counts import Counts, count_detections, count_down, count_hits
-from apframe.ranking.cut_offs import CutOffRanking
-from apframe.ranking.miss_rate_ranking import MissRateRanking
-from apframe.ranking.ranking import N_IMAGES, Ranking
-from apframe.ranking.row_ranking import RowRanking
-from apframe.ranking.rules import AnyRanking
-from apframe.ranking.sampled_ranking import SampledRanking
-from apframe.ranking.summed_ranking import SummedRanking
+from apframe.metrics.counts import Counts, count_detections, count_down, count_hits
+from apframe.metrics.cut_offs import CutOffRanking
+from apframe.metrics.miss_rate_ranking import MissRateRanking
+from apframe.metrics.ranking import N_IMAGES, Ranking
+from apframe.metrics.row_ranking import RowRanking
+from apframe.metrics.rules import AnyRanking
+from apframe.metrics.sampled_ranking import SampledRanking
+from apframe.metrics.summed_ranking import SummedRanking
 from apframe.threads import map_parts
 
 

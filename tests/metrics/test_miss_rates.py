@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from apframe.ranking.miss_rates import LAMR_POINTS, log_average_miss_rate
+from apframe.metrics.miss_rates import LAMR_POINTS, log_average_miss_rate
 
 
 def lamr(fppi: list[float], miss_rate: list[float | None]) -> float | None:

@@ -9,8 +9,8 @@ import numpy as np
 
 from apframe.lazily import cached_property
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.ranking.at_cut_offs import AtCutOffs
-from apframe.ranking.changes import changes_of_hits, held_at
+from apframe.metrics.at_cut_offs import AtCutOffs
+from apframe.metrics.changes import changes_of_hits, held_at
 
 _MOST = 1 << 22  # numbers of one column that are summed together
 _NAMES = ("ap", "oriented_ap", "hits", "n_detections", "positives")

@@ -10,12 +10,12 @@ import polars as pl
 
 from apframe.lazily import cached_property
 from apframe.matching.verdicts import Verdicts
-from apframe.ranking.box_errors import BoxErrors
-from apframe.ranking.counted import count_positives, count_rows
-from apframe.ranking.definitions import COCO_101
-from apframe.ranking.mean_errors import Cuts, mean_errors
-from apframe.ranking.sampled import LEVELS, Sampled
-from apframe.ranking.weighted_curves import ROUNDING, levels_reached, running_sums
+from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.counted import count_positives, count_rows
+from apframe.metrics.definitions import COCO_101
+from apframe.metrics.mean_errors import Cuts, mean_errors
+from apframe.metrics.sampled import LEVELS, Sampled
+from apframe.metrics.weighted_curves import ROUNDING, levels_reached, running_sums
 
 _MOST = 1 << 23  # of sums that are computed together
 _REACHED = levels_reached(COCO_101)

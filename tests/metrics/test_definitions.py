@@ -9,8 +9,8 @@ import pytest
 
 from apframe.exceptions import ParameterError
 from apframe.lists.expressions import average_precision, precision, precision_at_recall, recall
-from apframe.ranking.at_cut_offs import Waymo
-from apframe.ranking.definitions import Coco101, Normalized, as_definition, list_definitions
+from apframe.metrics.at_cut_offs import Waymo
+from apframe.metrics.definitions import Coco101, Normalized, as_definition, list_definitions
 
 LISTS = {"A": ([1, 0, 1, 0, 1], 3), "B": ([1, 1, 0, 1, 0, 1, 0, 0, 0, 1], 5), "C": ([1, 0, 1, 0, 1], 6)}
 REFERENCE = {
