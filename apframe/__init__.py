@@ -44,6 +44,7 @@ import apframe.lists.expressions  # noqa: F401 - puts `ap` on Polars expressions
 
 if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are public
     from apframe import formats as formats
+    from apframe import protocols as protocols
     from apframe.adapters.supervision import from_supervision as from_supervision
     from apframe.adapters.torchvision import from_torchvision as from_torchvision
     from apframe.adapters.torchvision import targets_from_torchvision as targets_from_torchvision
@@ -95,6 +96,49 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.metrics.definition import Definition as Definition
     from apframe.metrics.definitions import as_definition as as_definition
     from apframe.metrics.definitions import list_definitions as list_definitions
+    from apframe.protocols.activitynet import ACTIVITYNET as ACTIVITYNET
+    from apframe.protocols.argoverse2 import ARGOVERSE2 as ARGOVERSE2
+    from apframe.protocols.ava import AVA as AVA
+    from apframe.protocols.bdd100k import BDD100K as BDD100K
+    from apframe.protocols.citypersons import CALTECH as CALTECH
+    from apframe.protocols.citypersons import CITYPERSONS as CITYPERSONS
+    from apframe.protocols.citypersons import EUROCITY as EUROCITY
+    from apframe.protocols.classes import Part as Part
+    from apframe.protocols.coco import COCO as COCO
+    from apframe.protocols.crowdhuman import CROWDHUMAN as CROWDHUMAN
+    from apframe.protocols.crowdpose import CROWDPOSE as CROWDPOSE
+    from apframe.protocols.dota import DOTA as DOTA
+    from apframe.protocols.dota import DOTA_V1 as DOTA_V1
+    from apframe.protocols.dota import DOTA_V15 as DOTA_V15
+    from apframe.protocols.dota import MMROTATE as MMROTATE
+    from apframe.protocols.flickr30k import FLICKR30K as FLICKR30K
+    from apframe.protocols.flickr30k import REFCOCO as REFCOCO
+    from apframe.protocols.kitti import KITTI as KITTI
+    from apframe.protocols.luna16 import LUNA16 as LUNA16
+    from apframe.protocols.lvis import LVIS as LVIS
+    from apframe.protocols.nuscenes import NUSCENES as NUSCENES
+    from apframe.protocols.open_images import OPEN_IMAGES as OPEN_IMAGES
+    from apframe.protocols.open_images import OPEN_IMAGES_CHALLENGE as OPEN_IMAGES_CHALLENGE
+    from apframe.protocols.panoptic import CITYSCAPES_PANOPTIC as CITYSCAPES_PANOPTIC
+    from apframe.protocols.panoptic import COCO_PANOPTIC as COCO_PANOPTIC
+    from apframe.protocols.proposals import PROPOSALS as PROPOSALS
+    from apframe.protocols.protocol import Protocol as Protocol
+    from apframe.protocols.published import PUBLISHED as PUBLISHED
+    from apframe.protocols.published import list_protocols as list_protocols
+    from apframe.protocols.semantic import SEMANTIC as SEMANTIC
+    from apframe.protocols.thumos14 import THUMOS14 as THUMOS14
+    from apframe.protocols.tinyperson import TINYPERSON as TINYPERSON
+    from apframe.protocols.ultralytics import ULTRALYTICS as ULTRALYTICS
+    from apframe.protocols.ultralytics import ULTRALYTICS_8_4_35 as ULTRALYTICS_8_4_35
+    from apframe.protocols.ultralytics import ULTRALYTICS_8_4_175 as ULTRALYTICS_8_4_175
+    from apframe.protocols.visdrone import VISDRONE as VISDRONE
+    from apframe.protocols.visdrone import VISDRONE_MEAN as VISDRONE_MEAN
+    from apframe.protocols.visual_genome import VISUAL_GENOME as VISUAL_GENOME
+    from apframe.protocols.visual_genome import VISUAL_GENOME_MEAN as VISUAL_GENOME_MEAN
+    from apframe.protocols.voc import VOC2007 as VOC2007
+    from apframe.protocols.voc import VOC2012 as VOC2012
+    from apframe.protocols.waymo import WAYMO as WAYMO
+    from apframe.protocols.wider_face import WIDER_FACE as WIDER_FACE
     from apframe.pycocotools import patch_pycocotools as patch_pycocotools
     from apframe.report.write import write_report as write_report
     from apframe.retrieval.agreement import leaderboard_agreement as leaderboard_agreement
@@ -105,49 +149,6 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.retrieval.reidentification import evaluate_reidentification as evaluate_reidentification
     from apframe.retrieval.trec import read_qrels as read_qrels
     from apframe.retrieval.trec import read_run as read_run
-    from apframe.rule_sets.activitynet import ACTIVITYNET as ACTIVITYNET
-    from apframe.rule_sets.argoverse2 import ARGOVERSE2 as ARGOVERSE2
-    from apframe.rule_sets.ava import AVA as AVA
-    from apframe.rule_sets.bdd100k import BDD100K as BDD100K
-    from apframe.rule_sets.citypersons import CALTECH as CALTECH
-    from apframe.rule_sets.citypersons import CITYPERSONS as CITYPERSONS
-    from apframe.rule_sets.citypersons import EUROCITY as EUROCITY
-    from apframe.rule_sets.classes import Part as Part
-    from apframe.rule_sets.coco import COCO as COCO
-    from apframe.rule_sets.crowdhuman import CROWDHUMAN as CROWDHUMAN
-    from apframe.rule_sets.crowdpose import CROWDPOSE as CROWDPOSE
-    from apframe.rule_sets.dota import DOTA as DOTA
-    from apframe.rule_sets.dota import DOTA_V1 as DOTA_V1
-    from apframe.rule_sets.dota import DOTA_V15 as DOTA_V15
-    from apframe.rule_sets.dota import MMROTATE as MMROTATE
-    from apframe.rule_sets.flickr30k import FLICKR30K as FLICKR30K
-    from apframe.rule_sets.flickr30k import REFCOCO as REFCOCO
-    from apframe.rule_sets.kitti import KITTI as KITTI
-    from apframe.rule_sets.luna16 import LUNA16 as LUNA16
-    from apframe.rule_sets.lvis import LVIS as LVIS
-    from apframe.rule_sets.nuscenes import NUSCENES as NUSCENES
-    from apframe.rule_sets.open_images import OPEN_IMAGES as OPEN_IMAGES
-    from apframe.rule_sets.open_images import OPEN_IMAGES_CHALLENGE as OPEN_IMAGES_CHALLENGE
-    from apframe.rule_sets.panoptic import CITYSCAPES_PANOPTIC as CITYSCAPES_PANOPTIC
-    from apframe.rule_sets.panoptic import COCO_PANOPTIC as COCO_PANOPTIC
-    from apframe.rule_sets.proposals import PROPOSALS as PROPOSALS
-    from apframe.rule_sets.protocol import Protocol as Protocol
-    from apframe.rule_sets.published import PUBLISHED as PUBLISHED
-    from apframe.rule_sets.published import list_protocols as list_protocols
-    from apframe.rule_sets.semantic import SEMANTIC as SEMANTIC
-    from apframe.rule_sets.thumos14 import THUMOS14 as THUMOS14
-    from apframe.rule_sets.tinyperson import TINYPERSON as TINYPERSON
-    from apframe.rule_sets.ultralytics import ULTRALYTICS as ULTRALYTICS
-    from apframe.rule_sets.ultralytics import ULTRALYTICS_8_4_35 as ULTRALYTICS_8_4_35
-    from apframe.rule_sets.ultralytics import ULTRALYTICS_8_4_175 as ULTRALYTICS_8_4_175
-    from apframe.rule_sets.visdrone import VISDRONE as VISDRONE
-    from apframe.rule_sets.visdrone import VISDRONE_MEAN as VISDRONE_MEAN
-    from apframe.rule_sets.visual_genome import VISUAL_GENOME as VISUAL_GENOME
-    from apframe.rule_sets.visual_genome import VISUAL_GENOME_MEAN as VISUAL_GENOME_MEAN
-    from apframe.rule_sets.voc import VOC2007 as VOC2007
-    from apframe.rule_sets.voc import VOC2012 as VOC2012
-    from apframe.rule_sets.waymo import WAYMO as WAYMO
-    from apframe.rule_sets.wider_face import WIDER_FACE as WIDER_FACE
     from apframe.runs.run_sets import RunSets as RunSets
     from apframe.runs.run_sets import scan_runs as scan_runs
     from apframe.scale.evaluate_shards import evaluate_shards as evaluate_shards
@@ -228,35 +229,35 @@ _HOMES = {
     "apframe.lists.list_curves": "pr_from_roc precision_recall_curve roc_curve",
     "apframe.lists.measures": "Measure as_measure list_measures",
     "apframe.lists.vl_pr": "vl_pr",
-    "apframe.rule_sets.activitynet": "ACTIVITYNET",
-    "apframe.rule_sets.bdd100k": "BDD100K",
-    "apframe.rule_sets.citypersons": "CALTECH CITYPERSONS EUROCITY",
-    "apframe.rule_sets.classes": "Part",
-    "apframe.rule_sets.argoverse2": "ARGOVERSE2",
-    "apframe.rule_sets.ava": "AVA",
-    "apframe.rule_sets.thumos14": "THUMOS14",
-    "apframe.rule_sets.coco": "COCO",
-    "apframe.rule_sets.crowdhuman": "CROWDHUMAN",
-    "apframe.rule_sets.crowdpose": "CROWDPOSE",
-    "apframe.rule_sets.dota": "DOTA DOTA_V1 DOTA_V15 MMROTATE",
-    "apframe.rule_sets.flickr30k": "FLICKR30K REFCOCO",
-    "apframe.rule_sets.kitti": "KITTI",
-    "apframe.rule_sets.luna16": "LUNA16",
-    "apframe.rule_sets.lvis": "LVIS",
-    "apframe.rule_sets.nuscenes": "NUSCENES",
-    "apframe.rule_sets.open_images": "OPEN_IMAGES OPEN_IMAGES_CHALLENGE",
-    "apframe.rule_sets.panoptic": "CITYSCAPES_PANOPTIC COCO_PANOPTIC",
-    "apframe.rule_sets.proposals": "PROPOSALS",
-    "apframe.rule_sets.protocol": "Protocol",
-    "apframe.rule_sets.published": "PUBLISHED list_protocols",
-    "apframe.rule_sets.semantic": "SEMANTIC",
-    "apframe.rule_sets.tinyperson": "TINYPERSON",
-    "apframe.rule_sets.ultralytics": "ULTRALYTICS ULTRALYTICS_8_4_175 ULTRALYTICS_8_4_35",
-    "apframe.rule_sets.visdrone": "VISDRONE VISDRONE_MEAN",
-    "apframe.rule_sets.visual_genome": "VISUAL_GENOME VISUAL_GENOME_MEAN",
-    "apframe.rule_sets.voc": "VOC2007 VOC2012",
-    "apframe.rule_sets.waymo": "WAYMO",
-    "apframe.rule_sets.wider_face": "WIDER_FACE",
+    "apframe.protocols.activitynet": "ACTIVITYNET",
+    "apframe.protocols.bdd100k": "BDD100K",
+    "apframe.protocols.citypersons": "CALTECH CITYPERSONS EUROCITY",
+    "apframe.protocols.classes": "Part",
+    "apframe.protocols.argoverse2": "ARGOVERSE2",
+    "apframe.protocols.ava": "AVA",
+    "apframe.protocols.thumos14": "THUMOS14",
+    "apframe.protocols.coco": "COCO",
+    "apframe.protocols.crowdhuman": "CROWDHUMAN",
+    "apframe.protocols.crowdpose": "CROWDPOSE",
+    "apframe.protocols.dota": "DOTA DOTA_V1 DOTA_V15 MMROTATE",
+    "apframe.protocols.flickr30k": "FLICKR30K REFCOCO",
+    "apframe.protocols.kitti": "KITTI",
+    "apframe.protocols.luna16": "LUNA16",
+    "apframe.protocols.lvis": "LVIS",
+    "apframe.protocols.nuscenes": "NUSCENES",
+    "apframe.protocols.open_images": "OPEN_IMAGES OPEN_IMAGES_CHALLENGE",
+    "apframe.protocols.panoptic": "CITYSCAPES_PANOPTIC COCO_PANOPTIC",
+    "apframe.protocols.proposals": "PROPOSALS",
+    "apframe.protocols.protocol": "Protocol",
+    "apframe.protocols.published": "PUBLISHED list_protocols",
+    "apframe.protocols.semantic": "SEMANTIC",
+    "apframe.protocols.tinyperson": "TINYPERSON",
+    "apframe.protocols.ultralytics": "ULTRALYTICS ULTRALYTICS_8_4_175 ULTRALYTICS_8_4_35",
+    "apframe.protocols.visdrone": "VISDRONE VISDRONE_MEAN",
+    "apframe.protocols.visual_genome": "VISUAL_GENOME VISUAL_GENOME_MEAN",
+    "apframe.protocols.voc": "VOC2007 VOC2012",
+    "apframe.protocols.waymo": "WAYMO",
+    "apframe.protocols.wider_face": "WIDER_FACE",
     "apframe.pycocotools": "patch_pycocotools",
     "apframe.metrics.definition": "Definition",
     "apframe.metrics.definitions": "as_definition list_definitions",
@@ -310,7 +311,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-_PACKAGES = ("formats",)  # which are imported when they are first used, too
+_PACKAGES = ("formats", "protocols")  # which are imported when they are first used, too
 _RENAMED = {"definitions": "list_definitions", "measures": "list_measures"}  # since 0.6
 
 __all__ = sorted(_HOME_OF)

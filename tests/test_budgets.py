@@ -33,7 +33,7 @@ def counted(function, name):
 
 sys.addaudithook(opened)
 import polars as pl
-from apframe.rule_sets.protocol import Protocol
+from apframe.protocols.protocol import Protocol
 from apframe.tables.dataset import Later
 from apframe.cli.command import main
 

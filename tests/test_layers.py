@@ -34,7 +34,7 @@ GROUPS = {
         "threads",
     ],
     "foundation": ["tables", "adapters", "formats"],
-    "the three axes, and a choice on each": ["similarity", "matching", "metrics", "rule_sets"],
+    "the three axes, and a choice on each": ["similarity", "matching", "metrics", "protocols"],
     "what any result can do": ["lists", "compare", "store", "show"],
     "the fronts": ["detection", "retrieval", "training", "runs"],
     "entry points": ["report", "checks", "pycocotools", "scale", "cli", "__main__"],

@@ -52,8 +52,27 @@ TESTED_IN = {
     "matching/test_verdicts.py": "matching/judge matching/policies",
     "metrics/test_definitions.py": "metrics/at_cut_offs metrics/definition metrics/sampled",
     "parity/test_coco.py": "metrics/arrays metrics/counts metrics/curves metrics/metrics metrics/precision metrics/ranking "
-    "rule_sets/coco",
+    "protocols/coco",
     "properties/test_operating_points.py": "matching/operating_points",
+    "protocols/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking protocols/report_lines",
+    "protocols/test_crowdhuman.py": "detection/diagnose/jaccard_counts",
+    "protocols/test_crowdpose.py": "detection/slices/parts",
+    "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cut_offs protocols/classes "
+    "protocols/orientation",
+    "protocols/test_luna16.py": "detection/prepare/copied matching/shared similarity/sphere_distance tables/shapes/spheres",
+    "protocols/test_nuscenes.py": "detection/cuboid_errors detection/prepare/kept metrics/box_errors metrics/mean_errors "
+    "metrics/rules metrics/sampled_ranking",
+    "protocols/test_open_images_masks.py": "similarity/mask_or_box_iou",
+    "protocols/test_panoptic.py": "metrics/summed metrics/summed_ranking protocols/refused similarity/panoptic_boundary_iou "
+    "similarity/panoptic_iou",
+    "protocols/test_protocol_values.py": "detection/prepare/counting protocols/further_rules protocols/given "
+    "protocols/named_choices protocols/protocol protocols/published protocols/summary protocols/words show/console show/html",
+    "protocols/test_semantic.py": "similarity/label_iou",
+    "protocols/test_ultralytics.py": "metrics/between_rows similarity/single_iou",
+    "protocols/test_visdrone.py": "detection/prepare/excluded protocols/combinations",
+    "protocols/test_visual_genome.py": "tables/shapes/relations",
+    "protocols/test_waymo.py": "detection/slices/waymo_breakdowns matching/largest_sum",
+    "protocols/test_wider_face.py": "metrics/of_rows metrics/row_ranking",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines pycocotools/one_cell "
     "pycocotools/params",
@@ -62,25 +81,6 @@ TESTED_IN = {
     "report/test_page.py": "report/section",
     "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key retrieval/one_run show/runs",
     "retrieval/test_trec.py": "retrieval/trec_lines",
-    "rule_sets/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking rule_sets/report_lines",
-    "rule_sets/test_crowdhuman.py": "detection/diagnose/jaccard_counts",
-    "rule_sets/test_crowdpose.py": "detection/slices/parts",
-    "rule_sets/test_kitti.py": "matching/by_annotation metrics/changes metrics/cut_offs rule_sets/classes "
-    "rule_sets/orientation",
-    "rule_sets/test_luna16.py": "detection/prepare/copied matching/shared similarity/sphere_distance tables/shapes/spheres",
-    "rule_sets/test_nuscenes.py": "detection/cuboid_errors detection/prepare/kept metrics/box_errors metrics/mean_errors "
-    "metrics/rules metrics/sampled_ranking",
-    "rule_sets/test_open_images_masks.py": "similarity/mask_or_box_iou",
-    "rule_sets/test_panoptic.py": "metrics/summed metrics/summed_ranking rule_sets/refused similarity/panoptic_boundary_iou "
-    "similarity/panoptic_iou",
-    "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/further_rules rule_sets/given "
-    "rule_sets/named_choices rule_sets/protocol rule_sets/published rule_sets/summary rule_sets/words show/console show/html",
-    "rule_sets/test_semantic.py": "similarity/label_iou",
-    "rule_sets/test_ultralytics.py": "metrics/between_rows similarity/single_iou",
-    "rule_sets/test_visdrone.py": "detection/prepare/excluded rule_sets/combinations",
-    "rule_sets/test_visual_genome.py": "tables/shapes/relations",
-    "rule_sets/test_waymo.py": "detection/slices/waymo_breakdowns matching/largest_sum",
-    "rule_sets/test_wider_face.py": "metrics/of_rows metrics/row_ranking",
     "runs/test_run_sets.py": "runs/folders runs/stored_run runs/tables",
     "scale/test_evaluate_shards.py": "scale/budget scale/evaluation scale/inputs scale/local scale/objects scale/one_shard "
     "scale/spool scale/store scale/temporary scale/together scale/verdict_tables",
@@ -103,8 +103,8 @@ IN_THEIR_DOCTESTS = ["lazily", "wording"]
 OF_MANY_MODULES = ("benchmarks", "docs", "fuzz", "parity", "pins", "properties")  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {
-    "formats/test_crashes.py", "formats/test_unwritable.py", "rule_sets/test_coco_keypoints.py",
-    "rule_sets/test_coco_masks.py", "rule_sets/test_driving_kits.py", "rule_sets/test_optimal.py",
+    "formats/test_crashes.py", "formats/test_unwritable.py", "protocols/test_coco_keypoints.py",
+    "protocols/test_coco_masks.py", "protocols/test_driving_kits.py", "protocols/test_optimal.py",
     "pycocotools/test_surface.py", "pycocotools/test_training.py",
     "report/test_browser.py", "scale/test_bad_shards.py", "scale/test_resuming.py", "store/test_stored_versions.py",
 }  # fmt: skip

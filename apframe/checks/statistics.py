@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from apframe.formats.reading import Reading, ReadingOptions
-from apframe.rule_sets.coco import COCO
+from apframe.protocols.coco import COCO
 from apframe.tables.conditions import find_owners, items_of, refuse_ambiguous
 from apframe.tables.dataset import canonical_detections
 from apframe.tables.ids import is_known

@@ -15,7 +15,7 @@ from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import stored_run
 from apframe.detection.diagnose.cuts import BEST_F1
 from apframe.exceptions import ParameterError
-from apframe.rule_sets.words import threshold_words
+from apframe.protocols.words import threshold_words
 from apframe.show.mistakes import confusion_totals, mistakes
 
 _SHOWN = 20

@@ -15,7 +15,7 @@ from apframe.cli.options import Latex, Markdown, Where, one_style, words
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import stored_run
 from apframe.exceptions import ParameterError
-from apframe.rule_sets.words import threshold_words
+from apframe.protocols.words import threshold_words
 
 
 def show_errors(

@@ -27,8 +27,8 @@ from apframe.cli.options import (
     numbers,
     words,
 )
-from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.published import as_protocol
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.published import as_protocol
 
 
 @dataclass(frozen=True)

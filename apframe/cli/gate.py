@@ -10,8 +10,8 @@ import polars as pl
 
 from apframe.cli.options import words
 from apframe.exceptions import InputError, ParameterError, by_name
-from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.summary import headlines
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.summary import headlines
 
 FAILED = 4  # the exit status
 
@@ -75,7 +75,7 @@ def read_gate(worse: Sequence[str] | None, drops: Sequence[str] | None, protocol
     ParameterError
         a metric that the protocol does not have; a drop that is not a number of at least 0; a metric with two drops
 
-    >>> from apframe.rule_sets.coco import COCO
+    >>> from apframe.protocols.coco import COCO
     >>> read_gate(["AP,aps"], ["AP50=0.01"], COCO)
     Gate(worse=('AP', 'APs'), drops={'AP50': 0.01})
     """
@@ -92,7 +92,7 @@ def read_gate(worse: Sequence[str] | None, drops: Sequence[str] | None, protocol
 def known_metric(name: str, protocol: Protocol) -> str:
     """The headline number of this name, in any case; an unknown name is a ParameterError.
 
-    >>> from apframe.rule_sets.coco import COCO
+    >>> from apframe.protocols.coco import COCO
     >>> known_metric("ap50", COCO)
     'AP50'
     """

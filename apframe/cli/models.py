@@ -12,7 +12,7 @@ from apframe.cli.files import Files
 from apframe.cli.stored_runs import is_stored_run, refuse_options_of_files
 from apframe.exceptions import ParameterError
 from apframe.paths import is_folder, is_pattern
-from apframe.rule_sets.protocol import Protocol
+from apframe.protocols.protocol import Protocol
 
 _IN_WORDS = {1: "a model", 2: "two models or more"}
 

@@ -15,7 +15,7 @@ from apframe.cli.help_pages import HelpPage
 from apframe.exceptions import ParameterError
 from apframe.formats.urls import url_of
 from apframe.paths import is_utf8
-from apframe.rule_sets.published import PUBLISHED
+from apframe.protocols.published import PUBLISHED
 from apframe.store.parquet import labels, refuse_foreign
 from apframe.tables.box_formats import BOX_FORMATS
 from apframe.tables.category_map import UNMAPPED

@@ -17,10 +17,10 @@ from apframe.exceptions import Note, spelled
 from apframe.formats.catalogue import format_of_truth, naming_format
 from apframe.formats.yolo import Yolo
 from apframe.keywords import names_keywords
+from apframe.protocols.coco import COCO
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.ultralytics import ULTRALYTICS
 from apframe.rows import treating_malformed
-from apframe.rule_sets.coco import COCO
-from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.ultralytics import ULTRALYTICS
 from apframe.similarity.pairs import Similarity
 from apframe.tables.conditions import choose_categories
 from apframe.threads import pool

@@ -23,8 +23,8 @@ from apframe.detection.slices import waymo_breakdowns as broken_down
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.exceptions import counted
 from apframe.lazily import cached_property
-from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.summary import headlines, summarize
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.summary import headlines, summarize
 from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html
 from apframe.show.markup import to_latex, to_markdown

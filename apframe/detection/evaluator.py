@@ -37,9 +37,9 @@ from apframe.exceptions import (
 )
 from apframe.formats.outputs import Outputs, recognize
 from apframe.formats.refused import Refused, accept_joined
+from apframe.protocols.coco import COCO
+from apframe.protocols.protocol import Protocol
 from apframe.rows import treating_malformed
-from apframe.rule_sets.coco import COCO
-from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.pairs import require
 from apframe.tables.box_formats import warn_of_boxes
 from apframe.tables.canonical import canonical

@@ -11,10 +11,10 @@ import polars as pl
 from apframe.exceptions import ParameterError, one_of, spelled
 from apframe.formats.reading import Reading, ReadingOptions
 from apframe.keywords import refuse_unknown
+from apframe.protocols.named_choices import KEEPABLE, MALFORMED
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.published import as_protocol
 from apframe.rows import Malformed
-from apframe.rule_sets.named_choices import KEEPABLE, MALFORMED
-from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.published import as_protocol
 from apframe.similarity.pairs import Similarity
 from apframe.store.parquet import labels
 from apframe.tables.dataset import Dataset

@@ -21,8 +21,8 @@ from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import as_bits
 from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.metrics.summed import Summed
+from apframe.protocols.orientation import agreement
 from apframe.rows import treating_malformed
-from apframe.rule_sets.orientation import agreement
 from apframe.similarity.pairs import require
 from apframe.threads import pool
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apframe.detection.prepare.inputs import Inputs
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 _MOST_IDS = 1 << 24  # in a table of 64 MB, of which only the parts with ids are ever touched
 

@@ -23,7 +23,7 @@ from apframe.metrics.definitions import Levels
 from apframe.metrics.metrics import compute_metrics
 from apframe.metrics.ranking import Ranking
 from apframe.metrics.rules import AnyRanking, rank_by
-from apframe.rule_sets.refused import refuse_scores
+from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
     from apframe.detection.slices.slices import Slicing
     from apframe.matching.regroup import Rows
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
     from apframe.tables.conditions import Masks
 
 

@@ -16,8 +16,8 @@ from apframe.exceptions import FormatError, ParameterError, as_keyword, spelling
 from apframe.formats.stored_sets import read_table, scan_table
 from apframe.paths import absolute
 from apframe.progress import with_bar
+from apframe.protocols.protocol import Protocol
 from apframe.rows import MALFORMED_KEPT, treating_malformed
-from apframe.rule_sets.protocol import Protocol
 from apframe.store import sql
 from apframe.store.databases import write_database
 from apframe.store.parquet import DETECTION, input_hash, labels, read_manifest, refuse_changed, write_tables

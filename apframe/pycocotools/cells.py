@@ -19,8 +19,8 @@ from apframe.matching.verdicts import Verdicts, as_bits, has_bit
 from apframe.metrics.arrays import compute_arrays
 from apframe.metrics.definitions import Levels
 from apframe.metrics.ranking import rank
+from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import SMALLEST
-from apframe.rule_sets.protocol import Protocol
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import with_id_types
 

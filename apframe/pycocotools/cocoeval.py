@@ -16,6 +16,8 @@ import polars as pl
 from apframe.detection.pipeline import Pipeline
 from apframe.exceptions import LostAnnotationsWarning, ParameterError, counted, warn
 from apframe.lazily import cached_property
+from apframe.protocols.coco import COCO as COCO_RULES
+from apframe.protocols.protocol import Protocol
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.cells import Cell, Layout, loses_matches, make_cells, make_similarities, rank_cells, take
 from apframe.pycocotools.coco import COCO, tables_of
@@ -25,8 +27,6 @@ from apframe.pycocotools.one_cell import compare_keypoints, compare_masks, compa
 from apframe.pycocotools.params import Order, Params, categories_of, order_of, protocol_of, refuse_changes
 from apframe.pycocotools.source import Row
 from apframe.pycocotools.tables import found_tables, pooled_in_order, truth_tables
-from apframe.rule_sets.coco import COCO as COCO_RULES
-from apframe.rule_sets.protocol import Protocol
 
 __all__ = ["COCOeval", "Params", "maskUtils"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from apframe.exceptions import ParameterError
+from apframe.protocols.coco import COCO as COCO_RULES
+from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import MaskIoUOfAnySize
 from apframe.pycocotools.tables import SHAPES
-from apframe.rule_sets.coco import COCO as COCO_RULES
-from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.keypoints import COCO_SIGMAS, OKS
 from apframe.similarity.pairs import Similarity
 

@@ -13,8 +13,8 @@ from apframe.compare.intervals import COARSE
 from apframe.detection.look.pictures import Pictures
 from apframe.exceptions import FewResamplesWarning, warn_again
 from apframe.lazily import cached_property
+from apframe.protocols.summary import headlines, main_headline
 from apframe.report.estimates import estimates
-from apframe.rule_sets.summary import headlines, main_headline
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

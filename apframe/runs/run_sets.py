@@ -27,7 +27,7 @@ from apframe.exceptions import (
 )
 from apframe.lazily import cached_property
 from apframe.paths import names_of
-from apframe.rule_sets.summary import less_is_better, main_headline
+from apframe.protocols.summary import less_is_better, main_headline
 from apframe.runs import comparing, label_errors
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences

@@ -25,8 +25,8 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.keywords import refuse_unknown
-from apframe.rule_sets.coco import COCO
-from apframe.rule_sets.published import PUBLISHED
+from apframe.protocols.coco import COCO
+from apframe.protocols.published import PUBLISHED
 from apframe.scale.addresses import exists
 from apframe.scale.budget import as_bytes
 from apframe.scale.shards import Shard, find_shards, refuse_options_of_files, which_has
@@ -37,7 +37,7 @@ from apframe.tables.sources import to_polars
 from apframe.tables.tables import TABLES
 
 if TYPE_CHECKING:
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
     from apframe.scale.evaluation import ShardedEvaluation
     from apframe.scale.local import Matched
     from apframe.scale.objects import Objects

@@ -32,7 +32,7 @@ from apframe.tables.conditions import refuse_nothing
 if TYPE_CHECKING:
     from apframe.detection.slices.slices import Slicing
     from apframe.matching.verdicts import Verdicts
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
     from apframe.scale.store import Store
     from apframe.tables.conditions import Masks
 

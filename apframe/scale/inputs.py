@@ -10,8 +10,8 @@ import polars as pl
 from apframe.detection.prepare.inputs import Inputs
 from apframe.exceptions import counted
 from apframe.lazily import cached_property
+from apframe.protocols.protocol import Protocol
 from apframe.rows import MALFORMED_KEPT
-from apframe.rule_sets.protocol import Protocol
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.objects import OBJECTS, LateTable, Objects
 from apframe.tables.dataset import Dataset

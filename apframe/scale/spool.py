@@ -16,7 +16,7 @@ from apframe.scale.objects import COPY_OF, OBJECTS, Objects, unique_ids
 from apframe.scale.temporary import Temporary
 
 if TYPE_CHECKING:
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 LINKS = ("pairs", "assignments")
 

@@ -13,7 +13,7 @@ from apframe import exceptions
 from apframe.detection.prepare.list_thresholds import lists_of
 from apframe.exceptions import ApframeWarning, Count, FormatError, Note, ShardError, counted, listed, warn
 from apframe.matching.verdicts import Verdicts, example
-from apframe.rule_sets.protocol import Protocol
+from apframe.protocols.protocol import Protocol
 from apframe.scale.layout import INPUT_ROW
 from apframe.wording import in_words
 
@@ -142,7 +142,7 @@ def cut_differently(table: str, shard: str, images: pl.Series, owner: str) -> Sh
 def without_rows(protocol: Protocol, categories: pl.DataFrame, category_ids: pl.Series) -> Verdicts:
     """Verdicts of no images, under a protocol; the ids of the categories that are evaluated are sorted.
 
-    >>> from apframe.rule_sets.coco import COCO
+    >>> from apframe.protocols.coco import COCO
     >>> without_rows(COCO, pl.DataFrame({"category_id": [3, 7], "name": ["a", "b"]}), pl.Series([3, 7])).lists.rows()
     [(3,), (7,)]
     """

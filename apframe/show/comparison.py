@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import counted
-from apframe.rule_sets.summary import less_is_better
+from apframe.protocols.summary import less_is_better
 
 SIGNIFICANT = 0.05
 _LONGEST = 16  # characters of a name as the heading of a column

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.published import departures
-from apframe.rule_sets.summary import headlines
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.published import departures
+from apframe.protocols.summary import headlines
 
 _KINDS = {
     "AP": " Average Precision  (AP)",
@@ -41,7 +41,7 @@ _KINDS = {
 def jaccard_line(value: float | str | None, protocol: Protocol) -> str:
     """The line of the Jaccard index, which is no number of the summary; or why it is not computed.
 
-    >>> from apframe.rule_sets.crowdhuman import CROWDHUMAN
+    >>> from apframe.protocols.crowdhuman import CROWDHUMAN
     >>> jaccard_line(0.8301, CROWDHUMAN)
     ' Jaccard Index      (JI) @[ IoU=0.50      | area=   all | maxDets=all ] = 0.830'
     """
@@ -57,7 +57,7 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str
     A further line says in what the parameters depart from those that were published, and which numbers have a threshold that is
     not evaluated; then there is a line for each note on the data.
 
-    >>> from apframe.rule_sets.coco import COCO
+    >>> from apframe.protocols.coco import COCO
     >>> names = [line.metric for line in headlines(COCO)]
     >>> summary_lines(pl.DataFrame({"metric": names, "value": [0.5046] * 12}), COCO)[0]
     ' Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.505'

@@ -8,9 +8,9 @@ from html import escape
 import polars as pl
 
 from apframe.exceptions import counted
-from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.published import departures
-from apframe.rule_sets.summary import headlines
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.published import departures
+from apframe.protocols.summary import headlines
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -121,7 +121,7 @@ def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[
 
 def _brought_up(manifest: dict[str, Any]) -> dict[str, Any]:
     """The manifest of a set of 0.5.0, with what it does not say of its protocol: every one added the spacing then."""
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
     own = manifest["protocol"]
     defaults = json.loads(json.dumps(Protocol("", "").as_dict()))  # lists, as a manifest has them
@@ -130,8 +130,8 @@ def _brought_up(manifest: dict[str, Any]) -> dict[str, Any]:
 
 def _malformed_of(protocol: dict[str, Any]) -> str:
     """What becomes of malformed rows by the published protocol of this name, or else by the one most like it."""
-    from apframe.rule_sets.protocol import Protocol
-    from apframe.rule_sets.published import PUBLISHED
+    from apframe.protocols.protocol import Protocol
+    from apframe.protocols.published import PUBLISHED
 
     def n_alike(published: Protocol) -> int:
         choices = published.as_dict()

@@ -15,7 +15,7 @@ from apframe.collecting import collecting
 from apframe.detection.evaluate import evaluate
 from apframe.detection.evaluation import Evaluation
 from apframe.exceptions import ParameterError, one_of
-from apframe.rule_sets.coco import COCO
+from apframe.protocols.coco import COCO
 from apframe.tables.shapes.mask_columns import read_masks
 
 _ARRAYS = {"bbox": "boxes", "segm": "masks"}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from pycocotools import mask
 
-from tests.rule_sets.generated import HEIGHT, WIDTH, references_at_work
+from tests.protocols.generated import HEIGHT, WIDTH, references_at_work
 
 Row = dict[str, Any]
 Item = dict[str, np.ndarray]

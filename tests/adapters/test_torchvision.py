@@ -17,7 +17,7 @@ from apframe.adapters.torchvision import from_torchvision, targets_from_torchvis
 from apframe.detection.evaluator import Evaluator
 from apframe.exceptions import IdTypeError, ParameterError, RowError, UnknownIdError
 from tests.adapters.tensors import Tensor, as_tensors, items_of, results_of, truth_of
-from tests.rule_sets.generated import Row, Truth, assert_equal, boxes, by_pycocotools, masks, people, sets
+from tests.protocols.generated import Row, Truth, assert_equal, boxes, by_pycocotools, masks, people, sets
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.MissingResultsWarning",  # batches that are tables do not name their images

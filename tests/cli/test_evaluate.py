@@ -13,7 +13,7 @@ import pytest
 import apframe as apf
 from apframe.matching.policies import POLICIES
 from tests.cli.test_command import RESULTS, TRUTH, command, files
-from tests.rule_sets.test_protocol_values import (
+from tests.protocols.test_protocol_values import (
     COUNTS,
     HEADLINES,
     MASKS,

@@ -39,7 +39,7 @@ from apframe.exceptions import (
 from apframe.formats.reading import Reading
 from apframe.tables.shapes import mask_columns
 from tests.parity.strategies import Case, cases
-from tests.rule_sets.generated import masks
+from tests.protocols.generated import masks
 
 STREET = Path(__file__).resolve().parents[2] / "data" / "street"
 TRUTH, RESULTS = STREET / "instances.json", STREET / "model_a.json"

@@ -48,7 +48,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         "Drop-in for pycocotools", "Run code that was written for [pycocotools](../coming_from/pycocotools.md).",
         ("pycocotools",), ("patch_pycocotools", "pycocotools.coco.COCO", "pycocotools.cocoeval.COCOeval"),
     ),
-    "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("rule_sets",), ()),
+    "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("protocols",), ()),
     "threads": ("Threads", "Choose how many cores apframe uses.", ("threads",), ("set_threads",)),
 }  # fmt: skip
 VERBS = list(app.verbs)
@@ -136,7 +136,7 @@ def _names(page: str) -> list[str]:
 
 
 def _package(value: Any) -> str:
-    parts: list[str] = getattr(value, "__module__", "apframe.rule_sets").split(".")
+    parts: list[str] = getattr(value, "__module__", "apframe.protocols").split(".")
     return parts[1]
 
 

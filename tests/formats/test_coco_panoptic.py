@@ -26,7 +26,7 @@ from apframe.exceptions import (
     UnknownImageWarning,
 )
 from tests.cli.test_command import command
-from tests.rule_sets.panoptic_maps import CATEGORIES, evaluate, generated, write_map
+from tests.protocols.panoptic_maps import CATEGORIES, evaluate, generated, write_map
 
 Change = Callable[[dict[str, Any], dict[str, Any]], Any]
 

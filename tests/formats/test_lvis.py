@@ -22,7 +22,7 @@ import apframe as apf
 from apframe.exceptions import ApframeError, FormatError
 from apframe.formats.coco import Coco
 from apframe.formats.lvis import Lvis
-from tests.rule_sets.generated import references_at_work
+from tests.protocols.generated import references_at_work
 
 TRUTH: dict[str, Any] = {
     "info": {"version": "v1"},

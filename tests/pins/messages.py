@@ -17,8 +17,8 @@ from apframe.cli import main
 from apframe.exceptions import ApframeError
 from tests import test_bad_input as bad
 from tests.cli import test_command, test_convert
+from tests.protocols import test_protocol_values
 from tests.retrieval import test_evaluation as retrieval
-from tests.rule_sets import test_protocol_values
 
 ROOT = Path(__file__).parents[2]
 # whose words are those of other libraries

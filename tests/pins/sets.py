@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 import apframe as apf
-from tests.rule_sets import (
+from tests.protocols import (
     generated,
     panoptic_maps,
     test_activitynet,
@@ -39,7 +39,7 @@ from tests.rule_sets import (
     test_waymo,
     test_wider_face,
 )
-from tests.rule_sets.driving_boxes import generated as cuboids
+from tests.protocols.driving_boxes import generated as cuboids
 
 Tables = tuple[apf.Dataset, pl.DataFrame]
 Maker = Callable[[np.random.Generator, Path], Tables]

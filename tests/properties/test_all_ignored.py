@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.rule_sets.protocol import ALL_AREAS
+from apframe.protocols.protocol import ALL_AREAS
 
 Row = dict[str, Any]
 SMALL = ("small", 0.0, 100.0)

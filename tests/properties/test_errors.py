@@ -17,7 +17,7 @@ from apframe.detection.diagnose.error_kinds import OF_DETECTIONS
 from tests.parity.families import FAMILIES as SCENES
 from tests.parity.families import scenes
 from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often
-from tests.rule_sets.generated import Maker, Row, Truth, box_iou, boxes, masks, people, tables
+from tests.protocols.generated import Maker, Row, Truth, box_iou, boxes, masks, people, tables
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
@@ -131,7 +131,7 @@ def test_sums_of_every_family_and_policy(family: str, data: st.DataObject) -> No
 
 def test_sums_of_rotated_boxes() -> None:
     pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
-    from tests.rule_sets import test_dota
+    from tests.protocols import test_dota
 
     truth, results = test_dota.rotated(np.random.default_rng(5), 8)
     dataset = test_dota.dataset(truth, test_dota.by_angle(truth["annotations"]))
@@ -139,7 +139,7 @@ def test_sums_of_rotated_boxes() -> None:
 
 
 def test_sums_of_intervals() -> None:
-    from tests.rule_sets.test_activitynet import evaluate, videos
+    from tests.protocols.test_activitynet import evaluate, videos
 
     assert_sums(evaluate(*videos(np.random.default_rng(5), 8)), 0.75)
 

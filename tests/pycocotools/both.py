@@ -15,7 +15,7 @@ import pycocotools.coco
 import pycocotools.cocoeval
 
 import apframe.pycocotools
-from tests.rule_sets.generated import references_at_work
+from tests.protocols.generated import references_at_work
 
 Row = dict[str, Any]
 REFERENCE = pycocotools.coco.COCO, pycocotools.cocoeval.COCOeval

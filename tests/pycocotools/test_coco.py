@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from apframe.exceptions import ColumnError, FormatError, ParameterError, RowError, UnknownIdError
 from apframe.pycocotools import COCO
 from tests.formats.test_in_memory import with_numpy
+from tests.protocols.generated import boxes, masks, people
 from tests.pycocotools.both import OURS, REFERENCE, as_coco, assert_same, evaluated, in_files, lines, printed
-from tests.rule_sets.generated import boxes, masks, people
 
 STREET = Path(__file__).parents[2] / "data" / "street"
 TRUTH = STREET / "instances.json"

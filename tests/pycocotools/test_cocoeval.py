@@ -17,6 +17,7 @@ import apframe as apf
 from apframe.exceptions import LostAnnotationsWarning, ParameterError, RowError, UnknownCategoryWarning
 from apframe.pycocotools import COCO, COCOeval, Params, mask
 from tests.parity.strategies import Case, cases
+from tests.protocols.generated import Row, Truth, boxes, half_as_often, masks, people, sets, with_boxes
 from tests.pycocotools.both import (
     CELLS,
     OURS,
@@ -31,7 +32,6 @@ from tests.pycocotools.both import (
     printed,
     summary,
 )
-from tests.rule_sets.generated import Row, Truth, boxes, half_as_often, masks, people, sets, with_boxes
 
 STREET = Path(__file__).parents[2] / "data" / "street"
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "coco-val2014-100"

@@ -19,8 +19,8 @@ import pytest
 import apframe.pycocotools.coco
 import apframe.pycocotools.cocoeval
 import apframe.pycocotools.mask
+from tests.protocols.generated import boxes, people
 from tests.pycocotools.both import OURS, REFERENCE, as_coco, evaluated
-from tests.rule_sets.generated import boxes, people
 
 REAL = {"coco": pycocotools.coco, "cocoeval": pycocotools.cocoeval, "mask": pycocotools.mask}
 DROP_IN = {"coco": apframe.pycocotools.coco, "cocoeval": apframe.pycocotools.cocoeval, "mask": apframe.pycocotools.mask}

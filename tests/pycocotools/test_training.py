@@ -21,8 +21,8 @@ import pytest
 
 from apframe.exceptions import RowError
 from apframe.pycocotools import patch_pycocotools
+from tests.protocols.generated import Row, Truth, boxes, masks, people
 from tests.pycocotools.both import CELLS, as_coco, assert_same, assert_same_arrays, evaluated, in_files, lines, printed, summary
-from tests.rule_sets.generated import Row, Truth, boxes, masks, people
 
 MAKERS = {"bbox": boxes, "segm": masks, "keypoints": people}
 MODULES = ("pycocotools", "pycocotools.coco", "pycocotools.cocoeval", "pycocotools.mask")

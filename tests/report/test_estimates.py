@@ -8,7 +8,7 @@ import pytest
 import apframe as apf
 from apframe.report.estimates import estimates
 from apframe.report.write import about, sections_of
-from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY
+from tests.protocols.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY
 
 ALONE = ONE_OF_TWO | {"images": ONE_OF_TWO["images"][:1], "annotations": ONE_OF_TWO["annotations"][:1]}
 

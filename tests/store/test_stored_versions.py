@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, QueryError
-from apframe.rule_sets.protocol import Protocol
+from apframe.protocols.protocol import Protocol
 from apframe.store.parquet import read_manifest
 from tests.cli.test_command import command
 from tests.stored.write import evaluations

@@ -20,7 +20,7 @@ from pycocotools.cocoeval import COCOeval
 from apframe.exceptions import NoDetectionsWarning, ParameterError, RowError
 from apframe.training.torchmetrics import MeanAveragePrecision
 from tests.adapters.tensors import as_tensors, items_of, results_of, truth_of
-from tests.rule_sets.generated import Row, Truth, boxes, masks, references_at_work, sets
+from tests.protocols.generated import Row, Truth, boxes, masks, references_at_work, sets
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.compare.intervals import describe
 from apframe.compare.ranks import rank_ranges
 from apframe.detection.comparison.sampling import Sampling, sample
-from apframe.rule_sets.summary import less_is_better
+from apframe.protocols.summary import less_is_better
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

@@ -19,11 +19,11 @@ from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.metrics.counted import count_images
 from apframe.metrics.weighted import BLOCK, Cell, weighted_ranking
-from apframe.rule_sets.summary import Headline, composed, terms_of, with_terms
+from apframe.protocols.summary import Headline, composed, terms_of, with_terms
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 _LARGE = 1_000_000_000  # bytes of results, from which on a warning says so
 

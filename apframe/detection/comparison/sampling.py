@@ -18,7 +18,7 @@ from apframe.detection.slices.keys import Bins, make_keys
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.detection.slices.slices import Slicing, make_slicings
 from apframe.exceptions import ParameterError, by_name, did_you_mean, one_of, proper_share
-from apframe.rule_sets.summary import Headline, headlines, less_is_better
+from apframe.protocols.summary import Headline, headlines, less_is_better
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

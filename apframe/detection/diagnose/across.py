@@ -17,7 +17,7 @@ from apframe.tables.shapes.keypoints import KEYPOINTS
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
     from apframe.matching.verdicts import Verdicts
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 
 def pair_across(inputs: Inputs, protocol: Protocol, least: float) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from apframe.detection.comparison.intervals import draws_if_asked
 from apframe.detection.diagnose.chosen_scores import place_of, read_thresholds
 from apframe.detection.tables import area_at, threshold_at, with_names
 from apframe.exceptions import one_of, proper_share
-from apframe.rule_sets.refused import refuse_scores
+from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

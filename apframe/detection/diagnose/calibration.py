@@ -12,8 +12,8 @@ from apframe.detection.comparison.intervals import draws_if_asked
 from apframe.detection.diagnose.cuts import as_score
 from apframe.detection.tables import area_at, threshold_at, with_names
 from apframe.exceptions import ParameterError, one_of, proper_share
+from apframe.protocols.refused import refuse_scores
 from apframe.rows import refuse_rows
-from apframe.rule_sets.refused import refuse_scores
 
 if TYPE_CHECKING:
     from apframe.compare.resampling import Draws

@@ -13,7 +13,7 @@ from apframe.detection.slices.by import masks_of_slices
 from apframe.detection.slices.keys import Bins
 from apframe.detection.tables import threshold_at, with_labels
 from apframe.exceptions import ParameterError
-from apframe.rule_sets.refused import refuse_scores
+from apframe.protocols.refused import refuse_scores
 from apframe.tables.tables import ERRORS, RESULTS
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from apframe.matching.verdicts import Verdicts
 from apframe.metrics.counted import count_images
 from apframe.metrics.metrics import compute_cells
 from apframe.metrics.rules import rank_by
-from apframe.rule_sets.refused import rules_of_edits
+from apframe.protocols.refused import rules_of_edits
 from apframe.tables.tables import ERRORS
 from apframe.threads import pool
 
 if TYPE_CHECKING:
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 
 def fix(kind: str, verdicts: Verdicts, found: Outcomes, errors: Errors) -> Verdicts:
@@ -53,7 +53,7 @@ def average_precisions(verdicts: Verdicts, protocol: Protocol) -> np.ndarray:
     """AP of every list of verdicts at one threshold and area range; without positives 1 if no detection counts, else 0.
 
     >>> from apframe.matching.verdicts import example
-    >>> from apframe.rule_sets.voc import VOC2012
+    >>> from apframe.protocols.voc import VOC2012
     >>> average_precisions(example(), VOC2012).tolist()
     [1.0]
     >>> average_precisions(example().without_annotations([0]), VOC2012).tolist()

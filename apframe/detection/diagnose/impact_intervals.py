@@ -14,10 +14,10 @@ from apframe.compare.resampling import Draws, fill_blocks
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.metrics.weighted import BLOCK, Cell, weighted_ranking
-from apframe.rule_sets.refused import rules_of_edits
+from apframe.protocols.refused import rules_of_edits
 
 if TYPE_CHECKING:
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 _CELLS = (Cell("ap", (0,), 0, 0), Cell("n_detections", (0,), 0, 0))
 ENDS = ["low", "high", "se"]

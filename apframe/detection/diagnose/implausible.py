@@ -23,13 +23,13 @@ from apframe.exceptions import (
     spelled,
     warn,
 )
-from apframe.rule_sets.words import threshold_words
+from apframe.protocols.words import threshold_words
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 _LOW, _AT = 0.01, 0.5  # AP below this, at this threshold, is hardly that of a trained model
 _STRICT = 0.75  # above this threshold it may be

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.detection.tables import threshold_at, with_names
 from apframe.exceptions import ParameterError, UnitWarning, one_of, warn
-from apframe.rule_sets.refused import refuse_scores
+from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

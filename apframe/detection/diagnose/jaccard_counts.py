@@ -15,7 +15,7 @@ from apframe.matching.reached import count_reached
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 _SMALL = 1e-6  # added to the divisor, as in the reference
 

@@ -12,7 +12,7 @@ from apframe.detection.diagnose.errors import BACKGROUND, checked_thresholds, us
 from apframe.detection.prepare.counting import crowds
 from apframe.detection.tables import area_at, with_labels
 from apframe.exceptions import ParameterError
-from apframe.rule_sets.refused import refuse_scores
+from apframe.protocols.refused import refuse_scores
 from apframe.tables.tables import LABEL_ERRORS, RESULTS
 
 if TYPE_CHECKING:

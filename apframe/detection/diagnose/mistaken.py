@@ -17,7 +17,7 @@ from apframe.matching.reached import NEARLY_ONE, reaches
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
     from apframe.matching.verdicts import Verdicts
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 
 def confuse(verdicts: Verdicts, inputs: Inputs, protocol: Protocol) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from apframe.matching.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 _INSIDE = 0.5  # of a detection inside a crowd or an ignored annotation: it is no missing object
 _ALIKE = 0.8  # similarity of annotations that are one object

@@ -18,7 +18,7 @@ from apframe.detection.look.objects import objects_of, with_outlines
 from apframe.detection.look.pictures import PicturesInside
 from apframe.detection.tables import threshold_at
 from apframe.exceptions import ParameterError, counted, did_you_mean, nearest, shown
-from apframe.rule_sets.refused import refuse_scores
+from apframe.protocols.refused import refuse_scores
 from apframe.show.cards import card
 from apframe.show.drawings import MODELS, TRUTH, draw_objects, legend, picture, picture_sizes, style
 from apframe.show.elements import Markup, element

@@ -12,8 +12,8 @@ import polars as pl
 
 from apframe.detection.prepare.hierarchy import expand_annotations
 from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning, listed, nearest, spelled, warn
+from apframe.protocols.protocol import Protocol
 from apframe.rows import refuse_rows
-from apframe.rule_sets.protocol import Protocol
 from apframe.tables.category_map import map_ids, merge_categories
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
@@ -85,7 +85,7 @@ def own_categories(
     UnknownCategoryWarning
         a category with annotations is not evaluated, and its name is nearly that of a class
 
-    >>> from apframe.rule_sets.bdd100k import BDD100K
+    >>> from apframe.protocols.bdd100k import BDD100K
     >>> dataset = Dataset({}, {"category_id": [1, 2], "name": ["van", "lane"]}, {})
     >>> dataset, chosen, _ = own_categories(dataset, pl.Series([1, 2]), BDD100K)
     >>> dataset.categories["name"].to_list(), chosen.to_list()

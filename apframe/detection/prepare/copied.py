@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.matching.policies import POLICIES
-from apframe.rule_sets.protocol import Protocol
+from apframe.protocols.protocol import Protocol
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.rule_sets.named_choices import IGNORED_AS_CROWDS
-from apframe.rule_sets.protocol import Protocol
+from apframe.protocols.named_choices import IGNORED_AS_CROWDS
+from apframe.protocols.protocol import Protocol
 from apframe.tables.shapes.cuboids import CUBOIDS, SIZES
 from apframe.tables.tables import OUTSIDE
 
@@ -26,7 +26,7 @@ def crowds(annotations: pl.DataFrame, protocol: Protocol) -> pl.Series:
 def ignored_annotations(annotations: pl.DataFrame, protocol: Protocol) -> pl.Series:
     """Flags: annotations that do not count.
 
-    >>> from apframe.rule_sets.voc import VOC2007
+    >>> from apframe.protocols.voc import VOC2007
     >>> ignored_annotations(pl.DataFrame({"is_crowd": [False, False], "ignore": [True, False]}), VOC2007).to_list()
     [True, False]
     """
@@ -67,7 +67,7 @@ def can_match(objects: pl.DataFrame, protocol: Protocol) -> pl.Series:
 
     Source: `iou.cc` of waymo-open-dataset.
 
-    >>> from apframe.rule_sets.waymo import WAYMO
+    >>> from apframe.protocols.waymo import WAYMO
     >>> sides = pl.DataFrame({"cuboid_length": [4.0, 0.01, 1e6], "cuboid_width": [2, 2, 2], "cuboid_height": [1, 1, 1]})
     >>> can_match(sides, WAYMO).to_list()
     [True, False, False]

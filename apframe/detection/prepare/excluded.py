@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.rule_sets.protocol import Protocol
+from apframe.protocols.protocol import Protocol
 from apframe.tables.names import called
 from apframe.tables.tables import SIZE
 

@@ -23,8 +23,8 @@ from apframe.exceptions import (
     spelled,
     warn,
 )
+from apframe.protocols.protocol import Protocol
 from apframe.rows import MALFORMED_KEPT, Malformed, malformed_rows, treating_malformed
-from apframe.rule_sets.protocol import Protocol
 from apframe.tables.box_formats import are_fractions
 from apframe.tables.category_map import describe_map
 from apframe.tables.dataset import Dataset, canonical_detections
@@ -157,7 +157,7 @@ def make_inputs(
 
     Detections that `are_checked` are those of `check_detections`.
 
-    >>> from apframe.rule_sets.coco import COCO
+    >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [2, 1]}, {"category_id": [1]}, {
     ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
     >>> make_inputs(dataset, {}, None, COCO).image_ids.to_list()
@@ -186,7 +186,7 @@ def make_inputs(
 def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.Series, protocol: Protocol) -> Inputs:
     """Make the input of a stored evaluation from its tables, to which the rules of the protocol were already applied.
 
-    >>> from apframe.rule_sets.coco import COCO
+    >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {
     ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
     >>> stored_inputs(dataset, canonical_detections({}, dataset), pl.Series([1]), COCO).annotations.height
@@ -222,7 +222,7 @@ def check_detections(
     Where categories are pooled and equal scores stay in the order of the input (proposals), detections need no category_id:
     one that is missing or unknown is taken for the first category's.
 
-    >>> from apframe.rule_sets.coco import COCO
+    >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
     >>> found = {"image_id": [1], "category_id": [1], "score": [0.5], "bbox": [[0, 0, 9, 9]]}
     >>> check_detections(found, dataset, None, COCO)["area"].to_list()

@@ -15,7 +15,7 @@ from apframe.formats.accepted import read_found, read_truth
 from apframe.formats.lines import passing_invalid
 from apframe.formats.refused import Refused, accept
 from apframe.paths import reading_once
-from apframe.rule_sets.protocol import Protocol
+from apframe.protocols.protocol import Protocol
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.tables import noun

@@ -10,8 +10,8 @@ import polars as pl
 from apframe.exceptions import ColumnError, Count, Note, RowError, UnitWarning, UnknownValueWarning, counted, warn
 from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.metrics.box_errors import NEEDS
+from apframe.protocols.protocol import Protocol
 from apframe.rows import refuse_rows, refuse_texts
-from apframe.rule_sets.protocol import Protocol
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.catalogue import OTHERS, shape_of
@@ -21,7 +21,7 @@ from apframe.wording import in_words
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
-    from apframe.rule_sets.classes import Keep
+    from apframe.protocols.classes import Keep
 
 
 _SIDES = ("width of the image", "height of the image")

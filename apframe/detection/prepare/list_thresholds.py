@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.detection.prepare.inputs import Inputs
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 
 def thresholds_of(inputs: Inputs, protocol: Protocol, threshold: int = 0) -> np.ndarray:
@@ -28,7 +28,7 @@ def thresholds_of(inputs: Inputs, protocol: Protocol, threshold: int = 0) -> np.
         a category has none
 
     >>> from apframe.detection.prepare.inputs import make_inputs
-    >>> from apframe.rule_sets.coco import COCO
+    >>> from apframe.protocols.coco import COCO
     >>> from apframe.tables.dataset import Dataset
     >>> box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1, 2], "name": ["Car", "Cyclist"]}, box)
@@ -57,7 +57,7 @@ def lists_of(categories: pl.DataFrame, category_ids: pl.Series, protocol: Protoc
 
     `categories` has the names; those that are evaluated are `category_ids`, sorted.
 
-    >>> from apframe.rule_sets.coco import COCO
+    >>> from apframe.protocols.coco import COCO
     >>> lists_of(pl.DataFrame({"category_id": [1, 2], "name": ["car", "bus"]}), pl.Series([1, 2]), COCO).columns
     ['category_id']
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import Count, Note
-from apframe.rule_sets.protocol import Protocol
+from apframe.protocols.protocol import Protocol
 from apframe.tables.shapes.corners import CORNERS
 from apframe.tables.shapes.intervals import INTERVAL
 

@@ -53,7 +53,7 @@ from apframe.exceptions import (
     spelled,
     warn,
 )
-from apframe.rule_sets.protocol import Protocol
+from apframe.protocols.protocol import Protocol
 from apframe.similarity.mask_iou import pair_masks
 from apframe.similarity.pairs import lacking
 from apframe.tables.dataset import Dataset

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.detection.slices.keys import make_keys
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, counted, one_of, spelled, warn
-from apframe.rule_sets.summary import headlines
+from apframe.protocols.summary import headlines
 from apframe.tables.conditions import conjunction
 from apframe.tables.tables import RESULTS, SUPPORT
 

@@ -22,12 +22,12 @@ from apframe.metrics.metrics import Cells, compute_cells
 from apframe.metrics.ranking import Ranking, Rest
 from apframe.metrics.rules import AnyRanking, rank_by
 from apframe.metrics.summed_ranking import SummedRanking
-from apframe.rule_sets.summary import Headline, composed, headlines, with_terms
+from apframe.protocols.summary import Headline, composed, headlines, with_terms
 from apframe.tables.tables import SUPPORT
 from apframe.threads import pool
 
 if TYPE_CHECKING:
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 _MOST_ROWS = 1 << 21  # of groups of objects that are put into lists together
 

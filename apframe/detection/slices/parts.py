@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import polars as pl
 
 from apframe.exceptions import ColumnError, MissingColumnWarning, UnknownValueWarning, listed, warn
-from apframe.rule_sets.classes import Part
-from apframe.rule_sets.protocol import Protocol
+from apframe.protocols.classes import Part
+from apframe.protocols.protocol import Protocol
 
 
 def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.Expr]:
@@ -22,7 +22,7 @@ def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) 
     ColumnError
         a column has another type than the protocol expects
 
-    >>> from apframe.rule_sets.crowdpose import CROWDPOSE
+    >>> from apframe.protocols.crowdpose import CROWDPOSE
     >>> list(conditions_of_parts(CROWDPOSE, {"images": pl.DataFrame({"crowdIndex": [0.1, 0.9]})}))
     ['_easy', '_hard']
     """

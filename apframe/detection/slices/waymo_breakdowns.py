@@ -17,7 +17,7 @@ from apframe.rows import refuse_rows, refuse_texts
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.prepare.inputs import Inputs
-    from apframe.rule_sets.protocol import Protocol
+    from apframe.protocols.protocol import Protocol
 
 _CENTRE, _SIDES = ("cuboid_x", "cuboid_y", "cuboid_z"), ("cuboid_length", "cuboid_width", "cuboid_height")
 _SPEED = ("velocity_x", "velocity_y")
@@ -61,7 +61,7 @@ def waymo_breakdowns(self: Evaluation) -> pl.DataFrame:
     Source: `breakdown_generator.cc` and `detection_metrics.cc` of waymo-open-dataset.
 
     >>> from apframe.detection.evaluate import evaluate
-    >>> from apframe.rule_sets.waymo import WAYMO
+    >>> from apframe.protocols.waymo import WAYMO
     >>> from apframe.tables.dataset import Dataset
     >>> car = dict(zip((*_CENTRE, *_SIDES, "cuboid_yaw"), ([29.8], [0.0], [0.0], [4.0], [2.0], [1.5], [0.0])))
     >>> car |= {"image_id": [1], "category_id": ["TYPE_VEHICLE"], "level": [1], "n_points": [9]}

@@ -8,13 +8,13 @@ import polars as pl
 
 from apframe.detection.diagnose.error_kinds import KINDS
 from apframe.exceptions import ParameterError, counted
+from apframe.protocols.summary import less_is_better
 from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import Block, Section, Table
 from apframe.report.sections.better import HEADS, notes
 from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category, only_counts
 from apframe.report.sections.where import hint, last_ones, of_categories, ranges_in_words, sizes
-from apframe.rule_sets.summary import less_is_better
 from apframe.show.comparison import SIGNIFICANT, ranks_table
 from apframe.show.error_chart import KIND_WORDS
 

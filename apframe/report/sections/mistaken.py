@@ -6,10 +6,10 @@ import polars as pl
 
 from apframe.detection.diagnose.cuts import BEST_F1
 from apframe.exceptions import ParameterError, counted
+from apframe.protocols.protocol import Protocol
 from apframe.report.charts.heat_map import heat_map
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Chart, Section, Table, without_numbers
-from apframe.rule_sets.protocol import Protocol
 from apframe.show.mistakes import confusion_totals, mistakes
 
 KEY, HEADING = "mistaken", "What is mistaken for what?"

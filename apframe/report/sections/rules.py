@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from apframe.exceptions import counted
 from apframe.metrics.at_cut_offs import AtCutOffs
+from apframe.protocols.protocol import Protocol
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import MOST_ROWS, Fragment, Section
 from apframe.report.sections.labels import most_labels
 from apframe.report.sections.mistaken import MOST_DRAWN, is_counted, min_score_of
 from apframe.report.sections.thresholds import MOST_POINTS
-from apframe.rule_sets.protocol import Protocol
 from apframe.show.elements import element, joined
 
 ALONE = "This file needs no network and no other file"

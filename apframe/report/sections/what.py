@@ -7,12 +7,12 @@ from importlib.metadata import version
 import polars as pl
 
 from apframe.exceptions import counted
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.published import departures
+from apframe.protocols.refused import why_no_precision
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import Fragment, Section, Table
 from apframe.report.sections.mistaken import is_counted
-from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.published import departures
-from apframe.rule_sets.refused import why_no_precision
 from apframe.show.elements import element, joined
 from apframe.store.parquet import input_hash
 from apframe.tables.dataset import Dataset
@@ -66,7 +66,7 @@ def section(compared: Compared) -> Section:
 def left_out(protocol: Protocol) -> list[str]:
     """Return a line that says why sections are missing, if some are.
 
-    >>> from apframe.rule_sets.panoptic import COCO_PANOPTIC
+    >>> from apframe.protocols.panoptic import COCO_PANOPTIC
     >>> left_out(COCO_PANOPTIC)[0].split(",")[:2]
     ['COCO_PANOPTIC does not rank detections by score', ' so this page has no kinds of errors']
     """

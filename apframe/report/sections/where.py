@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import counted
+from apframe.protocols.summary import headlines, main_headline
 from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Section, Table
 from apframe.report.sections.better import HEADS, difference_table
-from apframe.rule_sets.summary import headlines, main_headline
 from apframe.show.comparison import comparison_sentences
 
 _NO_ATTRIBUTES = (  # columns of images that say nothing about what is on them

@@ -23,7 +23,7 @@ from apframe.exceptions import (
     ParameterError,
 )
 from tests.parity.strategies import Case, cases, half_as_often
-from tests.rule_sets.test_protocol_values import tiny
+from tests.protocols.test_protocol_values import tiny
 
 SAMPLE = "data/street"
 pytestmark = pytest.mark.filterwarnings(

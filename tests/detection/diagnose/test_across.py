@@ -13,7 +13,7 @@ import apframe as apf
 from apframe.detection.diagnose.across import pair_across, place_pairs
 from apframe.exceptions import CategoriesNotComparedWarning
 from tests.parity.families import scenes
-from tests.rule_sets.generated import Row, Truth, box_iou, boxes, half_as_often, sets
+from tests.protocols.generated import Row, Truth, box_iou, boxes, half_as_often, sets
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"

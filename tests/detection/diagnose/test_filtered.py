@@ -16,8 +16,8 @@ import apframe as apf
 from apframe.detection.diagnose.filtered import why_filtered
 from apframe.detection.diagnose.implausible import Evaluated, warn_of_metrics
 from apframe.exceptions import FilteredResultsWarning, NoDetectionsWarning
-from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.published import as_protocol
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.published import as_protocol
 
 STREET = Path(__file__).parents[3] / "data" / "street"
 TRUTH, FULL = STREET / "instances.json", STREET / "model_a.json"

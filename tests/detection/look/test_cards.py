@@ -9,7 +9,7 @@ import pytest
 
 import apframe as apf
 from apframe.detection.look.cards import choose_cards, find_cards
-from tests.rule_sets.test_protocol_values import ELSEWHERE, ONE_HIT, ONE_OF_TWO, RANKED, tiny
+from tests.protocols.test_protocol_values import ELSEWHERE, ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
 STREET = Path(__file__).parents[3] / "data" / "street"
 

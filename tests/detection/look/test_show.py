@@ -12,8 +12,8 @@ from PIL import Image
 
 import apframe as apf
 from apframe.exceptions import FormatError, NotComparableError, ParameterError, SecondPassWarning
-from tests.rule_sets.test_protocol_values import RANKED
-from tests.rule_sets.test_protocol_values import tiny as tiny_of
+from tests.protocols.test_protocol_values import RANKED
+from tests.protocols.test_protocol_values import tiny as tiny_of
 
 STREET = Path(__file__).parents[3] / "data" / "street"
 PICTURES = STREET / "images"

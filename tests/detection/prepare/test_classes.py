@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from tests.rule_sets.test_kitti import ELSEWHERE, REGION, VAN, cars, dt, found, numbers
+from tests.protocols.test_kitti import ELSEWHERE, REGION, VAN, cars, dt, found, numbers
 
 Row = dict[str, Any]
 

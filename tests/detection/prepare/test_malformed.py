@@ -21,7 +21,7 @@ import pytest
 import apframe as apf
 from apframe.cli.command import main
 from apframe.exceptions import FormatError, InvalidRowsWarning, ParameterError, RowError, ShardError, TurnedBoxesWarning
-from apframe.rule_sets.named_choices import KEEPABLE, MALFORMED
+from apframe.protocols.named_choices import KEEPABLE, MALFORMED
 from apframe.tables.shapes.corners import smallest_rectangles
 from tests.formats.folders import text_folder
 

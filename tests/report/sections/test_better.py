@@ -7,7 +7,7 @@ import pytest
 from apframe.report.compared import Compared
 from apframe.report.section import Table
 from apframe.report.sections import better
-from tests.rule_sets.test_protocol_values import tiny
+from tests.protocols.test_protocol_values import tiny
 
 
 @pytest.mark.slow

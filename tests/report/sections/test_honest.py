@@ -11,8 +11,8 @@ from apframe.exceptions import ApframeWarning
 from apframe.report.compared import Compared
 from apframe.report.section import Chart
 from apframe.report.sections import honest
+from tests.protocols.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
 from tests.report.sections.test_kinds import of, tables
-from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
 
 def test_numbers_are_those_of_calibration(pair: Compared, models: list[apf.Evaluation]) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import NoAnnotationsWarning
+from apframe.protocols.protocol import Protocol
 from apframe.report.compared import Compared
 from apframe.report.section import Details, Section, Table
 from apframe.report.sections import kinds, leaderboard
-from apframe.rule_sets.protocol import Protocol
-from tests.rule_sets.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, RANKED, tiny
+from tests.protocols.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
 KINDS = ["cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"]
 

@@ -14,8 +14,8 @@ from apframe.report.compared import Compared
 from apframe.report.section import Section
 from apframe.report.sections import leaderboard
 from apframe.report.write import sections_of
+from tests.protocols.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, RANKED, TINY, tiny
 from tests.report.sections.test_kinds import tables
-from tests.rule_sets.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, RANKED, TINY, tiny
 
 NAMES = ["model_a", "model_b", "half_b"]
 

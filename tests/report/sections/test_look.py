@@ -21,8 +21,8 @@ from apframe.exceptions import ApframeWarning
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Section
 from apframe.report.sections import labels, look
+from tests.protocols.test_protocol_values import ELSEWHERE, ONE_HIT, ONE_OF_TWO, RANKED, tiny
 from tests.report.sections.test_kinds import of
-from tests.rule_sets.test_protocol_values import ELSEWHERE, ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
 BAD = "<img src=x onerror=alert(1)>"
 

@@ -13,8 +13,8 @@ from apframe.exceptions import NoAnnotationsWarning
 from apframe.report.compared import Compared
 from apframe.report.section import Chart, Table
 from apframe.report.sections import mistaken
+from tests.protocols.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
 from tests.report.sections.test_kinds import of
-from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
 
 def test_counts_are_those_of_confusion(pair: Compared, models: list[apf.Evaluation]) -> None:

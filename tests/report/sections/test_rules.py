@@ -13,8 +13,8 @@ from apframe.exceptions import ApframeWarning, ParameterError
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment
 from apframe.report.sections import rules
+from tests.protocols.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY, tiny
 from tests.report.sections.test_kinds import of
-from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY, tiny
 
 
 def text(compared: Compared) -> str:

@@ -10,9 +10,9 @@ from apframe.report.compared import Compared
 from apframe.report.section import Table
 from apframe.report.sections import leaderboard, where
 from apframe.report.tables import table_markup
+from tests.protocols.test_protocol_values import tiny
 from tests.report.conftest import STREET
 from tests.report.read_back import read_tables
-from tests.rule_sets.test_protocol_values import tiny
 
 
 @pytest.mark.slow

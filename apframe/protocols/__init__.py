@@ -1,0 +1,1 @@
+"""Published protocols, each a frozen value."""

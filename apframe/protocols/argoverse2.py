@@ -1,0 +1,60 @@
+"""Argoverse 2's detection benchmark: claims of the nearest object, errors of the true positives, and the composite score."""
+
+import math
+
+from apframe.formats.argoverse2 import EVALUATED
+from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.sampled import Argoverse2
+from apframe.protocols.classes import Classes, Keep
+from apframe.protocols.given import ALL_AREAS
+from apframe.protocols.protocol import Protocol
+from apframe.similarity.centre_distance import CentreDistance
+
+ARGOVERSE2 = Protocol(
+    name="ARGOVERSE2",
+    citation="Wilson et al., Argoverse 2: Next Generation Datasets for Self-Driving Perception and Forecasting, NeurIPS 2021; "
+    "av2-api, evaluation/detection",
+    iou_type="distance",
+    similarity=CentreDistance("xyz"),
+    matching="claimant",
+    strict=True,
+    ties="image",
+    crowds="ordinary",
+    ignores=(),
+    iou_thresholds=(-4.0, -2.0, -1.0, -0.5),
+    definition=Argoverse2(),
+    adds_spacing=True,
+    area_ranges=(ALL_AREAS,),
+    max_detections=(100,),
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    further_rules=(),
+    parts=(),
+    report=("AP", "ATE", "ASE", "AOE", "CDS"),
+    classes=Classes(EVALUATED, counts_absent=True),
+    difficulties=(),
+    orientation="",
+    keeps=(
+        Keep("ego_distance", below=150),
+        Keep("n_points", above=0, table="annotations"),
+        Keep("in_region", above=0),
+    ),
+    most_per_image=None,
+    miss_rates=None,
+    malformed="counted",
+    errors=BoxErrors(
+        threshold=-2.0,
+        kinds=("ate", "ase", "aoe"),
+        absent=(2.0, 1.0, math.pi),
+        over_recall=False,
+        undefined=(),
+        half_turns=(),
+        scale_of_largest=True,
+        with_cds=True,
+    ),
+)  # fmt: skip
+"""26 categories within 150 m, distances below .5, 1, 2 and 4 m; three errors at 2 m, and CDS."""

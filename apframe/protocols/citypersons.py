@@ -1,0 +1,113 @@
+"""CityPersons' and Caltech's benchmarks of pedestrians, as the script in use computes them, and EuroCity's."""
+
+from dataclasses import replace
+from math import inf, nextafter
+
+from apframe.metrics.definitions import Interpolated
+from apframe.metrics.miss_rates import MissRates
+from apframe.protocols.classes import Classes, Closed, Difficulty
+from apframe.protocols.given import ALL_AREAS
+from apframe.protocols.protocol import Protocol
+from apframe.similarity.box_iou import BoxIoU
+
+_BEYOND = 1.25  # detections may be smaller or larger than what counts by this factor
+ROUNDED_POINTS = (0.01, 0.0178, 0.0316, 0.0562, 0.1, 0.1778, 0.3162, 0.5623, 1.0)
+"""False positives per image, as the scripts of CityPersons and CrowdHuman have them."""
+_BELOW_40, _BELOW_80 = nextafter(0.4, 0), nextafter(0.8, 0)
+
+
+def _subset(name: str, low: float, high: float, *others: tuple[str, float, float], keeps_closed: Closed = "left") -> Difficulty:
+    return Difficulty(
+        name,
+        (("height", low, high), *others),
+        is_ranked_by=name == "reasonable",
+        closed="both",
+        keeps=(("height", low / _BEYOND, high * _BEYOND),),
+        keeps_closed=keeps_closed,
+    )
+
+
+def _visible(low: float, high: float = inf) -> tuple[str, float, float]:
+    return ("vis_ratio", low, high)
+
+
+CITYPERSONS = Protocol(
+    name="CITYPERSONS",
+    citation="Zhang, Benenson, Schiele, CityPersons: A Diverse Dataset for Pedestrian Detection, CVPR 2017; CityPersons, "
+    "evaluation/eval_script/eval_MR_multisetup.py; bare, partial and heavy_2019: Liu et al., High-level Semantic Feature "
+    "Detection: A New Perspective for Pedestrian Detection, CVPR 2019; CSP, eval_city/eval_script/eval_MR_multisetup.py",
+    iou_type="bbox",
+    similarity=BoxIoU(),
+    matching="score",
+    strict=False,
+    ties="image",
+    crowds="all_ignored",
+    ignores=("ignore",),
+    iou_thresholds=(0.5,),
+    definition=Interpolated(),
+    adds_spacing=False,
+    area_ranges=(ALL_AREAS,),
+    max_detections=(1000,),
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    further_rules=(),
+    parts=(),
+    report=("LAMR{area}",),
+    classes=Classes(("pedestrian",), renamed=(("person", "pedestrian"),)),
+    difficulties=(
+        _subset("reasonable", 50, inf, _visible(0.65)),
+        _subset("small", 50, 75, _visible(0.65)),
+        _subset("heavy", 50, inf, _visible(0.2, 0.65)),
+        _subset("all", 20, inf, _visible(0.2)),
+        _subset("bare", 50, inf, _visible(0.9)),
+        _subset("partial", 50, inf, _visible(0.65, 0.9)),
+        _subset("heavy_2019", 50, inf, _visible(0, 0.65)),
+    ),
+    orientation="",
+    keeps=(),
+    most_per_image=None,
+    errors=None,
+    miss_rates=MissRates(
+        row="last_or_final",
+        points=ROUNDED_POINTS,
+        least=0.0,
+        ties_together=False,
+    ),
+    malformed="counted",
+)
+"""Pedestrians by height and visible share; LAMR of the subsets of 2017 (reasonable, small, heavy, all) and of those that
+papers report since 2019 (reasonable, bare, partial, heavy_2019). Both have a "heavy": that of 2017 begins at a share of .2."""
+
+CALTECH = replace(
+    CITYPERSONS,
+    name="CALTECH",
+    citation="Dollár et al., Pedestrian Detection: An Evaluation of the State of the Art, PAMI 2012; by the script of "
+    "CityPersons",
+)
+"""As `CITYPERSONS`, whose script is used for it."""
+
+
+def _of_eurocity(name: str, low: float, high: float, *others: tuple[str, float, float]) -> Difficulty:
+    return _subset(name, low, high, *others, keeps_closed="none")
+
+
+EUROCITY = replace(
+    CITYPERSONS,
+    name="EUROCITY",
+    citation="Braun et al., EuroCity Persons: A Novel Benchmark for Person Detection in Traffic Scenes, PAMI 2019; ECPB",
+    crowds="ignored_by_iou",
+    area_ranges=(ALL_AREAS,),
+    difficulties=(
+        _of_eurocity("reasonable", 40, inf, ("occlusion", -inf, _BELOW_40), ("truncation", -inf, _BELOW_40)),
+        _of_eurocity("small", 30, 60, ("occlusion", -inf, _BELOW_40), ("truncation", -inf, _BELOW_40)),
+        _of_eurocity("occluded", 40, inf, ("occlusion", 0.4, _BELOW_80), ("truncation", -inf, _BELOW_80)),
+        _of_eurocity("all", 20, inf, ("occlusion", -inf, _BELOW_80), ("truncation", -inf, _BELOW_80)),
+    ),
+    miss_rates=MissRates(),
+    malformed="stops",
+)
+"""Pedestrians by height, occlusion and truncation; LAMR as published of the subsets reasonable, small, occluded and all."""

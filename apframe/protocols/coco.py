@@ -1,0 +1,68 @@
+"""COCO's challenges of boxes, masks, keypoints and boundaries, as pycocotools 2.0.11 computes them."""
+
+from dataclasses import replace
+
+from apframe.metrics.definitions import COCO_101
+from apframe.protocols.classes import ALL_CLASSES
+from apframe.protocols.given import ALL_AREAS, linspace
+from apframe.protocols.protocol import COCO_REPORT, Protocol
+from apframe.similarity.boundary_iou import BoundaryIoU
+from apframe.similarity.box_iou import BoxIoU
+from apframe.similarity.keypoints import OKS
+from apframe.similarity.mask_iou import MaskIoU
+
+_SMALL, _MEDIUM, _LARGE = ("small", 0.0, 32.0**2), ("medium", 32.0**2, 96.0**2), ("large", 96.0**2, 1e10)
+COCO_AREAS = (ALL_AREAS, _SMALL, _MEDIUM, _LARGE)
+
+_BOXES = Protocol(
+    name="COCO",
+    citation="Lin et al., Microsoft COCO: Common Objects in Context, ECCV 2014; pycocotools 2.0.11, COCOeval",
+    iou_type="bbox",
+    similarity=BoxIoU(),
+    matching="score",
+    strict=False,
+    ties="image",
+    crowds="ignored",
+    ignores=(),
+    iou_thresholds=linspace(0.5, 0.95, 10),
+    definition=COCO_101,
+    adds_spacing=True,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
+    keeps=(),
+    most_per_image=None,
+    errors=None,
+    miss_rates=None,
+    malformed="by_area",
+    area_ranges=COCO_AREAS,
+    max_detections=(1, 10, 100),
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    further_rules=(),
+    parts=(),
+    report=COCO_REPORT,
+)
+_MASKS = replace(_BOXES, iou_type="segm", similarity=MaskIoU())
+_KEYPOINTS = replace(
+    _BOXES,
+    iou_type="keypoints",
+    similarity=OKS(),
+    ignores=("no_keypoints",),
+    area_ranges=(ALL_AREAS, _MEDIUM, _LARGE),
+    max_detections=(20,),
+    report=("AP", "AP50", "AP75", "AP{area}", "AR", "AR50", "AR75", "AR{area}"),
+)
+_BOUNDARIES = replace(
+    _MASKS,
+    iou_type="boundary",
+    similarity=BoundaryIoU(),
+    citation="Cheng et al., Boundary IoU: Improving Object-Centric Image Segmentation Evaluation, CVPR 2021; boundary-iou-api",
+)
+
+COCO = replace(_BOXES, variants=(_MASKS, _KEYPOINTS, _BOUNDARIES))
+"""Boxes: ten IoU thresholds .50 to .95, 101 recall levels, four area ranges, at most 1, 10 and 100 detections."""

@@ -1,0 +1,58 @@
+"""Choices of a protocol that do not go together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apframe.exceptions import ParameterError
+from apframe.matching.policies import POLICIES
+from apframe.metrics.at_cut_offs import AtCutOffs
+from apframe.metrics.definition import WeightedSum
+from apframe.metrics.sampled import Sampled
+from apframe.protocols.named_choices import IGNORED_AS_CROWDS
+
+if TYPE_CHECKING:
+    from apframe.protocols.protocol import Protocol
+
+
+def refuse_combinations(protocol: Protocol) -> None:
+    """An error where definition and matching do not agree on cut-offs, or a rule needs another definition or policy.
+
+    Raises
+    ------
+    ParameterError
+        it names the option to change
+
+    >>> from dataclasses import replace
+    >>> from apframe.protocols.kitti import KITTI
+    >>> replace(KITTI, matching="score")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: matching: definition r40 does not go with matching 'score'; use both of one protocol; \
+r40 goes with by_annotation, largest_sum, score_first
+    """
+    policy, definition = POLICIES[protocol.matching], protocol.definition
+    if policy.at_cut_offs != isinstance(definition, AtCutOffs):
+        fit = ", ".join(name for name, each in POLICIES.items() if each.at_cut_offs != policy.at_cut_offs)
+        problem = f"definition {definition} does not go with matching {protocol.matching!r}"
+        raise ParameterError(problem, f"use both of one protocol; {definition} goes with {fit}", option="matching")
+    if policy.at_cut_offs and len(protocol.max_detections) > 1:
+        problem = f"matching {protocol.matching!r} takes one number, not {protocol.max_detections}"
+        raise ParameterError(problem, option="max_detections")
+    if policy.is_shared and protocol.similarity.uses_images:
+        problem = f"matching {protocol.matching!r} does not go with similarity {protocol.similarity.name}"
+        raise ParameterError(problem, "choose another policy", option="matching")
+    if policy.at_cut_offs and protocol.crowds == "missed":
+        problem = f"matching {protocol.matching!r} has no groups that count as missed"
+        raise ParameterError(problem, 'choose another policy, or crowds="ignored"', option="crowds")
+    takes_neither = policy.is_of_nearest or policy.touches_crowds
+    if takes_neither and (protocol.category_thresholds or protocol.crowds in IGNORED_AS_CROWDS):
+        problem = f"matching {protocol.matching!r} takes neither thresholds by category nor ignored annotations as crowds"
+        raise ParameterError(problem, "choose another policy", option="matching")
+    if protocol.errors is not None and not isinstance(definition, Sampled):
+        raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {definition}", option="definition")
+    if protocol.means_by_images and not (isinstance(definition, WeightedSum) and protocol.miss_rates is None):
+        problem = f"means_by_images needs a definition that is a weighted sum, and no LAMR, not {definition}"
+        raise ParameterError(problem, option="further_rules")
+    if protocol.miss_rates is not None and (policy.at_cut_offs or not protocol.has_precision):
+        how = "matches anew at each score cut-off" if protocol.has_precision else "has no precision"
+        raise ParameterError(f"LAMR is read from one list, and this protocol {how}", option="miss_rates")

@@ -1,0 +1,44 @@
+"""CrowdHuman's benchmark of people in crowds, as CrowdDet's evaluation computes it."""
+
+from apframe.metrics.miss_rates import MissRates
+from apframe.metrics.of_rows import CrowdHuman
+from apframe.protocols.citypersons import ROUNDED_POINTS
+from apframe.protocols.classes import Classes
+from apframe.protocols.given import ALL_AREAS
+from apframe.protocols.protocol import Protocol
+from apframe.similarity.box_iou import BoxIoU
+
+CROWDHUMAN = Protocol(
+    name="CROWDHUMAN",
+    citation="Shao et al., CrowdHuman: A Benchmark for Detecting Human in a Crowd, 2018; CrowdDet, lib/evaluate",
+    iou_type="bbox",
+    similarity=BoxIoU(),
+    matching="nearest",
+    strict=True,
+    ties="input",
+    crowds="all_ignored",
+    ignores=("ignore",),
+    iou_thresholds=(0.5,),
+    definition=CrowdHuman(),
+    adds_spacing=False,
+    area_ranges=(ALL_AREAS,),
+    max_detections=(None,),
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    further_rules=("clipped_boxes", "jaccard_index"),
+    parts=(),
+    report=("AP", "LAMR"),
+    classes=Classes(("person",)),
+    difficulties=(),
+    orientation="",
+    keeps=(),
+    most_per_image=None,
+    errors=None,
+    miss_rates=MissRates(row="first", points=ROUNDED_POINTS, least=0.0, ties_together=False),
+    malformed="counted",
+)
+"""People with their full boxes: AP without an envelope, LAMR (MR⁻²); `Evaluation.jaccard_index` has the third number, JI."""

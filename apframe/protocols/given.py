@@ -1,0 +1,114 @@
+"""What users give for the choices of a protocol, and the values that stand for it there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from numbers import Real
+from operator import index
+from typing import Any
+
+from apframe.exceptions import same_name
+from apframe.matching.policies import POLICIES
+from apframe.metrics.definitions import as_definition
+from apframe.protocols.classes import Part
+from apframe.similarity.named import as_iou_type, as_similarity
+
+ALL_AREAS = ("all", 0.0, 1e10)
+UNLIMITED = 2**31 - 1  # stands for all detections
+
+
+def linspace(start: float, stop: float, n: int) -> tuple[float, ...]:
+    """Return the doubles of `numpy.linspace`, which are the reference's thresholds and levels to the last bit.
+
+    >>> linspace(0.5, 0.95, 10)[8]
+    0.8999999999999999
+    """
+    step = (stop - start) / (n - 1)
+    return (*(k * step + start for k in range(n - 1)), stop)
+
+
+def frozen(value: Any) -> Any:
+    """The value with tuples in place of lists, also within mappings.
+
+    >>> frozen({"a": [1, [2]]})
+    {'a': (1, (2,))}
+    """
+    if isinstance(value, Mapping):
+        return {name: frozen(item) for name, item in value.items()}
+    return tuple(frozen(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def _several(values: Any) -> Any:
+    return [values] if values is None or isinstance(values, (Real, str, Part)) else values
+
+
+def numbers(values: Any) -> tuple[float, ...]:
+    """One number or several as a tuple; of a mapping from names, its values.
+
+    >>> numbers(1), numbers({"Car": 0.7})
+    ((1.0,), (0.7,))
+    """
+    if isinstance(values, Mapping):
+        return tuple(value for _, value in _by_name(values.items()))
+    return tuple(float(value) for value in _several(values))
+
+
+def _by_name(values: Any) -> tuple[tuple[str, float], ...]:
+    return tuple((_text(name), float(value)) for name, value in values)
+
+
+def _limits(values: Any) -> tuple[int | None, ...]:
+    limits = [None if limit is None else index(limit) for limit in _several(values)]
+    return tuple(sorted(limits, key=lambda limit: UNLIMITED if limit is None else limit))
+
+
+def _area_ranges(values: Any) -> tuple[tuple[str, float, float], ...]:
+    if isinstance(values, Mapping):
+        whole = [] if ALL_AREAS[0] in values else [ALL_AREAS]
+        values = [*whole, *((name, low, high) for name, (low, high) in values.items())]
+    return tuple((str(name), float(low), float(high)) for name, low, high in values)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text is needed")
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(_text(value) for value in _several(values))
+
+
+def _parts(values: Any) -> tuple[Part, ...]:
+    parts = tuple(_several(values))
+    if not all(isinstance(part, Part) for part in parts):
+        raise TypeError("each must be an apframe.Part")
+    return parts
+
+
+# what stands in a protocol for what was given
+def _matching(value: Any) -> Any:
+    return same_name(value, POLICIES) or value
+
+
+TAKES: dict[str, Callable[[Any], Any]] = {
+    "name": _text, "citation": _text, "iou_type": as_iou_type, "matching": _matching, "similarity": as_similarity,
+    "iou_thresholds": numbers, "category_thresholds": _by_name, "definition": as_definition,
+    "area_ranges": _area_ranges, "max_detections": _limits,
+    "ignores": _texts, "further_rules": _texts, "parts": _parts, "report": _texts,
+}  # fmt: skip
+
+
+def increasing(values: Sequence[float]) -> bool:
+    """Whether each is larger than the one before.
+
+    >>> increasing([1, 2]), increasing([2, 2])
+    (True, False)
+    """
+    return all(a < b for a, b in pairwise(values))
+
+
+def short(values: Sequence[float]) -> str:
+    """A few numbers, or the first and last of many."""
+    return str(tuple(values)) if len(values) <= 4 else f"{values[0]:g} to {values[-1]:g} in {len(values)} steps"

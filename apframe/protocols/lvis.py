@@ -1,0 +1,55 @@
+"""LVIS: large vocabularies, where not every category is judged on every image; as lvis-api 0.5.3 computes it."""
+
+from dataclasses import replace
+
+from apframe.metrics.definitions import COCO_101
+from apframe.protocols.classes import ALL_CLASSES, Part
+from apframe.protocols.coco import COCO_AREAS
+from apframe.protocols.given import linspace
+from apframe.protocols.protocol import Protocol
+from apframe.similarity.boundary_iou import BoundaryIoU
+from apframe.similarity.box_iou import BoxIoU
+from apframe.similarity.mask_iou import MaskIoU
+
+_BOXES = Protocol(
+    name="LVIS",
+    citation="Gupta et al., LVIS: A Dataset for Large Vocabulary Instance Segmentation, CVPR 2019; lvis-api 0.5.3, LVISEval",
+    iou_type="bbox",
+    similarity=BoxIoU(),
+    matching="score",
+    strict=False,
+    ties="image",
+    crowds="ordinary",
+    ignores=("ignore",),
+    iou_thresholds=linspace(0.5, 0.95, 10),
+    definition=COCO_101,
+    adds_spacing=True,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
+    keeps=(),
+    most_per_image=None,
+    errors=None,
+    miss_rates=None,
+    malformed="by_area",
+    area_ranges=COCO_AREAS,
+    max_detections=(300,),
+    per_image=True,
+    agnostic=False,
+    judged_only=True,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=True,
+    further_rules=(),
+    parts=tuple(Part(name, "categories", "frequency", equals=name) for name in ("r", "c", "f")),
+    report=("AP", "AP50", "AP75", "AP{area}", "AP{part}", "AR{limit}", "AR{area}"),
+)
+
+LVIS = replace(
+    _BOXES,
+    variants=(
+        replace(_BOXES, iou_type="segm", similarity=MaskIoU()),
+        replace(_BOXES, iou_type="boundary", similarity=BoundaryIoU()),
+    ),
+)
+"""Boxes: as COCO, with 300 detections per image, verified categories only, and AP of rare, common and frequent ones."""

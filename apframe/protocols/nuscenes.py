@@ -1,0 +1,62 @@
+"""nuScenes' detection benchmark: distances between centres, errors of the true positives, and the detection score."""
+
+from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.sampled import NuScenes
+from apframe.protocols.classes import Classes, Keep
+from apframe.protocols.given import ALL_AREAS
+from apframe.protocols.protocol import Protocol
+from apframe.similarity.centre_distance import CentreDistance
+
+_VEHICLES = ("car", "truck", "bus", "trailer", "construction_vehicle")
+_CYCLES = ("motorcycle", "bicycle")
+
+NUSCENES = Protocol(
+    name="NUSCENES",
+    citation="Caesar et al., nuScenes: A multimodal dataset for autonomous driving, CVPR 2020; nuscenes-devkit, "
+    "detection_cvpr_2019",
+    iou_type="distance",
+    similarity=CentreDistance("xy"),
+    matching="nearest",
+    strict=True,
+    ties="later",
+    crowds="ordinary",
+    ignores=(),
+    iou_thresholds=(-4.0, -2.0, -1.0, -0.5),
+    definition=NuScenes(),
+    adds_spacing=False,
+    area_ranges=(ALL_AREAS,),
+    max_detections=(None,),
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    further_rules=(),
+    parts=(),
+    report=("AP", "ATE", "ASE", "AOE", "AVE", "AAE", "NDS"),
+    classes=Classes((*_VEHICLES, "pedestrian", *_CYCLES, "traffic_cone", "barrier"), counts_absent=True),
+    difficulties=(),
+    orientation="",
+    keeps=(
+        Keep("ego_distance", below=50, categories=_VEHICLES),
+        Keep("ego_distance", below=40, categories=("pedestrian", *_CYCLES)),
+        Keep("ego_distance", below=30, categories=("traffic_cone", "barrier")),
+        Keep("n_points", above=0, table="annotations"),
+        Keep("in_rack", below=1, categories=_CYCLES),
+    ),
+    most_per_image=500,
+    miss_rates=None,
+    malformed="stops",
+    errors=BoxErrors(
+        threshold=-2.0,
+        kinds=("ate", "ase", "aoe", "ave", "aae"),
+        absent=(1.0, 1.0, 1.0, 1.0, 1.0),
+        over_recall=True,
+        undefined=(
+            ("traffic_cone", "aoe"), ("traffic_cone", "ave"), ("traffic_cone", "aae"), ("barrier", "ave"), ("barrier", "aae"),
+        ),
+        half_turns=("barrier",),
+    ),
+)  # fmt: skip
+"""Ten classes within 30 to 50 m, distances below .5, 1, 2 and 4 m; five errors at 2 m, and NDS."""

@@ -1,0 +1,443 @@
+"""A protocol: one choice on each axis of an evaluation, as a frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from apframe.exceptions import ParameterError, listed, one_of, spelled
+from apframe.keywords import names_keywords
+from apframe.matching.policies import POLICIES
+from apframe.metrics.at_cut_offs import R11, R40, AtCutOffs
+from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.definition import WeightedSum
+from apframe.metrics.definitions import COCO_101, Levels, as_definition
+from apframe.metrics.miss_rates import Froc, MissRates, as_rates
+from apframe.metrics.of_rows import OfRows
+from apframe.metrics.precision import SPACING
+from apframe.metrics.sampled import Sampled
+from apframe.metrics.summed import Summed
+from apframe.protocols.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
+from apframe.protocols.combinations import refuse_combinations
+from apframe.protocols.further_rules import FURTHER_RULES
+from apframe.protocols.given import ALL_AREAS, TAKES, UNLIMITED, frozen, increasing, linspace, numbers, short
+from apframe.protocols.named_choices import CROWDS, IGNORES, MALFORMED, TIES
+from apframe.protocols.orientation import ORIENTATIONS
+from apframe.protocols.report_lines import refuse_lines
+from apframe.similarity.box_iou import BoxIoU
+from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
+from apframe.similarity.pairs import Similarity
+
+_USUAL = 0.5
+if TYPE_CHECKING:
+    from apframe.metrics.rules import RankingRules
+
+_MOST_AREAS = 64  # verdicts hold them as bits of one integer
+COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
+
+
+@dataclass(frozen=True, repr=False)
+class Protocol:
+    """One choice on each axis of an evaluation; a frozen value that can be compared, hashed and printed in plain words.
+
+    Attributes
+    ----------
+    name
+        as it is cited
+    citation
+        where the rules are published
+    iou_type
+        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval, bev, 3d, distance, sphere,
+        relation, phrase, panoptic, panoptic_boundary, semantic (in any case; "mask" is segm, "box" bbox). A label: it must be
+        that of the similarity, and any name does where that is a function of your own
+    similarity
+        how alike two are, a value such as `apframe.MaskIoU()`; or a function of your own, see `apframe.UserSimilarity`
+    matching
+        "score", "best_overlap", "similarity" or "optimal", see `apframe.matching.policies`
+    strict
+        a pair must be more similar than the threshold, not as similar
+    ties
+        in what order detections of equal scores are: "image" (ids, and pooled categories one after the other), "input" or
+        "later" (the last in the input first)
+    crowds
+        what an annotation with `is_crowd` is: "ignored", "counted", "missed" or "ordinary", see `CROWDS`. With
+        "all_ignored", other ignored annotations are crowds too, also those outside an area range or a slice: intersections are
+        over the detection. With "ignored_by_iou", they are crowds too, but intersections are over the detection for
+        annotations with `is_crowd` alone
+    ignores
+        which other annotations are ignored: "ignore" (those flagged so), "no_keypoints",
+        "uncertain", "no_mask", see `IGNORES`. With "best_overlap", annotations without a mask are tried last
+    iou_thresholds
+        strictly increasing, in (0, 1]; one number stands for itself alone. Distances are negative: -2 is 2 m. A mapping of
+        names of categories, in any case, to one threshold each: the lowest of them stays here, and is what tables show
+    category_thresholds
+        (name, threshold) of each category, where `iou_thresholds` was a mapping. The summary then has no AP50 or AP75
+    definition
+        that of average precision, one of `apframe.list_definitions()` that is a weighted sum, or its name; its recall levels,
+        where it has some, increase strictly and lie in [0, 1]
+    area_ranges
+        (name, lowest, highest) area in square pixels, both bounds inclusive; that named "all" (or else the first) is that
+        of the headline numbers. A mapping of names to (lowest, highest) has "all" added in front if it is missing
+    max_detections
+        at most this many detections per image and category, in any order; the largest is that of AP. None: all of them
+    per_image
+        the one number of `max_detections` is over all categories of an image, taken before anything else is left out
+    agnostic
+        pool the categories
+    judged_only
+        a category is judged on an image only if annotated there, or named in the image's `pos_category_ids` or
+        `neg_category_ids`; unmatched detections of its `not_exhaustive_category_ids` are ignored
+    expands_hierarchy
+        an annotation counts for the parents of its category too (`parent_ids` of the categories), and theirs
+    detected_images_only
+        images without any detection are left out
+    with_area_only
+        annotations and detections without area are left out
+    further_rules
+        what else is done, see `apframe.protocols.further_rules`
+    parts
+        parts of the images or categories that the summary has numbers of
+    report
+        the lines of the summary: AP or AR, then nothing (all thresholds), a threshold in percent, or one of {area} {limit}
+        {part}, a line for each
+    adds_spacing
+        2.2e-16 is added to the divisor of every precision, as pycocotools and what is derived from it do
+    classes
+        which categories are evaluated, and what others are to them, see `apframe.protocols.classes`; by default all are
+    difficulties
+        levels of difficulty, see there; they replace `area_ranges`, which then have their names
+    orientation
+        what weighs true positives in a further AP: "alpha", "heading" or nothing, see `apframe.protocols.orientation`
+    keeps
+        which objects are kept, see `apframe.protocols.classes`; a rule whose column is missing is not applied
+    most_per_image
+        more detections of an image than this are an error
+    errors
+        which errors of true positives are averaged, see `apframe.metrics.box_errors`; None: none
+    miss_rates
+        how the log-average miss rate or CPM is read, see `MissRates` and `Froc` of `apframe.metrics.miss_rates`; None: neither
+    malformed
+        what becomes of rows whose shape cannot be right, where `invalid="keep"` lets them pass, see `MALFORMED`
+    variants
+        the same protocol for other `iou_type`s
+
+    >>> Protocol("mine", "", iou_thresholds=(0.5,)).with_options(max_detections=[10]).max_detections
+    (10,)
+    >>> Protocol("mine", "", iou_thresholds=(1.5,))
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: iou_thresholds must lie in (0, 1] and increase, got (1.5,)
+    """
+
+    name: str
+    citation: str
+    iou_type: str = "bbox"
+    similarity: Similarity = BoxIoU()
+    matching: str = "score"
+    strict: bool = False
+    ties: str = "image"
+    crowds: str = "ignored"
+    ignores: tuple[str, ...] = ()
+    iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
+    category_thresholds: tuple[tuple[str, float], ...] = ()
+    definition: WeightedSum | AtCutOffs | Sampled | OfRows | Summed = COCO_101
+    area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
+    max_detections: tuple[int | None, ...] = (100,)
+    per_image: bool = False
+    agnostic: bool = False
+    judged_only: bool = False
+    expands_hierarchy: bool = False
+    detected_images_only: bool = False
+    with_area_only: bool = False
+    further_rules: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    report: tuple[str, ...] = COCO_REPORT
+    adds_spacing: bool = False
+    classes: Classes = ALL_CLASSES
+    difficulties: tuple[Difficulty, ...] = ()
+    orientation: str = ""
+    keeps: tuple[Keep, ...] = ()
+    most_per_image: int | None = None
+    errors: BoxErrors | None = None
+    miss_rates: MissRates | Froc | None = None
+    malformed: str = "counted"
+    variants: tuple[Self, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        areas = ", ".join(f"{name} {low:g}–{high:g}" for name, low, high in self.area_ranges)
+        above = "above " if self.strict else ""
+        levels = f", recall levels {short(self.recall_levels)}" if self.recall_levels else ""
+        return (
+            f"Protocol({self.name}, {self.iou_type}: matching by {self.matching}; IoU {above}{short(self.iou_thresholds)}; "
+            f"{self.definition}{levels}; "
+            f"areas {areas}; "
+            f"max_detections {self.max_detections}{'; categories pooled' if self.agnostic else ''})"
+        )
+
+    def __str__(self) -> str:
+        from apframe.protocols.words import describe
+
+        return describe(self)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.iou_thresholds, Mapping):
+            object.__setattr__(self, "category_thresholds", tuple(self.iou_thresholds.items()))
+        for name, take in TAKES.items():
+            given = getattr(self, name)
+            try:
+                object.__setattr__(self, name, take(given))
+            except ParameterError:
+                raise
+            except (TypeError, ValueError, AttributeError) as error:
+                raise ParameterError(f"has the wrong type ({error}): {name}={given!r}", option=name) from error
+        own = tuple(threshold for _, threshold in self.category_thresholds)
+        if own:
+            object.__setattr__(self, "iou_thresholds", (min(own),))
+            of_all = tuple(line for line in self.report if not line[2:4].isdecimal())
+            object.__setattr__(self, "report", of_all)
+        thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.limits
+        for option, known in (("matching", POLICIES), ("ties", TIES), ("crowds", CROWDS), ("malformed", MALFORMED)):
+            one_of(option, getattr(self, option), list(known))
+        if self.crowds == "counted" and not POLICIES[self.matching].counts_groups:
+            needed = spelled("matching", "best_overlap")
+            raise ParameterError(f"groups that count need {needed}, not {self.matching!r}", 'or crowds="ignored"')
+        refuse_lines(self)
+        for option, known in (("ignores", IGNORES), ("further_rules", FURTHER_RULES)):
+            if unknown := [name for name in getattr(self, option) if name not in known]:
+                raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
+        refuse_other_similarity(self.iou_type, self.similarity)
+        if not isinstance(self.definition, WeightedSum | AtCutOffs | Sampled | OfRows | Summed):
+            raise ParameterError(
+                f"{self.definition!r} is not a weighted sum, see apframe.list_definitions()", option="definition"
+            )
+        of_levels = tuple((each.name, *ALL_AREAS[1:]) for each in self.difficulties)
+        if self.difficulties and self.area_ranges not in ((ALL_AREAS,), of_levels):
+            raise ParameterError(f"{self.name} has levels of difficulty in place of area ranges", option="area_ranges")
+        if self.difficulties:
+            object.__setattr__(self, "area_ranges", of_levels)
+        one_of("orientation", self.orientation, list(ORIENTATIONS))
+        refuse_combinations(self)
+        low, high = self.similarity.bounds
+        if not (thresholds and increasing(thresholds) and thresholds[0] > low and max(own or thresholds) <= high):
+            problem = f"must lie in ({low:g}, {high:g}] and increase, got {own or thresholds}"
+            raise ParameterError(problem, "a distance of 2 m is -2" if high == 0 else "", option="iou_thresholds")
+        if own and self.agnostic:
+            raise ParameterError("must be numbers where categories are pooled, not one for each", option="iou_thresholds")
+        if isinstance(self.definition, Levels) and not (levels and increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
+            raise ParameterError(f"must lie in [0, 1] and increase, got {short(levels)}", option="recall_levels")
+        if not (limits and increasing(limits) and limits[0] >= 1):
+            raise ParameterError(f"must be different numbers, at least 1, not {self.max_detections}", option="max_detections")
+        if limits[-1] > UNLIMITED:
+            raise ParameterError(f"must be below 2^31, got {limits[-1]}", "use None for no limit", option="max_detections")
+        if self.per_image and len(limits) > 1:
+            problem = f"{self.name} limits detections per image"
+            raise ParameterError(f"{problem}: {spelled('max_detections')} must be one number, not {limits}")
+        names = [name for name, *_ in self.area_ranges]
+        if not names or len(set(names)) < len(names):
+            raise ParameterError(f"must have at least one name and no duplicates, not {names}", option="area_ranges")
+        if len(names) > _MOST_AREAS:
+            raise ParameterError(
+                f"can have at most {_MOST_AREAS} ranges, not {len(names)}; use `by` with bins of area", option="area_ranges"
+            )
+        for name, low, high in self.area_ranges:
+            if not 0 <= low <= high:
+                raise ParameterError(f"area range {name!r} must have 0 <= low <= high, got {low}, {high}")
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """`max_detections` as numbers: the largest there can be stands for all of them."""
+        return tuple(UNLIMITED if limit is None else limit for limit in self.max_detections)
+
+    @property
+    def by_category(self) -> bool:
+        """Whether pooled categories are walked one after the other, which tells where scores or similarities are equal."""
+        return self.agnostic and self.ties == "image"
+
+    @property
+    def iou_types(self) -> tuple[str, ...]:
+        """The IoU types of the protocol, the default first."""
+        return (self.iou_type, *(variant.iou_type for variant in self.variants))
+
+    def variant(self, iou_type: str | None) -> Self:
+        """The protocol for another `iou_type`; itself for None.
+
+        >>> from apframe.protocols.coco import COCO
+        >>> COCO.variant("keypoints").max_detections
+        (20,)
+        >>> COCO.variant("lines")
+        Traceback (most recent call last):
+        apframe.exceptions.ParameterError: COCO has no iou_type 'lines'; it has bbox, segm, keypoints, boundary
+        """
+        if iou_type is None:
+            return self
+        iou_type = as_iou_type(iou_type)
+        if iou_type == self.iou_type:
+            return self
+        for variant in self.variants:
+            if variant.iou_type == iou_type:
+                return variant
+        raise ParameterError(f"{self.name} has no {spelled('iou_type')} {iou_type!r}", f"it has {', '.join(self.iou_types)}")
+
+    @property
+    def ranking_rules(self) -> RankingRules:
+        """The rules by which verdicts are ranked."""
+        from apframe.metrics.rules import RankingRules  # brings in NumPy
+
+        return RankingRules(
+            self.definition, self.addend, self.errors, self.miss_rates, self.classes.counts_absent, self.means_by_images
+        )
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether scores decide which detections count and match."""
+        return not isinstance(self.definition, Summed) or self.definition.by_score
+
+    @property
+    def has_precision(self) -> bool:
+        """Whether there is precision down the ranks, and so AP; otherwise numbers are made of sums over matches."""
+        return not isinstance(self.definition, Summed)
+
+    @property
+    def limits_images(self) -> bool:
+        """Whether each of `max_detections` is over all categories of an image, before detections are copied."""
+        return not {"limits_by_rows", "limits_by_score"}.isdisjoint(self.further_rules)
+
+    @property
+    def means_by_images(self) -> bool:
+        """Whether a category counts in every mean once for each image with an annotation of it."""
+        return "means_by_images" in self.further_rules
+
+    @property
+    def addend(self) -> float:
+        """The number added to the divisor of precision."""
+        return SPACING if self.adds_spacing else 0.0
+
+    @property
+    def recall_levels(self) -> tuple[float, ...]:
+        """The levels of the definition; none where it has none."""
+        return self.definition.levels if isinstance(self.definition, Levels) else ()
+
+    @property
+    def whole(self) -> str:
+        """The name of the area range that the headline numbers are of."""
+        names = [name for name, *_ in self.area_ranges]
+        usual = ALL_AREAS[0] if ALL_AREAS[0] in names else names[0]
+        return next((each.name for each in self.difficulties if each.is_ranked_by), usual)
+
+    @property
+    def further_columns(self) -> tuple[str, ...]:
+        """The columns of the metrics that other protocols do not have."""
+        errors = self.errors.columns if self.errors else ()
+        of_sums = self.definition.columns if isinstance(self.definition, Summed) else ()
+        rates = () if self.miss_rates is None else (self.miss_rates.column,)
+        n_images = ("n_images",) if self.means_by_images else ()
+        return (*(("oriented_ap",) if self.orientation else ()), *errors, *rates, *of_sums, *n_images)
+
+    @property
+    def usual_threshold(self) -> float:
+        """The threshold at which one looks at errors: .5 if it is among `iou_thresholds`, otherwise the lowest."""
+        return self.iou_thresholds[self.threshold_number(_USUAL) or 0]
+
+    def threshold_number(self, iou_threshold: float) -> int | None:
+        """The place of a threshold among `iou_thresholds`, found to 1e-9; None if it is not there.
+
+        >>> Protocol("mine", "").threshold_number(0.9)
+        8
+        """
+        near = (number for number, known in enumerate(self.iou_thresholds) if abs(known - iou_threshold) < 1e-9)
+        return next(near, None)
+
+    @names_keywords
+    def with_options(
+        self,
+        *,
+        iou_thresholds: Sequence[float] | Mapping[str, float] | float | None = None,
+        recall_levels: Sequence[float] | float | None = None,
+        recall_positions: int | None = None,
+        area_ranges: Mapping[str, tuple[float, float]] | None = None,
+        max_detections: Sequence[int | None] | int | None = None,
+        agnostic: bool | None = None,
+        matching: str | None = None,
+        similarity: Any = None,
+    ) -> Self:
+        """Return the protocol with some of its choices changed; None keeps the published one.
+
+        `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
+        `max_detections` may come in any order, as in the reference; None among them stands for all detections, as in
+        [100, None]. One number stands for a list of one; a mapping of `iou_thresholds` has one for each category.
+        `recall_positions`, of KITTI, are 40, or 11 as until 2019. `similarity` is a value, or a function of your own, see
+        `apframe.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another.
+        """
+        options = {"iou_thresholds": iou_thresholds, "area_ranges": area_ranges, "max_detections": max_detections,
+                   "agnostic": agnostic, "matching": matching, "similarity": similarity}  # fmt: skip
+        changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        if iou_thresholds is not None:
+            changes["category_thresholds"] = ()
+        if recall_levels is not None:
+            changes["definition"] = self._at_levels(recall_levels)
+        if recall_positions is not None:
+            changes["definition"] = self._at_positions(recall_positions)
+        if agnostic is not None:
+            changes["agnostic"] = bool(agnostic)
+        if similarity is not None:
+            changes["similarity"] = as_similarity(similarity)
+            compared = iou_type_of(changes["similarity"])
+            if compared not in (None, self.iou_type):
+                changes |= {"iou_type": compared}
+            return replace(self, **changes, variants=())
+        return replace(self, **changes, variants=tuple(replace(variant, **changes) for variant in self.variants))
+
+    def _at_levels(self, levels: Any) -> Levels:
+        if not isinstance(self.definition, Levels):
+            raise ParameterError(f"the definition {self.definition} does not use recall levels", option="recall_levels")
+        try:
+            return replace(self.definition, levels=numbers(levels))
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"has the wrong type ({error}): recall_levels={levels!r}", option="recall_levels") from error
+
+    def _at_positions(self, positions: int) -> R11:
+        if not isinstance(self.definition, R11):
+            raise ParameterError(f"the definition {self.definition} does not use recall positions", option="recall_positions")
+        known = {11: R11(), 40: R40()}
+        if positions not in known:
+            raise ParameterError(f"are 40 or 11, not {positions!r}", option="recall_positions")
+        return known[positions]
+
+    def choices(self) -> dict[str, Any]:
+        """Every choice by the name of its parameter: all but the variants."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+
+    def as_dict(self) -> dict[str, Any]:
+        """All choices as what JSON holds, without the variants; `from_dict` makes the protocol of them."""
+        return self.choices() | {
+            "parts": [asdict(part) for part in self.parts],
+            "classes": asdict(self.classes),
+            "difficulties": [asdict(each) for each in self.difficulties],
+            "keeps": [asdict(each) for each in self.keeps],
+            "errors": None if self.errors is None else asdict(self.errors),
+            "miss_rates": None if self.miss_rates is None else {"column": self.miss_rates.column} | asdict(self.miss_rates),
+            "similarity": as_choices(self.similarity),
+            "definition": {"name": self.definition.name} | asdict(self.definition),
+        }
+
+    @classmethod
+    def from_dict(cls, choices: Mapping[str, Any]) -> Self:
+        """The protocol that `as_dict` was taken of.
+
+        >>> Protocol.from_dict(Protocol("mine", "").as_dict()) == Protocol("mine", "")
+        True
+        """
+        made = {name: frozen(value) for name, value in choices.items()}
+        chosen = dict(made.pop("definition"))
+        definition: Any = as_definition(chosen.pop("name"))
+        definition = replace(definition, **{name: frozen(value) for name, value in chosen.items()})
+        made |= {
+            "parts": tuple(Part(**part) for part in made["parts"]),
+            "similarity": as_similarity(made["similarity"]),
+            "classes": Classes(**made["classes"]),
+            "difficulties": tuple(Difficulty(**each) for each in made["difficulties"]),
+            "keeps": tuple(Keep(**each) for each in made["keeps"]),
+            "errors": None if made["errors"] is None else BoxErrors(**made["errors"]),
+            "miss_rates": None if made["miss_rates"] is None else as_rates(made["miss_rates"]),
+        }
+        return cls(definition=definition, **made)

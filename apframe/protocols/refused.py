@@ -1,0 +1,59 @@
+"""What some protocols cannot answer: those without precision, and those that match anew at each score cut-off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from apframe.exceptions import ParameterError
+from apframe.metrics.at_cut_offs import AtCutOffs
+from apframe.protocols.protocol import Protocol
+
+if TYPE_CHECKING:
+    from apframe.metrics.rules import RankingRules
+
+
+def refuse_scores(protocol: Protocol, what: str) -> None:
+    """An error where something is asked for that is made of scores or precision, which the protocol does not have.
+
+    >>> from apframe.protocols.panoptic import COCO_PANOPTIC
+    >>> refuse_scores(COCO_PANOPTIC, "curves")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: COCO_PANOPTIC does not rank detections by score, so it has no curves; use ...
+    """
+    if not protocol.has_precision:
+        problem = f"{why_no_precision(protocol)}, so it has no {what}"
+        raise ParameterError(problem, "use summary, metrics, by, intervals, compare, matches, per_image, changes or confusion")
+
+
+def why_no_precision(protocol: Protocol) -> str:
+    """Return why a protocol has no precision.
+
+    >>> from apframe.protocols.panoptic import COCO_PANOPTIC
+    >>> why_no_precision(COCO_PANOPTIC)
+    'COCO_PANOPTIC does not rank detections by score'
+    """
+    return f"{protocol.name} {'measures recall alone' if protocol.has_scores else 'does not rank detections by score'}"
+
+
+def rules_of_edits(protocol: Protocol) -> RankingRules:
+    """The rules by which verdicts that have been edited are ranked: their average precision alone.
+
+    Raises
+    ------
+    ParameterError
+        the protocol has no average precision; or it ranks by score cut-offs, and verdicts at each of these are matches of
+        their own
+
+    >>> from apframe.protocols.coco import COCO
+    >>> rules_of_edits(COCO).errors is None
+    True
+    """
+    refuse_scores(protocol, "average precision that errors cost")
+    if isinstance(protocol.definition, AtCutOffs):
+        raise ParameterError(
+            f"{protocol.name} matches again at every score cut-off, so an error has no single cost in AP",
+            "evaluate with another protocol, such as COCO, to see what errors cost",
+            option="protocol",
+        )
+    return replace(protocol.ranking_rules, errors=None, miss_rates=None, counts_absent=False, means_by_images=False)

@@ -1,0 +1,52 @@
+"""TinyPerson's benchmark of people of a few pixels, as its evaluator for COCO's format computes it."""
+
+from apframe.metrics.definitions import COCO_101
+from apframe.protocols.classes import ALL_CLASSES
+from apframe.protocols.protocol import Protocol
+from apframe.similarity.box_iou import BoxIoU
+
+_MOST = 1e10
+_AREAS = (
+    ("all", 1.0, _MOST),
+    ("tiny", 1.0, 20.0**2),
+    ("tiny1", 1.0, 8.0**2),
+    ("tiny2", 8.0**2, 12.0**2),
+    ("tiny3", 12.0**2, 20.0**2),
+    ("small", 20.0**2, 32.0**2),
+    ("reasonable", 32.0**2, _MOST),
+)
+
+TINYPERSON = Protocol(
+    name="TINYPERSON",
+    citation="Yu et al., Scale Match for Tiny Person Detection, WACV 2020; PointTinyBenchmark, cocofmt evaluator",
+    iou_type="bbox",
+    similarity=BoxIoU(),
+    matching="score",
+    strict=False,
+    ties="image",
+    crowds="all_ignored",
+    ignores=("ignore", "uncertain"),
+    iou_thresholds=(0.25, 0.5, 0.75),
+    definition=COCO_101,
+    adds_spacing=True,
+    area_ranges=_AREAS,
+    max_detections=(200,),
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    further_rules=(),
+    parts=(),
+    report=("AP50{area}", "AP25{area}", "AP75{area}", "AP50", "AP25", "AP75"),
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
+    keeps=(),
+    most_per_image=None,
+    errors=None,
+    miss_rates=None,
+    malformed="by_area",
+)
+"""People of at most 20 × 20 pixels and more, at IoU .25, .5 and .75 each; what lies in ignored regions is ignored."""

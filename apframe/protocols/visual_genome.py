@@ -1,0 +1,57 @@
+"""Visual Genome's relations between two boxes (scene graphs): recall of the best detections of each image."""
+
+from dataclasses import replace
+
+from apframe.metrics.summed import RecallByImage
+from apframe.protocols.classes import ALL_CLASSES
+from apframe.protocols.given import ALL_AREAS
+from apframe.protocols.protocol import Protocol
+from apframe.similarity.relation_iou import PhraseIoU, RelationIoU
+
+_RELATIONS = Protocol(
+    name="VISUAL_GENOME",
+    citation="Lu et al., Visual Relationship Detection with Language Priors, ECCV 2016; neural-motifs, sg_eval.py",
+    iou_type="relation",
+    similarity=RelationIoU(),
+    matching="shared",
+    strict=False,
+    ties="input",
+    crowds="ordinary",
+    ignores=(),
+    iou_thresholds=(0.5,),
+    definition=RecallByImage(),
+    adds_spacing=False,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
+    keeps=(),
+    most_per_image=None,
+    errors=None,
+    miss_rates=None,
+    malformed="counted",
+    area_ranges=(ALL_AREAS,),
+    max_detections=(20, 50, 100),
+    per_image=False,
+    agnostic=True,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    further_rules=("limits_by_score",),
+    parts=(),
+    report=("R@{limit}",),
+)
+VISUAL_GENOME = replace(_RELATIONS, variants=(replace(_RELATIONS, iou_type="phrase", similarity=PhraseIoU()),))
+"""R@k: the share of the relations of an image that its k best detections find, then the mean over images.
+
+A detection finds every relation of the same three classes whose boxes it fits. `iou_type="phrase"` compares boxes around both.
+"""
+
+
+def _of_each(protocol: Protocol) -> Protocol:
+    citation = "Chen et al., Knowledge-Embedded Routing Network for Scene Graph Generation, CVPR 2019"
+    return replace(protocol, name="VISUAL_GENOME_MEAN", citation=citation, agnostic=False, report=("mR@{limit}",))
+
+
+VISUAL_GENOME_MEAN = replace(_of_each(_RELATIONS), variants=tuple(map(_of_each, VISUAL_GENOME.variants)))
+"""mR@k: R@k of each relation (category), over the images that have it, then the mean over relations."""

@@ -1,0 +1,53 @@
+"""PASCAL VOC's detection challenge: up to 2009 by eleven points, from 2010 by the area under the envelope."""
+
+from dataclasses import replace
+
+from apframe.metrics.definitions import Interpolated, Voc2007
+from apframe.protocols.classes import ALL_CLASSES
+from apframe.protocols.given import ALL_AREAS
+from apframe.protocols.protocol import Protocol
+from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
+
+VOC2007 = Protocol(
+    name="VOC2007",
+    citation="Everingham et al., The PASCAL Visual Object Classes (VOC) Challenge, IJCV 2010; VOC2007 development kit",
+    iou_type="bbox",
+    similarity=InclusiveBoxIoU(),
+    matching="best_overlap",
+    strict=True,
+    ties="input",
+    crowds="ignored",  # the reference knows none; this is for data of other sources that flags some
+    ignores=("ignore",),
+    iou_thresholds=(0.5,),
+    definition=Voc2007(),
+    adds_spacing=False,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
+    keeps=(),
+    most_per_image=None,
+    errors=None,
+    miss_rates=None,
+    malformed="counted",
+    area_ranges=(ALL_AREAS,),
+    max_detections=(None,),
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    further_rules=(),
+    parts=(),
+    report=("AP",),
+)
+"""Boxes with inclusive pixels, best overlap above .5, eleven recall levels; what is difficult (`ignore`) is ignored."""
+
+VOC2012 = replace(
+    VOC2007,
+    name="VOC2012",
+    citation="Everingham et al., The PASCAL Visual Object Classes Challenge: A Retrospective, IJCV 2015; "
+    "VOC2012 development kit",
+    definition=Interpolated(),
+)
+"""As `VOC2007`, with the area under the envelope of precision, as from 2010 on."""

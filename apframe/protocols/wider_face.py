@@ -1,0 +1,44 @@
+"""WIDER FACE's benchmark of faces: three sets by difficulty, scores in 1,000 steps."""
+
+from apframe.metrics.of_rows import WiderFace
+from apframe.protocols.classes import Classes, Difficulty
+from apframe.protocols.given import ALL_AREAS
+from apframe.protocols.protocol import Protocol
+from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
+
+WIDER_FACE = Protocol(
+    name="WIDER_FACE",
+    citation="Yang et al., WIDER FACE: A Face Detection Benchmark, CVPR 2016; evaluation tools, evaluation.m and norm_score.m",
+    iou_type="bbox",
+    similarity=InclusiveBoxIoU(),
+    matching="best_overlap",
+    strict=False,
+    ties="input",
+    crowds="ordinary",
+    ignores=(),
+    iou_thresholds=(0.5,),
+    definition=WiderFace(),
+    adds_spacing=False,
+    area_ranges=(ALL_AREAS,),
+    max_detections=(None,),
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    further_rules=("annotated_images_only",),
+    parts=(),
+    report=("AP{area}",),
+    classes=Classes(("face",)),
+    difficulties=tuple(
+        Difficulty(name, ((name, 1, 1),), is_ranked_by=name == "hard", closed="both") for name in ("easy", "medium", "hard")
+    ),
+    orientation="",
+    keeps=(),
+    most_per_image=None,
+    errors=None,
+    miss_rates=None,
+    malformed="counted",
+)
+"""Faces of the sets easy, medium and hard, of which each holds the one before; faces outside the set are ignored."""

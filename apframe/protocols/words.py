@@ -1,0 +1,245 @@
+"""A protocol in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from apframe.matching.policies import POLICIES
+from apframe.metrics.box_errors import NEEDS
+from apframe.protocols.classes import Bounds, Closed, Difficulty, Part
+from apframe.protocols.further_rules import FURTHER_RULES
+from apframe.protocols.given import ALL_AREAS, short
+from apframe.protocols.named_choices import CROWDS, IGNORES, KEEPABLE, MALFORMED, TIES
+from apframe.protocols.orientation import ORIENTATIONS
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.published import departures
+from apframe.protocols.summary import Headline, headlines
+from apframe.tables.shapes.boxes import BOX, BOXES
+
+_WITHOUT_SCORES = "a detection and an annotation that reach the threshold; segments do not overlap, so there is at most one"
+
+
+def describe(protocol: Protocol) -> str:
+    """The rules of a protocol, a line for each, with the citation.
+
+    >>> from apframe.protocols.voc import VOC2007
+    >>> print("\\n".join(describe(VOC2007).splitlines()[4:6]))
+    matching    a detection can match only its most similar annotation; if a better detection has it, it is a false positive
+    thresholds  similarity above 0.5
+    """
+    others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
+    policy = POLICIES[protocol.matching]
+    areas = ", ".join(f"{name} {low:g} to {high:g}" for name, low, high in protocol.area_ranges)
+    summary = headlines(protocol, with_parts=True)
+    has_precision = any(line.column == "ap" for line in summary)
+    precision = f"AP by the definition {protocol.definition}: {protocol.definition.formula}"
+    precision += "; 2.2e-16 is added to the divisor of every precision" if protocol.adds_spacing else ""
+    changed = departures(protocol)
+    null = [line.metric for line in summary if not line.is_evaluated(protocol)]
+    lines = [
+        ("compares", f"{protocol.iou_type}: {protocol.similarity.words}{others}"),
+        ("needs", _needs(protocol)),
+        ("matching", policy.description if protocol.has_scores else _WITHOUT_SCORES),
+        ("thresholds", _thresholds(protocol)),
+        ("precision", precision if has_precision else ""),
+        ("detections", _limits(protocol)),
+        ("crowds", "left out" if policy.removes_ignored else CROWDS[protocol.crowds]),
+        ("numbers", "" if protocol.has_precision else protocol.definition.formula),
+        ("ties", TIES[protocol.ties] if protocol.has_scores else ""),
+        ("kept", "; ".join(rule.words for rule in protocol.keeps)),
+        ("ignored", _ignored(protocol)),
+        ("categories", _categories(protocol)),
+        ("areas", "" if protocol.area_ranges == (ALL_AREAS,) or protocol.difficulties else f"{areas} square pixels"),
+        ("levels", "; ".join(_level(each) for each in protocol.difficulties)),
+        (
+            "oriented",
+            f"{_oriented(summary)}: a true positive adds {ORIENTATIONS[protocol.orientation][1]}"
+            if protocol.orientation
+            else "",
+        ),
+        ("also", "; ".join(FURTHER_RULES[name] for name in protocol.further_rules)),
+        ("errors", _errors(protocol)),
+        ("miss rates", "" if protocol.miss_rates is None else protocol.miss_rates.words),
+        ("malformed", _malformed(protocol)),
+        ("parts", "; ".join(_part(part) for part in protocol.parts)),
+        ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
+        ("departs", f"from {protocol.name} as published in {', '.join(changed)}" if changed else ""),
+    ]
+    return "\n".join([protocol.name, protocol.citation, *(f"{name:<12}{text}" for name, text in lines if text)])
+
+
+# columns that may stand in for others, and those that further rules read
+_OR = {"annotations.level": "n_points", "annotations.vis_ratio": "vis_bbox"}
+_FURTHER = {
+    "clipped_boxes": ("images.image_width", "images.image_height"),
+    "levels_of_points": ("annotations.n_points",),
+    "no_label_zones": ("detections.no_label_zone",),
+}
+
+
+def _needs(protocol: Protocol) -> str:
+    """The shape that is compared and the columns of levels, then the columns that a rule reads where the data has them."""
+    similarity = protocol.similarity
+    levels = [f"annotations.{name}" for each in protocol.difficulties for name, *_ in each.annotations]
+    for level in protocol.difficulties:
+        levels += [f"detections.{name}" for name, *_ in (*level.detections, *level.keeps)]
+    levels = [name for name in dict.fromkeys(levels) if similarity.shape is not BOXES or name.split(".")[1] not in BOX]
+    required = [similarity.reads, *(f"{name} (or {_OR[name]})" if name in _OR else name for name in levels)]
+    columns = [
+        ("annotations.area", protocol.area_ranges != (ALL_AREAS,) and not protocol.difficulties),
+        ("annotations.is_crowd (a group; iscrowd in JSON)", protocol.crowds != "ordinary"),
+        ("annotations.ignore (difficult)", "ignore" in protocol.ignores),
+        ("images.image_width, images.image_height (width, height in JSON)", "mask" in similarity.needs),
+        ("images.pos_category_ids", protocol.judged_only),
+        ("images.neg_category_ids", protocol.judged_only),
+        ("images.not_exhaustive_category_ids", protocol.judged_only),
+        ("categories.parent_ids", protocol.expands_hierarchy),
+        ("annotations.alpha", protocol.orientation == "alpha"),
+        ("detections.alpha", protocol.orientation == "alpha"),
+        ("annotations.uncertain", "uncertain" in protocol.ignores),
+    ]
+    read = [name for name, is_read in columns if is_read]
+    read += [name for rule in protocol.further_rules for name in _FURTHER.get(rule, ())]
+    read += dict.fromkeys(f"{table}.{rule.column}" for rule in protocol.keeps for table in rule.tables)
+    for place in dict.fromkeys(f"{part.table}.{part.column}" for part in protocol.parts):
+        values = [value for part in protocol.parts if f"{part.table}.{part.column}" == place for value in part.values]
+        read.append(f"{place} ({', '.join(dict.fromkeys(values))})" if values else place)
+    given = f"; if given: {', '.join(dict.fromkeys(read))}" if read else ""
+    of_errors = [name for kind in (protocol.errors.kinds if protocol.errors else ()) for name in NEEDS[kind]]
+    given += f"; for errors, of both: {', '.join(of_errors)}" if of_errors else ""
+    return f"annotations and detections: {', '.join(required)}{given}"
+
+
+def _few(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values) if len(values) <= 4 else short(values)
+
+
+def _thresholds(protocol: Protocol) -> str:
+    own = ", ".join(f"{abs(threshold):g} ({name})" for name, threshold in protocol.category_thresholds)
+    if protocol.similarity.bounds[1] > 0:
+        return f"similarity {'above' if protocol.strict else 'of at least'} {own or _few(protocol.iou_thresholds)}"
+    far = own or _few([abs(threshold) for threshold in reversed(protocol.iou_thresholds)])
+    bound = f"{'below' if protocol.strict else 'of at most'} {far} {protocol.similarity.unit}"
+    return f"distance {bound}; tables show it as a negative similarity"
+
+
+def threshold_words(protocol: Protocol, threshold: float) -> str:
+    """One of the protocol's thresholds as sentences name it.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> threshold_words(COCO, 0.5), threshold_words(COCO.with_options(iou_thresholds={"car": 0.7, "bus": 0.5}), 0.5)
+    ('IoU 0.5', 'IoU 0.5 to 0.7 by category')
+    """
+    if threshold < 0:
+        return f"a distance of {-threshold:g} {protocol.similarity.unit}"
+    own = [each for _, each in protocol.category_thresholds]
+    return f"{protocol.similarity.measure} {threshold:g}{f' to {max(own):g} by category' if own else ''}"
+
+
+def _limits(protocol: Protocol) -> str:
+    limits = ["all" if limit is None else str(limit) for limit in protocol.max_detections]
+    left_out = "; images without any are left out" if protocol.detected_images_only else ""
+    left_out += "; objects without area are left out" if protocol.with_area_only else ""
+    if protocol.most_per_image is not None:
+        left_out += f"; more than {protocol.most_per_image} in an image are an error"
+    if limits == ["all"]:
+        return f"all of them{left_out}"
+    if "limits_by_rows" in protocol.further_rules:
+        return f"at most {', '.join(limits)} per image, the first rows{left_out}"
+    if protocol.limits_images:
+        return f"at most {', '.join(limits)} per image, best scores first{left_out}"
+    of = "image" if protocol.per_image or protocol.agnostic else "image and category"
+    return f"at most {', '.join(limits)} per {of}, best scores first{left_out}"
+
+
+def _ignored(protocol: Protocol) -> str:
+    outside = [] if protocol.area_ranges == (ALL_AREAS,) else ["outside the area range"]
+    if protocol.difficulties:
+        outside = ["outside the level"]
+    flags = [*outside, *(IGNORES[name] for name in protocol.ignores)]
+    flags += [f"{other} for {name}" for name, other in protocol.classes.neighbours]
+    if not flags:
+        return ""
+    which = f"annotations {' or '.join(flags)}"
+    if POLICIES[protocol.matching].counts_everywhere:
+        return f"{which}; but what matches an annotation of another level is a true positive"
+    if POLICIES[protocol.matching].removes_ignored:
+        return f"nothing: {which} are left out"
+    return f"{which}, and what is {'inside' if protocol.crowds == 'all_ignored' else 'matched to'} them"
+
+
+def _categories(protocol: Protocol) -> str:
+    averaged = "averaged over all of them" if protocol.classes.counts_absent else "averaged over those with annotations"
+    averaged += "" if protocol.has_scores else " or false positives"
+    words = ["pooled" if protocol.agnostic else f"evaluated separately, then {averaged}"]
+    if protocol.classes.names:
+        words.insert(0, f"{', '.join(protocol.classes.names)}, in any case")
+    if protocol.classes.renamed:
+        words.append("; ".join(f"{other} is {name}" for other, name in protocol.classes.renamed))
+    if protocol.classes.crowds:
+        words.append("; ".join(f"{other} is {name}, its annotations are crowds" for other, name in protocol.classes.crowds))
+    if protocol.classes.regions:
+        words.append(f"detections in {', '.join(protocol.classes.regions)} are ignored")
+    if protocol.classes.excluded:
+        words.append(f"what has half of its box in {', '.join(protocol.classes.excluded)} is removed")
+    if protocol.expands_hierarchy:
+        words.append("annotations also count for the parents of their category")
+    if protocol.judged_only:
+        words.append("judged only on images where they are annotated or verified")
+    return "; ".join(words)
+
+
+def _level(level: Difficulty) -> str:
+    counted = ", ".join(_bounds(each, level.closed) for each in level.annotations)
+    if level.keeps:
+        kept = ", ".join(_bounds(each, level.keeps_closed) for each in level.keeps)
+        counted += f"; detections with {kept} alone are matched"
+    void = "".join(f"; a detection with {column} below {least:g} counts for nothing" for column, least in level.detections)
+    return f"{level.name} ({counted}{void})"
+
+
+def _bounds(bounds: Bounds, closed: Closed) -> str:
+    """A column between two bounds in words.
+
+    >>> _bounds(("height", 50, inf), "left"), _bounds(("height", 25, 40), "right"), _bounds(("easy", 1, 1), "both")
+    ('height from 50', 'height above 25 up to 40', 'easy 1')
+    """
+    column, low, high = bounds
+    if low == high:
+        return f"{column} {low:g}"
+    least = f"from {low:g}" if closed in ("left", "both") else f"above {low:g}"
+    most = f"up to {high:g}" if closed in ("right", "both") else f"below {high:g}"
+    return " ".join([column, *([least] if low > -inf else []), *([most] if high < inf else [])])
+
+
+def _errors(protocol: Protocol) -> str:
+    errors = protocol.errors
+    if errors is None:
+        return ""
+    how = "running means, averaged over recall from .11 on" if errors.over_recall else "means"
+    undefined = ", ".join(f"{kind.upper()} of {category}" for category, kind in errors.undefined)
+    absent = ", ".join(f"{value:g}" for value in errors.absent)
+    words = [
+        f"{', '.join(kind.upper() for kind in errors.kinds)} of true positives within {-errors.threshold:g} m: {how}",
+        f"{absent} without any",
+        *([f"none for {undefined}"] if undefined else []),
+        *(["CDS is AP times the mean of 1 - error / its value without any"] if errors.with_cds else []),
+        *(["NDS is (5 AP + the sum of max(0, 1 - error)) / 10"] if "NDS" in protocol.report else []),
+    ]
+    return "; ".join(words)
+
+
+def _malformed(protocol: Protocol) -> str:
+    kept = "if kept" if KEEPABLE.get(protocol.malformed, True) else "cannot be kept"
+    return f"{kept}: {MALFORMED[protocol.malformed]}"
+
+
+def _oriented(summary: Sequence[Headline]) -> str:
+    return next(line.metric.split("_")[0] for line in summary if line.column == "oriented_ap")
+
+
+def _part(part: Part) -> str:
+    low = "" if part.above == float("-inf") else f" above {part.above:g}"
+    high = "" if part.up_to == float("inf") else f" up to {part.up_to:g}"
+    return f"{part.name}: {part.table} with {part.column} {', '.join(part.values) or (low + high).strip()}"

@@ -1,1 +1,0 @@
-"""Published rule sets, each a frozen value."""

@@ -1,0 +1,265 @@
+"""DOTA: every number is that of plain loops over shapely's polygons."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import apframe as apf
+from apframe.metrics.definitions import Interpolated
+from tests.parity.reference import close
+from tests.parity.voc_reference import average_precision
+from tests.protocols.everywhere import assert_same_everywhere
+from tests.protocols.generated import BOX, half_as_often, mean, on_many_sets, sets
+from tests.protocols.many_sets import together
+
+shapely = pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
+
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
+    for name in ("NoAnnotationsWarning", "UnitWarning")  # some angles are a little more than a full turn
+]
+
+Row = dict[str, Any]
+CATEGORIES = [1, 2]
+
+
+def corners(row: Row) -> list[float]:
+    """Around the box, turned counter-clockwise about its centre as one sees it: y points down, so its right end goes up."""
+    x, y = row["x"] + row["width"] / 2, row["y"] + row["height"] / 2
+    cos, sin = math.cos(row["angle"]), math.sin(row["angle"])
+    places = []
+    for right, down in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
+        dx, dy = right * row["width"] / 2, down * row["height"] / 2
+        places += [x + dx * cos + dy * sin, y - dx * sin + dy * cos]
+    return places
+
+
+def overlap(one: Row, other: Row) -> float:
+    mine, theirs = (shapely.Polygon(np.reshape(corners(row), (4, 2))) for row in (one, other))
+    shared = mine.intersection(theirs).area
+    return shared / (mine.area + theirs.area - shared)
+
+
+def rotated(random: np.random.Generator, n_images: int) -> tuple[Any, Any]:
+    """Rotated boxes, some difficult, some alike; results near them, all of different score."""
+    annotations: list[Row] = []
+    results: list[Row] = []
+    for image_id in range(1, n_images + 1):
+        for _ in range(random.integers(0, 5)):
+            row = {"image_id": image_id, "category_id": int(random.choice(CATEGORIES))}
+            row |= dict(zip(BOX, [*random.uniform(0, 60, 2), *random.uniform(5, 60, 2)], strict=True))
+            row["angle"] = float(random.choice([0, math.pi / 2, random.uniform(-4, 4)]))
+            copies = 1 + int(random.random() < 0.2)
+            annotations += [row | {"ignore": bool(random.random() < 0.2)} for _ in range(copies)]
+            for _ in range(random.integers(0, 4)):
+                moves = {name: row[name] + random.normal(0, 3) for name in ("x", "y")}
+                moves["angle"] = row["angle"] + float(random.choice([0, math.pi, random.normal(0, 0.2)]))
+                results.append(row | moves)
+    scores = (random.permutation(len(results)) + 1) / (len(results) + 1)
+    results = [row | {"score": score} for row, score in zip(results, scores.tolist(), strict=True)]
+    return {"images": list(range(1, n_images + 1)), "annotations": annotations}, results
+
+
+def judge(truth: Any, results: list[Row], category: int, protocol: apf.Protocol = apf.DOTA) -> list[bool | None]:
+    """What became of each detection, best score first: true, false, or None where it is ignored."""
+    outcomes: list[bool | None] = []
+    taken = set[int]()
+    for row in sorted((row for row in results if row["category_id"] == category), key=lambda row: -row["score"]):
+        here = [
+            (overlap(row, other), -number)
+            for number, other in enumerate(truth["annotations"])
+            if (other["image_id"], other["category_id"]) == (row["image_id"], category)
+        ]
+        best, number = max(here, default=(0.0, 0))
+        if best < 0.5 or (best == 0.5 and protocol.strict):
+            outcomes.append(False)
+        elif truth["annotations"][-number]["ignore"] and protocol.ignores:
+            outcomes.append(None)
+        else:
+            outcomes.append(-number not in taken)
+            taken.add(-number)
+    return outcomes
+
+
+def dataset(truth: Any, annotations: pl.DataFrame) -> apf.Dataset:
+    return apf.Dataset({"image_id": truth["images"]}, {"category_id": CATEGORIES}, annotations)
+
+
+def by_angle(rows: list[Row]) -> pl.DataFrame:
+    return pl.DataFrame(rows)
+
+
+def by_corners(rows: list[Row]) -> pl.DataFrame:
+    return by_angle(rows).drop(*BOX, "angle").with_columns(corners=pl.Series([corners(row) for row in rows]))
+
+
+@half_as_often
+@given(sets(rotated))
+def test_average_precision_equals_loops(data: tuple[Any, list[Row]]) -> None:
+    truth, results = data
+    evaluation = apf.evaluate(dataset(truth, by_angle(truth["annotations"])), by_angle(results), apf.DOTA)
+    expected = {}
+    for category in CATEGORIES:
+        outcomes = judge(truth, results, category)
+        found = evaluation.matches().filter(category_id=category).drop_nulls("detection_id").sort("rank")["outcome"].to_list()
+        assert found == [{True: "tp", False: "fp", None: "ignored"}[outcome] for outcome in outcomes]
+        n_positives = sum(row["category_id"] == category and not row["ignore"] for row in truth["annotations"])
+        expected[category] = average_precision(outcomes, n_positives, 2007)
+    assert evaluation.metrics.sort("category_id")["ap"].to_list() == close(expected.values())
+    assert evaluation.summary.rows() == [("AP", *close([mean(expected.values())]))]
+
+
+@half_as_often
+@given(sets(rotated), st.sampled_from([(by_angle, by_corners), (by_corners, by_angle), (by_corners, by_corners)]))
+def test_corners_and_angles_give_the_same_numbers(data: tuple[Any, list[Row]], forms: tuple[Any, Any]) -> None:
+    truth, results = data
+    evaluations = [
+        apf.evaluate(dataset(truth, of_truth(truth["annotations"])), of_results(results), apf.DOTA)
+        for of_truth, of_results in ((by_angle, by_angle), forms)
+    ]
+    first, other = evaluations
+    assert other.metrics.equals(first.metrics)
+    one, two = (evaluation.matches() for evaluation in evaluations)
+    assert two.drop("similarity").equals(one.drop("similarity"))
+    assert two["similarity"].to_list() == close(one["similarity"])
+
+
+# a box of 20 x 10 about (10, 10), and the same turned by 45 degrees: its right end goes up, to a smaller y
+LEVEL = {"x": 0.0, "y": 5.0, "width": 20.0, "height": 10.0}
+RIGHT_END_UP = [6.464466094, 20.606601718, -0.606601718, 13.535533906, 13.535533906, -0.606601718, 20.606601718, 6.464466094]
+
+
+@pytest.mark.parametrize(("angle", "outcome"), [(math.pi / 4, "tp"), (-math.pi / 4, "fp"), (math.pi / 4 - math.pi, "tp")])
+def test_angles_turn_counter_clockwise_as_one_sees_them(angle: float, outcome: str) -> None:
+    cell = {"image_id": [1], "category_id": [1]}
+    truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, cell | {"corners": [RIGHT_END_UP]})
+    found = pl.DataFrame(cell | {"score": [0.9], "angle": [angle]} | {name: [value] for name, value in LEVEL.items()})
+    assert apf.evaluate(truth, found, apf.DOTA).matches().drop_nulls("detection_id")["outcome"].to_list() == [outcome]
+
+
+def upright(rows: list[tuple[float, float]], **columns: list[Any]) -> pl.DataFrame:
+    """Boxes that are 10 wide, from their top to their bottom edge."""
+    shapes = [[0.0, top, 10.0, top, 10.0, bottom, 0.0, bottom] for top, bottom in rows]
+    return pl.DataFrame({"image_id": [1] * len(rows), "category_id": [1] * len(rows), "corners": shapes} | columns)
+
+
+RULES: dict[str, tuple[pl.DataFrame, list[tuple[float, float]], list[tuple[int | None, int | None, str]]]] = {
+    "an overlap of .5 is not above .5": (upright([(0, 10)], ignore=[False]), [(0, 5)], [(1, None, "fp"), (None, 1, "fn")]),
+    "difficult ones are ignored": (
+        upright([(0, 10)], ignore=[True]),
+        [(0, 10), (0, 9)],
+        [(1, 1, "ignored"), (2, 1, "ignored")],
+    ),
+    "another annotation is not tried": (
+        upright([(0, 10), (1, 11)], ignore=[False, False]),
+        [(0, 10), (0, 10)],
+        [(1, 1, "tp"), (2, None, "fp"), (None, 2, "fn")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("annotations", "found", "expected"), RULES.values(), ids=RULES)
+def test_rules_one_by_one(annotations: pl.DataFrame, found: list[tuple[float, float]], expected: list[Any]) -> None:
+    detections = upright(found, score=[0.9 - k / 10 for k in range(len(found))])
+    matches = apf.evaluate(apf.Dataset({"image_id": [1]}, {"category_id": [1]}, annotations), detections, apf.DOTA).matches()
+    assert matches.select("detection_id", "annotation_id", "outcome").rows() == expected
+
+
+def test_nothing_found() -> None:
+    truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, upright([(0, 10)]))
+    assert apf.evaluate(truth, [], apf.DOTA).summary.rows() == [("AP", 0.0)]
+
+
+CLASSES = ["plane", "bridge"]
+
+
+@on_many_sets
+@pytest.mark.parametrize("protocol", [apf.DOTA_V1, apf.DOTA_V15, apf.MMROTATE], ids=lambda protocol: protocol.name)
+def test_what_others_print_equals_loops(protocol: apf.Protocol, seeds: range) -> None:
+    """Every set with any rows, of which all are evaluated at once."""
+    made = {seed: rotated(np.random.default_rng(seed), 1 + seed % 3) for seed in seeds}
+    rows = {seed: (truth["annotations"], results) for seed, (truth, results) in made.items() if truth["annotations"] or results}
+    annotations, results, images = together(rows)
+    named = apf.Dataset(images, {"category_id": CATEGORIES, "name": CLASSES}, by_angle(annotations))
+    evaluation = apf.evaluate(named, by_angle(results), protocol)
+    n = {"DOTA_V1": 15, "DOTA_V15": 16}.get(protocol.name)
+    assert evaluation.by("category_id").height == (len(CATEGORIES) if n is None else n)
+    found = evaluation.by("set").sort("set")["AP"].to_list()
+    assert found == close([expected_of(*made[seed], protocol, n) for seed in rows])
+
+
+def expected_of(truth: Any, results: list[Row], protocol: apf.Protocol, n: int | None) -> float | None:
+    """The mean over the categories, or over as many as the protocol has, `n`."""
+    values = []
+    for category in CATEGORIES:
+        rows = [row for row in truth["annotations"] if row["category_id"] == category]
+        n_positives = sum(not (row["ignore"] and protocol.ignores) for row in rows)
+        ap = average_precision(judge(truth, results, category, protocol), n_positives, 2007)
+        values.append(0.0 if ap is None and protocol.classes.counts_absent else ap)
+    return mean(values) if n is None else sum(value or 0 for value in values) / n
+
+
+def square(x: float, y: float = 0) -> list[float]:
+    return [x, y, x + 20, y, x + 20, y + 20, x, y + 20]
+
+
+A, B, C, F = square(0), square(100), [200.0, 10, 210, 0, 220, 10, 210, 20], square(500)
+HALF = [0.0, 0, 10, 0, 10, 20, 0, 20]  # of A
+IN_ORDER = [(A, 0.9), (F, 0.8), (B, 0.7), (F, 0.6), (C, 0.5)]
+
+# objects with their difficulties, detections, and average precision by DOTA_V1, DOTA_V15 and MMROTATE
+CASES: dict[str, tuple[list[tuple[list[float], int]], list[tuple[list[float], float]], tuple[float, float, float]]] = {
+    "list A": ([(A, 0), (B, 0), (C, 0)], IN_ORDER, (0.763636364, 0.763636364, 0.763636364)),
+    "one is difficult": ([(A, 0), (B, 1), (C, 0)], IN_ORDER, (0.772727273, 0.763636364, 0.763636364)),
+    "an IoU of one half": ([(A, 0)], [(HALF, 0.9)], (0.0, 0.0, 1.0)),
+    "a diamond in its square": ([(square(0), 0)], [([10.0, 0, 20, 10, 10, 20, 0, 10], 0.9)], (0.0, 0.0, 1.0)),
+    "difficulty 2, which is found first": ([(A, 0), (B, 2)], [(B, 0.9), (A, 0.8)], (1.0, 1.0, 1.0)),
+    "the best is taken": (
+        [(A, 0), (square(2), 0)], [(A, 0.9), (square(0.5), 0.8)], (0.545454545, 0.545454545, 0.545454545),
+    ),
+    "a false one and a true one with the same score": ([(A, 0)], [(F, 0.9), (A, 0.9)], (0.5, 0.5, 0.5)),
+    "the true one first": ([(A, 0)], [(A, 0.9), (F, 0.9)], (1.0, 1.0, 1.0)),
+}  # fmt: skip
+
+
+def one_class(objects: list[tuple[list[float], int]], found: list[tuple[list[float], float]]) -> tuple[apf.Dataset, Any]:
+    cell = {"image_id": 1, "category_id": 1}
+    annotations = pl.DataFrame([cell | {"corners": corners, "ignore": flag != 0} for corners, flag in objects])
+    dataset = apf.Dataset({"image_id": [1]}, {"category_id": [1], "name": ["ship"]}, annotations)
+    return dataset, pl.DataFrame([cell | {"corners": corners, "score": score} for corners, score in found])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_cases_of_the_references(name: str) -> None:
+    objects, found, expected = CASES[name]
+    for protocol, value in zip((apf.DOTA_V1, apf.DOTA_V15, apf.MMROTATE), expected, strict=True):
+        evaluation = apf.evaluate(*one_class(objects, found), protocol)
+        assert evaluation.metrics.filter(category_id=1)["ap"].to_list() == [pytest.approx(value, abs=1e-9)]
+        n = len(protocol.classes.names) or 1
+        assert evaluation.summary["value"].to_list() == [pytest.approx(value / n, abs=1e-9)]
+
+
+def test_list_a_as_the_area_under_the_curve() -> None:
+    protocol = replace(apf.DOTA_V1, definition=Interpolated())
+    evaluation = apf.evaluate(*one_class(*CASES["list A"][:2]), protocol)
+    assert evaluation.metrics.filter(category_id=1)["ap"].to_list() == [pytest.approx(0.755555556, abs=1e-9)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", [apf.DOTA_V1, apf.MMROTATE], ids=lambda each: each.name)
+def test_slices_subsets_stored_sets_shards_updates_and_intervals(protocol: apf.Protocol, tmp_path: Path) -> None:
+    truth, results = rotated(np.random.default_rng(5), 12)
+    images = pl.DataFrame({"image_id": truth["images"], "weather": ["fog", "clear"] * 6})
+    categories = {"category_id": CATEGORIES, "name": CLASSES}
+    dataset = apf.Dataset(images, categories, by_angle(truth["annotations"]))
+    assert_same_everywhere(dataset, by_angle(results), protocol, tmp_path)

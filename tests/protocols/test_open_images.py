@@ -1,0 +1,256 @@
+"""Open Images: each rule on a table of its own, and any table against loops over the rules of TensorFlow's evaluators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import apframe as apf
+from tests.parity.reference import close
+from tests.protocols.generated import (
+    BOX,
+    Row,
+    Truth,
+    area_under_envelope,
+    assert_sets_equal,
+    box_iou,
+    boxes,
+    joined,
+    mean,
+    on_many_sets,
+    tables,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
+    for name in ("NoAnnotationsWarning", "MissingColumnWarning")  # the latter of lists of verified classes
+]
+
+PLAIN, CHALLENGE = apf.OPEN_IMAGES, apf.OPEN_IMAGES_CHALLENGE
+Outcomes = list[tuple[int | None, int | None, str]]
+
+
+def one_class(annotations: list[tuple[Any, bool]], detections: list[Any]) -> tuple[apf.Dataset, pl.DataFrame]:
+    """Annotations as (box, whether it is a group), detections as boxes, best score first; one class, one image."""
+    cell = {"image_id": 1, "category_id": 1}
+    truth = [cell | dict(zip(BOX, box, strict=True)) | {"is_crowd": group} for box, group in annotations]
+    found = [cell | dict(zip(BOX, box, strict=True)) | {"score": 0.9 - k / 10} for k, box in enumerate(detections)]
+    return apf.Dataset({"image_id": [1]}, {"category_id": [1]}, pl.DataFrame(truth)), pl.DataFrame(found)
+
+
+def outcomes(evaluation: apf.Evaluation) -> Outcomes:
+    return evaluation.matches().select("detection_id", "annotation_id", "outcome").rows()
+
+
+BOX_A, INSIDE, INSIDE_TOO, FAR = (0, 0, 10, 10), (40, 40, 10, 10), (60, 60, 10, 10), (200, 200, 10, 10)
+GROUP = (30, 30, 60, 60)
+A, G = (BOX_A, False), (GROUP, True)
+# annotations; detections; outcomes and AP of OPEN_IMAGES; the same of OPEN_IMAGES_CHALLENGE
+RULES: dict[str, tuple[list[Any], list[Any], Outcomes, float | None, Outcomes, float | None]] = {
+    "a hit is true": ([A], [BOX_A], [(1, 1, "tp")], 1.0, [(1, 1, "tp")], 1.0),
+    "an overlap of exactly .5 is enough": ([A], [(0, 0, 10, 5)], [(1, 1, "tp")], 1.0, [(1, 1, "tp")], 1.0),
+    "a little less is not": (
+        [A], [(0, 0, 10, 4.99)], [(1, None, "fp"), (None, 1, "fn")], 0.0, [(1, None, "fp"), (None, 1, "fn")], 0.0,
+    ),
+    "a second hit is false, and does not try another box": (
+        [A, ((0, 1, 10, 10), False)], [BOX_A, BOX_A],
+        [(1, 1, "tp"), (2, None, "fp"), (None, 2, "fn")], 0.5, [(1, 1, "tp"), (2, None, "fp"), (None, 2, "fn")], 0.5,
+    ),
+    # in the challenge the group is one of two positives
+    "inside a group: ignored; the best of them counts in the challenge": (
+        [A, G], [INSIDE, BOX_A, INSIDE_TOO],
+        [(1, 2, "ignored"), (2, 1, "tp"), (3, 2, "ignored")], 1.0,
+        [(1, 2, "tp"), (2, 1, "tp"), (3, 2, "ignored")], 1.0,
+    ),
+    # its rank is that of the best of them: behind a false one
+    "the group counts where its best hit stands": (
+        [G], [FAR, INSIDE, INSIDE_TOO],
+        [(1, None, "fp"), (2, 1, "ignored"), (3, 1, "ignored")], None,
+        [(1, None, "fp"), (2, 1, "tp"), (3, 1, "ignored")], 0.5,
+    ),
+    "a group that nothing hits is missed in the challenge": (
+        [A, G], [BOX_A], [(1, 1, "tp")], 1.0, [(1, 1, "tp"), (None, 2, "fn")], 0.5,
+    ),
+    # intersection over detection is compared, not over union: 10 x 5 of 10 x 10 lie inside the group
+    "half inside the group is enough": (
+        [G], [(40, 25, 10, 10)], [(1, 1, "ignored")], None, [(1, 1, "tp")], 1.0,
+    ),
+    "less than half is not": (
+        [G], [(40, 24.99, 10, 10)], [(1, None, "fp")], None, [(1, None, "fp"), (None, 1, "fn")], 0.0,
+    ),
+    # the second hit of A lies in the group as well
+    "a hit of a box that is taken tries the group": (
+        [((40, 40, 10, 10), False), G], [INSIDE, (40, 40, 10, 9), FAR],
+        [(1, 1, "tp"), (2, 2, "ignored"), (3, None, "fp")], 1.0,
+        [(1, 1, "tp"), (2, 2, "tp"), (3, None, "fp")], 1.0,
+    ),
+    "a hit of a box does not count for the group around it": (
+        [((40, 40, 10, 10), False), G], [INSIDE], [(1, 1, "tp")], 1.0, [(1, 1, "tp"), (None, 2, "fn")], 0.5,
+    ),
+    # of two groups, that which it lies in most; the other one is not tried
+    "the group that it lies in most": (
+        [G, ((38, 38, 60, 60), True)], [(35, 35, 10, 10), (35, 35, 10, 10), (38, 38, 10, 10)],
+        [(1, 1, "ignored"), (2, 1, "ignored"), (3, 1, "ignored")], None,
+        [(1, 1, "tp"), (2, 1, "ignored"), (3, 1, "ignored"), (None, 2, "fn")], 0.5,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_rules_one_by_one(rule: tuple[list[Any], list[Any], Outcomes, float | None, Outcomes, float | None]) -> None:
+    annotations, detections, plain, plain_ap, challenge, challenge_ap = rule
+    data = one_class(annotations, detections)
+    for protocol, expected, ap in ((PLAIN, plain, plain_ap), (CHALLENGE, challenge, challenge_ap)):
+        evaluation = apf.evaluate(*data, protocol)
+        assert outcomes(evaluation) == expected
+        assert evaluation.summary.rows() == [("AP", *close([ap]))]
+
+
+# ---- the hierarchy of classes
+
+HIERARCHY = {"category_id": [1, 2, 3, 4], "name": ["animal", "mammal", "pet", "dog"], "parent_ids": [[], [1], [1], [2, 3]]}
+
+
+def in_hierarchy(detections: dict[int, list[Any]], **lists: list[list[int]]) -> tuple[apf.Dataset, pl.DataFrame]:
+    """A dog on image 1 and a mammal on image 2, and detections by category, as (image, score)."""
+    annotations = {"annotation_id": [7, 9], "image_id": [1, 2], "category_id": [4, 2]} | {name: [10.0, 10.0] for name in BOX}
+    rows = [
+        {"image_id": image_id, "category_id": category_id, "score": score} | dict.fromkeys(BOX, 10.0)
+        for category_id, found in detections.items()
+        for image_id, score in found
+    ]
+    return apf.Dataset({"image_id": [1, 2], **lists}, HIERARCHY, annotations), pl.DataFrame(rows)
+
+
+@pytest.mark.parametrize("protocol", [PLAIN, CHALLENGE], ids=["plain", "challenge"])
+def test_a_box_counts_for_the_parents_of_its_class(protocol: apf.Protocol) -> None:
+    # found: an animal on both images, a mammal on the second, a dog on the first
+    found = {1: [(1, 0.9), (2, 0.8)], 2: [(2, 0.9)], 4: [(1, 0.9)]}
+    metrics = apf.evaluate(*in_hierarchy(found), protocol).metrics
+    # the dog is a mammal, a pet and, on two ways but once, an animal; the mammal is an animal
+    assert metrics.select("category_id", "n_positives", "n_detections", pl.col("ap").round(9)).rows() == [
+        (1, 2, 2, 1.0),
+        (2, 2, 1, 0.5),
+        (3, 1, 0, 0.0),
+        (4, 1, 1, 1.0),
+    ]
+
+
+def test_a_detection_does_not_count_for_the_parents_of_its_class() -> None:
+    metrics = apf.evaluate(*in_hierarchy({4: [(1, 0.9)]}), PLAIN).metrics
+    assert metrics["n_detections"].to_list() == [0, 0, 0, 1]
+
+
+def test_groups_count_for_the_parents_too() -> None:
+    dataset, found = in_hierarchy({1: [(1, 0.9)]})
+    dataset = apf.Dataset(dataset.images, HIERARCHY, dataset.annotations.with_columns(is_crowd=pl.lit(True)))
+    assert apf.evaluate(dataset, found, PLAIN).metrics["n_positives"].to_list() == [0, 0, 0, 0]
+    challenge = apf.evaluate(dataset, found, CHALLENGE)
+    assert challenge.metrics["n_positives"].to_list() == [2, 2, 1, 1]
+    assert challenge.matches().filter(outcome="tp").select("category_id", "image_id").rows() == [(1, 1)]
+
+
+# detections of every class on image 2, where a mammal is annotated (and an animal, by the hierarchy)
+EVERYWHERE = {category: [(2, 0.9)] for category in (1, 2, 3, 4)}
+VERIFIED = {
+    # lists of verified classes of image 2; classes that are judged there
+    "nothing": ({}, [1, 2]),
+    "a dog is": ({"pos_category_ids": [[], [4]]}, [1, 2, 3, 4]),
+    "a pet is, which says nothing of dogs": ({"pos_category_ids": [[], [3]]}, [1, 2, 3]),
+    "a dog is not, which says nothing of pets": ({"neg_category_ids": [[], [4]]}, [1, 2, 4]),
+    "a pet is not, so no dog is": ({"neg_category_ids": [[], [3]]}, [1, 2, 3, 4]),
+    "a dog is not on another image": ({"neg_category_ids": [[4], []]}, [1, 2]),
+}
+
+
+@pytest.mark.parametrize(("lists", "judged"), VERIFIED.values(), ids=VERIFIED)
+def test_only_verified_classes_are_judged_in_the_challenge(lists: dict[str, list[list[int]]], judged: list[int]) -> None:
+    data = in_hierarchy(EVERYWHERE, **lists)
+    found = apf.evaluate(*data, CHALLENGE).matches().drop_nulls("detection_id")
+    assert found.sort("category_id").select("category_id", "outcome").rows() == [
+        (category, "tp" if category in (1, 2) else "fp") for category in judged
+    ]
+    assert apf.evaluate(*data, PLAIN).matches().drop_nulls("detection_id")["category_id"].sort().to_list() == [1, 2, 3, 4]
+
+
+# ---- any table, in loops
+
+
+def judge(annotations: list[Row], detections: list[Row], *, challenge: bool) -> list[bool | None]:
+    """What became of each detection of a class on an image, best score first; by the evaluators' two stages."""
+    singles = [row for row in annotations if not row["iscrowd"]]
+    groups = [row for row in annotations if row["iscrowd"]]
+    result: list[bool | None] = [False] * len(detections)
+    taken, hit = set(), set()
+    for place, detection in enumerate(detections):
+        overlaps = [box_iou(detection["bbox"], row["bbox"]) for row in singles]
+        best = int(np.argmax(overlaps)) if singles else -1
+        if singles and overlaps[best] >= 0.5 and best not in taken:
+            taken.add(best)
+            result[place] = True
+    for place, detection in enumerate(detections):
+        shares = [box_iou(detection["bbox"], row["bbox"], of_first=True) for row in groups]
+        best = int(np.argmax(shares)) if groups else -1
+        if not result[place] and groups and shares[best] >= 0.5:
+            result[place] = True if challenge and best not in hit else None
+            hit.add(best)
+    return result
+
+
+def average_precisions(truth: Truth, results: list[Row], *, challenge: bool) -> dict[int, float | None]:
+    values: dict[int, float | None] = {}
+    for category in (row["id"] for row in truth["categories"]):
+        judged: list[tuple[tuple[float, int], bool | None]] = []
+        positives = [row for row in truth["annotations"] if row["category_id"] == category]
+        for image in truth["images"]:
+            annotations = [row for row in positives if row["image_id"] == image["id"]]
+            cell = [row for row in results if (row["image_id"], row["category_id"]) == (image["id"], category)]
+            cell = sorted(cell, key=lambda row: (row["score"], row["place"]), reverse=True)
+            if not challenge or annotations or category in [*image["neg_category_ids"], *image["pos_category_ids"]]:
+                places = [(row["score"], row["place"]) for row in cell]
+                judged += zip(places, judge(annotations, cell, challenge=challenge), strict=True)
+        counted = [is_true for _, is_true in sorted(judged, key=lambda pair: pair[0], reverse=True) if is_true is not None]
+        n_positives = sum(challenge or not row["iscrowd"] for row in positives)
+        values[category] = area_under_envelope(counted, n_positives) if n_positives else None
+    return values
+
+
+def verified(random: np.random.Generator, n_images: int) -> tuple[Truth, list[Row]]:
+    """Boxes with more groups, lists of verified classes; `place` is the row: of equal scores the later comes first."""
+    truth, results = boxes(random, n_images)
+    for image in truth["images"]:
+        for name in ("pos_category_ids", "neg_category_ids"):
+            image[name] = (random.permutation(3)[: random.integers(0, 3)] + 1).tolist()
+    for row in truth["annotations"]:
+        row["is_crowd"] = row["iscrowd"] = bool(random.random() < 0.3)
+    return truth, [row | {"place": place} for place, row in enumerate(results)]
+
+
+@pytest.mark.parametrize("challenge", [False, True], ids=["plain", "challenge"])
+@on_many_sets
+def test_generated_sets_equal_loops(seeds: range, challenge: bool) -> None:
+    """Every set, of which all are evaluated at once; and the first one alone."""
+    parts = [verified(np.random.default_rng(seed), 1 + seed % 4) for seed in seeds]
+    expected = [average_precisions(*part, challenge=challenge) for part in parts]
+    protocol = CHALLENGE if challenge else PLAIN
+    assert_sets_equal(apf.evaluate(*tables(*joined(parts), "is_crowd"), protocol), expected)
+    alone = apf.evaluate(*tables(*parts[0], "is_crowd"), protocol)
+    assert alone.metrics.select("category_id", "ap").rows() == list(zip(expected[0], close(expected[0].values()), strict=True))
+    assert alone.summary["value"].to_list() == close([mean(expected[0].values())])
+
+
+@pytest.mark.parametrize(("places", "ap"), [([FAR, BOX_A], 1.0), ([BOX_A, FAR], 0.5)], ids=["a hit", "a false positive"])
+def test_of_equal_scores_the_later_row_comes_first(places: list[Any], ap: float) -> None:
+    truth, found = one_class([A], places)
+    for protocol in (PLAIN, CHALLENGE):
+        assert apf.evaluate(truth, found.with_columns(score=0.5), protocol)["AP"] == ap
+
+
+def test_nothing_found() -> None:
+    truth, _ = one_class([A, G], [BOX_A])
+    for protocol in (PLAIN, CHALLENGE):
+        assert apf.evaluate(truth, [], protocol).summary.rows() == [("AP", 0.0)]
