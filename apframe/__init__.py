@@ -57,14 +57,14 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.compare.agreement import tau_ap as tau_ap
     from apframe.compare.comparison import bootstrap_mean as bootstrap_mean
     from apframe.compare.comparison import compare_runs as compare_runs
-    from apframe.detection.diagnose.at_thresholds import CutEvaluation as CutEvaluation
-    from apframe.detection.diagnose.error_kinds import error_kinds as error_kinds
-    from apframe.detection.evaluate import evaluate as evaluate
-    from apframe.detection.evaluation import Evaluation as Evaluation
-    from apframe.detection.evaluator import Evaluator as Evaluator
-    from apframe.detection.slices.keys import bins as bins
-    from apframe.detection.slices.keys import quantiles as quantiles
-    from apframe.detection.stored import read_evaluation as read_evaluation
+    from apframe.evaluation.diagnose.at_thresholds import CutEvaluation as CutEvaluation
+    from apframe.evaluation.diagnose.error_kinds import error_kinds as error_kinds
+    from apframe.evaluation.evaluate import evaluate as evaluate
+    from apframe.evaluation.evaluation import Evaluation as Evaluation
+    from apframe.evaluation.evaluator import Evaluator as Evaluator
+    from apframe.evaluation.slices.keys import bins as bins
+    from apframe.evaluation.slices.keys import quantiles as quantiles
+    from apframe.evaluation.stored import read_evaluation as read_evaluation
     from apframe.formats.catalogue import list_formats as list_formats
     from apframe.formats.catalogue import read_dataset as read_dataset
     from apframe.formats.catalogue import read_results as read_results
@@ -214,13 +214,13 @@ _HOMES = {
     "apframe.checks.statistics": "stats",
     "apframe.compare.agreement": "kendall_tau rank_biased_overlap tau_ap",
     "apframe.compare.comparison": "bootstrap_mean compare_runs",
-    "apframe.detection.diagnose.error_kinds": "error_kinds",
-    "apframe.detection.diagnose.at_thresholds": "CutEvaluation",
-    "apframe.detection.evaluate": "evaluate",
-    "apframe.detection.evaluation": "Evaluation",
-    "apframe.detection.evaluator": "Evaluator",
-    "apframe.detection.slices.keys": "bins quantiles",
-    "apframe.detection.stored": "read_evaluation",
+    "apframe.evaluation.diagnose.error_kinds": "error_kinds",
+    "apframe.evaluation.diagnose.at_thresholds": "CutEvaluation",
+    "apframe.evaluation.evaluate": "evaluate",
+    "apframe.evaluation.evaluation": "Evaluation",
+    "apframe.evaluation.evaluator": "Evaluator",
+    "apframe.evaluation.slices.keys": "bins quantiles",
+    "apframe.evaluation.stored": "read_evaluation",
     "apframe.formats.catalogue": "list_formats read_dataset read_results",
     "apframe.formats.writing": "write_dataset write_results",
     "apframe.formats.coco": "read_coco read_coco_results write_coco write_coco_results",

@@ -60,7 +60,7 @@ def interrupted(moment: object, start: Sequence[str], folder: Path) -> subproces
     "moment",
     [
         1, "typing", "polars", "apframe.lists.expressions", "apframe.cli.command", "click", "apframe.cli.files", "numpy",
-        "apframe.detection.evaluate", "apframe.matching.by_score", "apframe.store.parquet",
+        "apframe.evaluation.evaluate", "apframe.matching.by_score", "apframe.store.parquet",
     ],
 )  # fmt: skip
 def test_ctrl_c_at_an_import(moment: object, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_arguments_of_other_programs_are_not_the_command() -> None:
         assert not ctrl_c.is_command(["a.py", *arguments], ["python", "a.py", *arguments])
 
 
-@pytest.mark.parametrize("moment", ["polars", "apframe.detection.evaluate"])
+@pytest.mark.parametrize("moment", ["polars", "apframe.evaluation.evaluate"])
 def test_ctrl_c_in_the_installed_script(moment: str, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "apframe").write_text(SCRIPT)

@@ -17,17 +17,18 @@ TESTED_IN = {
     "checks/test_statistics.py": "cli/stats",
     "cli/test_command.py": "__main__ cli/check cli/declared cli/files cli/options",
     "cli/test_compare.py": "cli/models",
-    "detection/diagnose/test_at_thresholds.py": "detection/diagnose/chosen_scores detection/diagnose/cut_counts",
-    "detection/diagnose/test_calibration.py": "detection/diagnose/calibration_intervals detection/diagnose/score_bins",
-    "detection/diagnose/test_confusion.py": "detection/diagnose/cuts detection/diagnose/mistaken",
-    "detection/diagnose/test_errors.py": "detection/diagnose/find_errors detection/diagnose/fixes detection/diagnose/outcomes",
-    "detection/diagnose/test_implausible.py": "detection/diagnose/shifted_ids",
-    "detection/diagnose/test_label_errors.py": "detection/diagnose/suspects",
-    "detection/slices/test_slices.py": "detection/slices/by detection/slices/measure matching/competitors matching/regroup",
-    "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
-    "detection/test_evaluator.py": "detection/repeated",
-    "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "tables/metric_columns tables/tables",
+    "evaluation/diagnose/test_at_thresholds.py": "evaluation/diagnose/chosen_scores evaluation/diagnose/cut_counts",
+    "evaluation/diagnose/test_calibration.py": "evaluation/diagnose/calibration_intervals evaluation/diagnose/score_bins",
+    "evaluation/diagnose/test_confusion.py": "evaluation/diagnose/cuts evaluation/diagnose/mistaken",
+    "evaluation/diagnose/test_errors.py": "evaluation/diagnose/find_errors evaluation/diagnose/fixes "
+    "evaluation/diagnose/outcomes",
+    "evaluation/diagnose/test_implausible.py": "evaluation/diagnose/shifted_ids",
+    "evaluation/diagnose/test_label_errors.py": "evaluation/diagnose/suspects",
+    "evaluation/slices/test_slices.py": "evaluation/slices/by evaluation/slices/measure matching/competitors matching/regroup",
+    "evaluation/test_evaluation.py": "evaluation/diagnose/per_image evaluation/evaluate evaluation/tables",
+    "evaluation/test_evaluator.py": "evaluation/repeated",
+    "evaluation/test_pipeline.py": "evaluation/pairing matching/outcomes",
     "formats/labelling/test_cvat.py": "formats/labelling/cvat/format formats/labelling/cvat/row_runs "
     "formats/labelling/cvat/shapes",
     "formats/labelling/test_label_studio.py": "formats/labelling/label_studio/format formats/labelling/label_studio/regions",
@@ -55,28 +56,28 @@ TESTED_IN = {
     "protocols/coco",
     "properties/test_operating_points.py": "matching/operating_points",
     "protocols/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking protocols/report_lines",
-    "protocols/test_crowdhuman.py": "detection/diagnose/jaccard_counts",
-    "protocols/test_crowdpose.py": "detection/slices/parts",
+    "protocols/test_crowdhuman.py": "evaluation/diagnose/jaccard_counts",
+    "protocols/test_crowdpose.py": "evaluation/slices/parts",
     "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cut_offs protocols/classes "
     "protocols/orientation",
-    "protocols/test_luna16.py": "detection/prepare/copied matching/shared similarity/sphere_distance tables/shapes/spheres",
-    "protocols/test_nuscenes.py": "detection/cuboid_errors detection/prepare/kept metrics/box_errors metrics/mean_errors "
+    "protocols/test_luna16.py": "evaluation/prepare/copied matching/shared similarity/sphere_distance tables/shapes/spheres",
+    "protocols/test_nuscenes.py": "evaluation/cuboid_errors evaluation/prepare/kept metrics/box_errors metrics/mean_errors "
     "metrics/rules metrics/sampled_ranking",
     "protocols/test_open_images_masks.py": "similarity/mask_or_box_iou",
     "protocols/test_panoptic.py": "metrics/summed metrics/summed_ranking protocols/refused similarity/panoptic_boundary_iou "
     "similarity/panoptic_iou",
-    "protocols/test_protocol_values.py": "detection/prepare/counting protocols/further_rules protocols/given "
+    "protocols/test_protocol_values.py": "evaluation/prepare/counting protocols/further_rules protocols/given "
     "protocols/named_choices protocols/protocol protocols/published protocols/summary protocols/words show/console show/html",
     "protocols/test_semantic.py": "similarity/label_iou",
     "protocols/test_ultralytics.py": "metrics/between_rows similarity/single_iou",
-    "protocols/test_visdrone.py": "detection/prepare/excluded protocols/combinations",
+    "protocols/test_visdrone.py": "evaluation/prepare/excluded protocols/combinations",
     "protocols/test_visual_genome.py": "tables/shapes/relations",
-    "protocols/test_waymo.py": "detection/slices/waymo_breakdowns matching/largest_sum",
+    "protocols/test_waymo.py": "evaluation/slices/waymo_breakdowns matching/largest_sum",
     "protocols/test_wider_face.py": "metrics/of_rows metrics/row_ranking",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines pycocotools/one_cell "
     "pycocotools/params",
-    "report/sections/test_look.py": "detection/look/gallery show/cards",
+    "report/sections/test_look.py": "evaluation/gallery/gallery show/cards",
     "report/sections/test_search.py": "report/searched",
     "report/test_page.py": "report/section",
     "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key retrieval/one_run show/runs",
@@ -95,7 +96,7 @@ TESTED_IN = {
     "tables/shapes/test_bad_shapes.py": "tables/shapes/boxes tables/shapes/corners tables/shapes/intervals "
     "tables/shapes/keypoints tables/shapes/masks tables/shapes/shape",
     "tables/shapes/test_label_maps.py": "similarity/overlaps tables/shapes/segments",
-    "test_bad_input.py": "detection/prepare/inputs rows tables/canonical tables/ids tables/types",
+    "test_bad_input.py": "evaluation/prepare/inputs rows tables/canonical tables/ids tables/types",
     "test_odd_names.py": "columns",
     "training/test_losses.py": "training/torch_losses",
 }
@@ -139,7 +140,7 @@ def test_every_test_says_what_it_tests() -> None:
     assert inside - mirrored - TESTED_IN.keys() == OF_A_PACKAGE
 
 
-@pytest.mark.parametrize("package", ["detection/diagnose", "detection/comparison", "detection/look"])
+@pytest.mark.parametrize("package", ["evaluation/diagnose", "evaluation/comparison", "evaluation/gallery"])
 def test_maps_of_packages_name_every_module(package: str) -> None:
     """The docstring of a package with many modules says where to begin."""
     words = set(re.findall(r"\w+", (PACKAGE / package / "__init__.py").read_text()))

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.checks.findings import Finding, of_rows, of_table
 from apframe.checks.masks import has_mask
-from apframe.detection.prepare.extents import with_image_sizes
+from apframe.evaluation.prepare.extents import with_image_sizes
 from apframe.exceptions import counted, spelled
 from apframe.similarity.box_iou import box_iou
 from apframe.tables.shapes.boxes import BOX

@@ -21,7 +21,7 @@ from apframe.checks.results import check_filtered, check_missing, check_numbers,
 from apframe.checks.runs import check_run
 from apframe.checks.shapes import check_shapes
 from apframe.collecting import collecting
-from apframe.detection.prepare.extents import with_upright_boxes
+from apframe.evaluation.prepare.extents import with_upright_boxes
 from apframe.exceptions import MissingResultsWarning, warn_again
 from apframe.formats.accepted import read_found, read_truth
 from apframe.formats.reading import Reading, ReadingOptions

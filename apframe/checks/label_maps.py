@@ -8,7 +8,7 @@ import polars as pl
 
 from apframe.checks.findings import Finding, as_sentence, of_refused, of_table
 from apframe.collecting import collecting
-from apframe.detection.prepare.unnamed import describe_unnamed
+from apframe.evaluation.prepare.unnamed import describe_unnamed
 from apframe.exceptions import InputError
 from apframe.formats.refused import of_error
 from apframe.tables.dataset import Dataset

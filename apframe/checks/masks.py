@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from apframe.checks.findings import Finding, of_refused, of_rows
-from apframe.detection.prepare.extents import with_image_sizes
+from apframe.evaluation.prepare.extents import with_image_sizes
 from apframe.formats.refused import accept
 
 # An area that was computed from outlines differs from the number of pixels, most where there is much edge for its size; the

@@ -9,8 +9,8 @@ from itertools import product
 import polars as pl
 
 from apframe.checks.findings import Finding, as_sentence, of_table
-from apframe.detection.diagnose.overlaps import n_fitted, of_some_images
-from apframe.detection.prepare.extents import with_image_sizes
+from apframe.evaluation.diagnose.overlaps import n_fitted, of_some_images
+from apframe.evaluation.prepare.extents import with_image_sizes
 from apframe.exceptions import spelled
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from apframe.checks.findings import Finding, of_table
-from apframe.detection.diagnose.overlaps import LOW, n_overlapping, spread
+from apframe.evaluation.diagnose.overlaps import LOW, n_overlapping, spread
 from apframe.tables.ids import is_known
 
 _LEAST, _SHARE = 50, 0.02  # of so many detections at least such a share overlaps something, however bad the model

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from apframe.checks.findings import Finding, as_sentence, of_rows, of_table
-from apframe.detection.diagnose.shifted_ids import find_shifts
+from apframe.evaluation.diagnose.shifted_ids import find_shifts
 from apframe.exceptions import listed, spelled
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
@@ -51,7 +51,7 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
 
 
 def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
-    """`shifted_ids`: ids that look as if another numbering was meant, see `apframe.detection.diagnose.shifted_ids`."""
+    """`shifted_ids`: ids that look as if another numbering was meant, see `apframe.evaluation.diagnose.shifted_ids`."""
     for problem, remedy in find_shifts(detections, dataset):
         yield of_table("warning", "shifted_ids", "detections", detections.height, problem, as_sentence(remedy))
 

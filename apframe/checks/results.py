@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from apframe.checks.findings import Finding, as_sentence, of_rows, of_table
-from apframe.detection.diagnose.filtered import EQUAL_REMEDY, detections_per_image, why_equal, why_filtered
+from apframe.evaluation.diagnose.filtered import EQUAL_REMEDY, detections_per_image, why_equal, why_filtered
 from apframe.exceptions import counted
 from apframe.rows import first_few
 from apframe.tables.shapes.catalogue import shape_of

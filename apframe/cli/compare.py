@@ -17,8 +17,8 @@ from apframe.cli.messages import be_strict, say
 from apframe.cli.models import are_stored, read_models
 from apframe.cli.options import Latex, Markdown, Strict, Where, one_style, words
 from apframe.cli.output import print_lines, progress, show_table
-from apframe.detection.comparison.comparable import agree
-from apframe.detection.comparison.names import names_beside
+from apframe.evaluation.comparison.comparable import agree
+from apframe.evaluation.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import headlines, main_headline
@@ -100,8 +100,8 @@ def compare_models(
     table = first.compare(others, names=called, by=keys, level=level, metrics=wanted, **draws)
     failures = gate.failures(table)
     if len(others) > 1 and not rows_of and style is None:
-        from apframe.detection.comparison.ranks import ranks
-        from apframe.detection.comparison.sampling import Sampling  # bring in NumPy
+        from apframe.evaluation.comparison.ranks import ranks
+        from apframe.evaluation.comparison.sampling import Sampling  # bring in NumPy
 
         board = ranks(evaluations, called, Sampling(metrics=chosen[:1], **draws))
         show_table(ranks_table(board, chosen[0]), style, digits=3)

@@ -13,7 +13,7 @@ from apframe.cli.files import Files
 from apframe.cli.options import Latex, Markdown, Where, one_style
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import stored_run
-from apframe.detection.diagnose.cuts import BEST_F1
+from apframe.evaluation.diagnose.cuts import BEST_F1
 from apframe.exceptions import ParameterError
 from apframe.protocols.words import threshold_words
 from apframe.show.mistakes import confusion_totals, mistakes

@@ -46,7 +46,7 @@ class Classes:
         categories whose annotations are regions of every class: what is detected there and not matched is ignored
     excluded
         categories whose annotations are regions where nothing is evaluated: what has half of its box or more in the union of
-        those of its image is removed, see `apframe.detection.prepare.excluded`
+        those of its image is removed, see `apframe.evaluation.prepare.excluded`
     renamed
         (another category, a class): objects of the other one are of the class
     crowds

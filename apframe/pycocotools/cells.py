@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.detection.pairing import pair
-from apframe.detection.pipeline import Pipeline
-from apframe.detection.prepare.inputs import make_inputs
+from apframe.evaluation.pairing import pair
+from apframe.evaluation.pipeline import Pipeline
+from apframe.evaluation.prepare.inputs import make_inputs
 from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError, counted
 from apframe.matching.verdicts import Verdicts, as_bits, has_bit
 from apframe.metrics.arrays import compute_arrays

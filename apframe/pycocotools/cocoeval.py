@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.detection.pipeline import Pipeline
+from apframe.evaluation.pipeline import Pipeline
 from apframe.exceptions import LostAnnotationsWarning, ParameterError, counted, warn
 from apframe.lazily import cached_property
 from apframe.protocols.coco import COCO as COCO_RULES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apframe.detection.evaluation import Evaluation
-from apframe.detection.slices.keys import Bins
+from apframe.evaluation.evaluation import Evaluation
+from apframe.evaluation.slices.keys import Bins
 from apframe.exceptions import ParameterError, shown, spelled
 from apframe.report.section import Section
 from apframe.retrieval.evaluation import RunEvaluation

@@ -10,15 +10,15 @@ import polars as pl
 
 from apframe.collecting import collecting
 from apframe.compare.intervals import COARSE
-from apframe.detection.look.pictures import Pictures
+from apframe.evaluation.gallery.pictures import Pictures
 from apframe.exceptions import FewResamplesWarning, warn_again
 from apframe.lazily import cached_property
 from apframe.protocols.summary import headlines, main_headline
 from apframe.report.estimates import estimates
 
 if TYPE_CHECKING:
-    from apframe.detection.evaluation import Evaluation
-    from apframe.detection.slices.keys import SliceKey
+    from apframe.evaluation.evaluation import Evaluation
+    from apframe.evaluation.slices.keys import SliceKey
 
     SliceKeys = SliceKey | Sequence[SliceKey]
 
@@ -154,8 +154,8 @@ class Compared:
             values = pl.concat([rows["estimate_a"].head(1), rows["estimate_b"]])
             missing = dict.fromkeys(("low", "high", "share_best", "rank_low", "rank_high"))
             return pl.DataFrame({"run": self.names, "estimate": values, **missing})
-        from apframe.detection.comparison.ranks import ranks
-        from apframe.detection.comparison.sampling import Sampling
+        from apframe.evaluation.comparison.ranks import ranks
+        from apframe.evaluation.comparison.sampling import Sampling
 
         sampling = Sampling(metrics=self.metric, n_resamples=self.n_resamples, seed=self.seed)
         return ranks(self.evaluations, self.names, sampling)

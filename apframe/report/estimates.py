@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 if TYPE_CHECKING:
-    from apframe.detection.evaluation import Evaluation
+    from apframe.evaluation.evaluation import Evaluation
 
 _NULL = ["low", "high", "share_better", "p", "p_holm", "q", "detectable"]
 
@@ -36,7 +36,7 @@ def estimates(
     The keys of slices, category_id and name unless level="summary", and metric; estimate, or of several evaluations run_a,
     run_b, estimate_a, estimate_b and difference; and nulls for what needs more than one image.
 
-    >>> from apframe.detection.evaluate import evaluate
+    >>> from apframe.evaluation.evaluate import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
     ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
     >>> estimates([evaluate(truth, [])] * 2, ["a", "b"], ["AP"]).select("metric", "estimate_a", "difference", "low").rows()

@@ -15,7 +15,7 @@ from apframe.report.write import IN_TEXT, about, sections_of
 from apframe.show.terminal import table_lines
 
 if TYPE_CHECKING:
-    from apframe.detection.evaluation import Evaluation
+    from apframe.evaluation.evaluation import Evaluation
     from apframe.retrieval.evaluation import RunEvaluation
 
 MOST_LINES = 20
@@ -82,7 +82,7 @@ def report_lines(
 
     Options and errors are those of `write_report` and `text_of`.
 
-    >>> from apframe.detection.evaluate import evaluate
+    >>> from apframe.evaluation.evaluate import evaluate
     >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
     >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
     ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from apframe.collecting import collecting
 from apframe.compare.intervals import COARSE
-from apframe.detection.comparison.comparable import agree
-from apframe.detection.comparison.names import names_beside
-from apframe.detection.evaluation import Evaluation
-from apframe.detection.look.pictures import Pictures
+from apframe.evaluation.comparison.comparable import agree
+from apframe.evaluation.comparison.names import names_beside
+from apframe.evaluation.evaluation import Evaluation
+from apframe.evaluation.gallery.pictures import Pictures
 from apframe.report.arguments import check_page, columns_of_queries, keys_of_slices, split_evaluations
 from apframe.report.compared import Compared, in_words
 from apframe.report.page import free_path, page, write_page
@@ -37,7 +37,7 @@ from apframe.report.sections import (
 from apframe.retrieval.evaluation import RunEvaluation
 
 if TYPE_CHECKING:
-    from apframe.detection.slices.keys import SliceKey
+    from apframe.evaluation.slices.keys import SliceKey
 
 SECTIONS: Mapping[str, Callable[[Compared], Section | None]] = {
     "what": what.section,
@@ -132,7 +132,7 @@ def write_report(
         no evaluation, or an option with an invalid value
 
     >>> import tempfile
-    >>> from apframe.detection.evaluate import evaluate
+    >>> from apframe.evaluation.evaluate import evaluate
     >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
     >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
     ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}

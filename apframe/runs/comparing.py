@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.detection.comparison.comparable import agree
+from apframe.evaluation.comparison.comparable import agree
 from apframe.exceptions import ParameterError, did_you_mean
 
 if TYPE_CHECKING:
-    from apframe.detection.slices.keys import SliceKey
+    from apframe.evaluation.slices.keys import SliceKey
     from apframe.runs.run_sets import RunSets
 
 
@@ -44,7 +44,7 @@ def compare(
     NotComparableError
         runs of other data, or by other rules
     """
-    from apframe.detection.comparison.sampling import Sampling, compare_all  # brings in NumPy
+    from apframe.evaluation.comparison.sampling import Sampling, compare_all  # brings in NumPy
 
     names = list(self.runs["run"])
     if len(names) < 2:
@@ -65,8 +65,8 @@ def ranks(self: RunSets, names: Sequence[str], metric: str, **options: Any) -> p
 
     The options are those of `Sampling`.
     """
-    from apframe.detection.comparison.ranks import ranks as of_evaluations  # bring in NumPy
-    from apframe.detection.comparison.sampling import Sampling
+    from apframe.evaluation.comparison.ranks import ranks as of_evaluations  # bring in NumPy
+    from apframe.evaluation.comparison.sampling import Sampling
 
     evaluations = agree([self.evaluation(name) for name in names], names)
     table = of_evaluations(evaluations, names, Sampling(metrics=[metric], **options))

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.detection.comparison.comparable import agree
-from apframe.detection.diagnose.cuts import MinScore
-from apframe.detection.diagnose.errors import BACKGROUND
-from apframe.detection.diagnose.label_errors import suspicious_labels, untouched_annotations
-from apframe.detection.prepare.extents import with_image_sizes
-from apframe.detection.tables import with_labels
+from apframe.evaluation.comparison.comparable import agree
+from apframe.evaluation.diagnose.cuts import MinScore
+from apframe.evaluation.diagnose.errors import BACKGROUND
+from apframe.evaluation.diagnose.label_errors import suspicious_labels, untouched_annotations
+from apframe.evaluation.prepare.extents import with_image_sizes
+from apframe.evaluation.tables import with_labels
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.tables.tables import LABEL_ERRORS
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from apframe.detection.evaluation import Evaluation
+    from apframe.evaluation.evaluation import Evaluation
     from apframe.runs.run_sets import RunSets
 
 _ONE_OBJECT = 0.5  # similarity of the detections of one missing object

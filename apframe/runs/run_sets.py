@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import polars.selectors as cs
 
-from apframe.detection.evaluation import Evaluation
-from apframe.detection.stored import NEEDED, stored_evaluation, stored_protocol
+from apframe.evaluation.evaluation import Evaluation
+from apframe.evaluation.stored import NEEDED, stored_evaluation, stored_protocol
 from apframe.exceptions import (
     FormatError,
     NotComparableError,
@@ -40,7 +40,7 @@ from apframe.store.results import LazyTable, QueryableResult
 from apframe.tables.tables import DIFFERENCES
 
 if TYPE_CHECKING:
-    from apframe.detection.slices.keys import SliceKey
+    from apframe.evaluation.slices.keys import SliceKey
 
 
 def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
@@ -72,7 +72,7 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
         a pattern also matches evaluations of search runs
 
     >>> import tempfile
-    >>> from apframe.detection.evaluate import evaluate
+    >>> from apframe.evaluation.evaluate import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}],
     ...          "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}]}
     >>> with tempfile.TemporaryDirectory() as folder:

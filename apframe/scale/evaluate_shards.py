@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from apframe.detection.options import Choice, Options, choose
-from apframe.detection.prepare.classes import own_categories
+from apframe.evaluation.options import Choice, Options, choose
+from apframe.evaluation.prepare.classes import own_categories
 from apframe.exceptions import (
     ParameterError,
     ShardError,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from apframe.detection.diagnose.implausible import Evaluated
-from apframe.detection.evaluation import Evaluation
-from apframe.detection.pipeline import Pipeline, arrays_of
-from apframe.detection.slices.measure import finish, shape_of, sum_lists
-from apframe.detection.slices.slices import Groups, mask_of
+from apframe.evaluation.diagnose.implausible import Evaluated
+from apframe.evaluation.evaluation import Evaluation
+from apframe.evaluation.pipeline import Pipeline, arrays_of
+from apframe.evaluation.slices.measure import finish, shape_of, sum_lists
+from apframe.evaluation.slices.slices import Groups, mask_of
 from apframe.exceptions import FormatError, LargeResultWarning, counted, spelled, warn
 from apframe.lazily import cached_property
 from apframe.metrics.metrics import compute_metrics
@@ -30,7 +30,7 @@ from apframe.store.results import LazyTable
 from apframe.tables.conditions import refuse_nothing
 
 if TYPE_CHECKING:
-    from apframe.detection.slices.slices import Slicing
+    from apframe.evaluation.slices.slices import Slicing
     from apframe.matching.verdicts import Verdicts
     from apframe.protocols.protocol import Protocol
     from apframe.scale.store import Store

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.detection.prepare.inputs import Inputs
+from apframe.evaluation.prepare.inputs import Inputs
 from apframe.exceptions import counted
 from apframe.lazily import cached_property
 from apframe.protocols.protocol import Protocol

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from apframe.columns import exact
-from apframe.detection.prepare.inputs import Inputs
+from apframe.evaluation.prepare.inputs import Inputs
 from apframe.exceptions import ParameterError, SecondPassWarning, counted, warn
 from apframe.lazily import cached_property
 from apframe.progress import with_bar

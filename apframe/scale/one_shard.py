@@ -15,10 +15,10 @@ import numpy as np
 import polars as pl
 
 from apframe.collecting import collecting
-from apframe.detection.options import Choice
-from apframe.detection.pipeline import Pipeline
-from apframe.detection.prepare.inputs import Inputs
-from apframe.detection.prepare.invalid import left_out
+from apframe.evaluation.options import Choice
+from apframe.evaluation.pipeline import Pipeline
+from apframe.evaluation.prepare.inputs import Inputs
+from apframe.evaluation.prepare.invalid import left_out
 from apframe.exceptions import InputError, ShardError, UnknownIdError
 from apframe.matching.policies import POLICIES
 from apframe.paths import kind_at

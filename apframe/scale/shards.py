@@ -12,10 +12,10 @@ from typing import Any
 
 import polars as pl
 
-from apframe.detection.evaluate import read_valid
-from apframe.detection.options import Choice
-from apframe.detection.prepare.classes import own_categories
-from apframe.detection.prepare.inputs import Inputs
+from apframe.evaluation.evaluate import read_valid
+from apframe.evaluation.options import Choice
+from apframe.evaluation.prepare.classes import own_categories
+from apframe.evaluation.prepare.inputs import Inputs
 from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError, counted, listed
 from apframe.formats.reading import Reading
 from apframe.formats.refused import Refused, accept_truth

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.detection.pipeline import Pipeline
+from apframe.evaluation.pipeline import Pipeline
 from apframe.exceptions import OutputError, reason
 from apframe.rows import KEY_OF
 from apframe.scale.layout import INPUT_ROW

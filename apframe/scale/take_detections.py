@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.detection.prepare.inputs import on_known_images
-from apframe.detection.prepare.rules import FIND_OUT
+from apframe.evaluation.prepare.inputs import on_known_images
+from apframe.evaluation.prepare.rules import FIND_OUT
 from apframe.exceptions import DuplicateIdError, MostlyUnknownImagesWarning, RowError, counted, listed, warn
 from apframe.lazily import cached_property
 from apframe.rows import MOST

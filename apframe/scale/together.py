@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from apframe import exceptions
-from apframe.detection.prepare.list_thresholds import lists_of
+from apframe.evaluation.prepare.list_thresholds import lists_of
 from apframe.exceptions import ApframeWarning, Count, FormatError, Note, ShardError, counted, listed, warn
 from apframe.matching.verdicts import Verdicts, example
 from apframe.protocols.protocol import Protocol

@@ -12,8 +12,8 @@ import polars as pl
 from apframe.adapters.arrays import Item, check_box_format, tabulate, tabulate_detections
 from apframe.adapters.torchvision import dataset_of
 from apframe.collecting import collecting
-from apframe.detection.evaluate import evaluate
-from apframe.detection.evaluation import Evaluation
+from apframe.evaluation.evaluate import evaluate
+from apframe.evaluation.evaluation import Evaluation
 from apframe.exceptions import ParameterError, one_of
 from apframe.protocols.coco import COCO
 from apframe.tables.shapes.mask_columns import read_masks

@@ -14,7 +14,7 @@ from hypothesis import given
 
 import apframe as apf
 from apframe.adapters.torchvision import from_torchvision, targets_from_torchvision
-from apframe.detection.evaluator import Evaluator
+from apframe.evaluation.evaluator import Evaluator
 from apframe.exceptions import IdTypeError, ParameterError, RowError, UnknownIdError
 from tests.adapters.tensors import Tensor, as_tensors, items_of, results_of, truth_of
 from tests.protocols.generated import Row, Truth, assert_equal, boxes, by_pycocotools, masks, people, sets

@@ -22,8 +22,8 @@ import numpy as np
 import apframe as apf
 from apframe.compare.intervals import describe
 from apframe.compare.resampling import draw_counts
-from apframe.detection.comparison.resampled import cell_of
-from apframe.detection.comparison.sampling import chosen_lines
+from apframe.evaluation.comparison.resampled import cell_of
+from apframe.evaluation.comparison.sampling import chosen_lines
 from apframe.matching.verdicts import Verdicts
 from apframe.metrics.weighted import BLOCK, weighted_ranking
 from apframe.threads import map_lazily, pool

@@ -31,8 +31,8 @@ def columns(*names: str) -> Callable[[Any], list[Any]]:
 STAGES: dict[str, tuple[tuple[tuple[str, str], ...], Callable[[Any], Any]]] = {
     "read": ((("scale.shards", "read_table"),), lambda made: made),
     "prepare": ((("scale.shards", "Shard.read"),), lambda made: columns("annotations", "detections")(made[0])),
-    "pair": ((("detection.pipeline", "arrange"),), columns("detections", "annotations", "links")),
-    "match": ((("detection.pipeline", "judge"),), columns("detections", "annotations", "hits")),
+    "pair": ((("evaluation.pipeline", "arrange"),), columns("detections", "annotations", "links")),
+    "match": ((("evaluation.pipeline", "judge"),), columns("detections", "annotations", "hits")),
     "table": ((("scale.one_shard", "to_arrow"),), lambda made: made),
     "write": ((("scale.local", "write_table"),), lambda _: ()),
     "number": ((("scale.local", "put_together"),), columns("codes", "counts")),

@@ -12,7 +12,7 @@ import pytest
 
 import apframe as apf
 from tests.cli.test_command import command, files
-from tests.detection.diagnose.test_errors import A, B, found, truth
+from tests.evaluation.diagnose.test_errors import A, B, found, truth
 
 TRUTH, FOUND = truth((1, A), (2, B)), found((1, [4, 0, 10, 10], 0.9), (2, A, 0.8), (2, B, 0.7))
 

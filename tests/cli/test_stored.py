@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 import apframe as apf
-from apframe.detection.on_request import ON_REQUEST
+from apframe.evaluation.on_request import ON_REQUEST
 from tests.cli.test_command import RESULTS, TRUTH, command, files
 from tests.stopping import SECONDS
 

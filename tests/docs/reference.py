@@ -21,7 +21,7 @@ from tests.docs.pages import command_output
 PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "detection": (
         "Detection", "Evaluate detections, then query the result.",
-        ("detection", "tables", "checks"), ("evaluate", "Evaluation", "Evaluator", "Dataset"),
+        ("evaluation", "tables", "checks"), ("evaluate", "Evaluation", "Evaluator", "Dataset"),
     ),
     "retrieval": (
         "Retrieval", "Evaluate search runs, and compare their means.",

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import apframe as apf
-from apframe.detection.look.pictures import Pictures
+from apframe.evaluation.gallery.pictures import Pictures
 
 DATA = Path(__file__).parents[2] / "data"
 STREET = DATA / "street"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.detection.pairing import pair
-from apframe.detection.pipeline import Pipeline
+from apframe.evaluation.pairing import pair
+from apframe.evaluation.pipeline import Pipeline
 from apframe.exceptions import ParameterError
 from apframe.matching.verdicts import Verdicts, as_bits, example, has_bit
 from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often

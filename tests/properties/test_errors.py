@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.detection.diagnose.error_kinds import OF_DETECTIONS
+from apframe.evaluation.diagnose.error_kinds import OF_DETECTIONS
 from tests.parity.families import FAMILIES as SCENES
 from tests.parity.families import scenes
 from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often

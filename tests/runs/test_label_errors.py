@@ -10,7 +10,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import NotComparableError
-from tests.detection.diagnose.test_errors import A, B, C, found, truth
+from tests.evaluation.diagnose.test_errors import A, B, C, found, truth
 
 FAR = [200, 0, 20, 10]
 COLUMNS = ["kind", "annotation_id", "proposed_category_id", "n_runs", "run", "detection_id", "suspicion"]

@@ -17,7 +17,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.detection.options import choose
+from apframe.evaluation.options import choose
 from apframe.exceptions import (
     ApframeError,
     ApframeWarning,

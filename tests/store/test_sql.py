@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe import interruption
-from apframe.detection.on_request import ON_REQUEST
+from apframe.evaluation.on_request import ON_REQUEST
 from apframe.exceptions import ParameterError, QueryError
 from apframe.store import sql
 from tests.stopping import SECONDS, interrupted_in

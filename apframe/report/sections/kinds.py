@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from apframe.detection.diagnose.error_kinds import ERROR_KINDS, KINDS
+from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, KINDS
 from apframe.exceptions import ParameterError
 from apframe.report.charts.bars import bar_cells, legend
 from apframe.report.compared import Compared

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.detection.look.cards import MODELS, label_cards
-from apframe.detection.look.gallery import draw_cards
+from apframe.evaluation.gallery.cards import MODELS, label_cards
+from apframe.evaluation.gallery.gallery import draw_cards
 from apframe.exceptions import ParameterError, counted
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Fragment, Section, Table, without_numbers

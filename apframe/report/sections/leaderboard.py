@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.detection.diagnose.error_kinds import KINDS
+from apframe.evaluation.diagnose.error_kinds import KINDS
 from apframe.exceptions import ParameterError, counted
 from apframe.protocols.summary import less_is_better
 from apframe.report.charts.intervals import interval_cells

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from apframe.detection.look.cards import choose_cards, find_cards
-from apframe.detection.look.gallery import LEAST_SCORE, MOST_OBJECTS, are_on_pictures, draw_cards, images_of
-from apframe.detection.look.slices import slices_of_cards
+from apframe.evaluation.gallery.cards import choose_cards, find_cards
+from apframe.evaluation.gallery.gallery import LEAST_SCORE, MOST_OBJECTS, are_on_pictures, draw_cards, images_of
+from apframe.evaluation.gallery.slices import slices_of_cards
 from apframe.exceptions import ParameterError, counted
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Section, without_numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.detection.diagnose.cuts import BEST_F1
+from apframe.evaluation.diagnose.cuts import BEST_F1
 from apframe.exceptions import ParameterError, counted
 from apframe.protocols.protocol import Protocol
 from apframe.report.charts.heat_map import heat_map

@@ -87,7 +87,7 @@ def _count(detections: pl.DataFrame) -> int:
 def ground_truth_hash(dataset: Dataset) -> str:
     """The first digits of a hash over images, categories and annotations, the same for the same ground truth.
 
-    >>> from apframe.detection.evaluate import evaluate
+    >>> from apframe.evaluation.evaluate import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
     ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
     >>> len(ground_truth_hash(evaluate(truth, []).dataset))

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.detection.look.cards import choose_cards, find_cards
-from apframe.detection.look.gallery import MOST_OBJECTS, _near
-from apframe.detection.look.objects import objects_of
-from apframe.detection.look.pictures import Pictures
+from apframe.evaluation.gallery.cards import choose_cards, find_cards
+from apframe.evaluation.gallery.gallery import MOST_OBJECTS, _near
+from apframe.evaluation.gallery.objects import objects_of
+from apframe.evaluation.gallery.pictures import Pictures
 from apframe.exceptions import ApframeWarning
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Section

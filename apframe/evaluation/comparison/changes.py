@@ -1,0 +1,204 @@
+"""Object by object: which ones another model lost and won, and which false positives it adds and removes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.evaluation.comparison.comparable import agree
+from apframe.evaluation.comparison.names import names_beside
+from apframe.evaluation.tables import area_at, threshold_at
+from apframe.exceptions import ParameterError, one_of
+from apframe.tables.shapes.boxes import BOX
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+
+CHANGES = pl.Enum(["lost", "won", "fp_added", "fp_removed", "found", "missed", "fp_kept"])
+_OF_ONE = ["detection_id", "score", "similarity"]  # columns that there are of each evaluation
+_SAME = 0.5  # IoU of the boxes of false positives that are the same, where the protocol compares distances
+
+
+def changes(
+    self: Evaluation,
+    other: Evaluation,
+    iou_threshold: float | None = None,
+    *,
+    area_range: str | None = None,
+    min_score: float | None = None,
+    level: str = "object",
+    on_images: str = "same",
+) -> pl.DataFrame:
+    """List the objects that another evaluation lost and won, and the false positives that it adds and removes.
+
+    An object is an annotation that counts. It is found if it has a true positive. In the columns, `a` is this evaluation and
+    `b` the other one. The counts of b less those of a are won - lost true positives, fp_added - fp_removed false positives,
+    and lost - won misses.
+
+    A false positive of a and one of b are the same if they are on the same image, in the same category, and the IoU of their
+    boxes is at least the threshold. They may be of any categories if these are pooled. Masks and other shapes are compared by
+    the boxes around them. False positives are paired one to one, the most similar pair first.
+
+    Parameters
+    ----------
+    other
+        an evaluation of the same ground truth by the same rules
+    iou_threshold
+        one of the protocol's; the lowest by default
+    area_range
+        the name of one of the protocol's; "all" by default
+    min_score
+        use only detections of at least this score, in both
+    level
+        "object": a row for each object and false positive. "category": the counts of each category. "summary": one row of
+        counts
+    on_images
+        "same": both have the same images. "common": compare on the images that both have
+
+    Returns
+    -------
+    With level="object": change, image_id, file_name, category_id, name, annotation_id (null for false positives),
+    detection_id_a, score_a, similarity_a (to the annotation), detection_id_b, score_b, similarity_b. `change` is
+
+    - `lost` (only a found the object), `won` (only b), `found` (both), `missed` (neither)
+    - `fp_added` (only b has the false positive), `fp_removed` (only a), `fp_kept` (both)
+
+    The columns of a model are null where it has no true or false positive. Rows are sorted by change in the order lost, won,
+    fp_added, fp_removed, found, missed, fp_kept, then by the higher of the two scores, highest first, then by ids.
+
+    With the other levels there is a column for each change with its count; "category" has category_id and name in front, and
+    a row for each evaluated category.
+
+    Raises
+    ------
+    NotComparableError
+        the evaluations differ in ground truth, images, categories or protocol
+    ParameterError
+        a threshold, area range or level that does not exist; a score that is not a number
+
+    >>> from apframe.evaluation.evaluate import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
+    ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]},
+    ...     {"id": 2, "image_id": 1, "category_id": 1, "bbox": [50, 0, 9, 9]}]}
+    >>> def found(*lefts):
+    ...     return evaluate(truth, [
+    ...         {"image_id": 1, "category_id": 1, "bbox": [left, 0, 9, 9], "score": 0.5} for left in lefts])
+    >>> found(0, 90).changes(found(50, 91)).select("change", "annotation_id", "detection_id_a", "detection_id_b").rows()
+    [('lost', 1, 1, None), ('won', 2, None, 1), ('fp_kept', None, 2, 2)]
+    """
+    one_of("level", level, ("object", "category", "summary"))
+    if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
+        raise ParameterError(f"is a number, not {min_score!r}", option="min_score")
+    threshold, area = threshold_at(self, iou_threshold), area_at(self, area_range)
+    both = agree([self, other], names_beside([self, other]), on_images)
+    outcomes = [_outcomes(each, threshold, area, min_score) for each in both]
+    found = [each.filter(pl.col("outcome") == "tp").select("annotation_id", *_OF_ONE) for each in outcomes]
+    objects = _objects(both[0], outcomes[0])
+    for name, each in zip("ab", found, strict=True):
+        of_one = each.rename({column: f"{column}_{name}" for column in _OF_ONE})
+        objects = objects.join(of_one, on="annotation_id", how="left", maintain_order="left")
+    is_found = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
+    rows = [objects.with_columns(change=_change(is_found, ("found", "lost", "won", "missed")))]
+    least = self.protocol.iou_thresholds[threshold]
+    wrong = _false_positives(both, outcomes, least if least > 0 else _SAME)
+    is_wrong = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
+    rows.append(wrong.with_columns(change=_change(is_wrong, ("fp_kept", "fp_removed", "fp_added", "fp_kept"))))
+    table = pl.concat(rows, how="diagonal")
+    return _listed(both[0], table) if level == "object" else _counted(both[0], table, level)
+
+
+def _outcomes(self: Evaluation, threshold: int, area: int, min_score: float | None) -> pl.DataFrame:
+    """The table of matches at a threshold, area range and lowest score; as `matches` has it without one."""
+    from apframe.matching.outcomes import expand_matches  # brings in NumPy
+
+    verdicts = self._pipeline.verdicts if min_score is None else self._pipeline.at_score(min_score)
+    return expand_matches(verdicts, self._inputs.detections, self._inputs.annotations, threshold, area).collect()
+
+
+def _objects(self: Evaluation, outcomes: pl.DataFrame) -> pl.DataFrame:
+    """The annotations that count: those that are found or missed."""
+    counted = outcomes.filter(pl.col("outcome").is_in(["tp", "fn"])).select("annotation_id")
+    return self._inputs.annotations.select("annotation_id", "image_id", "category_id").join(
+        counted, on="annotation_id", how="semi", maintain_order="left"
+    )
+
+
+def _change(present: list[pl.Expr], words: tuple[str, str, str, str]) -> pl.Expr:
+    """A word for: in both, only in a, only in b, in neither."""
+    a, b = present
+    both, only_a, only_b, neither = (pl.lit(word, CHANGES) for word in words)
+    return pl.when(a & b).then(both).when(a).then(only_a).when(b).then(only_b).otherwise(neither)
+
+
+def _false_positives(both: list[Evaluation], outcomes: list[pl.DataFrame], least: float) -> pl.DataFrame:
+    """The false positives of both: image_id, category_id, and detection_id and score of each; a row for each pair."""
+    sides = []
+    for each, table in zip(both, outcomes, strict=True):
+        wrong = table.filter(pl.col("outcome") == "fp").select("detection_id", "image_id", "category_id", "score")
+        boxes = each.detections.select("detection_id", *BOX)
+        sides.append(wrong.join(boxes, on="detection_id", how="left").sort("score", "detection_id", descending=[True, False]))
+    pairs = _same(sides[0], sides[1], least, pooled=both[0].protocol.agnostic)
+    keys = ["image_id", "category_id"]
+    a, b = (
+        side.select(*keys, pl.col("detection_id", "score").name.suffix(f"_{name}"), row=pl.int_range(pl.len(), dtype=pl.UInt32))
+        for side, name in zip(sides, "ab", strict=True)
+    )
+    paired = a.join(pairs, left_on="row", right_on="detection", how="left", maintain_order="left")
+    paired = paired.join(b.drop(keys), left_on="annotation", right_on="row", how="left", maintain_order="left")
+    alone = b.join(pairs, left_on="row", right_on="annotation", how="anti", maintain_order="left")
+    return pl.concat([paired, alone], how="diagonal").drop("row", "annotation")
+
+
+def _same(a: pl.DataFrame, b: pl.DataFrame, least: float, *, pooled: bool) -> pl.DataFrame:
+    """Row numbers of what is the same: `detection` of a and `annotation` of b, one to one, the most similar pair first."""
+    import numpy as np
+
+    from apframe.matching.by_similarity import match_by_similarity
+    from apframe.similarity.box_iou import box_iou
+
+    keys = ["image_id"] if pooled else ["image_id", "category_id"]
+    left, right = (side.lazy().select(*keys, *BOX).with_row_index("row") for side in (a, b))
+    equal = pl.all_horizontal(pl.col(name) == pl.col(f"{name}_right") for name in BOX)  # also of boxes without area
+    pairs = (
+        left.join(right.with_columns(is_crowd=pl.lit(False)), on=keys)
+        .select(detection="row", annotation="row_right", similarity=pl.when(equal).then(1.0).otherwise(box_iou()))
+        .filter(pl.col("similarity") >= least)
+        .collect(engine="streaming")
+    )
+    nothing = np.zeros(b.height, dtype=bool)
+    matched = match_by_similarity(pairs, nothing, nothing[None], np.array([least]), strict=False)
+    return matched.select(pl.col("detection", "annotation").cast(pl.UInt32))
+
+
+def _listed(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
+    """The rows with names of files and categories, sorted."""
+    files = self.dataset.images.select("image_id", "file_name")
+    names = self.dataset.categories.select("category_id", "name")
+    best = pl.max_horizontal("score_a", "score_b")
+    ids = ["image_id", "annotation_id", "detection_id_a", "detection_id_b"]
+    return (
+        table.sort("change", best, *ids, descending=[False, True, *[False] * len(ids)], nulls_last=True)
+        .join(files, on="image_id", how="left", maintain_order="left")
+        .join(names, on="category_id", how="left", maintain_order="left")
+        .select(
+            "change", "image_id", "file_name", "category_id", "name", "annotation_id",
+            *(f"{column}_{name}" for name in "ab" for column in _OF_ONE),
+        )
+    )  # fmt: skip
+
+
+def _counted(self: Evaluation, table: pl.DataFrame, level: str) -> pl.DataFrame:
+    """How many rows there are of each change, of each category or altogether."""
+    counts = [(pl.col("change") == word).sum().cast(pl.Int64).alias(word) for word in CHANGES.categories]
+    if level == "summary":
+        return table.select(counts)
+    every = self.dataset.categories.select("category_id", "name").join(
+        self._inputs.category_ids.alias("category_id").to_frame(), on="category_id", how="semi"
+    )
+    of_each = table.group_by("category_id").agg(counts)
+    return (
+        every.join(of_each, on="category_id", how="left")
+        .with_columns(pl.exclude("category_id", "name").fill_null(0))
+        .sort("category_id")
+    )

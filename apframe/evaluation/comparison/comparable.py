@@ -1,0 +1,277 @@
+"""Whether evaluations can be compared: the same rules, categories, images and ground truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, counted, listed, one_of, spelled, warn
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.tables import SIZE, TABLES
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+
+_KEYS = {"images": ["image_id"], "categories": ["category_id"], "annotations": ["annotation_id", "category_id"]}
+_LABELS = (
+    "label_map",
+    "file_name",
+    "supercategory",
+    "image_width",
+    "image_height",
+)  # no number depends on them, and not every source has them
+_LONGEST, _BEFORE = 60, 20  # characters of a value in a message, and those of them before the first difference
+
+
+def agree(
+    evaluations: Sequence[Evaluation], names: Sequence[str], on_images: str = "same", *, has_option: bool = True
+) -> list[Evaluation]:
+    """Return the evaluations as they can be compared: same protocol, categories, images and ground truth.
+
+    Ground truth is compared by its ids, boxes, shapes, areas and flags, whatever the order of its rows. Attributes, file names
+    and image sizes may differ, and columns that one side alone has, such as masks where boxes are compared. Each evaluation is
+    compared with the first.
+
+    Parameters
+    ----------
+    evaluations, names
+        the evaluations, and what messages call them
+    on_images
+        "same": the images must be the same. "common": evaluations with other images are cut to those that all have
+    has_option
+        whether the caller has the option `on_images`, so that messages may name it
+
+    Raises
+    ------
+    NotComparableError
+        they differ in the protocol, the categories, the images or the ground truth, or have no image in common. The message
+        says in what, with the first ids and how many there are
+    ParameterError
+        `on_images` is something else
+
+    Warns
+    -----
+    ImagesLeftOutWarning
+        images were left out, with on_images="common"; it says how many images remain, and what each evaluation lost
+
+    >>> from apframe.evaluation.evaluate import evaluate
+    >>> def made(*image_ids):
+    ...     truth = {"images": [{"id": each} for each in image_ids], "categories": [{"id": 1, "name": "cat"}],
+    ...              "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+    ...     return evaluate(truth, [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
+    >>> agree([made(1, 2), made(1)], ["a", "b"])
+    Traceback (most recent call last):
+    apframe.exceptions.NotComparableError: a and b differ in images: 1 only in a (2); use on_images="common" for the 1 in both
+    """
+    one_of("on_images", on_images, ("same", "common"))
+    first, *others = evaluations
+    for other, name in zip(others, names[1:], strict=True):
+        _refuse_other_rules(first, other, (names[0], name))
+        if on_images == "same":
+            _refuse_other_images(first, other, (names[0], name), has_option=has_option)
+    if on_images == "common":
+        evaluations = _on_common_images(evaluations, names)
+    first, *others = evaluations
+    for other, name in zip(others, names[1:], strict=True):
+        _refuse_other_truth(first, other, f"{names[0]} and {name}")
+    return list(evaluations)
+
+
+def _refuse_other_rules(first: Evaluation, other: Evaluation, names: tuple[str, str]) -> None:
+    """An error where the protocols or the evaluated categories are not the same.
+
+    Citations are no rules: they change with the version that an evaluation was stored by, as do the subsets of a protocol.
+    """
+    pair = " and ".join(names)
+    values = {
+        field.name: [getattr(each.protocol, field.name) for each in (first, other)]
+        for field in fields(first.protocol)
+        if field.compare and field.name != "citation"
+    }
+    changed = {name: _briefly(a, b) for name, (a, b) in values.items() if a != b}
+    if changed:
+        what = "; ".join(f"{name} {a} and {b}" for name, (a, b) in changed.items())
+        remedy = "evaluate both by the same rules"
+        ranges = [[name for name, *_ in each] for each in values["area_ranges"]]
+        alone = [[name for name in one if name not in two] for one, two in (ranges, ranges[::-1])]
+        if "name" in changed:  # of two published ones the names say it all
+            what = f"name {' and '.join(changed['name'])}"
+        elif bool(alone[0]) != bool(alone[1]):
+            fuller = int(bool(alone[1]))
+            what = f"only {names[fuller]} has the area ranges or subsets {', '.join(alone[fuller])}"
+            remedy = f"evaluate {names[1 - fuller]} again, by the rules of {names[fuller]}"
+        raise NotComparableError(f"{pair} differ in their protocols: {what}", remedy)
+    mine, theirs = _category_ids(first), _category_ids(other)
+    if mine.dtype == theirs.dtype and mine.equals(theirs):
+        return
+    if mine.dtype != theirs.dtype:
+        raise _different_types(pair, "category_id", mine, theirs)
+    alone = _called(first, mine.filter(~is_known(mine, theirs))) + _called(other, theirs.filter(~is_known(theirs, mine)))
+    raise NotComparableError(
+        f"{pair} differ in the categories that were evaluated: only one of them has {listed(alone)}",
+        "evaluate both on the same categories",
+    )
+
+
+def _called(self: Evaluation, category_ids: pl.Series) -> list[Any]:
+    """Categories as people know them: by name, or else by id."""
+    known = self.dataset.core("categories")
+    categories = known.filter(is_known(known["category_id"], category_ids)).sort("category_id")
+    return [key if name is None else name for key, name in categories.select("category_id", "name").rows()]
+
+
+def _briefly(mine: Any, theirs: Any) -> list[str]:
+    """Different values for a message; of long ones the part where they begin to differ.
+
+    >>> _briefly((1, 2), (1, 3)), _briefly((*range(20), 7), (*range(20), 8))
+    (['(1, 2)', '(1, 3)'], ['...15, 16, 17, 18, 19, 7)', '...15, 16, 17, 18, 19, 8)'])
+    """
+    texts = [str(value) if isinstance(value, (str, int)) else repr(value) for value in (mine, theirs)]
+    length = min(map(len, texts))
+    equal = next((k for k in range(length) if texts[0][k] != texts[1][k]), length)
+    start = max(0, equal - _BEFORE) if max(map(len, texts)) > _LONGEST else 0
+    parts = [text[start : start + _LONGEST] for text in texts]
+    return [
+        f"{'...' if start else ''}{part}{'...' if start + len(part) < len(text) else ''}"
+        for part, text in zip(parts, texts, strict=True)
+    ]
+
+
+def _different_types(pair: str, column: str, mine: pl.Series, theirs: pl.Series) -> NotComparableError:
+    kinds = " and ".join("texts" if each.dtype == pl.String else "numbers" for each in (mine, theirs))
+    return NotComparableError(f"{pair} differ in the type of {column}: {kinds}", "evaluate both with the same ids")
+
+
+def _refuse_other_images(first: Evaluation, other: Evaluation, names: tuple[str, str], *, has_option: bool) -> None:
+    a, b = names
+    mine, theirs = _image_ids(first), _image_ids(other)
+    if mine.dtype != theirs.dtype:
+        raise _different_types(f"{a} and {b}", "image_id", mine, theirs)
+    if mine.equals(theirs):
+        return
+    parts = [
+        f"{len(alone):,} only in {name} ({listed(alone.to_list())})"
+        for name, alone in ((a, mine.filter(~is_known(mine, theirs))), (b, theirs.filter(~is_known(theirs, mine))))
+        if len(alone)
+    ]
+    n_both = int(is_known(mine, theirs).sum())
+    remedy = f"use {spelled('on_images', 'common')} for the {n_both:,} in both" if n_both else "they have no image in common"
+    if n_both and not has_option:
+        remedy = f"evaluate both on the same images, such as the {n_both:,} in both"
+    raise NotComparableError(f"{a} and {b} differ in images: {', '.join(parts)}", remedy)
+
+
+def _on_common_images(evaluations: Sequence[Evaluation], names: Sequence[str]) -> list[Evaluation]:
+    """The evaluations on the images that all of them have; a warning says how many these are, where others were left out."""
+    ids = [_image_ids(each) for each in evaluations]
+    common = ids[0]
+    for each, name in zip(ids[1:], names[1:], strict=True):
+        if each.dtype != common.dtype:
+            raise _different_types(f"{names[0]} and {name}", "image_id", common, each)
+        common = common.filter(is_known(common, each))
+    if not len(common):
+        raise NotComparableError(f"{' and '.join(names)} have no image in common", "evaluate them on the same images")
+    lost = [f"{len(each) - len(common):,} of {name}" for each, name in zip(ids, names, strict=True) if len(each) > len(common)]
+    if lost:
+        warn(f"compared on {counted(len(common), 'image')} that all have; left out: {', '.join(lost)}", ImagesLeftOutWarning)
+    return [
+        each if len(own) == len(common) else each.where(common.to_list()) for each, own in zip(evaluations, ids, strict=True)
+    ]
+
+
+def _refuse_other_truth(first: Evaluation, other: Evaluation, pair: str) -> None:
+    """An error where images, categories or annotations are not the same; it names the first column with other values."""
+    marks = {_truth_mark(each) for each in (first, other)}
+    for table, keys in _KEYS.items():
+        if table == "annotations" and len(marks) == 1 and None not in marks:
+            continue
+        mine, theirs = (_ground_truth(each, table) for each in (first, other))
+        if mine is theirs:
+            continue
+        if mine.schema[keys[0]] != theirs.schema[keys[0]]:
+            raise _different_types(pair, keys[0], mine[keys[0]], theirs[keys[0]])
+        mine, theirs = mine.sort(keys), theirs.sort(keys)
+        if table == "annotations" and "clipped_boxes" in first.protocol.further_rules:
+            mine, theirs = _clipped_alike(first, other, mine, theirs)
+        what = _difference(mine, theirs, table, keys)
+        if what:
+            subsets = {each.conditions for each in (first, other)}
+            remedy = "compare the same subset of both" if len(subsets) > 1 else "evaluate both against the same file"
+            raise NotComparableError(f"{pair} differ in the ground truth: {table}: {what}", remedy)
+
+
+def _clipped_alike(
+    first: Evaluation, other: Evaluation, mine: pl.DataFrame, theirs: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Sorted annotations with the boxes of the second evaluation where only one of them knows the size of the image.
+
+    Sizes may come with the detections. Where there are none, nothing is compared with the boxes, clipped or not.
+    """
+    unsized = [
+        images.filter(pl.any_horizontal(pl.col(SIZE).is_null()))["image_id"]
+        for images in (each.dataset.core("images") for each in (first, other))
+        if set(SIZE) <= set(images.columns)
+    ]
+    if len(unsized) < 2 or mine.height != theirs.height:
+        return mine, theirs
+    of_one = is_known(mine["image_id"], unsized[0]) ^ is_known(mine["image_id"], unsized[1])
+    return mine.with_columns(pl.when(of_one).then(theirs[name]).otherwise(name).alias(name) for name in (*BOX, "area")), theirs
+
+
+def _difference(mine: pl.DataFrame, theirs: pl.DataFrame, table: str, keys: list[str]) -> str:
+    """In what two tables of the same kind, sorted by their keys, differ; empty if in nothing that matters."""
+    key = keys[0]
+    if not mine.select(keys).equals(theirs.select(keys)):
+        alone = [one.join(two, on=keys, how="anti")[key].to_list() for one, two in ((mine, theirs), (theirs, mine))]
+        counts = " and ".join(f"{frame.height:,}" for frame in (mine, theirs))
+        return f"{counts} rows, only one of them has {key} {listed(alone[0] + alone[1])}"
+    for column in TABLES[table]:
+        name = column.name
+        present = [name in frame.columns and frame[name].null_count() < frame.height for frame in (mine, theirs)]
+        if name in _LABELS or not any(present):
+            continue
+        if all(present):
+            differs = _unequal(mine[name], theirs[name])
+        elif column.dtype == pl.Boolean or column.is_id:  # a flag, or lists of ids, on one side alone
+            values = (mine if present[0] else theirs)[name]
+            differs = values.fill_null(False) if column.dtype == pl.Boolean else values.list.len().fill_null(0) > 0
+        else:
+            continue
+        if differs.any():
+            return f"{name} differs where {key} is {listed(mine[key].filter(differs).to_list())}"
+    return ""
+
+
+def _unequal(mine: pl.Series, theirs: pl.Series) -> pl.Series:
+    """Flags of the rows with other values."""
+    if mine.equals(theirs, null_equal=True):
+        return pl.repeat(False, len(mine), eager=True)
+    if mine.dtype != theirs.dtype:
+        return pl.repeat(True, len(mine), eager=True)
+    return mine.ne_missing(theirs)
+
+
+def _category_ids(self: Evaluation) -> pl.Series:
+    return self._inputs.category_ids
+
+
+def _image_ids(self: Evaluation) -> pl.Series:
+    return self._inputs.image_ids
+
+
+def _truth_mark(self: Evaluation) -> str | None:
+    return self._inputs.truth_mark
+
+
+def _ground_truth(self: Evaluation, table: str) -> pl.DataFrame:
+    """A table of the ground truth as far as it is evaluated."""
+    if table == "annotations":
+        return self._inputs.annotations
+    frame = self.dataset.core(table)
+    key = _KEYS[table][0]
+    taken = self._inputs.image_ids if table == "images" else self._inputs.category_ids
+    return frame if frame.height == len(taken) else frame.filter(is_known(frame[key], taken))

@@ -1,0 +1,53 @@
+"""How sure the order of several evaluations by a headline number is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.compare.intervals import describe
+from apframe.compare.ranks import rank_ranges
+from apframe.evaluation.comparison.sampling import Sampling, sample
+from apframe.protocols.summary import less_is_better
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+
+
+def ranks(evaluations: Sequence[Evaluation], names: Sequence[str], sampling: Sampling) -> pl.DataFrame:
+    """The first metric of the sampling for each evaluation, with its interval, how often it leads, and the range of its rank.
+
+    Parameters
+    ----------
+    evaluations, names
+        evaluations that agree, and what they are called
+    sampling
+        without slices; see `Evaluation.intervals`
+
+    Returns
+    -------
+    run, estimate, low and high (of the metric), share_best, rank_low and rank_high (see `rank_ranges`); a row for each
+    evaluation in the order given. No rows if the metric has no value in any of them.
+
+    >>> from apframe.evaluation.evaluate import evaluate
+    >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
+    ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
+    >>> models = [evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(found)]) for found in (20, 36)]
+    >>> ranks(models, ["a", "b"], Sampling(metrics="AP50")).select("run", "share_best", "rank_low", "rank_high").rows()
+    [('a', 0.0, 2, 2), ('b', 1.0, 1, 1)]
+    """
+    sampled = sample(evaluations, sampling)
+    if not sampled:
+        schema = {"run": pl.String, **dict.fromkeys(("estimate", "low", "high", "share_best"), pl.Float64)}
+        return pl.DataFrame(schema=schema | dict.fromkeys(("rank_low", "rank_high"), pl.Int64))
+    estimates, draws = sampled[0].estimates[:, 0], sampled[0].draws[:, 0]
+    made = {"estimate": estimates} | describe(
+        estimates, draws, sampling.confidence, np.repeat(sampled[0].n_with, len(estimates))
+    )
+    table = rank_ranges(-draws.T if less_is_better(sampled[0].metric) else draws.T, names, confidence=sampling.confidence)
+    numbers = [pl.Series(name, made[name], nan_to_null=True) for name in ("estimate", "low", "high")]
+    return pl.concat([table.select("run"), pl.DataFrame(numbers), table.drop("run")], how="horizontal")

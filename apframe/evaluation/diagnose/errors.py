@@ -1,0 +1,307 @@
+"""Why AP is what it is: the errors of an evaluation, and what each kind costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.evaluation.comparison.intervals import draws_if_asked
+from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
+from apframe.evaluation.slices.by import masks_of_slices
+from apframe.evaluation.slices.keys import Bins
+from apframe.evaluation.tables import threshold_at, with_labels
+from apframe.exceptions import ParameterError
+from apframe.protocols.refused import refuse_scores
+from apframe.tables.tables import ERRORS, RESULTS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from apframe.compare.resampling import Draws
+    from apframe.evaluation.diagnose.find_errors import Errors
+    from apframe.evaluation.diagnose.outcomes import Outcomes
+    from apframe.evaluation.evaluation import Evaluation
+    from apframe.evaluation.slices.keys import SliceKey
+    from apframe.matching.verdicts import Verdicts
+    from apframe.tables.conditions import Masks
+
+BACKGROUND = 0.1
+
+
+def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: float | None = None) -> pl.DataFrame:
+    """One row per false positive and per missed annotation, with the kind of error that it is (TIDE).
+
+    `apf.error_kinds()` lists the kinds with their conditions and what fixing them does. Annotations of other categories are
+    compared by the similarity of the protocol. Crowds and ignored annotations are never what an error is about, and ignored
+    detections and those beyond max_detections are no errors. Where categories are pooled there are no errors `cls` and `both`.
+    With a hierarchy, copies of annotations for categories above their own, and annotations of categories above or below the
+    detection's, are not annotations of another category, as in `confusion`.
+
+    Parameters
+    ----------
+    iou_threshold
+        one of the protocol's, found to 1e-9; None is the lowest
+    background
+        a false positive whose similarity to every annotation is at most this much is an error `bkg`; in [0, iou_threshold).
+        None: 0.1, or 0 where the threshold is not above that; where the protocol compares distances, which are negative, twice
+        the threshold
+
+    Returns
+    -------
+    iou_threshold, image_id, file_name, category_id, name, detection_id, score (these two null for missed annotations), error,
+    annotation_id (what it is about; null for `bkg`), target_category_id and target_name (the category of that), similarity (to
+    that; null for missed ones), same and other (largest similarity to an annotation of the detection's category, and of other
+    categories; null below `background`), and is_fixable: whether fixing the error gives a true positive, null for missed
+    annotations. Detections come by category and rank, then missed annotations by category. An annotation that is missed and
+    that an error `cls` or `loc` is about has no row of its own.
+
+    Raises
+    ------
+    ParameterError
+        a threshold that was not evaluated, or `background` is not below it
+
+    Warns
+    -----
+    CategoriesNotComparedWarning
+        keypoints are compared, and categories have different ones: there are no errors `cls` and `both` then
+
+    Source: Bolya et al., TIDE, ECCV 2020, with COCO's rules for crowds, limits and ties.
+
+    >>> from apframe import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+    ...          "annotations": [{"id": 5, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}]}
+    >>> found = [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 10, 10], "score": 0.9},
+    ...          {"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 4], "score": 0.8}]
+    >>> evaluate(truth, found).errors().select("detection_id", "error", "annotation_id", "is_fixable").rows()
+    [(2, 'loc', 5, False), (1, 'cls', 5, True)]
+    """
+    refuse_scores(self.protocol, "kinds of errors")
+    return with_labels(self, stored_or_computed(self, "errors", *checked_thresholds(self, iou_threshold, background)))
+
+
+def error_impact(
+    self: Evaluation,
+    iou_threshold: float | None = 0.5,
+    *,
+    by: SliceKey | Sequence[SliceKey] = (),
+    background: float | None = None,
+    n_resamples: int = 0,
+    unit: str | None = None,
+    within: str | None = None,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """By how much AP at one threshold rises if all errors of a kind are fixed (TIDE): which kind costs most.
+
+    Each kind is fixed alone, by editing what matching decided, and AP is computed again by the protocol's own definition.
+    `apf.error_kinds()` says what fixing does. The rises do not add up to anything: fixing two kinds at once may give more than
+    both, or less. A rise can be slightly negative, for `cls`, `loc`, `miss` and `fn`.
+
+    Parameters
+    ----------
+    iou_threshold, background
+        as in `errors`
+    by
+        keys as the method `by` takes them: a row for each slice and kind, the keys in front. Images and objects are those of
+        the slice, as in `by`. A key of the categories averages over the categories of the slice, and the errors are those of
+        the whole evaluation
+    n_resamples
+        with 1000, also low, high (the 95 % interval of delta_ap) and se, from resamples of the images: what is an error, and of
+        which kind, stays as it is in each. No intervals by default
+    unit, within, seed
+        of the resamples, see `Evaluation.intervals`
+
+    Returns
+    -------
+    category_id, name (both null for the mean over the categories with positives, which comes first), iou_threshold, error (`fp`
+    and `fn` are all false positives and all missed annotations), n (number of errors; those of detections count in the
+    category of the detection), ap and delta_ap (both null without positives). If no positives are left once errors are fixed,
+    AP is 1 if no detection counts, and 0 otherwise. With `by`, the keys are there instead of category_id and name, and `ap` and
+    `delta_ap` are means.
+
+    Raises
+    ------
+    ParameterError
+        a threshold that was not evaluated, `background` is not below it, or keys that `by` refuses
+
+    Source: Bolya et al., TIDE, ECCV 2020.
+
+    >>> from apframe import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+    ...          "annotations": [{"id": 5, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}]}
+    >>> found = [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 10, 10], "score": 0.9}]
+    >>> evaluate(truth, found).error_impact().filter(pl.col("name").is_null(), error="cls").select("n", "ap", "delta_ap").rows()
+    [(1, 0.0, 0.9999999999999998)]
+    """
+    refuse_scores(self.protocol, "effects of errors on average precision")
+    threshold, background = checked_thresholds(self, iou_threshold, background)
+    draws = draws_if_asked(self, n_resamples, unit, within, seed)
+    if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
+        return _of_slices(self, keys, threshold, background, draws)
+    table = stored_or_computed(self, "error_impact", threshold, background)
+    if draws is not None:
+        table = table.hstack(_intervals(self, table["delta_ap"], threshold, background, draws))
+    names = self.dataset.categories.select("category_id", "name")
+    table = table.join(names, on="category_id", how="left", maintain_order="left")
+    return table.select("category_id", "name", pl.exclude("category_id", "name"))
+
+
+def usual_background(self: Evaluation, threshold: int = 0) -> float:
+    """The background at a threshold, by number: 0 where that is not above the usual one; twice a distance."""
+    foreground = self.protocol.iou_thresholds[threshold]
+    return BACKGROUND if foreground > BACKGROUND else min(2 * foreground, 0.0)
+
+
+def stored_or_computed(self: Evaluation, name: str, threshold: int = 0, background: float | None = None) -> pl.DataFrame:
+    """The table of a name at a threshold, by number; as it was stored, if it is one that is."""
+    background = usual_background(self) if background is None else background
+    compute = _errors_table if name == "errors" else _impact_table
+    if threshold == 0 and background == usual_background(self):
+        return self._kept(name, lambda: compute(self, threshold, background))
+    return compute(self, threshold, background)
+
+
+def checked_thresholds(self: Evaluation, iou_threshold: float | None, background: float | None) -> tuple[int, float]:
+    """The number of the threshold, and the background threshold as a number."""
+    threshold = threshold_at(self, iou_threshold)
+    foreground = self.protocol.iou_thresholds[threshold]
+    least = self.protocol.similarity.bounds[0]
+    if background is None:
+        background = usual_background(self, threshold)
+    if isinstance(background, bool) or not isinstance(background, (int, float)) or not least <= background < foreground:
+        lowest = "below the" if least < 0 else "at least 0 and below the IoU"
+        problem = f"must be {lowest} threshold {foreground:.10g}, not {background!r}"
+        raise ParameterError(problem, option="background")
+    return threshold, float(background)
+
+
+def _find(self: Evaluation, threshold: int, background: float) -> tuple[Verdicts, Outcomes, Errors]:
+    """The verdicts at a threshold, by number, with their outcomes and errors."""
+    from apframe.evaluation.diagnose.find_errors import errors_of  # brings in NumPy
+
+    return errors_of(self._pipeline, threshold, background)
+
+
+def _errors_table(self: Evaluation, threshold: int, background: float) -> pl.DataFrame:
+    """See `errors`."""
+    import numpy as np
+
+    from apframe.evaluation.diagnose.find_errors import NONE
+
+    verdicts, _, found = _find(self, threshold, background)
+    detections, annotations = self._inputs.detections, self._inputs.annotations
+    at, missed = np.flatnonzero(found.kind != NONE), np.flatnonzero(found.is_miss)
+    target = pl.Series(np.concatenate([found.target[at], missed]))
+    target = verdicts.annotations["row"].gather(target.set(target == NONE, None))
+    rows = [verdicts.detections["row"].gather(at), verdicts.annotations["row"].gather(missed)]
+
+    def of_both(name: str) -> pl.Series:
+        return pl.concat([frame[name].gather(row) for frame, row in zip((detections, annotations), rows, strict=True)])
+
+    def of_detections(values: pl.Series) -> pl.Series:
+        return values.extend_constant(None, len(missed))
+
+    def numbers(values: np.ndarray) -> pl.Series:
+        return of_detections(pl.Series(values[at], nan_to_null=True, dtype=pl.Float64))
+
+    kinds = pl.Series([*OF_DETECTIONS, "miss"], dtype=ERRORS)
+    columns = {
+        "image_id": of_both("image_id"),
+        "category_id": of_both("category_id"),
+        "detection_id": of_detections(detections["detection_id"].gather(rows[0])),
+        "score": of_detections(verdicts.detections["score"].gather(at)),
+        "error": kinds.gather(np.concatenate([found.kind[at], np.full(len(missed), len(OF_DETECTIONS))])),
+        "annotation_id": annotations["annotation_id"].gather(target),
+        "target_category_id": annotations["category_id"].gather(target),
+        "similarity": numbers(found.similarity),
+        "same": numbers(found.same),
+        "other": numbers(found.other),
+        "is_fixable": of_detections(pl.Series(found.is_fixable[at], dtype=pl.Boolean)),
+    }
+    table = _with_threshold(self, pl.DataFrame(columns), threshold)
+    return table.select(column.name for column in RESULTS["errors"])
+
+
+def _impact_table(self: Evaluation, threshold: int, background: float) -> pl.DataFrame:
+    """See `error_impact`, without `name`."""
+    import numpy as np
+
+    from apframe.evaluation.diagnose.fixes import Impact
+
+    verdicts, found, each = _find(self, threshold, background)
+    impact = Impact.of(verdicts, found, each, self.protocol)
+    ids = verdicts.lists["category_id"]
+    table = impact.mean(np.ones(len(ids), dtype=bool)).with_columns(category_id=pl.lit(None, ids.dtype))
+    if not self.protocol.agnostic:
+        of_lists = ids.gather(np.repeat(np.arange(len(ids)), len(ERROR_KINDS)))
+        table = pl.concat([table, impact.table().with_columns(of_lists.alias("category_id"))])
+    return _with_threshold(self, table, threshold).select(column.name for column in RESULTS["error_impact"])
+
+
+def _intervals(self: Evaluation, rises: pl.Series, threshold: int, background: float, draws: Draws) -> pl.DataFrame:
+    """low, high and se of the rises of AP in the rows of `_impact_table`."""
+    import numpy as np
+
+    from apframe.evaluation.diagnose.fixes import fix_all
+    from apframe.evaluation.diagnose.impact_intervals import Rises
+
+    whole = _find(self, threshold, background)
+    every = np.arange(whole[0].lists.height)
+    resampled = Rises.of(whole[0], fix_all(*whole), self.protocol, draws, np.arange(whole[0].images.height))
+    groups = [every] if self.protocol.agnostic else [every, *every[:, None]]
+    estimates = rises.to_numpy().reshape(len(groups), -1)
+    return pl.concat(resampled.interval(lists, own) for lists, own in zip(groups, estimates, strict=True))
+
+
+def _of_slices(
+    self: Evaluation, keys: Sequence[SliceKey], threshold: int, background: float, draws: Draws | None
+) -> pl.DataFrame:
+    """See `error_impact` with `by`."""
+    import numpy as np
+
+    from apframe.evaluation.comparison.resampled import numbers_of_images
+    from apframe.evaluation.diagnose.fixes import Impact, fix_all
+    from apframe.evaluation.diagnose.impact_intervals import ENDS, Rises
+
+    columns = ["iou_threshold", "error", "n", "ap", "delta_ap"]
+    whole = _find(self, threshold, background)
+    fixed: dict[str, Verdicts] = {}
+    last: Masks | None = None  # slices of other categories alone follow one another
+    parts = []
+    for values, masks in masks_of_slices(self, keys, {*columns, *ENDS}):
+        within = {table: masks[table] for table in ("images", "detections", "annotations")}
+        if last is None or not _are_equal(last, within):
+            last = within
+            if masks["annotations"] or not all(mask.all() for mask in masks["detections"].values()):  # matched anew
+                found = _find(self._subset(within), threshold, background)
+                of_kinds, images = fix_all(*found), None
+            else:
+                found, fixed = whole, fixed or fix_all(*whole)
+                of_kinds, images = fixed, masks["images"]["images"].to_numpy()
+            impact = Impact.of(*found, self.protocol, of_kinds, images)
+        categories = masks["categories"]["categories"].to_numpy()
+        kept = np.array([True]) if self.protocol.agnostic else categories
+        table = _with_threshold(self, impact.mean(kept), threshold).select(columns)
+        if draws is not None:
+            image = numbers_of_images(whole[0], found[0])
+            image = image if images is None else np.where(images, image, -1)
+            resampled = Rises.of(found[0], of_kinds, self.protocol, draws, image)
+            table = table.hstack(resampled.interval(np.flatnonzero(kept), table["delta_ap"].to_numpy()))
+        parts.append(values.join(table, how="cross", maintain_order="left_right"))
+    if not parts:
+        raise ParameterError("there are no slices, as the table of the keys has no rows", option="by")
+    return pl.concat(parts, how="vertical_relaxed")
+
+
+def _are_equal(one: Masks, other: Masks) -> bool:
+    """Whether two slices are of the same images, detections and annotations."""
+    return all(
+        one[table].keys() == other[table].keys() and all(one[table][name].equals(mask) for name, mask in other[table].items())
+        for table in other
+    )
+
+
+def _with_threshold(self: Evaluation, table: pl.DataFrame, threshold: int) -> pl.DataFrame:
+    """The table with the threshold of that number, rounded as tables show it."""
+    return table.with_columns(iou_threshold=pl.lit(round(self.protocol.iou_thresholds[threshold], 10), pl.Float64))

@@ -1,0 +1,138 @@
+"""Which error each false positive is, and which missed annotations it is for (TIDE)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.evaluation.diagnose.across import place_pairs
+from apframe.evaluation.diagnose.error_kinds import OF_DETECTIONS
+from apframe.evaluation.diagnose.outcomes import Outcomes, outcomes, verdicts_at
+from apframe.evaluation.prepare.list_thresholds import thresholds_of
+from apframe.matching.by_best_overlap import find_best
+from apframe.matching.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from apframe.evaluation.pipeline import Pipeline
+
+CLS, LOC, BOTH, DUPE, BKG = range(len(OF_DETECTIONS))
+NONE = -1
+
+
+@dataclass(frozen=True)
+class Errors:
+    """The errors of detections and annotations, by their positions in the verdicts.
+
+    Attributes
+    ----------
+    kind
+        the number of the error among `OF_DETECTIONS`; -1 for a detection that is none
+    target, similarity
+        the annotation that the error is about, by position, or -1, and how similar it is
+    same, other
+        the largest similarities to annotations of its own and of other categories; NaN below the background threshold
+    is_fixable
+        whether fixing the error makes the detection a true positive
+    is_miss
+        of the annotations: whether it was missed, and no error `loc` or `cls` is about it
+    """
+
+    kind: np.ndarray
+    target: np.ndarray
+    similarity: np.ndarray
+    same: np.ndarray
+    other: np.ndarray
+    is_fixable: np.ndarray
+    is_miss: np.ndarray
+
+
+def errors_of(pipeline: Pipeline, threshold: int, background: float) -> tuple[Verdicts, Outcomes, Errors]:
+    """The verdicts of the area range of the headline numbers at a threshold, by number, with their outcomes and errors."""
+    protocol, inputs = pipeline.protocol, pipeline.inputs
+    k = [name for name, *_ in protocol.area_ranges].index(protocol.whole)
+    verdicts = verdicts_at(pipeline.verdicts, threshold, k)
+    found = outcomes(verdicts)
+    pairs = place_pairs(pipeline.across(background), verdicts, inputs)
+    foreground = thresholds_of(inputs, protocol, threshold)
+    return verdicts, found, find_errors(verdicts, found, pairs, foreground=foreground, background=background)
+
+
+def find_errors(
+    verdicts: Verdicts, found: Outcomes, pairs: pl.DataFrame, *, foreground: np.ndarray, background: float
+) -> Errors:
+    """Decide which error each false positive is, by the first rule that applies.
+
+    `same` and `other` are the largest similarities of a detection to annotations of its own category and of others that
+    count, whether they are matched or not. Where several are equal, the first annotation of the input wins.
+
+    1. `loc`: background <= same <= foreground
+    2. `cls`: other >= foreground
+    3. `dupe`: an annotation of its category with similarity >= foreground is matched by another detection
+    4. `bkg`: same <= background and other <= background
+    5. `both`: any other
+
+    A missed annotation that errors `loc` or `cls` are about is claimed by the one of them with the highest score, which is
+    fixable; of equal scores, by the first detection of the input.
+
+    Parameters
+    ----------
+    verdicts, found
+        at one threshold and area range, and their outcomes
+    pairs
+        those of `pair_across`, by positions: detection, annotation, similarity and is_same, from the background threshold on
+    foreground
+        the threshold of each list: for a pair, that of the annotation
+    background
+        the background threshold, below all of them
+
+    Source: Bolya et al., TIDE, ECCV 2020, in the order of `tidecv`.
+    """
+    n = verdicts.detections.height
+    kept = found.is_false[pairs["detection"].to_numpy()] & found.counts[pairs["annotation"].to_numpy()]
+    pairs = pairs.filter(pl.Series(kept))
+    detection, annotation, similarity, is_same = (pairs[name].to_numpy() for name in pairs.columns)
+    least = foreground[verdicts.annotations["list"].to_numpy()]
+    first = verdicts.annotations["row"].to_numpy()[annotation]  # the input's order decides between equal ones
+
+    def best(chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The most similar annotation of each detection among some of the pairs, and how similar it is."""
+        row = find_best(np.flatnonzero(chosen), detection, first, similarity)
+        which, value = np.full(n, NONE, dtype=np.int64), np.full(n, np.nan)
+        which[detection[row]], value[detection[row]] = annotation[row], similarity[row]
+        return which, value
+
+    (same_at, same), (other_at, other) = best(is_same), best(~is_same)
+    matched_at, matched = best(is_same & found.is_found[annotation] & (similarity >= least[annotation]))
+    kind = np.full(n, NONE, dtype=np.int8)
+    # the rules from the last to the first; comparisons with NaN are false
+    false = found.is_false
+    kind[false] = BOTH
+    kind[false & ~(same > background) & ~(other > background)] = BKG
+    kind[matched_at != NONE] = DUPE
+    reached = [np.append(least, np.nan)[at] for at in (same_at, other_at)]  # NONE is the last place
+    kind[other >= reached[1]] = CLS
+    kind[(background <= same) & (same <= reached[0])] = LOC
+    targets = [(CLS, other_at, other), (LOC, same_at, same), (BOTH, other_at, other), (DUPE, matched_at, matched)]
+    target, value = np.full(n, NONE, dtype=np.int64), np.full(n, np.nan)
+    for number, at, of in targets:
+        of_kind = kind == number
+        target[of_kind], value[of_kind] = at[of_kind], of[of_kind]
+    is_fixable = _claims(verdicts, found, kind, target)
+    is_miss = found.is_missed
+    is_miss[target[(kind == LOC) | (kind == CLS)]] = False
+    return Errors(kind, target, value, same, other, is_fixable, is_miss)
+
+
+def _claims(verdicts: Verdicts, found: Outcomes, kind: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Which errors are the best for a missed annotation: the highest score, then the first detection of the input."""
+    at = np.flatnonzero((kind == LOC) | (kind == CLS))
+    at = at[found.is_missed[target[at]]]
+    score, row = (verdicts.detections[name].to_numpy()[at] for name in ("score", "row"))
+    at = at[np.lexsort((row, -score))]
+    _, first = np.unique(target[at], return_index=True)
+    claims = np.zeros(len(kind), dtype=bool)
+    claims[at[first]] = True
+    return claims

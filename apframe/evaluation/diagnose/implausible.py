@@ -1,0 +1,170 @@
+"""Metrics that can hardly be right, and what is likely to be wrong with the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.evaluation.diagnose.filtered import why_filtered
+from apframe.evaluation.diagnose.overlaps import LEAST, why_nothing_matches
+from apframe.evaluation.diagnose.shifted_ids import find_shifts
+from apframe.evaluation.prepare.rules import FIND_OUT
+from apframe.exceptions import (
+    FilteredResultsWarning,
+    LowPrecisionWarning,
+    MissedCategoryWarning,
+    NoDetectionsWarning,
+    NothingMatchesWarning,
+    counted,
+    listed,
+    spelled,
+    warn,
+)
+from apframe.protocols.words import threshold_words
+from apframe.tables.ids import is_known
+from apframe.tables.names import called
+
+if TYPE_CHECKING:
+    from apframe.evaluation.prepare.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
+
+_LOW, _AT = 0.01, 0.5  # AP below this, at this threshold, is hardly that of a trained model
+_STRICT = 0.75  # above this threshold it may be
+_ENOUGH = 10  # annotations from which on finding nothing of a category says something
+_FEW, _RARE = 5, 0.01  # so do these, if they are at least this share of all
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What has been evaluated, as far as warnings look at it.
+
+    Attributes
+    ----------
+    n_annotations, n_detections
+        how many there are
+    none_given
+        whether there were no detections at all, also none that were dropped
+    n_left_out
+        how many detections of known images and categories there were, if all of these were left out; otherwise 0
+    nothing_matches
+        whether no detection is similar enough to any annotation
+    detected
+        gives the ids of the categories that have detections
+    scores, per_image
+        give scores with the lowest and the highest of all, and the number of detections of each image
+    inputs
+        gives the objects, or some of them
+    """
+
+    n_annotations: int
+    n_detections: int
+    none_given: bool
+    n_left_out: int
+    nothing_matches: bool
+    detected: Callable[[], pl.Series]
+    scores: Callable[[], pl.Series]
+    per_image: Callable[[], pl.Series]
+    inputs: Callable[[], Inputs]
+
+
+def warn_of_metrics(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol, name: str | None) -> None:
+    """Warn that no detections are there or left, or of what explains the metrics: nothing matches, or AP50 is below .01.
+
+    Otherwise of results that were filtered, and of categories that have annotations but no detections.
+
+    `metrics` are those of the protocol, `name` that of the evaluation. Of fewer than 10 detections only missed categories are
+    said, and what explains the metrics needs a similarity of shapes. AP at the lowest threshold, up to .75, stands for AP50
+    where .5 is not evaluated. A category counts as missed if it has 10 annotations, or 5 that are 1 % of all. For filtered
+    results see `why_filtered`; they matter to AP and AR alone: other numbers read a ranking down to a given rank or number of
+    false positives, or have no scores.
+    """
+    if not found.n_annotations:
+        return None
+    where = "" if name is None else f" in {name}"
+    missed = f"so everything is missed ({counted(found.n_annotations, 'annotation')})"
+    if found.none_given:
+        return warn(
+            f"there are no detections{where}, {missed}; check that this is the right file of results", NoDetectionsWarning
+        )
+    if found.n_left_out:
+        why = f"they are of other categories, or left out by the rules of {protocol.name}"
+        return warn(f"no detection is left of {found.n_left_out:,}{where}, {missed}: {why}", NoDetectionsWarning)
+    at_low = _at_low_threshold(metrics, protocol)
+    if found.n_detections >= LEAST and _warn_of_guesses(at_low, found, protocol, where):
+        return None
+    if found.n_detections and not protocol.agnostic:  # where all were dropped, that was said
+        _warn_of_missed(at_low, found)
+    return None
+
+
+def _warn_of_guesses(at_low: pl.DataFrame, found: Evaluated, protocol: Protocol, where: str) -> bool:
+    """Warn of what enough detections show; whether that explains the metrics."""
+    problem = None
+    if protocol.similarity.shape is not None:  # else it may compare anything
+        problem = _why_nothing_matches(found.inputs(), protocol) if found.nothing_matches else None
+        if problem is not None:
+            warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", NothingMatchesWarning)
+            return True
+        problem = _low_precision(at_low, found, protocol)
+        if problem is not None:
+            warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", LowPrecisionWarning)
+            return True
+    number = next((each for each in ("AP", "AR") if any(line.startswith(each) for line in protocol.report)), None)
+    if number is not None and (said := why_filtered(found.scores(), found.per_image, number, where)) is not None:
+        warn("; ".join(said), FilteredResultsWarning)
+    return False
+
+
+def _why_nothing_matches(inputs: Inputs, protocol: Protocol) -> str | None:
+    annotations = inputs.dataset.core("annotations")
+    all_categories = len(inputs.category_ids) == inputs.dataset.core("categories").height
+    by_category = all_categories and not protocol.agnostic
+    return why_nothing_matches(inputs.detections, annotations, by_category=by_category, shape=protocol.similarity.shape)
+
+
+def _low_precision(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) -> str | None:
+    name = "ap" if any(line.startswith("AP") for line in protocol.report) else "recall"
+    values = metrics[name].drop_nulls()
+    if values.is_empty() or values.sum() / len(values) >= _LOW or metrics["iou_threshold"][0] > _STRICT:
+        return None
+    of = f"{counted(found.n_detections, 'detection')} and {counted(found.n_annotations, 'annotation')}"
+    what = {"ap": "AP", "recall": "recall"}[name]
+    at, value = threshold_words(protocol, metrics["iou_threshold"][0]), values.sum() / len(values)
+    return f"{what} at {at} is {value:.4f}, with {of}: that can hardly be right for a trained model"
+
+
+def _with_shifts(problem: str, inputs: Inputs, protocol: Protocol) -> str:
+    """The problem, and what ids that are shifted may have to do with it."""
+    shifts = () if protocol.agnostic else find_shifts(inputs.detections, inputs.dataset)
+    return "; ".join([problem, *("; ".join(shift) for shift in shifts)])
+
+
+def _at_low_threshold(metrics: pl.DataFrame, protocol: Protocol) -> pl.DataFrame:
+    """The metrics of all areas and the largest limit at IoU .5; at the lowest threshold where that is not evaluated."""
+    threshold = protocol.iou_thresholds[protocol.threshold_number(_AT) or 0]
+    return metrics.filter(
+        (pl.col("iou_threshold") - threshold).abs() < 1e-9,
+        pl.col("area_range") == protocol.whole,
+        pl.col("max_detections").eq_missing(pl.col("max_detections").max()),
+    )
+
+
+def _warn_of_missed(metrics: pl.DataFrame, found: Evaluated) -> None:
+    n_positives = pl.col("n_positives")
+    annotated = metrics.filter(n_positives > 0)
+    expected = annotated.filter((n_positives >= _ENOUGH) | (n_positives >= _FEW) & (n_positives >= _RARE * n_positives.sum()))
+    missed = expected.filter(pl.col("n_detections") == 0)["category_id"]
+    if len(missed):  # no detection counts; there may be some that are ignored
+        missed = missed.filter(~is_known(missed, found.detected()))
+    if len(missed):
+        categories = found.inputs().dataset.core("categories")
+        names = called("categories", categories).filter(is_known(categories["category_id"], missed))
+        have, of = "has" if len(missed) == 1 else "have", counted(annotated.height, "annotated category")
+        warn(
+            f"{len(missed):,} of {of} {have} no detections: {listed(names.to_list())}; "
+            f"AP counts them as 0; if the model does not know them, name the others with {spelled('categories')}",
+            MissedCategoryWarning,
+        )

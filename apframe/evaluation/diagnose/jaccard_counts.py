@@ -1,0 +1,114 @@
+"""How many detections and annotations of an image are matched in the best assignment, and how many there are to match."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.evaluation.pairing import codes, pair
+from apframe.evaluation.prepare.counting import ignored_annotations
+from apframe.matching.policies import POLICIES
+from apframe.matching.reached import count_reached
+
+if TYPE_CHECKING:
+    from apframe.evaluation.prepare.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
+
+_SMALL = 1e-6  # added to the divisor, as in the reference
+
+
+class JaccardCounts:
+    """The objects of each image and category, and who overlaps whom; counted among detections above a score at a time.
+
+    Parameters
+    ----------
+    inputs, protocol
+        what is evaluated, and by which rules
+    threshold
+        the similarity that a pair has to reach, or be above
+    """
+
+    def __init__(self, inputs: Inputs, protocol: Protocol, threshold: float) -> None:
+        self._strict, self._threshold = protocol.strict, threshold
+        self._ids = inputs.image_ids
+        expected = inputs.annotations
+        ignored = ignored_annotations(expected, protocol)
+        found, truth = (codes(frame, inputs, pooled=protocol.agnostic) for frame in (inputs.detections, expected))
+        self._score = inputs.detections["score"]
+        self._found, self._truth = found, truth.with_columns(ignored=ignored)
+        pairs = pair(inputs, protocol, least=threshold, is_crowd=ignored)
+        reach = self._reached(pairs)
+        of_region = ignored.gather(pairs["annotation"])
+        pairs = pairs.filter(reach)
+        of_region = of_region.filter(reach)
+        self._pairs = pairs.filter(~of_region)
+        self._found_inside = pairs.filter(of_region)["detection"].unique()
+        self._truth_inside = self._people_inside(inputs, protocol)
+
+    def _reached(self, pairs: pl.DataFrame) -> pl.Series:
+        similarity = pairs["similarity"].to_numpy()
+        return pl.Series(count_reached(similarity, np.array([self._threshold]), strict=self._strict) > 0)
+
+    def _people_inside(self, inputs: Inputs, protocol: Protocol) -> pl.Series:
+        """The annotations that lie inside an ignored one."""
+        ignored = self._truth["ignored"]
+        rows = pl.int_range(len(ignored), eager=True)
+        people, regions = rows.filter(~ignored), rows.filter(ignored)
+        if not len(people) or not len(regions):
+            return people.clear()
+        as_detections = inputs.annotations[people].with_columns(score=pl.lit(1.0))
+        only_regions = replace(inputs, annotations=inputs.annotations[regions], detections=as_detections, prepared={})
+        whole = pl.repeat(True, len(regions), eager=True)
+        pairs = pair(only_regions, protocol, least=self._threshold, is_crowd=whole)
+        return people.gather(pairs.filter(self._reached(pairs))["detection"].unique())
+
+    def at(self, score: float) -> pl.DataFrame:
+        """The images with any, at a score.
+
+        Columns: category, image, image_id, score_threshold, n_annotations, n_detections, n_matched, jaccard_index.
+        """
+        is_above = (self._score > score).fill_null(False)
+        pairs = self._pairs.filter(is_above.gather(self._pairs["detection"]))
+        n = self._truth.height
+        matched = POLICIES["largest_sum"].assign(
+            pairs, np.zeros(n, dtype=bool), np.zeros((1, n), dtype=bool), np.array([-np.inf]), strict=False
+        )
+        found = self._found.select("category", "image").with_row_index("row").filter(is_above)
+        found = found.with_columns(
+            is_matched=pl.col("row").is_in(matched["detection"].implode()),
+            is_inside=pl.col("row").is_in(self._found_inside.implode()),
+        )
+        truth = self._truth.with_row_index("row").filter(~pl.col("ignored"))
+        truth = truth.with_columns(
+            is_matched=pl.col("row").is_in(matched["annotation"].implode()),
+            is_inside=pl.col("row").is_in(self._truth_inside.implode()),
+        )
+        counts = pl.concat(
+            [
+                each.filter(pl.col("is_matched") | ~pl.col("is_inside"))
+                .group_by("category", "image")
+                .agg(pl.len().alias(name), n_matched=pl.col("is_matched").sum())
+                for each, name in ((truth, "n_annotations"), (found, "n_detections"))
+            ],
+            how="diagonal",
+        )
+        counts = counts.group_by("category", "image").agg(
+            pl.col("n_annotations", "n_detections").sum(), n_matched=pl.col("n_matched").max()
+        )
+        counts = counts.sort("category", "image").with_columns(
+            pl.col("n_annotations", "n_detections", "n_matched").cast(pl.Int64)
+        )
+        m, found_n, k = (pl.col(name) for name in ("n_annotations", "n_detections", "n_matched"))
+        return counts.select(
+            "category",
+            "image",
+            self._ids.gather(counts["image"]).alias("image_id"),
+            pl.lit(score).alias("score_threshold"),
+            m,
+            found_n,
+            k,
+            jaccard_index=k / (m + found_n - k + _SMALL),
+        )

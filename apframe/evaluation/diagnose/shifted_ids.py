@@ -1,0 +1,83 @@
+"""Ids of results that are another numbering of the images or categories: shifted by one, or places in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import polars as pl
+
+from apframe.evaluation.diagnose.overlaps import n_fitted, of_some_images
+from apframe.exceptions import spelled
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.tables import KEYS
+
+# another numbering is believed if it gives nearly all detections known ids, and this share of the annotations a detection
+# that fits, which is this many times as many as the given ids do
+_KNOWN, _SHARE, _TIMES = 0.99, 0.2, 4
+_LEAST = 10  # annotations that have one by it, if all ids are known as they are
+
+
+def find_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[tuple[str, str]]:
+    """Ids of images or categories that look as if another numbering was meant: why, and what to do.
+
+    Other numberings are one less, one more, and places in the sorted list of ids, from 0 or 1. One is believed if 99 % of
+    the detections have ids of the ground truth by it, and it gives a fifth of the annotations or more a detection that fits
+    (IoU .5), more than four times as many as have one with the ids as they are; at least 10, if all ids are known as they are.
+    These are the annotations of images (and categories, where these are in question) with detections; false positives beside
+    those that fit change nothing. Where there are no boxes on one side, known ids count instead.
+
+    >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1, 2]}, {
+    ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
+    >>> found = pl.DataFrame({
+    ...     "image_id": [1, 1], "category_id": [0, 1], "x": [0.0, 50.0], "y": [0.0, 0.0], "width": [9.0, 9.0],
+    ...     "height": [9.0, 9.0]})
+    >>> print(*next(iter(find_shifts(found, dataset))))  # doctest: +NORMALIZE_WHITESPACE
+    category_id of the detections looks 1 too small: by that numbering 100% of the annotations have a detection that fits, with
+    the ids as they are 0% use the ids of the categories of the ground truth, or give names as a JSON file with the name of
+    each of these numbers, {"1": ...}
+    """
+    if detections.is_empty():
+        return
+    sample, annotations = of_some_images(detections), dataset.core("annotations")
+    has_boxes = bool(sample["x"].count() and annotations["x"].count())
+
+    def fitting(rows: pl.DataFrame, on: Sequence[str]) -> tuple[int, int]:
+        return n_fitted(rows, annotations, on, 0.5) if has_boxes else (rows.height, sample.height)
+
+    for owner, key in KEYS.items():
+        on = ("image_id",) if key == "image_id" else ("image_id", key)  # images first: categories may be shifted as well
+        known, given = dataset.core(owner)[key].unique().sort(), detections[key].unique().sort()
+        if known.is_empty() or known.dtype != pl.Int64 or given.dtype != pl.Int64:
+            continue
+        all_known = bool(is_known(given, known).all())
+        n_own, of_own = fitting(sample.filter(is_known(sample[key], known)), on)
+        believed = []
+        for words, meant in _numberings(known, given) if _TIMES * n_own <= of_own else ():
+            ids = pl.DataFrame({key: given, "meant": meant}).filter(is_known(meant, known))
+            renumbered = sample.join(ids, on=key).with_columns(pl.col("meant").alias(key))
+            n_meant, of_meant = fitting(renumbered, on) if renumbered.height >= _KNOWN * sample.height else (0, 0)
+            if n_meant >= max(_SHARE * of_meant, _TIMES * n_own + 1, _LEAST if all_known else 1):
+                believed.append((n_meant, of_meant, words))
+        if believed:
+            n_meant, of_meant, words = max(believed, key=lambda numbering: numbering[0])
+            what = "annotations have a detection that fits" if has_boxes else "detections have a known id"
+            remedy = f"use the ids of the {owner} of the ground truth"
+            if owner == "categories":
+                remedy += f', or give {spelled("names")} as a JSON file with the name of each of these numbers, {{"1": ...}}'
+            yield (
+                f"{key} of the detections looks {words}: by that numbering {n_meant / of_meant:.0%} of the {what}, with the "
+                f"ids as they are {n_own / max(1, of_own):.0%}",
+                remedy,
+            )
+
+
+def _numberings(known: pl.Series, given: pl.Series) -> Iterator[tuple[str, pl.Series]]:
+    """What ids may mean: words, and for each of the given ones another id (or null)."""
+    yield "1 too small", given + 1
+    yield "1 too large", given - 1
+    if known[-1] - known[0] >= len(known):  # else places are the ids, or shifted by one
+        for first in (0, 1):
+            places = pl.DataFrame({"place": pl.int_range(first, first + len(known), eager=True), "meant": known})
+            meant = given.alias("place").to_frame().join(places, on="place", how="left", maintain_order="left")["meant"]
+            yield f"like a place in the list of ids, from {first}", meant

@@ -1,0 +1,151 @@
+"""Which annotations are likely to be wrong, judged by confident detections and by annotations that nobody finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.evaluation.diagnose.across import place_pairs
+from apframe.evaluation.diagnose.find_errors import LOC, Errors
+from apframe.evaluation.diagnose.outcomes import Outcomes
+from apframe.evaluation.pairing import pair
+from apframe.evaluation.prepare.counting import crowds
+from apframe.matching.by_best_overlap import find_best
+from apframe.matching.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from apframe.evaluation.prepare.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
+
+_INSIDE = 0.5  # of a detection inside a crowd or an ignored annotation: it is no missing object
+_ALIKE = 0.8  # similarity of annotations that are one object
+SCHEMA = {"kind": pl.String, "detection": pl.Int64, "annotation": pl.Int64, "same_as": pl.Int64, "similarity": pl.Float64}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What label errors are found in: `errors_of`, the pairs across categories, and which detections are confident enough.
+
+    `confident` has a flag for each detection of the verdicts, and `pairs` are those of `pair_across`.
+    """
+
+    verdicts: Verdicts
+    found: Outcomes
+    errors: Errors
+    pairs: pl.DataFrame
+    confident: np.ndarray
+
+
+def find_suspects(
+    evidence: Evidence, inputs: Inputs, protocol: Protocol, foreground: np.ndarray, background: float
+) -> pl.DataFrame:
+    """The annotations that are likely to be wrong.
+
+    `missing`: a confident false positive with no similarity of `background` or more to any annotation of the image, and less
+    than half inside of every crowd and ignored annotation. `wrong_class`: one that is similar enough to a missed annotation of
+    another category. `misplaced`: one that is an error `loc` and the best one for a missed annotation. `duplicate`: a missed
+    annotation whose similarity with another of the image is .8 or more. A detection is the first of wrong_class, misplaced and
+    missing that applies.
+
+    Parameters
+    ----------
+    evidence, inputs, protocol
+        what was evaluated, and what became of it
+    foreground, background
+        the IoU threshold of each list, and the background threshold
+
+    Returns
+    -------
+    kind, detection, annotation, same_as (row numbers of the inputs' tables, or null) and similarity (null for missing); in no
+    order.
+    """
+    wrong = _wrong_class(evidence, inputs, foreground)
+    errors, rows = evidence.errors, evidence.verdicts
+    is_left = evidence.found.is_false & evidence.confident
+    is_left[wrong["detection"].to_numpy()] = False
+    at = np.flatnonzero(is_left & (errors.kind == LOC) & errors.is_fixable)
+    misplaced = pl.DataFrame({"detection": at, "annotation": errors.target[at], "similarity": errors.similarity[at]})
+    is_left[at] = False
+    candidates = rows.detections["row"].to_numpy()[is_left]
+    missing = candidates[~_touches(candidates, inputs, protocol, evidence, background)]
+    parts = {"wrong_class": wrong, "misplaced": misplaced}
+    by_position = [table.with_columns(kind=pl.lit(kind)) for kind, table in parts.items()]
+    placed = pl.concat(by_position).with_columns(
+        detection=rows.detections["row"].gather(pl.concat(by_position)["detection"]).cast(pl.Int64),
+        annotation=rows.annotations["row"].gather(pl.concat(by_position)["annotation"]).cast(pl.Int64),
+    )
+    of_missing = pl.DataFrame({"detection": missing.astype(np.int64)}).with_columns(kind=pl.lit("missing"))
+    tables = [placed, of_missing, _duplicates(evidence, inputs, protocol).with_columns(kind=pl.lit("duplicate"))]
+    empty = pl.DataFrame(schema=SCHEMA)
+    return pl.concat([empty, *tables], how="diagonal_relaxed").select(*SCHEMA)
+
+
+def _wrong_class(evidence: Evidence, inputs: Inputs, foreground: np.ndarray) -> pl.DataFrame:
+    """detection, annotation (positions) and similarity: the most similar missed annotation of another category."""
+    verdicts, found = evidence.verdicts, evidence.found
+    pairs = place_pairs(evidence.pairs, verdicts, inputs).filter(~pl.col("is_same"))
+    detection, annotation, similarity = (pairs[name].to_numpy() for name in ("detection", "annotation", "similarity"))
+    is_alike = similarity >= foreground[verdicts.annotations["list"].to_numpy()][annotation]
+    kept = np.flatnonzero(is_alike & (found.is_false & evidence.confident)[detection] & found.is_missed[annotation])
+    row = find_best(kept, detection, verdicts.annotations["row"].to_numpy()[annotation], similarity)
+    return pl.DataFrame({"detection": detection[row], "annotation": annotation[row], "similarity": similarity[row]})
+
+
+def _touches(rows: np.ndarray, inputs: Inputs, protocol: Protocol, evidence: Evidence, background: float) -> np.ndarray:
+    """Whether some of the detections, given by row number, touch an annotation, or are inside of one that does not count."""
+    part = of_detections(inputs, rows)
+    nowhere = pl.repeat(False, inputs.annotations.height, eager=True)
+    near = pair(part, protocol, least=background, across_categories=True, is_crowd=nowhere)
+    near = near.filter(pl.col("similarity") >= background)
+    verdicts, found = evidence.verdicts, evidence.found
+    at = verdicts.annotations["row"].to_numpy()[~found.counts | _are_crowds(verdicts, inputs, protocol)]
+    prepared = {name: each.take(at) if name == "expected" else each for name, each in part.prepared.items()}
+    ignored = replace(part, annotations=inputs.annotations[at], prepared=prepared)
+    everywhere = pl.repeat(True, len(at), eager=True)
+    inside = pair(ignored, protocol, least=_INSIDE, across_categories=True, is_crowd=everywhere)
+    inside = inside.filter(pl.col("similarity") >= _INSIDE)
+    touches = np.zeros(len(rows), dtype=bool)
+    touches[near["detection"].to_numpy()] = True
+    touches[inside["detection"].to_numpy()] = True
+    return touches
+
+
+def _duplicates(evidence: Evidence, inputs: Inputs, protocol: Protocol) -> pl.DataFrame:
+    """annotation, same_as (row numbers) and similarity: missed annotations, each with the most similar other one."""
+    annotations = inputs.annotations
+    is_own = ~crowds(annotations, protocol).to_numpy()
+    if "expanded_from" in annotations.columns:  # copies are on other categories of one object
+        is_own &= annotations["expanded_from"].is_null().to_numpy()
+    rows = evidence.verdicts.annotations["row"].to_numpy()[evidence.found.is_missed]
+    missed = np.sort(rows[is_own[rows]])
+    empty = pl.DataFrame(schema={"annotation": pl.Int64, "same_as": pl.Int64, "similarity": pl.Float64})
+    if protocol.similarity.shape is None:  # a function may read columns of detections
+        return empty
+    others = np.flatnonzero(is_own)
+    as_found = annotations[missed].rename({"annotation_id": "detection_id"}).with_columns(score=pl.lit(1.0))
+    pairs = pair(
+        replace(inputs.in_memory, detections=as_found, annotations=annotations[others], prepared={}),
+        protocol,
+        least=_ALIKE,
+        across_categories=True,
+        is_crowd=pl.repeat(False, len(others), eager=True),
+    )
+    pairs = pairs.filter(pl.col("similarity") >= _ALIKE)
+    one, other, similarity = (pairs[name].to_numpy() for name in ("detection", "annotation", "similarity"))
+    best = find_best(np.flatnonzero(missed[one] != others[other]), one, others[other], similarity)
+    found = {"annotation": missed[one[best]], "same_as": others[other[best]], "similarity": similarity[best]}
+    return pl.concat([empty, pl.DataFrame(found)], how="vertical_relaxed")
+
+
+def _are_crowds(verdicts: Verdicts, inputs: Inputs, protocol: Protocol) -> np.ndarray:
+    """Flags of the annotations of the verdicts."""
+    return crowds(inputs.annotations, protocol).gather(verdicts.annotations["row"]).to_numpy()
+
+
+def of_detections(inputs: Inputs, rows: np.ndarray) -> Inputs:
+    """The input with some of its detections, given by row number."""
+    prepared = {name: each.take(rows) if name == "found" else each for name, each in inputs.prepared.items()}
+    return replace(inputs.in_memory, detections=inputs.detections[rows], prepared=prepared)

@@ -1,0 +1,260 @@
+"""`evaluate`: from detections and ground truth to an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.evaluation.comparison.names import path_of_results
+from apframe.evaluation.options import Choice, choose
+from apframe.evaluation.prepare.inputs import Inputs, make_inputs
+from apframe.exceptions import Note, spelled
+from apframe.formats.catalogue import format_of_truth, naming_format
+from apframe.formats.yolo import Yolo
+from apframe.keywords import names_keywords
+from apframe.protocols.coco import COCO
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.ultralytics import ULTRALYTICS
+from apframe.rows import treating_malformed
+from apframe.similarity.pairs import Similarity
+from apframe.tables.conditions import choose_categories
+from apframe.threads import pool
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+    from apframe.formats.refused import Refused
+
+
+@names_keywords
+def evaluate(
+    truth: Any,
+    detections: Any,
+    protocol: Protocol | str = COCO,
+    *,
+    iou_type: str | None = None,
+    iou_thresholds: Sequence[float] | Mapping[str, float] | None = None,
+    recall_levels: Sequence[float] | None = None,
+    recall_positions: int | None = None,
+    area_ranges: Mapping[str, tuple[float, float]] | None = None,
+    max_detections: Sequence[int | None] | None = None,
+    categories: Sequence[int | str] | None = None,
+    agnostic: bool | None = None,
+    similarity: Similarity | Callable[[pl.DataFrame], Any] | None = None,
+    matching: str | None = None,
+    unknown_images: str = "error",
+    invalid: str = "error",
+    format: str | None = None,
+    results_format: str | None = None,
+    split: str | None = None,
+    image_sizes: Any = None,
+    box_format: str | None = None,
+    relative: bool = False,
+    join_by_name: str | Sequence[str] = (),
+    names: Any = None,
+    image_attributes: Any = None,
+    category_map: Any = None,
+    unmapped: str = "keep",
+    name: str | None = None,
+) -> Evaluation:
+    """Evaluate detections against ground truth.
+
+    Parameters
+    ----------
+    truth
+        a `Dataset`, a path of any format, see `formats`, or a dict of `images`, `categories` and `annotations`: frames, or
+        lists as `json.load` returns them for COCO.
+    detections
+        a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns), a path of any format, or
+        a list of dicts as COCO's results; their numbers and lists may be NumPy's. Other shapes than boxes are possible: `mask`,
+        `keypoints`, `corners`, `segment_id`, or `start_time` and `end_time`. Two paths are read side by side. Also:
+
+        - what a detector returns, by image id, as in `{22: output}`: torchvision's dicts, ultralytics' `Results`, supervision's
+          `Detections`; see `from_torchvision`, `from_ultralytics` and `from_supervision`. `Results` also as they come, alone or
+          in a list: their images are then called as their files, and are joined by name if the ground truth numbers its images.
+          Classes that have names are joined by name to categories that have some, otherwise by number;
+        - an array of n × 7 numbers: image_id, x, y, width, height, score, category_id, as pycocotools' `loadRes` takes it.
+    protocol
+        the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007".
+    iou_type
+        which of the protocol's variants ("segm", "keypoints", ...); its first by default.
+    iou_thresholds, recall_levels, recall_positions, area_ranges, max_detections, agnostic, similarity, matching
+        depart from the protocol; see `Protocol.with_options`. In `max_detections`, None stands for all of them, as in
+        [1, 10, None]. `iou_thresholds` may be one for each category: {"Car": 0.7, "Cyclist": 0.5}.
+    categories
+        evaluate only these, given by name or id; one or several.
+    unknown_images
+        "error" refuses detections of images that the ground truth does not have, "drop" leaves them out.
+    invalid
+        what to do with rows that cannot be evaluated (negative sides, NaN, missing values, repeated ids, corners that do not go
+        around a convex shape, annotations of unknown images, ...). "error" refuses them. "drop" leaves them out with a
+        warning, and `Evaluation.notes` keeps their number, which is printed and stored. "keep" does what the benchmark's own
+        program does with rows whose shape cannot be right: sides and areas that are negative, intervals that end before they
+        start, such corners, cuboids with a side of 0 or less. `print(protocol)` says what that is (`malformed`): as a rule
+        an annotation counts and is missed, and a detection is a false positive. Other rows are errors with "keep" too.
+    format, results_format
+        the formats of paths, detected from the path by default; see `formats`.
+    split, image_sizes
+        options for reading the ground truth from a path; see `read_dataset`.
+    box_format
+        how boxes are written, if the format leaves that open: "xywh" (left, top, width, height; the default), "xyxy" (corners)
+        or "cxcywh" (the centre, width, height). It applies to detections in memory, as COCO results, Parquet or class-and-box
+        text, and to ground truth as such text. A `Dataset`, COCO's ground truth and formats that say it themselves are not
+        changed: if the two sides differ, read the ground truth with `read_dataset(path, box_format=...)` first. Columns
+        `x1 y1 x2 y2`, `xmin ymin xmax ymax` and the like need no option.
+    relative
+        whether the same boxes are fractions of their image, whose size the ground truth has to say.
+    join_by_name
+        "images", "categories" or both: match these by file name or category name instead of id; see
+        `apframe.formats.ids.with_ids_by_name`.
+    names
+        the names of classes where the results number these: a list, or a file with a name in each line, a data.yaml or JSON;
+        they are joined to the categories of the ground truth.
+    image_attributes
+        further columns of the images, such as weather or tags, for `Evaluation.by` and `Evaluation.where`: a frame, or a CSV,
+        JSON or Parquet file, with `image_id` or `file_name`; see `Dataset.with_images`.
+    category_map, unmapped
+        rename and merge categories of both sides before matching, as in `{"truck": "vehicle", "bus": "vehicle"}`; "keep", drop
+        ("drop") or refuse ("error") those that the map does not name; see `Dataset.map_categories`.
+    name
+        what comparisons and stored runs call the evaluation; by default comparisons use the name of the results' file or
+        folder, without the ending.
+
+    Returns
+    -------
+    An `Evaluation`; nothing is computed yet.
+
+    Raises
+    ------
+    InputError
+        bad data, with the rows named.
+    ParameterError
+        bad options.
+
+    Warns
+    -----
+    UnknownCategoryWarning
+        detections of categories that the ground truth does not have were dropped; a `MostlyUnknownCategoriesWarning` if these
+        are more than half.
+    ClassNumbersWarning
+        the results count the classes from 1, as Ultralytics does, and the ground truth from 0: 1 was subtracted, or may have to
+        be; see `apframe.formats.class_names.with_known_classes`.
+    UnnamedCategoryWarning
+        labels of the ground truth count as classes, but `classes.txt` does not name them.
+    UnknownImageWarning
+        detections were dropped, because their images are unknown: all of them, or some by the rules of the protocol; a
+        `MostlyUnknownImagesWarning` if these are more than half.
+    InvalidRowsWarning
+        rows were left out, with `invalid="drop"`.
+    UnmatchedAttributesWarning
+        rows of `image_attributes` match no image, or images have no row.
+    NoAnnotationsWarning
+        there are no annotations.
+    BoxFormatWarning
+        no `box_format` is given, but boxes look like corners or fractions; or a protocol that counts pixels inclusively gets
+        fractions of the image; or detections have keypoints and no boxes, and boxes are compared.
+    TurnedBoxesWarning
+        boxes are turned by `angle`, and the protocol compares the upright boxes around them.
+    NothingMatchesWarning
+        at the first metrics or summary: there are 10 detections or more, and none of them is near an annotation (IoU .1), on an
+        image with annotations, or of the category of what it overlaps.
+    LowPrecisionWarning, MissedCategoryWarning
+        then too: AP50 is below .01, or categories with annotations have no detections.
+    NoDetectionsWarning
+        then too: there are annotations, but no detections.
+    FilteredResultsWarning
+        then too: the lowest score is above .1, and the median is below 20 detections per image. There must be 10 images and 10
+        detections, and the protocol must measure AP or AR. Of scores above 1, a tenth of the highest takes the place of .1.
+
+    >>> from apframe import Dataset
+    >>> truth = Dataset(
+    ...     images={"image_id": [1]}, categories={"category_id": [1], "name": ["cat"]},
+    ...     annotations={"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [10], "height": [10]})
+    >>> found = {"image_id": [1], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [10], "height": [8]}
+    >>> ev = evaluate(truth, found)
+    >>> ev.summary.head(3).with_columns(pl.col("value").round(3)).rows()
+    [('AP', 0.7), ('AP50', 1.0), ('AP75', 1.0)]
+    """
+    choice = choose(
+        protocol, iou_type=iou_type, iou_thresholds=iou_thresholds, recall_levels=recall_levels,
+        recall_positions=recall_positions, area_ranges=area_ranges,
+        max_detections=max_detections, categories=categories, agnostic=agnostic, similarity=similarity, matching=matching,
+        unknown_images=unknown_images, invalid=invalid, format=format, results_format=results_format, split=split,
+        image_sizes=image_sizes, box_format=box_format, relative=relative, join_by_name=join_by_name, names=names,
+        image_attributes=image_attributes,
+        category_map=category_map, unmapped=unmapped, name=name,
+    )  # fmt: skip
+    source = path_of_results(detections)
+    inputs, notes = read_inputs(truth, detections, choice)
+    from apframe.evaluation.evaluation import Evaluation  # with many modules, which are imported while files are read
+
+    return Evaluation(lambda: inputs, choice.protocol, notes=notes, name=choice.name, source=source)
+
+
+def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Sequence[str]]:
+    """Read what is evaluated, and what was done to the data before, in words; see `evaluate`."""
+    inputs, refused = read_valid(truth, detections, choice)
+    if not refused:
+        return inputs, inputs.notes
+    from apframe.evaluation.prepare.invalid import left_out
+
+    return inputs, replace(inputs, said=(*inputs.said, *left_out(refused))).notes
+
+
+def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
+    """Read what is evaluated, and the rows that cannot be evaluated, where these are to be left out; see `evaluate`."""
+    choice = replace(choice, reading=choice.reading.of_files(truth, detections))
+    if not isinstance(detections, (str, Path)):
+        from apframe.formats.outputs import recognize
+
+        detections = recognize(detections, iou_type=choice.protocol.iou_type)
+    read = _valid_inputs if choice.invalid == "drop" else _all_inputs
+    with treating_malformed(choice.malformed):
+        inputs, refused = read(truth, detections, choice)
+    return replace(inputs, said=(*inputs.said, *_note_on_yolo(truth, choice))), refused
+
+
+def _note_on_yolo(truth: Any, choice: Choice) -> list[Note]:
+    """Where both sides are YOLO's text and the rules COCO's: that Ultralytics' own number comes from another protocol."""
+    compared = choice.protocol.name == COCO.name and choice.protocol.iou_type in ULTRALYTICS.iou_types
+    if not compared or choice.reading.results_format != Yolo.name:
+        return []
+    known = format_of_truth(truth, choice.reading.format)
+    number = f"the number that Ultralytics prints comes from {spelled('protocol', 'ultralytics')}"
+    return [Note(f"both sides are YOLO labels: {number}")] if known is not None and known.name == Yolo.name else []
+
+
+def _all_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
+    """The inputs, of which no row may be refused."""
+    reading = choice.reading
+    with pool() as other_threads:
+        read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)
+        for module in (
+            "apframe.evaluation.evaluation",
+            "apframe.evaluation.pipeline",
+            "numpy.ma",
+        ):  # Polars imports the last one
+            other_threads.submit(import_module, module)
+        found = reading.raw_results(detections, read.result)
+        dataset = choice.with_attributes(read.result())
+    chosen = choose_categories(dataset.core("categories"), choice.categories)
+    with naming_format(detections, reading.results_format):
+        inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
+    return inputs, []
+
+
+def _valid_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
+    """The inputs without the rows that cannot be evaluated, and these."""
+    from apframe.evaluation.prepare.invalid import valid_detections, valid_truth
+
+    dataset, refused = valid_truth(truth, choice)
+    chosen = choose_categories(dataset.core("categories"), choice.categories)
+    found, further = valid_detections(detections, dataset, chosen, choice)
+    with naming_format(detections, choice.reading.results_format):
+        drops = choice.drop_unknown_images
+        inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=drops, are_checked=True)
+    return inputs, refused + further

@@ -1,0 +1,257 @@
+"""Evaluation: the tables behind the numbers. The steps to them are taken when first asked for, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.evaluation import numbers, stored, tables
+from apframe.evaluation.comparison import changes as comparison
+from apframe.evaluation.comparison import draws as drawn
+from apframe.evaluation.comparison import intervals as resamples
+from apframe.evaluation.diagnose import at_thresholds, error_rates, errors, jaccard, label_errors, operating_points
+from apframe.evaluation.diagnose import calibration as calibrated
+from apframe.evaluation.diagnose import confusion as confused
+from apframe.evaluation.diagnose.implausible import warn_of_metrics
+from apframe.evaluation.gallery import show as look
+from apframe.evaluation.prepare.inputs import Inputs
+from apframe.evaluation.slices import by as slices
+from apframe.evaluation.slices import waymo_breakdowns as broken_down
+from apframe.evaluation.slices.parts import conditions_of_parts
+from apframe.exceptions import counted
+from apframe.lazily import cached_property
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.summary import headlines, summarize
+from apframe.show.console import summary_lines
+from apframe.show.html import evaluation_html
+from apframe.show.markup import to_latex, to_markdown
+from apframe.show.terminal import one_line
+from apframe.store.results import WritableResult
+from apframe.tables.conditions import Masks, refuse_nothing
+from apframe.tables.dataset import Dataset
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from apframe.evaluation.pipeline import Pipeline
+    from apframe.matching.verdicts import Verdicts
+
+
+class Evaluation(WritableResult):
+    """The result of `evaluate`: lazy tables, from the headline numbers down to every single match.
+
+    It can be pickled and sent to another process, with its data: one that was read from a folder no longer needs the folder
+    there. What is not in the pickle is computed again when it is asked for.
+
+    The tables in SQL are images, categories, annotations and detections with their attributes, and pairs, assignments, matches,
+    curves, metrics, summary, per_image and thresholds. `matches`, `curves`, `per_image` and `thresholds` are of every threshold
+    and area range; of these only what the filters of a query on iou_threshold and area_range let through is computed.
+    errors, error_impact, label_errors, confusion, calibration, reliability, lrp, miss_rates and froc are of the lowest
+    threshold.
+
+    Attributes
+    ----------
+    protocol
+        the rules, options included
+    conditions
+        of the subset that `where` took, in words; none where everything is evaluated
+    notes
+        what was done to the data before it was evaluated, in words, such as categories that were merged
+    """
+
+    matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
+    lrp, miss_rates, froc = error_rates.lrp, error_rates.miss_rates, error_rates.froc
+    jaccard_index = jaccard.jaccard_index
+    operating_points, at = operating_points.operating_points, at_thresholds.at
+    by, where, waymo_breakdowns = slices.by, slices.where, broken_down.waymo_breakdowns
+    changes = comparison.changes
+    confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
+    calibration, reliability = calibrated.calibration, calibrated.reliability
+    errors, error_impact, label_errors = errors.errors, errors.error_impact, label_errors.label_errors
+    show, show_errors = look.show, look.show_errors
+    intervals, compare, draws = resamples.intervals, resamples.compare, drawn.draws
+    to_dict, __getitem__ = numbers.to_dict, numbers.number
+    write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables
+    _input_tables, _to_store = stored.input_tables, stored.to_store
+
+    def __init__(
+        self,
+        inputs: Callable[[], Inputs],
+        protocol: Protocol,
+        stored: Mapping[str, pl.LazyFrame] | None = None,
+        conditions: Sequence[str] = (),
+        notes: Sequence[str] = (),
+        *,
+        name: str | None = None,
+        source: str | None = None,
+    ) -> None:
+        """`inputs` is called when they are first needed; `stored` are tables that were computed before.
+
+        `source` is the path of the results without its ending.
+        """
+        self._label, self._source = name, source
+        self.protocol, self.conditions, self.notes = protocol, tuple(conditions), tuple(notes)
+        self._read_inputs, self._stored = inputs, stored or {}
+        self._may_warn = not conditions  # if nothing matches
+        self._judged: Callable[[], Verdicts] | None = None  # gives the verdicts, where they are a part of others
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: the data itself, and the metrics as far as they are known, but neither files nor matches."""
+        if self._stored:  # what was stored is not computed again
+            _ = self.metrics, self.summary
+        state = {name: value for name, value in self.__dict__.items() if name != "_pipeline"}
+        return state | {"_inputs": self._inputs, "_read_inputs": None, "_stored": {}, "_judged": None}
+
+    @property
+    def name(self) -> str | None:
+        """The name in comparisons: that given to `evaluate` or `write_parquet`, otherwise that of the results' file or folder.
+
+        Endings of files are left out. None for results in memory.
+        """
+        return self._label or (None if self._source is None else Path(self._source).name)
+
+    @cached_property
+    def _inputs(self) -> Inputs:
+        return self._read_inputs()
+
+    @property
+    def dataset(self) -> Dataset:
+        """The ground truth."""
+        return self._inputs.dataset
+
+    @property
+    def detections(self) -> pl.DataFrame:
+        """The canonical table of those detections that are evaluated."""
+        return self._inputs.detections
+
+    @cached_property
+    def _pipeline(self) -> Pipeline:
+        # imported here, for it brings in NumPy: reading files does not wait for that, and `import apframe` stays light
+        from apframe.evaluation.pipeline import Pipeline
+
+        return Pipeline(self._inputs, self.protocol, self._judged)
+
+    def _kept(self, name: str, compute: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """A table as it was stored, or computed."""
+        return self._stored[name].collect() if name in self._stored else compute()
+
+    @cached_property
+    def metrics(self) -> pl.DataFrame:
+        """One row per category × area range × IoU threshold × max_detections.
+
+        Columns: category_id (null when categories are pooled), area_range, iou_threshold, max_detections, ap, recall (at the
+        end of the list), n_positives, n_detections (counted ones: true and false positives). `ap` and `recall` are null
+        where n_positives is 0.
+        """
+        return self._kept("metrics", self._measure)
+
+    def _measure(self, *, headlines_only: bool = False) -> pl.DataFrame:
+        """The metrics; a warning, once, if they can hardly be right."""
+        metrics = self._pipeline.metrics(headlines_only=headlines_only)
+        if self._may_warn:
+            warn_of_metrics(metrics, self._pipeline.evaluated(), self.protocol, self.name)
+        self._may_warn = False
+        return metrics
+
+    def warn_if_doubtful(self) -> None:
+        """Warn if the numbers are probably wrong, as the first metrics or summary do; see `evaluate`.
+
+        This warns again, and of a stored evaluation too. There are no such warnings of a subset that `where` took.
+
+        >>> import warnings
+        >>> from apframe.evaluation.evaluate import evaluate
+        >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
+        ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+        >>> with warnings.catch_warnings(record=True, action="always") as caught:
+        ...     evaluate(truth, []).warn_if_doubtful()
+        >>> [warning.category.__name__ for warning in caught]
+        ['NoDetectionsWarning']
+        """
+        if not self.conditions:
+            self._may_warn = False
+            warn_of_metrics(self.metrics, self._pipeline.evaluated(), self.protocol, self.name)
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """The headline numbers: columns `metric` and `value` (null where nothing could be evaluated)."""
+        return self._kept("summary", self._summarize)
+
+    def _summarize(self) -> pl.DataFrame:
+        complete = self.__dict__.get("metrics")
+        metrics = self._measure(headlines_only=True) if complete is None else complete
+        summary = summarize(metrics, headlines(self.protocol), self.protocol)
+        is_zero = "zero_without_detections" in self.protocol.further_rules and not self._inputs.n_detections
+        if is_zero and self._inputs.annotations.height:
+            summary = summary.with_columns(pl.col("value").fill_null(0.0))
+        lines = headlines(self.protocol, with_parts=True)
+        if len(lines) == summary.height:
+            return summary
+        parts = conditions_of_parts(self.protocol, self._inputs.tables())
+        table = self.by(parts) if parts else pl.DataFrame({"slice": []})
+        rows = {row.pop("slice"): row for row in table.to_dicts()}
+        values = dict(summary.rows())
+        values |= {line.metric: rows.get(line.part, {}).get(line.of_whole) for line in lines if line.part is not None}
+        names = [line.metric for line in lines]
+        return pl.DataFrame({"metric": names, "value": pl.Series([values[name] for name in names], dtype=pl.Float64)})
+
+    @property
+    def stats(self) -> np.ndarray:
+        """The values of the summary as pycocotools has them in `COCOeval.stats`: -1 where not evaluated."""
+        return self.summary["value"].fill_null(-1).to_numpy()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """pycocotools' arrays: `precision` and `scores` (T, R, K, A, M) and `recall` (T, K, A, M).
+
+        T thresholds, R recall levels, K categories in the order of their ids (1 when pooled), A area ranges, M
+        max_detections. -1 where a category has no annotation that counts.
+        """
+        return self._pipeline.arrays()
+
+    @property
+    def pairs(self) -> pl.DataFrame:
+        """detection_id, annotation_id, similarity: pairs of an image and category that reach the lowest threshold.
+
+        Detections beyond the largest of max_detections have none; pooled categories pair by image alone. Of Argoverse 2, these
+        are the claims: a detection's nearest annotation alone.
+        """
+        return self._kept("pairs", lambda: self._pipeline.pairs())
+
+    @property
+    def assignments(self) -> pl.DataFrame:
+        """Who is matched with whom: the matches table of all thresholds and area ranges in its compact form.
+
+        Columns: detection_id, annotation_id, similarity, area_range (null: in every one), and iou_from, iou_to: the lowest
+        and the highest threshold at which the two are matched.
+        """
+        return self._kept("assignments", lambda: self._pipeline.assignments())
+
+    def _subset(self, masks: Masks) -> Evaluation:
+        """The part inside the masks, which are those of `Inputs.subset`."""
+        refuse_nothing("where", masks)
+        inputs = self._inputs.subset(masks)
+        part = Evaluation(lambda: inputs, self.protocol, notes=self.notes, name=self._label, source=self._source)
+        part._may_warn, part._judged = False, self._pipeline.part(masks)
+        return part
+
+    def to_markdown(self, digits: int = 3) -> str:
+        """The summary in Markdown; `apframe.to_markdown` takes any table, such as that of `by`."""
+        return to_markdown(self.summary, digits)
+
+    def to_latex(self, digits: int = 3) -> str:
+        """Return the summary as a LaTeX table, which needs the package booktabs; `apframe.to_latex` takes any table."""
+        return to_latex(self.summary, digits)
+
+    def __str__(self) -> str:
+        return "\n".join(summary_lines(self.summary, self.protocol, self.notes))
+
+    def __repr__(self) -> str:
+        where = f", where {' and '.join(self.conditions)}" if self.conditions else ""
+        found = counted(self._inputs.n_detections, "detection")
+        name = f"{one_line(self.name)}: " if self.name else ""
+        return f"Evaluation({name}{self.dataset!r}, {found}, protocol={self.protocol.name}{where})"
+
+    def _repr_html_(self) -> str:
+        return evaluation_html(self.summary, self.protocol, repr(self.dataset), self._inputs.n_detections, self.notes)

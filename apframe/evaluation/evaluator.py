@@ -1,0 +1,444 @@
+"""Evaluator: an evaluation that is fed step by step from a training loop, in one process or many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from copy import deepcopy
+from dataclasses import replace
+from inspect import signature
+from threading import RLock
+from typing import Any, Unpack
+
+import numpy as np
+import polars as pl
+
+from apframe.adapters.arrays import check_ids
+from apframe.collecting import collecting
+from apframe.evaluation.evaluate import evaluate
+from apframe.evaluation.evaluation import Evaluation
+from apframe.evaluation.options import Options, choose
+from apframe.evaluation.prepare.extents import prepare_shapes
+from apframe.evaluation.prepare.inputs import check_detections, make_inputs, on_known_images, warn_of_dropped
+from apframe.evaluation.prepare.invalid import left_out, valid_truth, without_invalid_shapes
+from apframe.evaluation.repeated import UPDATE, keep_one_of_each
+from apframe.evaluation.seen import NamedImages, Seen
+from apframe.exceptions import (
+    ColumnError,
+    DuplicateIdError,
+    Note,
+    RepeatedImageWarning,
+    RowError,
+    counted,
+    first_line,
+    listed,
+    one_of,
+    warn,
+)
+from apframe.formats.outputs import Outputs, recognize
+from apframe.formats.refused import Refused, accept_joined
+from apframe.protocols.coco import COCO
+from apframe.protocols.protocol import Protocol
+from apframe.rows import treating_malformed
+from apframe.similarity.pairs import require
+from apframe.tables.box_formats import warn_of_boxes
+from apframe.tables.canonical import canonical
+from apframe.tables.conditions import choose_categories
+from apframe.tables.dataset import canonical_detections
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import TABLES
+from apframe.wording import in_words, merged
+
+_GIVEN = "detection_id_of_evaluator"  # and its `detection_id`, while it need not be unique
+
+
+class Evaluator:
+    """`evaluate` for detections that come in updates; the ground truth is read, checked and prepared once, for many epochs.
+
+    An update holds all detections of its images. An image that comes again, in another update or from another process, is
+    taken for the padding of a distributed sampler: one of its results is kept. Where they differ (in more than the order of
+    the rows and `detection_id`), a `RepeatedImageWarning` names the images, and that with the most detections is kept; of as
+    many, one that a hash of their contents tells. So neither the order of the updates nor how they are divided among
+    processes changes any number.
+
+    An `Evaluator` stays in its process; what travels is `state()`, a Polars frame that can be pickled, sent as an Arrow stream
+    and written to a file. (It can be pickled itself, but carries its ground truth.) Threads may call it at the same time.
+
+    Start worker processes, those of a data loader too, with "spawn" or "forkserver". A process that was forked after Polars has
+    run hangs as soon as it uses Polars, which has threads of its own; Linux forks by default before Python 3.14.
+
+    Parameters
+    ----------
+    truth, protocol, and all others
+        as `evaluate` takes them.
+
+    Raises
+    ------
+    InputError
+        bad ground truth.
+    ParameterError
+        bad options.
+
+    >>> from apframe.tables.dataset import Dataset
+    >>> evaluator = Evaluator(Dataset(
+    ...     images={"image_id": [1, 2]}, categories={"category_id": [1]},
+    ...     annotations={
+    ...         "image_id": [1, 2], "category_id": [1, 1], "x": [0, 0], "y": [0, 0], "width": [9, 9], "height": [9, 9]}))
+    >>> for image_id in (2, 1):
+    ...     evaluator.update({
+    ...         "image_id": [image_id], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [9], "height": [9]})
+    >>> evaluator.compute().summary.row(0)
+    ('AP', 1.0)
+    >>> evaluator.state()["image_id"].to_list()
+    [1, 2]
+    """
+
+    __signature__ = signature(evaluate).replace(
+        parameters=[each for each in signature(evaluate).parameters.values() if each.name != "detections"],
+        return_annotation="None",
+    )
+
+    def __init__(self, truth: Any, protocol: Protocol | str = COCO, **options: Unpack[Options]) -> None:
+        choice = choose(protocol, **options)
+        self.protocol, self._drop, self._reading = choice.protocol, choice.drop_unknown_images, choice.reading
+        self._name = choice.name
+        self._invalid, self._malformed, needs = choice.invalid, choice.malformed, self.protocol.similarity.needs
+        self._refused_truth: list[Refused] = []
+        with treating_malformed(self._malformed):
+            if self._invalid == "drop":
+                dataset, self._refused_truth = valid_truth(truth, choice)
+            else:
+                dataset = choice.with_attributes(self._reading.dataset(truth, masks="mask" in needs))
+            self._category_ids = choose_categories(dataset.core("categories"), choice.categories)
+            of_all_images = replace(self.protocol, detected_images_only=False)
+            inputs = make_inputs(dataset, {}, self._category_ids, of_all_images)
+        self._dataset, self._annotations = inputs.dataset, inputs.annotations
+        self._said = [note for note in inputs.said if note.counts]  # what they count is changed; all others are said again
+        self._require(pl.DataFrame(schema=list(needs)))
+        changes_values = self._reading.joined or any(self._reading.boxes.values()) or self._dataset.merged is not None
+        self._reads_types_alone = not changes_values and self._invalid != "drop"
+        self._prepared: dict[str, Any] = {}
+        if self._annotations.height and not self.protocol.detected_images_only:
+            expected = prepare_shapes("annotations", self._annotations, self._dataset.images, self.protocol.similarity)
+            self._prepared = {} if expected is None else {"expected": expected}
+        self._empty = canonical_detections({}, self._dataset).drop("detection_id")
+        self._images = NamedImages(self._dataset, self._reading.joined, drop_unknown=self._drop)
+        self._lock = RLock()  # held while detections are added or put together; a hook for warnings may print this meanwhile
+        self.reset()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: all but the lock, which stays with its process."""
+        with self._lock:
+            state = self.__dict__ | {
+                "_updates": deepcopy(self._updates),
+                "_seen": deepcopy(self._seen),
+            }  # to which more may be added while it is pickled
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """With a lock of its own."""
+        self.__dict__ = state | {"_lock": RLock()}
+
+    def reset(self) -> None:
+        """Forget all detections; the ground truth stays."""
+        with self._lock:
+            self._table = self._empty  # what has been put together
+            self._updates: dict[tuple[Any, ...], _Updates] = {}  # what came since, by columns and types
+            self._columns: set[str] = set()
+            self._n_updates = 0
+            self._refused: list[Refused] = []  # of the updates
+            self._seen = Seen()
+
+    def update(self, detections: Any, image_ids: Sequence[int | str] | None = None) -> None:
+        """Add the detections of some images: all that each of them has.
+
+        They are copied. Columns, types and `image_ids` are checked now, and so are the values and images of the first update.
+        Those of later updates are checked by the next `state` or `compute`, whose error names the update and its rows: then
+        `reset`, and start again. Masks that cannot be decoded are reported by `compute`. A refused update changes nothing.
+        Several threads may call this at the same time.
+
+        Parameters
+        ----------
+        detections
+            as `evaluate` takes them: anything that holds columns, a path, a list of dicts as COCO's results, outputs of
+            detectors by image id or with `image_ids`. The same columns in each update; attributes may be missing, and are null
+            there. If `detection_id` is given, the ids are unique over all updates; else the detections are numbered in the
+            order of `state`.
+        image_ids
+            of outputs in a list, in their order; or all images that a table, array or list of rows is about, also those without
+            detections. Outputs by image id, those that hold an `image_id`, and results of ultralytics name their images
+            themselves. They are names of files where images are joined by name.
+
+        Raises
+        ------
+        ColumnError
+            columns are missing, cannot be read, or are not those of earlier updates.
+        RowError, DuplicateIdError, UnknownIdError
+            naming the rows of this update, or the places in `image_ids` of images that the ground truth does not have.
+        IdTypeError
+            ids are integers on one side and strings on the other.
+        """
+        given = None if image_ids is None else check_ids("update", None, image_ids)
+        found, number = recognize(detections, given, self.protocol.iou_type), self._next_number()
+        ids = self._images.ids_of(found if isinstance(found, Outputs) else None, given)
+        if not (isinstance(found, pl.DataFrame) and self._add_alike(found, number)):
+            self._read(found, number)
+        with self._lock:
+            self._seen.add(ids)
+
+    def _read(self, detections: Any, number: int) -> None:
+        with treating_malformed(self._malformed):
+            raw = self._reading.raw_results(detections, lambda: self._dataset, warns=False)
+        found = to_polars(raw, "detections")
+        if self._invalid == "drop":
+            found, refused = self._valid(found)
+            with self._lock:
+                self._refused += refused
+        self._add(found, number, as_given=found is detections)
+
+    def merge(self, other: Any) -> None:
+        """Add the detections of another `Evaluator`, or its state: anything that holds columns, or the path of a Parquet file.
+
+        In a file, paths of label maps stay in its folder. Give a state whose label maps are elsewhere as a frame
+        (`pl.read_parquet`). The options of the other one are not used. A state does not say which images were updated without
+        detections.
+
+        Raises
+        ------
+        As `update`, among which it is counted
+        """
+        number = self._next_number()
+        seen = None
+        if isinstance(other, Evaluator):
+            with other._lock:
+                other, seen = other.state(), deepcopy(other._seen)
+        self._add(to_polars(other, "detections"), number)
+        with self._lock:
+            self._seen.merge(seen)
+
+    def state(self) -> pl.DataFrame:
+        """All detections so far: a canonical table sorted by `image_id`, within an image as they came.
+
+        It has `detection_id` if the updates had it. Attributes follow in the order of their names.
+
+        Raises
+        ------
+        ColumnError
+            an attribute has types that have nothing in common.
+        RowError, UnknownIdError
+            naming an update with values or images that cannot be right and its rows; updates, and what was merged, are
+            numbered from 1 since the start or `reset`.
+        DuplicateIdError
+            a `detection_id` stands in several rows.
+
+        Warns
+        -----
+        RepeatedImageWarning
+            images came more than once, with different results
+        """
+        with self._lock:
+            return self._collect().clone()
+
+    def compute(self, images: str = "all") -> Evaluation:
+        """The evaluation of all detections so far; images without any are missed, as in `evaluate`.
+
+        It may be asked for at any time, and again after further updates. Raises and warns as `state` and `evaluate` do.
+
+        Parameters
+        ----------
+        images
+            "all" images of the ground truth, or those "seen" so far: those that have detections, and those that updates named
+            (see `image_ids` of `update`). Updates by tables or rows without `image_ids`, and merged states, do not name images
+            without detections
+
+        Warns
+        -----
+        MissingResultsWarning
+            images were in no update, as in an epoch that stopped early. Where not every update named its images, nothing may
+            have been detected on the others; then there is a warning if more than a quarter of the annotated images are
+            missing, and 10 at least. One of several processes of `torch.distributed`, or of a launcher that sets `WORLD_SIZE`,
+            warns only after `merge`. With "seen", no image was updated; or some were left out, and not every update named its
+            images.
+        """
+        one_of("images", images, ("all", "seen"))
+        with self._lock:
+            found, seen = self._collect(), deepcopy(self._seen)
+        image_ids = self._dataset.core("images")["image_id"]
+        were_seen = seen.among(image_ids, found["image_id"])
+        if "detection_id" not in found.columns:
+            found = found.with_row_index("detection_id", 1).cast({"detection_id": pl.Int64})
+        if not any(self._reading.boxes.values()):
+            warn_of_boxes("detections", found, lambda: self._dataset.core("images"))
+        refused = [*self._refused_truth, *self._refused]
+        if self._invalid == "drop":
+            _, found, further = without_invalid_shapes(self._dataset, found, self.protocol)
+            refused += further
+        dataset, prepared, notes = self._dataset, self._prepared, left_out(refused)
+        is_said = False
+        if images == "all":
+            if not self.protocol.detected_images_only:
+                is_said = seen.warn_of_missing(image_ids, were_seen, self._annotations["image_id"])
+        elif not were_seen.all():
+            seen.warn_of_left_out(image_ids, were_seen)
+            kept = is_known(dataset.annotations["image_id"], image_ids.filter(were_seen))
+            dataset = dataset.part(dataset.images.filter(were_seen), dataset.annotations.filter(kept))
+            only = f"only the {were_seen.sum():,} of {len(image_ids):,} images that were updated"
+            prepared, notes = {}, [*notes, Note(only)]
+        none_seen = dataset.images.is_empty() and len(image_ids) > 0  # which was said
+        with treating_malformed(self._malformed), collecting() if none_seen else nullcontext():
+            inputs = make_inputs(dataset, found, self._category_ids, self.protocol, are_checked=True)
+        inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=inputs.none_given and not is_said)
+        notes = [*merged([*self._said, *inputs.said], max), *notes]
+        return Evaluation(lambda: inputs, self.protocol, notes=in_words(notes), name=self._name)
+
+    def _valid(self, found: pl.DataFrame) -> tuple[pl.DataFrame, list[Refused]]:
+        """The detections that are not refused, and what is."""
+        accepted, refused = accept_joined(found, self._dataset)
+        if accepted is None:
+            raise refused[-1].error
+        return accepted if "detection_id" in found.columns else accepted.drop("detection_id"), refused
+
+    def _next_number(self) -> int:
+        with self._lock:
+            self._n_updates += 1
+            return self._n_updates
+
+    def _add_alike(self, frame: pl.DataFrame, number: int) -> bool:
+        """Add a frame at once if one of its columns and types needed no reading, and say whether that is so."""
+        with self._lock:
+            alike = self._updates.get(_kind(frame))
+            if alike is None or not alike.as_given:
+                return False
+            alike.add(frame, number)
+            return True
+
+    def _add(self, frame: pl.DataFrame, number: int, *, as_given: bool = False) -> None:
+        kind = _kind(frame)
+        with self._lock:
+            if kind in self._updates:
+                self._updates[kind].add(frame, number)
+                return
+            found = self._checked(frame)
+            if found.is_empty():
+                return
+            self._require(found)
+            columns = _columns(found) - ({"detection_id"} - set(frame.columns))
+            _refuse_other_columns(columns, self._columns or columns)
+            self._columns, self._updates[kind] = columns, _Updates(frame, number, as_given=as_given and self._reads_types_alone)
+
+    def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Detections on known images as a canonical table."""
+        with treating_malformed(self._malformed):
+            found = check_detections(frame, self._dataset, self._category_ids, self.protocol)
+        known = on_known_images(found, self._dataset, drop=self._drop)
+        if known.any():
+            warn_of_dropped(found, known, self._dataset, self.protocol)
+        return found if known.all() else found.filter(known)
+
+    def _require(self, found: pl.DataFrame) -> None:
+        if self._annotations.height:  # else nothing is compared
+            require(self.protocol.similarity, found, self._annotations)
+
+    def _collect(self) -> pl.DataFrame:
+        """Join the updates, as `state` describes; warnings about them come once."""
+        if not self._updates:
+            return self._table
+        tables = [self._table.with_columns(pl.lit(0, pl.Int64).alias(UPDATE))] if self._table.height else []
+        tables += [self._put_together(updates) for updates in self._updates.values()]
+        try:
+            table = pl.concat(tables, how="diagonal_relaxed", rechunk=True)
+        except pl.exceptions.PolarsError as error:
+            raise ColumnError(f"columns of different updates do not fit: {first_line(error)}", table="detections") from error
+        table, differ = keep_one_of_each(table)
+        if not table["image_id"].is_sorted():
+            table = table.sort("image_id", maintain_order=True)
+        if "detection_id" in table.columns:
+            try:
+                with treating_malformed(self._malformed):
+                    table = canonical("detections", table)
+            except DuplicateIdError as error:  # as it is where each update numbers its own
+                remedy = "make the ids unique, or drop the column from all updates: the detections are numbered then"
+                problem = "detection_id is not unique over all updates"
+                raise DuplicateIdError(error.table, problem, error.key, error.rows, remedy) from None
+        known = [column.name for column in TABLES["detections"] if column.name in table.columns]
+        self._table, self._updates = table[[*known, *sorted(set(table.columns) - {*known, UPDATE})]], {}
+        if differ:
+            warn(
+                f"{counted(len(differ), 'image')} came more than once with different results; one result of each is kept: "
+                f"{listed(differ)}; give all detections of an image in one update, and call reset() before the next epoch",
+                RepeatedImageWarning,
+            )
+        return self._table
+
+    def _put_together(self, updates: _Updates) -> pl.DataFrame:
+        """The updates as a canonical table with their numbers, and `detection_id` as it was given."""
+        numbers = updates.number_rows()
+        try:
+            found = self._checked(updates.rows.rename({"detection_id": _GIVEN}, strict=False).with_columns(numbers))
+        except RowError as error:
+            raise _name_update(error, numbers) from None
+        return found.drop("detection_id").rename({_GIVEN: "detection_id"}, strict=False)
+
+    def __repr__(self) -> str:
+        with self._lock:
+            n_detections = self._table.height + sum(updates.rows.height for updates in self._updates.values())
+        return f"Evaluator({self._dataset!r}, {counted(n_detections, 'detection')}, protocol={self.protocol.name})"
+
+
+class _Updates:
+    """Updates of the same columns and types, put together in memory of their own; that of the caller may be filled again.
+
+    They are `as_given` if a frame with these columns and types needs no reading.
+    """
+
+    def __init__(self, first: pl.DataFrame, number: int, *, as_given: bool) -> None:
+        self.as_given = as_given
+        self.rows, self._numbers, self._heights = _copy(first), [number], [first.height]
+        self._is_flat = not any(dtype.is_nested() or dtype.is_object() for dtype in first.dtypes)
+
+    def add(self, frame: pl.DataFrame, number: int) -> None:
+        if self._is_flat:
+            self.rows.extend(frame)
+        else:  # `extend` would not copy lists and structs
+            self.rows.vstack(_copy(frame), in_place=True)
+        self._numbers.append(number)
+        self._heights.append(frame.height)
+
+    def number_rows(self) -> pl.Series:
+        return pl.Series(UPDATE, np.repeat(self._numbers, self._heights))
+
+
+def _kind(frame: pl.DataFrame) -> tuple[Any, ...]:
+    return (*frame.columns, *frame.dtypes)
+
+
+def _copy(frame: pl.DataFrame) -> pl.DataFrame:
+    """A copy of the memory too, as two frames put together are."""
+    return frame.vstack(frame.head(1)).rechunk().head(frame.height)
+
+
+def _name_update(error: RowError, numbers: pl.Series) -> RowError:
+    """The error, of rows of many updates (from 1), as one of the first update that has some."""
+    of_rows = numbers.gather([row - 1 for row in error.rows])
+    first = of_rows[0]
+    start = numbers.index_of(first)
+    rows = [row - start for row, number in zip(error.rows, of_rows, strict=True) if number == first]
+    problem, remedy = f"in update {first}, {error.problem}", f"{error.remedy}, and start again with reset()"
+    return type(error)(error.table, problem, "row", rows, remedy)
+
+
+def _columns(found: pl.DataFrame) -> set[str]:
+    """The canonical columns there are; those of a box only if it is given."""
+    columns = {column.name for column in TABLES["detections"]} & set(found.columns)
+    return columns if found["x"].count() else columns - set(BOX)
+
+
+def _refuse_other_columns(columns: set[str], earlier: set[str]) -> None:
+    lacking, more = sorted(earlier - columns), sorted(columns - earlier)
+    problems = [f"no column {', '.join(lacking)}, which earlier updates have"] if lacking else []
+    problems += [f"column {', '.join(more)}, which earlier updates do not have"] if more else []
+    if problems:
+        raise ColumnError(f"{'; '.join(problems)}", "give the same columns in each update", table="detections")

@@ -1,0 +1,213 @@
+"""The cards of errors: each with its picture, the objects around what is in question, words and ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.evaluation.gallery.cards import MODELS
+from apframe.evaluation.gallery.objects import objects_of, with_outlines
+from apframe.evaluation.gallery.pictures import Pictures
+from apframe.show.cards import card
+from apframe.show.drawings import TRUTH, draw_objects, picture, picture_sizes
+from apframe.show.elements import Markup
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.cuboids import CUBOIDS
+from apframe.tables.shapes.intervals import INTERVALS
+from apframe.tables.tables import SIZE
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+
+MOST_OBJECTS = 10  # of a card: those nearest to what is in question
+_CLOSED, _OPENED = 400, 960  # pixels: about how wide pictures are on cards among others, and on one that is opened
+LEAST_SCORE = 0.3  # of detections that are not in question
+_SCORES = ("suspicion", "score", "found_score")  # cards are sorted by the first one that they have
+_OF_MATCHES = ("detection_id", "annotation_id", "other_annotation_id")
+_CHANGES = {
+    "lost": "{a} found it",
+    "won": "{b} found it",
+    "added": "not in {a}",
+    "removed": "not in {b}",
+    "both": "also a false positive of {other}",
+}
+
+
+def draw_cards(
+    evaluations: Sequence[Evaluation],
+    names: Sequence[str],
+    cards: pl.DataFrame,
+    pictures: Pictures,
+    iou_threshold: float,
+    slices: Sequence[pl.Series] = (),
+) -> list[Markup]:
+    """Draw the cards of a table such as `choose_cards` gives, in its order.
+
+    Parameters
+    ----------
+    evaluations, names
+        the models, in the order of their letters
+    cards
+        model, kind, image_id, category_id, name, detection_id, score, annotation_id, target_name, change, found_score; of label
+        errors also suspicion and other_annotation_id
+    pictures
+        where pictures are
+    iou_threshold
+        that of the errors
+    slices
+        for each key a list of its slices for each card
+    """
+    if cards.is_empty():
+        return []
+    cards = cards.with_row_index("card")
+    image_ids = cards["image_id"].unique(maintain_order=True)
+    images = images_of(evaluations[0], image_ids, pictures)
+    hrefs = dict(images.select("image_id", "href").iter_rows())
+    files = dict(images.select("image_id", pl.coalesce("file_name", pl.format("image {}", "image_id"))).iter_rows())
+    near = _near(cards, objects_of(evaluations, names, image_ids, iou_threshold))
+    near = with_outlines(evaluations, near).join(images, on="image_id", how="left", maintain_order="left")
+    near = near.with_columns(image_id="card")  # each card is a picture of its own
+    sizes = {card: (width, height) for card, width, height in picture_sizes(near).iter_rows()}
+    elements = near.select("card").hstack(_drawn(near)).unpivot(index="card").drop_nulls()  # texts over shapes
+    drawn = dict(elements.group_by("card", maintain_order=True).agg("value").iter_rows())
+    called = dict(zip(MODELS, names, strict=False))
+    whole = evaluations[0].protocol.whole
+    made = []
+    for row in cards.iter_rows(named=True):
+        width, height = sizes[row["card"]]
+        heading, facts = _words(row, called)
+        score = next((row[name] for name in _SCORES if row.get(name) is not None), None)
+        of_models = [*called.values()] if _is_missed_by_both(row) else [called[row["model"]]]
+        data = {"kind": row["kind"], "category": row["name"], "model": _listed(of_models), "change": row["change"] or ""}
+        data |= {"score": "" if score is None else f"{score:.4g}"}
+        data |= {f"slice{number}": _listed(lists[row["card"]]) for number, lists in enumerate(slices)}
+        image_id = row["image_id"]
+        title = f"{heading} on {files[image_id]}"
+        drawing = picture(drawn[row["card"]], width, height, href=hrefs[image_id], title=title)
+        made.append(card(drawing, heading, facts, _ids(row), _sql(row, called[row["model"]], iou_threshold, whole), data))
+    return made
+
+
+def images_of(self: Evaluation, image_ids: pl.Series, pictures: Pictures) -> pl.DataFrame:
+    """Where the pictures of some images are.
+
+    Returns
+    -------
+    image_id, file_name, image_width, image_height (of the file where the data set has none), href, and missing: why there is
+    none. A picture of an unknown size has none, as objects would be drawn in the wrong places.
+    """
+    images = self.dataset.images
+    images = images.filter(is_known(images["image_id"], image_ids))
+    sized = images.select("image_id", "file_name").join(pictures.sizes(images), on="image_id", maintain_order="left")
+    is_sized = pl.all_horizontal(pl.col(SIZE).is_not_null())
+    if not are_on_pictures(self):
+        return sized.with_columns(href=pl.lit(None, pl.String), missing=pl.lit(None, pl.String))
+    unknown = pl.when(~is_sized).then(pl.lit("of an unknown size"))
+    sized = sized.hstack(pictures.links(images["file_name"]))
+    return sized.with_columns(href=pl.when(is_sized).then("href"), missing=pl.coalesce("missing", unknown))
+
+
+def are_on_pictures(self: Evaluation) -> bool:
+    """Whether objects are drawn over the pictures of their images: not intervals of time, nor cuboids, seen from above."""
+    return self.protocol.similarity.shape not in (INTERVALS, CUBOIDS)
+
+
+def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
+    """For each card the objects in question and those nearest to them, in the order in which they are drawn.
+
+    Near are objects whose middles are near, as seen from the middle of what is in question. True positives go with their
+    annotation: one without the other would look like an error.
+    """
+    other = "other_annotation_id" if "other_annotation_id" in cards.columns else "annotation_id"
+    ids = {"of_detection": "detection_id", "of_annotation": "annotation_id", "of_other": other}
+    of_card = cards.select("card", "image_id", pl.col("model").cast(pl.String), **ids)
+    rows = objects.with_row_index("number").join(of_card, on="image_id")
+    is_detection = (pl.col("role").cast(pl.String) == pl.col("model")) & pl.col("detection_id").eq(pl.col("of_detection"))
+    is_named = pl.any_horizontal(pl.col("annotation_id").eq(pl.col(name)) for name in ("of_annotation", "of_other"))
+    is_annotation = (pl.col("role").cast(pl.String) == TRUTH) & is_named
+    # a duplicate has one label: the other annotation is at the same place
+    is_other = is_annotation & pl.col("annotation_id").ne(pl.col("of_annotation"))
+    rows = rows.with_columns(
+        is_subject=(is_detection | is_annotation).fill_null(False), label=pl.when(~is_other.fill_null(False)).then("label")
+    )
+    strong = pl.col("score").is_null() | (pl.col("score") >= LEAST_SCORE)
+    rows = rows.filter(pl.col("is_subject") | strong)
+    middle = [pl.col(start) + pl.col(size) / 2 for start, size in (("x", "width"), ("y", "height"))]
+    rows = rows.with_columns(middle[0].alias("across"), middle[1].alias("down"))
+    subject = [pl.col(name).filter("is_subject").mean().over("card") for name in ("across", "down")]
+    distance = (pl.col("across") - subject[0]) ** 2 + (pl.col("down") - subject[1]) ** 2
+    rows = rows.with_columns(distance=pl.when("is_subject").then(-1.0).otherwise(distance))
+    is_matched = pl.col("annotation_id").is_not_null()
+    together = pl.when(is_matched).then(pl.col("distance").min().over("card", "annotation_id")).otherwise("distance")
+    rows = rows.with_columns(distance=together)
+    rows = rows.sort("card", "distance", "number").filter(pl.int_range(pl.len()).over("card") < MOST_OBJECTS)
+    return rows.sort("card", "is_subject", "number").drop("across", "down", "distance")
+
+
+def _listed(values: Iterable[Any]) -> str:
+    """Values of which a card has several, as the page reads them."""
+    return json.dumps([*values], ensure_ascii=False)
+
+
+def _is_missed_by_both(row: Mapping[str, Any]) -> bool:
+    return row["kind"] == "miss" and row["change"] == "both"
+
+
+def _drawn(near: pl.DataFrame) -> pl.DataFrame:
+    """Shapes; labels of a card among others, for what is in question only; and labels of a card that is opened."""
+    in_question = near.with_columns(label=pl.when("is_subject").then("label"))
+    closed, opened = draw_objects(in_question, _CLOSED)["text"], draw_objects(near, _OPENED)
+    groups = {"closed": closed, "opened": opened["text"]}
+    return opened.select("shape", **{name: pl.format(f'<g class="{name}">{{}}</g>', text) for name, text in groups.items()})
+
+
+def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]:
+    """The heading of a card, and what else is known about the error."""
+    kind, name, model = row["kind"], row["name"], called[row["model"]]
+    target = row["target_name"]
+    headings = {
+        "miss": f"{name} missed",
+        "cls": f"{target} found as {name}",
+        "loc": f"{name} in the wrong place",
+        "both": f"{target} found as {name}, in the wrong place",
+        "dupe": f"{name} found twice",
+        "bkg": f"{name} where there is none",
+        "missing": f"{target} without an annotation",
+        "wrong_class": f"{name} may be {target}",
+        "misplaced": f"{name} may be in the wrong place",
+        "duplicate": f"{name} annotated twice" if target in (name, None) else f"{name} also annotated as {target}",
+    }
+    facts = [f"by {model}"]
+    if row["score"] is not None:
+        facts.append(f"score {row['score']:.2f}")
+    if kind == "duplicate":
+        facts = [f"missed by {model}", f"similarity {row['suspicion']:.2f} to the other annotation"]
+    elif "suspicion" in row:
+        facts[0] = f"suggested by {model}"
+    if _is_missed_by_both(row):
+        facts[0] = "by both models"
+    elif row["change"] is not None and len(called) > 1:
+        other = next(name for letter, name in called.items() if letter != row["model"])
+        facts.append(_CHANGES[row["change"]].format(**called, other=other))
+    if row["found_score"] is not None:
+        facts[-1] += f" with a score of {row['found_score']:.2f}"
+    return headings.get(kind, f"{kind}: {name}"), ", ".join(facts)
+
+
+def _ids(row: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {row[name]}" for name in ("image_id", *_OF_MATCHES) if row.get(name) is not None)
+
+
+def _sql(row: Mapping[str, Any], model: str, iou_threshold: float, whole: str) -> str:
+    """A query that gives the rows of what is in question. It is about one model, which its first line names."""
+    ids = {name: row[name] for name in _OF_MATCHES if row.get(name) is not None}
+    rows = " OR ".join(f"{name.removeprefix('other_')} = {_literal(value)}" for name, value in ids.items())
+    where = f"({rows}) AND iou_threshold = {iou_threshold:.10g} AND area_range = {_literal(whole)}"
+    return f"-- {' '.join(model.split())}\nSELECT * FROM matches WHERE {where}"
+
+
+def _literal(value: Any) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)

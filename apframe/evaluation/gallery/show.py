@@ -1,0 +1,251 @@
+"""Pictures in notebooks: everything on one image, or some errors of a kind, drawn as on the page of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.evaluation.comparison.comparable import agree
+from apframe.evaluation.comparison.names import names_beside
+from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS
+from apframe.evaluation.gallery.cards import card_kinds, cards_of_kind, choose_cards
+from apframe.evaluation.gallery.gallery import draw_cards, images_of
+from apframe.evaluation.gallery.objects import objects_of, with_outlines
+from apframe.evaluation.gallery.pictures import PicturesInside
+from apframe.evaluation.tables import threshold_at
+from apframe.exceptions import ParameterError, counted, did_you_mean, nearest, shown
+from apframe.protocols.refused import refuse_scores
+from apframe.show.cards import card
+from apframe.show.drawings import MODELS, TRUTH, draw_objects, legend, picture, picture_sizes, style
+from apframe.show.elements import Markup, element
+from apframe.tables.tables import SIZE
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+
+_USUAL_SCORE = 0.3
+_PIXELS = 1_100  # across, of the picture of one image
+_FIRST = ("image_id", "role", "outcome", "name", "score", "annotation_id", "detection_id")
+_USUAL_SIZE = (640, 480)  # of images without a known size and without objects
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shown:
+    """What `show` and `show_errors` return: pictures in a notebook, and elsewhere the table that they show.
+
+    Attributes
+    ----------
+    title
+        what is shown, in words
+    table
+        a row for each object, or for each error
+    html
+        the pictures; the text needs no other file
+    """
+
+    title: str
+    table: pl.DataFrame
+    html: str
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{self.table}" if self.table.height else self.title
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def show(
+    self: Evaluation,
+    image_id: Any,
+    *others: Evaluation,
+    images: str | Path | None = None,
+    iou_threshold: float | None = None,
+    min_score: float | None = _USUAL_SCORE,
+    names: Sequence[str] | None = None,
+) -> Shown:
+    """Show one image in a notebook: its picture, the ground truth, and what this evaluation and others found.
+
+    Annotations are solid lines, detections dashed and dotted ones. A sign shows the outcome of each object: ✓ found, ✗ false
+    positive, ○ missed, – ignored. An annotation has the scores of its true positives beside it.
+
+    Parameters
+    ----------
+    image_id
+        the image
+    others
+        further evaluations of the same ground truth by the same rules
+    images
+        the folder of the pictures. The picture is found by the name of the image, if need be without its folder, and with
+        another ending. Objects are drawn on grey where there is none
+    iou_threshold
+        one of the protocol's; the lowest by default
+    min_score
+        use only detections of at least this score; annotations that others alone match are missed. None uses all of them
+    names
+        what the evaluations are called; by default their own names
+
+    Returns
+    -------
+    A value that notebooks show as a picture. Its `table` has a row for each object: image_id, role ("truth", or "a", "b", ...
+    for the evaluations), outcome (tp, fp, fn or ignored), name, score, annotation_id (of a true positive: what it matches),
+    detection_id, category_id, x, y, width, height, and the shape that is compared. Its `html` is the picture with all it needs.
+
+    Raises
+    ------
+    ParameterError
+        no such image, or a threshold that was not evaluated; or a protocol without precision, such as those of segments
+    FormatError
+        the folder of pictures does not exist
+    NotComparableError
+        the evaluations differ in ground truth, images, categories or protocol
+
+    >>> from apframe import evaluate
+    >>> truth = {"images": [{"id": 7, "width": 40, "height": 30}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
+    ...     {"id": 5, "image_id": 7, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+    >>> found = [{"image_id": 7, "category_id": 1, "bbox": [20, 0, 9, 9], "score": 0.9}]
+    >>> shown = evaluate(truth, found, name="mine").show(7)
+    >>> shown.title
+    'image 7. mine: 0 found, 1 missed, 1 false positive, from a score of 0.3 at IoU 0.5'
+    >>> shown.table.select("role", "outcome", "annotation_id", "detection_id").rows()
+    [('truth', 'fn', 5, None), ('a', 'fp', None, 1)]
+    """
+    if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
+        raise ParameterError(f"is a number or None, not {min_score!r}", option="min_score")
+    refuse_scores(self.protocol, "pictures of single images")
+    evaluations, called = _beside(self, others, names)
+    image_ids = _known_image(self, image_id)
+    image = images_of(self, image_ids, PicturesInside(images))
+    objects = objects_of(evaluations, called, image_ids, iou_threshold, min_score)
+    drawn = with_outlines(evaluations, objects).join(image, on="image_id", how="left", maintain_order="left")
+    file_name, href, *size = image.select("file_name", "href", *SIZE).row(0)
+    width, height = picture_sizes(drawn).row(0)[1:] if drawn.height else (size if all(size) else _USUAL_SIZE)
+    threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
+    scores = "of all scores" if min_score is None else f"from a score of {min_score:g}"
+    facts = _counts(objects, called) + f", {scores} at {self.protocol.similarity.measure} {threshold:.10g}"
+    what = f"image {image_id}" + (f", {file_name}" if file_name else "")
+    elements = draw_objects(drawn, _PIXELS)
+    drawing = picture([*elements["shape"], *elements["text"].drop_nulls()], width, height, href=href, title=f"{what}. {facts}")
+    article = card(drawing, file_name or what, facts, f"image_id {image_id}", name="card whole")
+    table = objects.select(*_FIRST, pl.exclude(*_FIRST, "label", "title"))
+    return Shown(f"{what}. {facts}", table, _page(called, article))
+
+
+def show_errors(
+    self: Evaluation,
+    kind: str,
+    n: int = 6,
+    *others: Evaluation,
+    images: str | Path | None = None,
+    iou_threshold: float | None = None,
+    names: Sequence[str] | None = None,
+) -> Shown:
+    """Show some errors of one kind in a notebook, each on its picture: of every category the highest scores in turn.
+
+    Strokes and signs are those of `show`. What an error is about is drawn bold, with the objects nearest to it. Detections that
+    are not in question are drawn from a score of 0.3.
+
+    Parameters
+    ----------
+    kind
+        - an error: `cls`, `loc`, `both`, `dupe`, `bkg`, `miss`, `fp` or `fn`, see `apframe.error_kinds`
+        - a label error: `missing`, `wrong_class`, `misplaced` or `duplicate`, see `label_errors`; the most suspicious first
+        - `lost` or `won`: objects that this evaluation found and another did not, or the other way round
+    n
+        the largest number of pictures
+    others
+        further evaluations of the same ground truth by the same rules, which are drawn too. The first one is that of `lost` and
+        `won`
+    images, iou_threshold, names
+        as in `show`
+
+    Returns
+    -------
+    A value that notebooks show as pictures. Its `table` has a row for each picture: model ("a" is this evaluation, "b" the
+    next), kind, image_id, file_name, category_id, name, detection_id, score, annotation_id, target_name (the category of the
+    annotation), similarity, change and found_score (with which the other model found an object). Label errors have
+    other_annotation_id and suspicion too, and their target_name is the category that is proposed; of duplicates that of the
+    other annotation. Columns are in this order, other_annotation_id after annotation_id and suspicion after similarity.
+
+    Raises
+    ------
+    ParameterError
+        an unknown kind, `lost` or `won` without another evaluation, an `n` below 1, or a threshold that was not evaluated
+    FormatError
+        the folder of pictures does not exist
+    NotComparableError
+        the evaluations differ in ground truth, images, categories or protocol
+
+    >>> from apframe import evaluate
+    >>> truth = {"images": [{"id": 7}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}], "annotations": [
+    ...     {"id": 5, "image_id": 7, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+    >>> found = [{"image_id": 7, "category_id": 2, "bbox": [0, 0, 9, 9], "score": 0.9}]
+    >>> shown = evaluate(truth, found).show_errors("cls")
+    >>> shown.table.select("kind", "name", "target_name", "score").rows()
+    [('cls', 'dog', 'cat', 0.9)]
+    """
+    kinds = card_kinds(are_two=bool(others))
+    if kind not in kinds:
+        if kind in card_kinds(are_two=True):
+            remedy = f'give the other evaluation: show_errors("{kind}", 6, other)'
+            raise ParameterError(f"{kind} is a change from one evaluation to another", remedy)
+        raise ParameterError(f"no kind of error {shown(kind)}", did_you_mean(str(kind), kinds))
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ParameterError(f"is a whole number from 1, not {shown(n)}", option="n")
+    evaluations, called = _beside(self, others, names)
+    threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
+    cards = cards_of_kind(evaluations, kind, threshold)
+    chosen = cards.head(n) if "suspicion" in cards.columns else choose_cards(cards, n)
+    what = f" {ERROR_KINDS[kind].description}" if kind in ERROR_KINDS else ""
+    title = f"{kind} at {self.protocol.similarity.measure} {threshold:.10g}: {chosen.height:,} of {cards.height:,}.{what}"
+    drawn = draw_cards(evaluations, called, chosen, PicturesInside(images), threshold)
+    return Shown(title, chosen, _page(called, element("p", title), element("div", drawn, class_="cards")))
+
+
+def _beside(
+    self: Evaluation, others: Sequence[Evaluation], names: Sequence[str] | None
+) -> tuple[Sequence[Evaluation], Sequence[str]]:
+    """All evaluations, as they can be compared, and what they are called."""
+    called = names_beside([self, *others], names)
+    return agree([self, *others], called, has_option=False) if others else [self], called
+
+
+def _known_image(self: Evaluation, image_id: Any) -> pl.Series:
+    """The id of an image as a column.
+
+    Raises
+    ------
+    ParameterError
+        there is no such image
+    """
+    ids, images = self._inputs.image_ids, self.dataset.images
+    known = ids.cast(pl.String).to_list()
+    if str(image_id) not in known or isinstance(image_id, str) != (ids.dtype == pl.String):
+        named = images.filter(file_name=image_id)["image_id"].to_list() if isinstance(image_id, str) else []
+        usual = f"there are {counted(len(ids), 'image')}, such as {shown(ids[0])}"
+        remedy = (
+            f"that is the file of image {shown(named[0])}"
+            if named
+            else (isinstance(image_id, str) and nearest(image_id, known)) or usual
+        )
+        raise ParameterError(f"no image {shown(image_id)}", remedy)
+    return ids.gather([known.index(str(image_id))])
+
+
+def _counts(objects: pl.DataFrame, called: Sequence[str]) -> str:
+    """How many objects each evaluation found and missed, and how many false positives it has."""
+    n_objects = objects.filter(pl.col("role") == TRUTH, pl.col("outcome") != "ignored").height
+    words = []
+    for name, role in zip(called, MODELS, strict=False):
+        own = objects.filter(pl.col("role") == role)["outcome"]
+        found, wrong = (own.eq(outcome).arg_true().len() for outcome in ("tp", "fp"))
+        words.append(f"{name}: {found:,} found, {n_objects - found:,} missed, {counted(wrong, 'false positive')}")
+    return "; ".join(words)
+
+
+def _page(called: Sequence[str], *parts: Markup) -> str:
+    """What a notebook shows: the style, what the strokes and signs mean, and the parts."""
+    return element("div", element("style", Markup(style())), Markup(legend(called)), parts)

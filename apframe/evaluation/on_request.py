@@ -1,0 +1,60 @@
+"""Tables of an evaluation that are computed only when SQL or a caller names them, each at the lowest threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from apframe.evaluation.comparison.intervals import intervals_table
+from apframe.evaluation.diagnose.calibration import calibration_table, reliability_table
+from apframe.evaluation.diagnose.confusion import confusion_table
+from apframe.evaluation.diagnose.error_rates import froc_table, lrp_table, miss_rates_table
+from apframe.evaluation.diagnose.errors import stored_or_computed
+from apframe.evaluation.diagnose.label_errors import label_errors_table
+from apframe.exceptions import ParameterError, did_you_mean
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from apframe.evaluation.evaluation import Evaluation
+
+ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
+    "confusion": confusion_table,
+    "lrp": lrp_table,
+    "miss_rates": miss_rates_table,
+    "froc": froc_table,
+    "calibration": calibration_table,
+    "reliability": reliability_table,
+    "errors": partial(stored_or_computed, name="errors"),
+    "error_impact": partial(stored_or_computed, name="error_impact"),
+    "label_errors": label_errors_table,
+    "intervals": intervals_table,
+}
+"""What computes each table; its columns are those of the same name in `apframe.tables.tables.RESULTS`.
+
+To add a table, add a line here and one to `RESULTS`. It must not fail for an evaluation that it says nothing about, such as one
+with pooled categories: it is empty then.
+"""
+OF_SCORES = (
+    "curves", "thresholds", "lrp", "miss_rates", "froc", "calibration", "reliability", "errors", "error_impact", "label_errors",
+)  # fmt: skip
+"""The tables that are empty where a protocol does not rank detections by a score, with those of every threshold."""
+
+
+def chosen_tables(tables: Any) -> list[str]:
+    """The names that `tables=` was given, each once, in the order of `ON_REQUEST`.
+
+    Raises
+    ------
+    ParameterError
+        one of them is no table that is computed on request
+
+    >>> chosen_tables([])
+    []
+    """
+    names = [tables] if isinstance(tables, str) else list(tables) if isinstance(tables, Iterable) else [tables]
+    for name in names:
+        if name not in list(ON_REQUEST):
+            raise ParameterError(f"no table {name!r} to add", did_you_mean(str(name), list(ON_REQUEST)), option="tables")
+    return [name for name in ON_REQUEST if name in names]

@@ -1,0 +1,333 @@
+"""One evaluation on its way from tables to numbers: rows and pairs, verdicts, ranking; each step taken when needed, once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.evaluation.diagnose.filtered import detections_per_image
+from apframe.evaluation.diagnose.implausible import Evaluated
+from apframe.evaluation.pairing import arrange, matching_rules
+from apframe.evaluation.prepare.list_thresholds import lists_of, thresholds_of
+from apframe.exceptions import ParameterError
+from apframe.lazily import cached_property
+from apframe.matching.judge import judge
+from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
+from apframe.matching.policies import POLICIES
+from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.metrics.definitions import Levels
+from apframe.metrics.metrics import compute_metrics
+from apframe.metrics.ranking import Ranking
+from apframe.metrics.rules import AnyRanking, rank_by
+from apframe.protocols.refused import refuse_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from apframe.evaluation.prepare.inputs import Inputs
+    from apframe.evaluation.slices.slices import Slicing
+    from apframe.matching.regroup import Rows
+    from apframe.protocols.protocol import Protocol
+    from apframe.tables.conditions import Masks
+
+
+class Pipeline:
+    """The steps from the canonical tables to metrics.
+
+    Parameters
+    ----------
+    inputs
+        what is evaluated
+    protocol
+        the rules
+    judged
+        gives the verdicts, where they are a part of others; by default the inputs are paired and matched
+    """
+
+    def __init__(self, inputs: Inputs, protocol: Protocol, judged: Callable[[], Verdicts] | None = None) -> None:
+        self.inputs, self.protocol, self._judged = inputs, protocol, judged
+        self._across: tuple[float, pl.DataFrame] | None = None
+
+    @cached_property
+    def rows(self) -> Rows:
+        """What is matched."""
+        return arrange(self.inputs, self.protocol)
+
+    @cached_property
+    def verdicts(self) -> Verdicts:
+        """What matching decided."""
+        if self._judged is not None:
+            return self._judged()
+        return judge(
+            self.rows,
+            matching_rules(self.protocol),
+            images=self.inputs.image_ids.alias("image_id").to_frame(),
+            lists=lists_of(self.inputs.dataset.core("categories"), self.inputs.category_ids, self.protocol),
+        )
+
+    def part(self, masks: Masks) -> Callable[[], Verdicts] | None:
+        """What gives the verdicts of a subset without matching again; None if the masks are not of whole images and categories.
+
+        The masks are those of `Inputs.subset`; the rows of the result are numbers of the subset's rows.
+        """
+        whole_rows = not masks.get("annotations") and all(each.all() for each in masks.get("detections", {}).values())
+        if not whole_rows or (self.protocol.agnostic and "categories" in masks):
+            return None
+
+        def judged() -> Verdicts:
+            part = self.verdicts
+            if "categories" in masks:
+                part = part.of_lists(masks["categories"]["categories"].to_numpy())
+            if "images" in masks:
+                part = part.of_images(masks["images"]["images"].to_numpy())
+            tables = (
+                table.with_columns(pl.Series("row", np.unique(table["row"].to_numpy(), return_inverse=True)[1], pl.UInt32))
+                for table in (part.detections, part.annotations)
+            )
+            detections, annotations = tables
+            return replace(part, detections=detections, annotations=annotations)
+
+        return judged
+
+    def across(self, least: float) -> pl.DataFrame:
+        """The pairs of each image across categories, see `pair_across`; the last ones are kept."""
+        from apframe.evaluation.diagnose.across import pair_across  # as below: not for the headline numbers
+
+        if self._across is None or self._across[0] != least:
+            self._across = least, pair_across(self.inputs, self.protocol, least)
+        return self._across[1]
+
+    @cached_property
+    def ranking(self) -> AnyRanking:
+        """The verdicts, ready to be ranked."""
+        return rank_by(self.verdicts, self.protocol.ranking_rules)
+
+    def evaluated(self) -> Evaluated:
+        """What has been evaluated, as far as warnings look at it."""
+        inputs = self.inputs
+        return Evaluated(
+            n_annotations=inputs.annotations.height,
+            n_detections=inputs.n_detections,
+            none_given=inputs.none_given,
+            n_left_out=inputs.n_left_out,
+            nothing_matches=self.rows.links.is_empty(),
+            detected=lambda: inputs.detections["category_id"].unique(),
+            scores=lambda: inputs.detections["score"],
+            per_image=lambda: detections_per_image(inputs.detections, len(inputs.image_ids)),
+            inputs=lambda: inputs,
+        )
+
+    def slices(self, slicing: Slicing) -> dict[str, np.ndarray]:
+        """The headline numbers and the support of every slice: by name, arrays over the groups of images, detections, objects
+        and categories.
+        """
+        from apframe.evaluation.slices.measure import measure
+
+        return measure(self.verdicts, lambda: self.rows, self.protocol, slicing)
+
+    @property
+    def outline(self) -> Verdicts:
+        """The rules, lists and images of the verdicts, whose rows may be missing."""
+        return self.verdicts
+
+    def compute(self, ap_at: Sequence[int]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """The arrays of `compute_metrics`, and the positives of each list and area range."""
+        return compute_metrics(self.ranking, ap_at), self.ranking.positives
+
+    def metrics(self, *, headlines_only: bool = False) -> pl.DataFrame:
+        """See `Evaluation.metrics`; the headline numbers need no `ap` at smaller max_detections, and leave it null."""
+        values, positives = self.compute(() if headlines_only else range(len(self.protocol.max_detections)))
+        axes, outline = (1, 2, 0, 3), self.outline  # list, area range, threshold, max_detections: outermost first
+        shape = tuple(np.array(values["ap"].shape)[list(axes)])
+        number, area, threshold, limit = (index.ravel() for index in np.indices(shape, dtype=np.int32))
+        return (
+            pl.DataFrame(
+                {
+                    "category_id": outline.lists["category_id"].gather(number),
+                    "area_range": range_names(outline.ranges).gather(area),
+                    "iou_threshold": threshold_names(outline.thresholds).gather(threshold),
+                    "max_detections": pl.Series(self.protocol.max_detections, dtype=pl.Int64).gather(limit),
+                    "ap": values["ap"].transpose(axes).ravel(),
+                    "recall": values["recall"].transpose(axes).ravel(),
+                    "n_positives": positives[number, area].astype(np.int64),
+                    "n_detections": values["n_detections"].transpose(axes).ravel(),
+                    **{name: values[name].transpose(axes).ravel() for name in self.protocol.further_columns},
+                }
+            )
+            .with_columns(pl.col(pl.Float64).exclude("iou_threshold").fill_nan(None))
+            .with_columns(pl.col("^n_images$").cast(pl.Int64))
+        )
+
+    def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
+        """See `Evaluation.arrays`; the headline numbers need no `precision` at smaller max_detections, and leave it -1."""
+        refuse_scores(self.protocol, "arrays of precision")
+        return arrays_of(self.verdicts, self.ranking, self.protocol, headlines_only=headlines_only)
+
+    def _ids(self, of: Rows | Verdicts, links: pl.DataFrame) -> list[pl.Series]:
+        """detection_id and annotation_id of links, which are positions of the rows or of the verdicts."""
+        return [
+            self.inputs.detections["detection_id"].gather(of.detections["row"].gather(links["detection"])),
+            self.inputs.annotations["annotation_id"].gather(of.annotations["row"].gather(links["annotation"])),
+        ]
+
+    def pairs(self) -> pl.DataFrame:
+        """See `Evaluation.pairs`; nothing is matched."""
+        pairs = self.rows.links.drop_nulls("similarity")
+        if POLICIES[self.protocol.matching].is_of_nearest:
+            pairs = pairs.filter(pl.col("similarity") >= self.protocol.iou_thresholds[0])
+        pairs = pairs.filter((self.rows.detections["place"] <= self.protocol.limits[-1]).gather(pairs["detection"]))
+        return pl.DataFrame([*self._ids(self.rows, pairs), pairs["similarity"]]).sort("detection_id", "annotation_id")
+
+    def assignments(self) -> pl.DataFrame:
+        """See `Evaluation.assignments`."""
+        hits, n = self.verdicts.hits_at(-1), len(self.verdicts.ranges)
+        held = hits["ranges"].to_numpy()
+        numbers = np.stack([has_bit(held, k) for k in range(n)], axis=1)
+        numbers[numbers.all(axis=1), 1:] = False  # null stands for all
+        row, k = np.nonzero(numbers)
+        hits, everywhere = hits[row], held[row] == (1 << n) - 1
+        thresholds = threshold_names(self.verdicts.thresholds)
+        return pl.DataFrame([*self._ids(self.verdicts, hits), hits["similarity"]]).with_columns(
+            area_range=range_names(self.verdicts.ranges).gather(pl.Series(k).set(pl.Series(everywhere), None)),
+            iou_from=thresholds.gather(hits["first"]),
+            iou_to=thresholds.gather(hits["last"] - 1),
+        )
+
+    def matches(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
+        """The matches table as a plan, of all thresholds and area ranges unless one is named by its number."""
+        return expand_matches(self.verdicts, self.inputs.detections, self.inputs.annotations, threshold, area)
+
+    def curves(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
+        """The curves table as a plan, of thresholds and area ranges as in `matches`; pooled categories have one curve."""
+        from apframe.metrics.curves import compute_curves, curves_of_thresholds
+
+        refuse_scores(self.protocol, "curves")
+        if POLICIES[self.protocol.matching].at_cut_offs:
+            return curves_of_thresholds(self.thresholds(threshold, area), self.inputs.detections.schema["detection_id"])
+        return compute_curves(self._pooled(self.matches(threshold, area)), self.protocol.addend)
+
+    def thresholds(
+        self, threshold: int | None = None, area: int | None = None, *, beta: float = 1, pooled: bool = False
+    ) -> pl.LazyFrame:
+        """The thresholds table of one threshold and area range, by number; of all as a plan that is filtered by these first.
+
+        Columns: category_id (null where it is of all), area_range, iou_threshold, and those of `sweep_thresholds`. `pooled`:
+        the counts of all categories together.
+        """
+        refuse_scores(self.protocol, "score thresholds")
+        compute = partial(self._thresholds_at, beta=beta, pooled=pooled)
+        if threshold is not None and area is not None:
+            return compute([(threshold, area)])[0].lazy()
+        at = ["iou_threshold", "area_range"]
+        shown = compute([(0, 0)])[0].drop(at).schema
+
+        def compute_rows(cells: pl.Series) -> pl.Series:
+            tables = compute(cells.struct.unnest().rows())
+            rows = [table.drop(at).to_struct() for table in tables]
+            # a dtype is given only where there is nothing to read it from: with one, every value is converted on its own
+            return pl.Series(rows) if rows else pl.Series(dtype=pl.List(pl.Struct(shown)))
+
+        rows = pl.struct("first", "slice").map_batches(
+            compute_rows, return_dtype=pl.List(pl.Struct(shown)), is_elementwise=True
+        )
+        grid = every(self.verdicts, threshold, area).with_columns(rows=rows)
+        fields = {name: pl.col("rows").struct.field(name) for name in shown}
+        plan = grid.filter(pl.col("rows").list.len() > 0).explode("rows")
+        return plan.select(fields.pop("category_id"), *reversed(at), *fields.values())
+
+    def _thresholds_at(self, cells: Sequence[tuple[int, int]], *, beta: float = 1, pooled: bool = False) -> list[pl.DataFrame]:
+        """The thresholds tables of cells, which are numbers of a threshold and an area range each."""
+        from apframe.evaluation.diagnose.thresholds import changes_of_verdicts, sweep_thresholds
+        from apframe.matching.operating_points import hits_by_score
+        from apframe.metrics.changes import changes_of_hits
+
+        rules, verdicts = matching_rules(self.protocol), self.verdicts
+        hits = None
+        if rules.policy.at_cut_offs:
+            hits = verdicts.hits_at_cut_offs
+        elif cells and not rules.policy.cutting_is_filtering:
+            begin, end = min(t for t, _ in cells), max(t for t, _ in cells) + 1
+            rules = replace(rules, thresholds=rules.thresholds[begin:end], limits=rules.limits[-1:])
+            hits = hits_by_score(self.rows, rules).with_columns(pl.col("first", "last") + begin)  # numbers among all thresholds
+        names, areas = threshold_names(verdicts.thresholds), range_names(verdicts.ranges)
+        most, tables = self.protocol.similarity.bounds[1], []
+        for t, k in cells:
+            changes = (
+                changes_of_verdicts(verdicts, t, k, most)
+                if hits is None
+                else changes_of_hits(verdicts, hits, t, k, most, rules.cut_offs)
+            )
+            reach = most - thresholds_of(self.inputs, self.protocol, t).round(10)
+            if pooled:
+                changes, reach = changes.pooled(), np.where(np.ptp(reach) == 0, reach[:1], np.nan)
+            table = sweep_thresholds(changes, reach, verdicts.images.height, beta)
+            number = table["list"].clear(table.height) if pooled else table["list"]
+            category = verdicts.lists["category_id"].gather(number)
+            where = [category, areas.gather([k] * table.height), names.gather([t] * table.height)]
+            tables.append(table.drop("list").select(*where, pl.all()))
+        return tables
+
+    def positives(self, threshold: int, area: int, *, pooled: bool = False) -> pl.DataFrame:
+        """How many annotations of each category count: category_id, area_range, iou_threshold, n_annotations.
+
+        There is a row for each category, also for those without detections. `pooled`: one row, of all categories.
+        """
+        verdicts = self.verdicts
+        counts = verdicts.lists.select("category_id", n_annotations=pl.Series(verdicts.positives[:, area], dtype=pl.Int64))
+        if pooled:
+            sums = counts.select(pl.lit(None, counts.schema["category_id"]).alias("category_id"), pl.sum("n_annotations"))
+            counts = sums.head(1)
+        names, areas = threshold_names(verdicts.thresholds), range_names(verdicts.ranges)
+        n = counts.height
+        return counts.select("category_id", areas.gather([area] * n), names.gather([threshold] * n), "n_annotations")
+
+    def per_image(self, threshold: int | None = None, area: int | None = None, min_score: float | None = None) -> pl.LazyFrame:
+        """The table of images as a plan, of the detections from a score upwards; thresholds and area ranges as in `matches`."""
+        from apframe.evaluation.diagnose.per_image import count_per_image
+
+        verdicts = self.verdicts if min_score is None else self.at_score(min_score)
+        matches = expand_matches(verdicts, self.inputs.detections, self.inputs.annotations, threshold, area)
+        grid = every(verdicts, threshold, area).select("area_range", "iou_threshold")
+        return count_per_image(matches, grid.join(verdicts.images.lazy(), how="cross"))
+
+    def at_score(self, min_score: float | pl.Series) -> Verdicts:
+        """The verdicts of the detections of at least that score, or of one score for each list, at the largest limit."""
+        refuse_scores(self.protocol, "score thresholds")
+        rules, detections = matching_rules(self.protocol), self.verdicts.detections
+        cut = min_score.gather(detections["list"]) if isinstance(min_score, pl.Series) else min_score
+        low = (detections["score"] < cut).fill_null(False)
+        if not low.any():
+            return self.verdicts
+        if rules.policy.cutting_is_filtering:
+            return self.verdicts.without(low.arg_true().to_numpy())
+        links = self.rows.links.filter(~low.gather(self.rows.links["detection"]))
+        rows = replace(self.rows, links=links)
+        judged = judge(rows, replace(rules, limits=rules.limits[-1:]), self.verdicts.images, self.verdicts.lists)
+        return judged.without(low.arg_true().to_numpy())
+
+    def _pooled(self, matches: pl.LazyFrame) -> pl.LazyFrame:
+        if self.protocol.agnostic:
+            matches = matches.with_columns(category_id=pl.lit(None, self.inputs.category_ids.dtype))
+        return matches
+
+
+def arrays_of(verdicts: Verdicts, ranking: AnyRanking, protocol: Protocol, *, headlines_only: bool) -> dict[str, np.ndarray]:
+    """The arrays of verdicts and their ranking, see `Pipeline.arrays`.
+
+    Raises
+    ------
+    ParameterError
+        the definition has no recall levels
+    """
+    from apframe.metrics.arrays import compute_arrays
+
+    definition = protocol.definition
+    if not isinstance(definition, Levels) or not isinstance(ranking, Ranking):
+        raise ParameterError(f"arrays: {definition.name} has no recall levels, which the reference's arrays are over")
+    n_limits = len(verdicts.limits)
+    scores = verdicts.detections["score"].to_numpy()
+    return compute_arrays(ranking, definition, scores, range(n_limits - 1 if headlines_only else 0, n_limits))

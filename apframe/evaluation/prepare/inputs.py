@@ -1,0 +1,354 @@
+"""The input of an evaluation: the four canonical tables, checked against each other, and subsets of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from apframe.evaluation.prepare.counting import ignored_annotations, outside
+from apframe.evaluation.prepare.list_thresholds import thresholds_of
+from apframe.evaluation.prepare.rules import FIND_OUT, RULES, WHEN_READ, Rule, are_most, describe_dropped
+from apframe.exceptions import (
+    BoxFormatWarning,
+    ColumnError,
+    MissingColumnWarning,
+    MostlyUnknownImagesWarning,
+    Note,
+    UnitWarning,
+    UnknownImageWarning,
+    spelled,
+    warn,
+)
+from apframe.protocols.protocol import Protocol
+from apframe.rows import MALFORMED_KEPT, Malformed, malformed_rows, treating_malformed
+from apframe.tables.box_formats import are_fractions
+from apframe.tables.category_map import describe_map
+from apframe.tables.dataset import Dataset, canonical_detections
+from apframe.tables.ids import is_known, unknown_ids
+from apframe.tables.shapes.boxes import BOX, BOXES
+from apframe.tables.shapes.catalogue import shape_of
+from apframe.tables.shapes.cuboids import CUBOIDS, like_degrees
+from apframe.tables.shapes.intervals import INTERVALS
+from apframe.tables.shapes.keypoints import KEYPOINTS
+from apframe.tables.shapes.segments import SEGMENTS
+from apframe.tables.sources import to_polars
+from apframe.tables.tables import OUTSIDE, TABLES
+from apframe.wording import in_words
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The input of an evaluation.
+
+    Attributes
+    ----------
+    dataset
+        the ground truth, with what the protocol adds and leaves out
+    annotations, detections
+        those on the images and of the categories that take part, in the order in which ties are resolved: as they came, or
+        `by_category`. Attributes of the annotations may still be unread; `tables` has them
+    image_ids, category_ids
+        sorted
+    prepared
+        what `Similarity.prepare` has already made of the detections (`found`) and annotations (`expected`), row by row
+    unknown_images
+        ids of images that the ground truth does not have, whose detections were dropped; None if there are none
+    none_given
+        whether there were no detections at all, also none that were dropped
+    n_left_out
+        how many detections of known images and categories there were, if all of these were left out; otherwise 0
+    said
+        changes of the data and what else to know of the numbers, such as rules of the protocol that could not be applied
+    malformed
+        what becomes of rows whose shape cannot be right: by default as where this is made
+    """
+
+    dataset: Dataset
+    annotations: pl.DataFrame
+    detections: pl.DataFrame
+    image_ids: pl.Series
+    category_ids: pl.Series
+    by_category: bool
+    prepared: Mapping[str, Any] = field(default_factory=dict)
+    unknown_images: pl.Series | None = None
+    none_given: bool = False
+    n_left_out: int = 0
+    said: tuple[Note, ...] = ()
+    malformed: Malformed = field(default_factory=malformed_rows)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is `said`, in words."""
+        return in_words(self.said)
+
+    @property
+    def in_memory(self) -> Inputs:
+        """The input with all objects in memory, which this one is."""
+        return self
+
+    @property
+    def n_detections(self) -> int:
+        """How many detections are evaluated, without their copies for other classes."""
+        copied = "expanded_from" in self.detections.columns
+        return self.detections["expanded_from"].null_count() if copied else self.detections.height
+
+    @property
+    def truth_mark(self) -> str | None:
+        """What is equal where the annotations are the same; None where they are to be looked at."""
+        return None
+
+    def has_annotations(self, protocol: Protocol) -> bool:
+        """Whether there is an annotation that is not ignored."""
+        return not ignored_annotations(self.dataset.annotations, protocol).all()
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """The four tables with their attributes; rows of images and categories in the order of their ids."""
+        categories = self.dataset.categories.sort("category_id")
+        annotations = self.dataset.annotations
+        annotations = annotations.filter(is_known(annotations["category_id"], self.category_ids))
+        return {
+            "images": self.dataset.images.sort("image_id"),
+            "categories": categories.filter(is_known(categories["category_id"], self.category_ids)),
+            "annotations": self.in_order(annotations),
+            "detections": self.detections,
+        }
+
+    def in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Objects in the order in which ties are resolved."""
+        return frame.sort("category_id", maintain_order=True) if self.by_category else frame
+
+    def subset(self, masks: Mapping[str, Mapping[str, pl.Series]]) -> Inputs:
+        """The part inside the masks, which are those of `apframe.evaluation.slices.keys.conjunction` on `tables`.
+
+        Images, categories, and detections by a key of their own are left out. Objects outside stay, as ignored ones.
+        """
+        tables = self.tables()
+        for name, inside in masks.get("annotations", {}).items():
+            frame = tables[name].with_columns((outside(tables[name]) | ~inside).alias(OUTSIDE))
+            known = [column.name for column in TABLES[name] if column.name in frame.columns]
+            tables[name] = frame.select(*known, pl.exclude(known))
+        for name in ("images", "categories", "detections"):
+            if name in masks:
+                tables[name] = tables[name].filter(masks[name][name])
+        ids = [tables[name][f"{key}_id"] for name, key in (("images", "image"), ("categories", "category"))]
+        for name in ("annotations", "detections"):
+            for column in ids:
+                tables[name] = tables[name].filter(is_known(tables[name][column.name], column))
+        dataset = self.dataset.part(tables["images"], tables["annotations"])
+        return Inputs(
+            dataset, tables["annotations"], tables["detections"], ids[0], ids[1], self.by_category, malformed=self.malformed
+        )
+
+
+def make_inputs(
+    dataset: Dataset,
+    detections: Any,
+    category_ids: pl.Series | None,
+    protocol: Protocol,
+    *,
+    drop_unknown_images: bool = False,
+    are_checked: bool = False,
+) -> Inputs:
+    """Make the input of an evaluation: check the tables and apply the `RULES` of a protocol.
+
+    Detections that `are_checked` are those of `check_detections`.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> dataset = Dataset({"image_id": [2, 1]}, {"category_id": [1]}, {
+    ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
+    >>> make_inputs(dataset, {}, None, COCO).image_ids.to_list()
+    [1, 2]
+    """
+    found = detections if are_checked else check_detections(detections, dataset, category_ids, protocol)
+    _refuse_others("annotations", dataset.core("annotations"), protocol)
+    _warn_of_lists(dataset.core("images"), protocol)
+    tables = {"annotations": dataset.core("annotations"), "detections": found}
+    _warn_of_degrees(tables, protocol)
+    _warn_of_fractions(tables, protocol)
+    _warn_of_keypoints(found, protocol)
+    _warn_of_labels(tables, dataset.categories, protocol)
+    none_given = found.is_empty()
+    found, unknown = _of_known_images(found, dataset, protocol, drop=drop_unknown_images)
+    inputs = _by_rules(dataset, found, category_ids, protocol, RULES)
+    n_left_out = 0
+    if inputs.detections.is_empty():
+        n_left_out = int(is_known(found["category_id"], dataset.core("categories")["category_id"]).sum())
+    inputs = replace(inputs, unknown_images=unknown, none_given=none_given, n_left_out=n_left_out)
+    if protocol.category_thresholds:
+        thresholds_of(inputs, protocol)  # an error where a category has none
+    return inputs
+
+
+def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.Series, protocol: Protocol) -> Inputs:
+    """Make the input of a stored evaluation from its tables, to which the rules of the protocol were already applied.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {
+    ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
+    >>> stored_inputs(dataset, canonical_detections({}, dataset), pl.Series([1]), COCO).annotations.height
+    1
+    """
+    found, _ = _of_known_images(detections, dataset, protocol, drop=False)
+    with treating_malformed(MALFORMED_KEPT):  # by the evaluation that was stored
+        inputs = _by_rules(dataset, found, category_ids, protocol, WHEN_READ)
+    return replace(inputs, none_given=detections.is_empty())
+
+
+def _by_rules(
+    dataset: Dataset, found: pl.DataFrame, category_ids: pl.Series | None, protocol: Protocol, rules: Sequence[Rule]
+) -> Inputs:
+    image_ids = dataset.core("images")["image_id"].sort()
+    category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
+    mapped = "" if dataset.merged is None else describe_map(dataset.merged)
+    notes = (Note(mapped),) if mapped else ()
+    inputs = Inputs(dataset, dataset.core("annotations"), found, image_ids, category_ids, protocol.by_category, said=notes)
+    for rule in rules:
+        inputs = rule(inputs, protocol)
+    return inputs
+
+
+def check_detections(
+    detections: Any,
+    dataset: Dataset,
+    category_ids: pl.Series | None,
+    protocol: Protocol,
+) -> pl.DataFrame:
+    """Detections as a canonical table, as far as they can be checked without the annotations.
+
+    Where categories are pooled and equal scores stay in the order of the input (proposals), detections need no category_id:
+    one that is missing or unknown is taken for the first category's.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
+    >>> found = {"image_id": [1], "category_id": [1], "score": [0.5], "bbox": [[0, 0, 9, 9]]}
+    >>> check_detections(found, dataset, None, COCO)["area"].to_list()
+    [81.0]
+    """
+    if protocol.agnostic and protocol.ties == "input":
+        detections = _with_any_category(detections, dataset.core("categories")["category_id"], category_ids)
+    found = canonical_detections(detections, dataset)
+    _refuse_others("detections", found, protocol)
+    return found
+
+
+def _with_any_category(detections: Any, known: pl.Series, chosen: pl.Series | None) -> pl.DataFrame:
+    """Detections with a known category_id each: the first one where it is missing or unknown."""
+    frame = to_polars(detections, "detections")
+    if known.is_empty() or not frame.columns:
+        return frame
+    given = frame["category_id"] if "category_id" in frame.columns else pl.Series([None]).new_from_index(0, frame.height)
+    if given.dtype.is_nested():
+        return frame  # which is an error that others name
+    ids = given.cast(known.dtype, strict=False).alias("category_id")
+    first = pl.lit((known if chosen is None else chosen)[0], known.dtype)
+    return frame.with_columns(pl.when(is_known(ids, known)).then(ids).otherwise(first).alias("category_id"))
+
+
+def _refuse_others(table: str, frame: pl.DataFrame, protocol: Protocol) -> None:
+    """An error where boxes would be made of intervals or segments, and compared as boxes."""
+    shape = shape_of(frame)
+    meant = {INTERVALS: "activitynet", SEGMENTS: "coco_panoptic or semantic"}
+    if shape in meant and protocol.similarity.shape not in (None, shape) and frame["x"].null_count():
+        there_are = ", ".join(name for name in shape.needs if name in frame.columns)
+        raise ColumnError("no boxes", f"there are {there_are}: did you mean protocol {meant[shape]}?", table=table)
+
+
+def _warn_of_lists(images: pl.DataFrame, protocol: Protocol) -> None:
+    lists = [column.name for column in TABLES["images"] if isinstance(column.dtype, pl.List)]
+    if protocol.judged_only and not set(lists) & set(images.columns):
+        message = (
+            f"{protocol.name}: the images have no column {', '.join(lists)}: a category is judged only where it is annotated"
+        )
+        warn(message, MissingColumnWarning)
+
+
+def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
+    """A warning where angles that turn boxes are more than a full turn; of yaws, which may be added up, most of them."""
+    for table, frame in tables.items():
+        if protocol.similarity.shape is not None and "angle" in frame.columns:
+            beyond = frame["angle"].filter(frame["angle"].abs() > 2 * math.pi)
+            if len(beyond):
+                warn(f"{table}: angle is in radians; {beyond[0]} looks like degrees", UnitWarning)
+        if protocol.similarity.shape is CUBOIDS and (degrees := like_degrees(frame)) is not None:
+            warn(f"{table}: cuboid_yaw is in radians; most of its values, such as {degrees}, look like degrees", UnitWarning)
+
+
+def _warn_of_fractions(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
+    """A warning where boxes are fractions of the image, and a pixel is added to their sides: all of them overlap then."""
+    which = [table for table, frame in tables.items() if are_fractions([frame[name] for name in BOX])]
+    if protocol.similarity.inclusive and which:
+        warn(
+            f"all boxes of the {' and '.join(which)} are in [0, 1.05], but {protocol.name} adds a pixel to their sides, so "
+            f"that distant boxes overlap; supply pixels, or {spelled('relative', 'True')} and the sizes of the images",
+            BoxFormatWarning,
+        )
+
+
+def _warn_of_keypoints(found: pl.DataFrame, protocol: Protocol) -> None:
+    """A warning where detections have keypoints and no boxes, and boxes are compared."""
+    is_box_compared = protocol.similarity.shape is BOXES and "keypoints" in protocol.iou_types
+    if is_box_compared and shape_of(found) is KEYPOINTS and found.height and found["x"].null_count() == found.height:
+        warn(
+            "the detections have keypoints and no boxes, so the boxes around their keypoints are compared; "
+            f"to compare keypoints, use {spelled('iou_type', 'keypoints')}",
+            BoxFormatWarning,
+        )
+
+
+def _warn_of_labels(tables: Mapping[str, pl.DataFrame], categories: pl.DataFrame, protocol: Protocol) -> None:
+    """A warning where label maps of classes are compared as if they had segments."""
+    are_segments = protocol.similarity.shape is SEGMENTS and protocol.iou_thresholds[0] > 0  # classes need only touch
+    if not are_segments or "isthing" in categories.columns:
+        return
+    if all(frame.height and "segment_id" in frame.columns and _are_labels(frame) for frame in tables.values()):
+        warn(
+            f"segment_id is the category_id in all rows: {protocol.name} counts each class of an image as one segment, and "
+            "labels such as 255 as classes; did you mean protocol semantic?",
+            UnitWarning,
+        )
+
+
+def _are_labels(frame: pl.DataFrame) -> bool:
+    return frame["category_id"].dtype.is_integer() and bool((frame["segment_id"] == frame["category_id"]).all())
+
+
+def _of_known_images(
+    found: pl.DataFrame, dataset: Dataset, protocol: Protocol, *, drop: bool
+) -> tuple[pl.DataFrame, pl.Series | None]:
+    """The detections on images of the data set, and the ids of the other images; see `warn_of_dropped`."""
+    on_known = on_known_images(found, dataset, drop=drop)
+    warn_of_dropped(found, on_known, dataset, protocol)
+    if on_known.all():
+        return found, None
+    return found.filter(on_known), found["image_id"].filter(~on_known).unique(maintain_order=True)
+
+
+def warn_of_dropped(found: pl.DataFrame, on_known: pl.Series, dataset: Dataset, protocol: Protocol) -> None:
+    """A warning where detections are dropped because the protocol says so, or where none is on a known image."""
+    by_rule = "known_images_only" in protocol.further_rules
+    if on_known.all() or not (by_rule or not on_known.any()):
+        return
+    dropped = describe_dropped("image_id", found, ~on_known, dataset.core("images")["image_id"])
+    kit = f"; the program of the benchmark {protocol.name} drops them too" if by_rule else ""
+    if are_most(~on_known):
+        warn(f"{dropped}{kit}; {FIND_OUT}", MostlyUnknownImagesWarning)
+    else:
+        warn(f"{dropped}{kit}", UnknownImageWarning)
+
+
+def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.Series:
+    """Flags: is each detection on an image of the data set? Unless the others are to be dropped, they are an error.
+
+    >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
+    >>> on_known_images(pl.DataFrame({"image_id": [1, 2]}), dataset, drop=True).to_list()
+    [True, False]
+    """
+    known = is_known(found["image_id"], dataset.core("images")["image_id"])
+    if not (drop or known.all()):
+        remedy = f"give the ground truth of these results, or drop them ({spelled('unknown_images', 'drop')})"
+        raise unknown_ids("detections", found, "image_id", "images", known, remedy)
+    return known

@@ -1,0 +1,69 @@
+"""The lists that are evaluated, one for each category or one for all, and the similarity threshold of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, listed, spelled
+from apframe.tables.ids import is_known
+from apframe.tables.names import called
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from apframe.evaluation.prepare.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
+
+
+def thresholds_of(inputs: Inputs, protocol: Protocol, threshold: int = 0) -> np.ndarray:
+    """The threshold of each list, where the protocol's is that of a number: its own, if categories have one each.
+
+    Names of categories are compared in any case.
+
+    Raises
+    ------
+    ParameterError
+        a category has none
+
+    >>> from apframe.evaluation.prepare.inputs import make_inputs
+    >>> from apframe.protocols.coco import COCO
+    >>> from apframe.tables.dataset import Dataset
+    >>> box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
+    >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1, 2], "name": ["Car", "Cyclist"]}, box)
+    >>> own = COCO.with_options(iou_thresholds={"car": 0.7, "cyclist": 0.5})
+    >>> thresholds_of(make_inputs(dataset, {}, None, own), own).tolist()
+    [0.7, 0.5]
+    """
+    import numpy as np
+
+    if not protocol.category_thresholds:
+        return np.full(1 if protocol.agnostic else len(inputs.category_ids), protocol.iou_thresholds[threshold])
+    categories = inputs.dataset.core("categories")
+    evaluated = categories.filter(is_known(categories["category_id"], inputs.category_ids)).sort("category_id")
+    known = {name.lower(): own for name, own in protocol.category_thresholds}
+    own = evaluated["name"].str.to_lowercase().replace_strict(known, default=None, return_dtype=pl.Float64)
+    if own.null_count():
+        without = called("categories", evaluated).filter(own.is_null())
+        there_are = f"there are {', '.join(name for name, _ in protocol.category_thresholds)}"
+        remedy = f"{there_are}; add them, or name the others in {spelled('categories')}"
+        raise ParameterError(f"has no threshold for {listed(without.to_list())}", remedy, option="iou_thresholds")
+    return own.to_numpy()
+
+
+def lists_of(categories: pl.DataFrame, category_ids: pl.Series, protocol: Protocol) -> pl.DataFrame:
+    """The lists of verdicts: category_id (null: all are pooled), and `undefined_errors` where errors are averaged.
+
+    `categories` has the names; those that are evaluated are `category_ids`, sorted.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> lists_of(pl.DataFrame({"category_id": [1, 2], "name": ["car", "bus"]}), pl.Series([1, 2]), COCO).columns
+    ['category_id']
+    """
+    ids = pl.Series([None], dtype=category_ids.dtype) if protocol.agnostic else category_ids
+    lists = ids.alias("category_id").to_frame()
+    if protocol.errors is None:
+        return lists
+    names = lists.join(categories, on="category_id", how="left", maintain_order="left", nulls_equal=True)["name"]
+    return lists.with_columns(protocol.errors.undefined_of(names).fill_null(0))

@@ -1,0 +1,157 @@
+"""Slices and subsets of an evaluation: headline numbers by keys, and the evaluation of a part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.evaluation.slices.keys import make_keys
+from apframe.exceptions import NoAnnotationsWarning, ParameterError, counted, one_of, spelled, warn
+from apframe.protocols.summary import headlines
+from apframe.tables.conditions import conjunction
+from apframe.tables.tables import RESULTS, SUPPORT
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+    from apframe.evaluation.slices.keys import Key, SliceKey
+    from apframe.tables.conditions import Condition, Masks
+
+
+def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
+    """The headline numbers of every slice, with its support.
+
+    The slices are all combinations of the values of the keys that occur in a table, times those of the other tables;
+    without keys there is one, of everything. A key is a column. One of the images or of the categories tells these apart.
+    One of the annotations, and of the detections where they have it too, follows COCO's rule for area ranges: annotations
+    outside the slice are ignored, an unmatched detection is ignored if it carries the key itself and falls outside, and
+    what is matched goes with its annotation. One that only the detections have leaves the others out before matching. Null
+    is a slice of its own.
+
+    A detection that does not carry the key of the objects is a false positive in every slice of it, if nothing is
+    matched. AP then falls with the slice's share of the annotations: compare models within a slice, or slices by AR.
+    Qualifying a column that both have, "annotations.area", takes the detections' side away, and has that effect.
+
+    Parameters
+    ----------
+    keys
+        names of columns ("name" is that of the categories), "images.weather" where several tables have one. Of a column of
+        lists, such as tags, each item is a slice; slices then overlap, and rows with an empty list are in the slice null.
+        `{"weather": ["fog", "rain"]}` takes these values alone; rows of others are in no slice. Also
+        `apframe.bins` and `apframe.quantiles` for numbers, or a dict from names of slices to conditions (see `where`; several
+        in a list), for slices that overlap. A list of keys is the same as these one by one.
+    level
+        "summary": means over the categories of the slice. "category": a row for each category.
+    marginals
+        also a row for every combination of the keys with some of them rolled up, down to that of everything.
+
+    Returns
+    -------
+    The keys come first (`slice` for named ones). With level="category", category_id and name follow; with marginals, rolled_up
+    has the names of the keys of which the row takes all values. Then come the metrics of `summary`, null where nothing could
+    be evaluated, and the support: n_images (keys of the objects do not change it), n_annotations (counted: inside, no crowd),
+    n_detections (true and false positives at the lowest threshold), n_categories (averaged over). Rows are sorted by key,
+    null last, roll-ups below.
+
+    Raises
+    ------
+    ParameterError
+        unknown or ambiguous columns, bad conditions, slices without images, more than 1,000 slices of the objects.
+
+    >>> from apframe import Dataset, evaluate
+    >>> truth = Dataset(
+    ...     images={"image_id": [1, 2], "weather": ["fog", "clear"]}, categories={"category_id": [1]},
+    ...     annotations={
+    ...         "image_id": [1, 2], "category_id": [1, 1], "x": [0, 0], "y": [0, 0], "width": [9, 9], "height": [9, 9]})
+    >>> found = {"image_id": [2], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [9], "height": [9]}
+    >>> evaluate(truth, found).by("weather").select("weather", "AR100", "n_annotations").rows()
+    [('clear', 1.0, 1), ('fog', 0.0, 1)]
+    """
+    one_of("level", level, ("summary", "category"))
+    if self.protocol.agnostic and level == "category":
+        raise ParameterError('the categories are pooled: there is no level="category"')
+    from apframe.evaluation.slices.slices import make_slicings, tabulate  # brings in NumPy
+
+    each_category = level == "category"
+    tables = self._inputs.tables()
+    made = make_keys(keys, tables)
+    taken = {"rolled_up", *(line.metric for line in headlines(self.protocol)), *SUPPORT}
+    refuse_keys(self, made, taken | ({"category_id", "name"} if each_category else set()))
+    heights = {name: table.height for name, table in tables.items()}
+    if self.protocol.agnostic:
+        heights["categories"] = 1  # they are one
+    slicings = make_slicings(made, heights, marginals=marginals, each_category=each_category)
+    parts = [(slicing, self._pipeline.slices(slicing)) for slicing in slicings]
+    table = tabulate(parts, made, tables["categories"].select("category_id", "name") if each_category else None)
+    return table if marginals else table.drop("rolled_up")
+
+
+def where(self: Evaluation, *conditions: Condition) -> Evaluation:
+    """The evaluation of a subset, with the rules of a slice: all tables, metrics, slices of it.
+
+    Parameters
+    ----------
+    conditions
+        SQL text, as in "weather = 'fog' AND occlusion < .5", expressions such as `pl.col("weather") == "fog"`, or lists of
+        image ids; all must hold. Null is outside. An expression, and each part of the text between its outermost ANDs, is about
+        columns of one table ("annotations.occlusion" where several have one); an OR across tables is an error.
+
+    Raises
+    ------
+    ParameterError
+        unknown, ambiguous or mixed columns; no condition, or SQL that cannot be read; nothing left.
+
+    >>> from apframe import Dataset, evaluate
+    >>> truth = Dataset(
+    ...     images={"image_id": [1, 2], "weather": ["fog", "clear"]}, categories={"category_id": [1]},
+    ...     annotations={
+    ...         "image_id": [1, 2], "category_id": [1, 1], "x": [0, 0], "y": [0, 0], "width": [9, 9], "height": [9, 9]})
+    >>> found = {"image_id": [2], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [9], "height": [9]}
+    >>> evaluate(truth, found).where("weather = 'fog'").summary["value"][0]
+    0.0
+    """
+    part = self._subset(conjunction(conditions, self._inputs.tables()))
+    words = [str(each) if isinstance(each, (pl.Expr, str)) else counted(len(each), "image") for each in conditions]
+    part.conditions = (*self.conditions, *words)
+    if not _has_annotations(part):
+        warn(f"{spelled('where')}: no annotation meets the conditions, so all metrics are null", NoAnnotationsWarning)
+    return part
+
+
+def _has_annotations(self: Evaluation) -> bool:
+    return self._inputs.has_annotations(self.protocol)
+
+
+def each_slice(self: Evaluation, keys: Sequence[SliceKey]) -> Iterator[tuple[pl.DataFrame, Evaluation]]:
+    """Every slice: the values of the keys as a table of one row, and the evaluation of the slice."""
+    for values, masks in masks_of_slices(self, keys, {"name", *(column.name for column in RESULTS["curves"])}):
+        yield values, self._subset(masks)
+
+
+def masks_of_slices(self: Evaluation, keys: Sequence[SliceKey], taken: set[str]) -> Iterator[tuple[pl.DataFrame, Masks]]:
+    """Every slice: the values of the keys as a table of one row, and its masks as `Inputs.subset` takes them.
+
+    `taken` are names that no key may have, as the result has columns of these names.
+    """
+    from apframe.evaluation.slices.slices import make_slicings, walk
+
+    tables = self._inputs.tables()
+    made = make_keys(keys, tables)
+    refuse_keys(self, made, taken)
+    heights = {name: table.height for name, table in tables.items()}
+    yield from walk(make_slicings(made, heights), made, heights)
+
+
+def refuse_keys(self: Evaluation, keys: Sequence[Key], taken: set[str]) -> None:
+    """An error where keys cannot be those of a table with columns of the names `taken`."""
+    for place, key in enumerate(keys):
+        if key.name in [other.name for other in keys[:place]]:
+            raise ParameterError(f"{key.name} is given twice", option="by")
+        if key.name in taken:
+            raise ParameterError(
+                f"the result has a column {key.name!r} of its own", f"rename that of the {key.table}", option="by"
+            )
+        about = {key.table, *(table for masks in key.masks.values() for table in masks)}
+        if "categories" in about and self.protocol.agnostic:
+            raise ParameterError(f"{key.name} is of the categories, which are pooled", option="by")

@@ -1,0 +1,299 @@
+"""Slices: which rows belong to each, for every table on its own, and the table of results that comes out.
+
+The keys of one table make groups of its rows: every combination of values that occurs, and with marginals, every combination of
+some of the keys. A slice is a group of the images, one of the detections, one of the objects and one of the categories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, product
+
+import numpy as np
+import polars as pl
+
+from apframe.evaluation.slices.keys import SEVERAL, Key
+from apframe.exceptions import ParameterError
+from apframe.tables.conditions import Masks
+
+ROLLED_UP = -1  # the code of a key of which a group takes all values
+MOST_GROUPS = 1_000  # of objects: each is matched anew
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a table's rows.
+
+    `codes` has a row for each group, and `Key.code` of each key (`ROLLED_UP`: all its values); `members` has `row` and `group`.
+    """
+
+    codes: pl.DataFrame
+    members: pl.DataFrame
+
+    def __len__(self) -> int:
+        return self.codes.height
+
+    def is_whole(self, n_rows: int) -> bool:
+        """Whether there is one group, of all rows."""
+        return len(self) == 1 and self.members.height == n_rows
+
+
+@dataclass(frozen=True)
+class ObjectGroups:
+    """The groups of the objects, `codes` as in `Groups`; `within` are rows outside of which all groups end."""
+
+    codes: pl.DataFrame
+    keys: Sequence[Key]
+    heights: Mapping[str, int]
+    within: Mapping[str, pl.Series]
+
+    def __len__(self) -> int:
+        return self.codes.height
+
+    def restrict(self, flags: Sequence[np.ndarray], table: str) -> list[np.ndarray]:
+        """The flags of annotations or detections, where a row is also one of those outside of which all groups end."""
+        return [row & self.within[table].to_numpy() for row in flags] if table in self.within else list(flags)
+
+    def members(self, table: str) -> pl.DataFrame | None:
+        """`row` and `group`: the rows of annotations or detections in each group by the keys that they carry; None: no keys."""
+        keys = [key for key in self.keys if table in key.members]
+        if not keys:
+            return None
+        rows = pl.int_range(self.heights[table], dtype=pl.UInt32, eager=True).alias("row").to_frame()
+        codes = self.codes.with_row_index("group")
+        parts = []
+        for rolled, groups in codes.group_by([pl.col(key.code) == ROLLED_UP for key in keys]):
+            kept = [key for key, is_rolled in zip(keys, rolled, strict=True) if not is_rolled]
+            part = rows
+            for key in kept:
+                part = part.join(key.members[table].rename({"code": key.code}), on="row")
+            names = [key.code for key in kept]
+            of_groups = groups.select("group", *names)
+            parts.append(part.join(of_groups, on=names) if kept else part.join(of_groups, how="cross"))
+        return pl.concat(part.select("row", "group") for part in parts)
+
+    def inside(self, group: int, table: str) -> np.ndarray | None:
+        """Whether each row of annotations or detections is in the group; None if they carry nothing that says so."""
+        flags = self.within[table].to_numpy() if table in self.within else None
+        for key in self.keys:
+            code = self.codes[key.code][group]
+            if code != ROLLED_UP and table in key.members:
+                members = key.members[table]
+                own = np.zeros(self.heights[table], dtype=bool)
+                own[members["row"].filter(members["code"] == code).to_numpy()] = True
+                flags = own if flags is None else flags & own
+        return flags
+
+
+@dataclass(frozen=True)
+class Slicing:
+    """The groups of the four tables, whose product are the slices; `fixed` are codes of a key that all of them share."""
+
+    images: Groups
+    detections: Groups
+    objects: ObjectGroups
+    categories: Groups
+    fixed: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def axes(self) -> dict[str, Groups | ObjectGroups]:
+        """The groups by the table of their keys, in the order of the axes of results."""
+        objects = {"annotations": self.objects}
+        return {"images": self.images, "detections": self.detections, **objects, "categories": self.categories}
+
+    def matches_again(self, n_detections: int) -> bool:
+        """Whether there are groups of detections or objects: groups of images alone leave all matches as they are."""
+        return not self.detections.is_whole(n_detections) or bool(self.objects.keys or self.objects.within)
+
+    def of_all_categories(self, n_categories: int) -> Slicing:
+        """The same groups of the other tables, with one of all categories."""
+        rows = pl.DataFrame({"row": pl.Series(range(n_categories), dtype=pl.UInt32)})
+        return replace(self, categories=Groups(pl.DataFrame({"": [0]}), rows.with_columns(group=pl.lit(0, pl.UInt32))))
+
+
+def make_slicings(
+    keys: Sequence[Key], heights: Mapping[str, int], *, marginals: bool = False, each_category: bool = False
+) -> list[Slicing]:
+    """The groups that the keys make; one for each of the named slices that are about several tables.
+
+    Parameters
+    ----------
+    keys
+        from `make_keys`
+    heights
+        of the four tables
+    marginals
+        also groups of all values of some keys
+    each_category
+        every category is a group of its own, and keys of the categories are not rolled up
+    """
+    several = next((key for key in keys if key.table == SEVERAL), None)
+    if several is None:
+        return [_slicing(keys, heights, marginals, each_category, {}, {})]
+    parts: list[tuple[int, Masks]] = list(enumerate(several.masks.values()))
+    if marginals:
+        parts.append((ROLLED_UP, {}))
+    others = [key for key in keys if key is not several]
+    return [_slicing(others, heights, marginals, each_category, masks, {several.code: code}) for code, masks in parts]
+
+
+def tabulate(
+    parts: Sequence[tuple[Slicing, Mapping[str, np.ndarray]]], keys: Sequence[Key], categories: pl.DataFrame | None
+) -> pl.DataFrame:
+    """The table of slices.
+
+    Parameters
+    ----------
+    parts
+        the groups, and metrics and support by name as arrays over those of images, detections, objects and categories
+    keys
+        in the order of the columns
+    categories
+        columns of the categories, which follow the keys where each category is a group
+
+    Returns
+    -------
+    The keys' columns, those of `categories`, `rolled_up` (names of the keys that are rolled up), the metrics (null where
+    nothing could be evaluated) and the support; by key, null last, roll-ups below.
+    """
+    tables = []
+    for slicing, values in parts:
+        shape = next(iter(values.values())).shape
+        places = dict(zip(slicing.axes, (index.ravel() for index in np.indices(shape)), strict=True))
+        codes = [_code(key, slicing, places) for key in keys]
+        rows = slicing.categories.members.sort("group")["row"].to_numpy()
+        of_categories = [] if categories is None else categories[rows[places["categories"]]].get_columns()
+        columns = [pl.Series(name, array.ravel(), nan_to_null=True) for name, array in values.items()]
+        tables.append(pl.DataFrame([*codes, *of_categories, *columns]))
+    table = pl.concat(tables)
+    if not keys:
+        return table.with_columns(rolled_up=pl.lit(""))
+    is_rolled = {key.code: pl.col(key.code) == ROLLED_UP for key in keys}
+    order = [pl.sum_horizontal(is_rolled.values()), *is_rolled.values(), *is_rolled]
+    words = [pl.when(is_rolled[key.code]).then(pl.lit(key.name)) for key in keys]
+    rolled = pl.concat_str(words, separator=", ", ignore_nulls=True)
+    table = table.sort(order, maintain_order=True).with_columns(rolled_up=rolled)
+    shown = [key.values.gather(table[key.code].replace(ROLLED_UP, None)).alias(key.name) for key in keys]
+    after = [*(categories.columns if categories is not None else ()), "rolled_up"]
+    return table.select(*shown, *after, pl.exclude(*is_rolled, *after))
+
+
+def walk(
+    slicings: Sequence[Slicing], keys: Sequence[Key], heights: Mapping[str, int]
+) -> Iterator[tuple[pl.DataFrame, dict[str, dict[str, pl.Series]]]]:
+    """Every slice: the values of its keys as a table of one row, and its masks as `Inputs.subset` takes them."""
+    for slicing in slicings:
+        for places in product(*(range(len(groups)) for groups in slicing.axes.values())):
+            at = {axis: np.array([place]) for axis, place in zip(slicing.axes, places, strict=True)}
+            values = {key.name: key.values.gather(_code(key, slicing, at)) for key in keys}
+            masks = {
+                table: mask_of(groups, place, table, heights[table])
+                for (table, groups), place in zip(slicing.axes.items(), places, strict=True)
+            }
+            yield pl.DataFrame(values), masks
+
+
+def mask_of(groups: Groups | ObjectGroups, group: int, table: str, height: int) -> dict[str, pl.Series]:
+    """Which rows are in one of the groups of a table: by owner, as `Inputs.subset` takes them."""
+    if isinstance(groups, ObjectGroups):
+        inside = {owner: groups.inside(group, owner) for owner in ("annotations", "detections")}
+        return {owner: pl.Series(flags) for owner, flags in inside.items() if flags is not None}
+    rows = groups.members["row"].filter(groups.members["group"] == group)
+    return {table: pl.int_range(height, eager=True).is_in(rows.implode())}
+
+
+def _code(key: Key, slicing: Slicing, places: Mapping[str, np.ndarray]) -> pl.Series:
+    if key.code in slicing.fixed:
+        n = len(places["images"])
+        return pl.repeat(slicing.fixed[key.code], n, dtype=pl.Int32, eager=True).alias(key.code)
+    return slicing.axes[key.table].codes[key.code].gather(places[key.table])
+
+
+def _slicing(
+    keys: Sequence[Key],
+    heights: Mapping[str, int],
+    marginals: bool,
+    each_category: bool,
+    within: Masks,
+    fixed: Mapping[str, int],
+) -> Slicing:
+    of = {table: [key for key in keys if key.table == table] for table in heights}
+    rows = {table: pl.Series("row", range(height), dtype=pl.UInt32) for table, height in heights.items()}
+    rows |= {table: rows[table].filter(masks[table]) for table, masks in within.items() if table != "annotations"}
+    images, detections = (_groups(of[table], table, rows[table], marginals) for table in ("images", "detections"))
+    if each_category:
+        each = _each(rows["categories"])
+        groups_of_each = _groups([*of["categories"], each], "categories", rows["categories"], False)
+        categories = Groups(groups_of_each.codes.drop(each.code), groups_of_each.members)
+    else:
+        categories = _groups(of["categories"], "categories", rows["categories"], marginals)
+    objects = ObjectGroups(
+        _object_codes(of["annotations"], heights, marginals), of["annotations"], heights, within.get("annotations", {})
+    )
+    for groups, table in ((objects, "annotations"), (detections, "detections")):
+        if len(groups) > MOST_GROUPS:
+            names = ", ".join(key.name for key in of[table])
+            raise ParameterError(
+                f"{names} makes {len(groups):,} slices of the {table}; the limit is {MOST_GROUPS:,}, as each is matched again",
+                "use apframe.bins or apframe.quantiles",
+                option="by",
+            )
+    return Slicing(images, detections, objects, categories, fixed)
+
+
+def _each(rows: pl.Series) -> Key:
+    """A key that tells all rows apart."""
+    return Key(-1, "", "categories", rows, {"categories": pl.DataFrame({"row": rows, "code": rows.cast(pl.Int32)})})
+
+
+def _groups(keys: Sequence[Key], table: str, rows: pl.Series, marginals: bool) -> Groups:
+    """The groups of some rows of a table."""
+    if not keys:
+        return Groups(pl.DataFrame({"": [0]}), rows.to_frame().with_columns(group=pl.lit(0, pl.UInt32)))
+    names = [key.code for key in keys]
+    parts = []
+    for kept in _kept(keys, marginals):
+        part = rows.to_frame()
+        for key in keys:
+            if key in kept:
+                part = part.join(key.members[table].rename({"code": key.code}), on="row")
+            else:
+                part = part.with_columns(pl.lit(ROLLED_UP, pl.Int32).alias(key.code))
+        parts.append(part)
+    together = pl.concat(parts)
+    codes = pl.concat([together.select(names), *_always(keys, marginals)]).unique().sort(names).with_row_index("group")
+    members = together.join(codes, on=names).select("row", "group")
+    return Groups(codes.select(names), members)
+
+
+def _always(keys: Sequence[Key], marginals: bool) -> list[pl.DataFrame]:
+    """Codes that have a group even without rows: all named slices, where there is no other key; everything rolled up."""
+    always = []
+    if len(keys) == 1 and keys[0].masks:
+        always.append(pl.DataFrame({keys[0].code: range(len(keys[0].masks))}, schema={keys[0].code: pl.Int32}))
+    if marginals:
+        always.append(pl.DataFrame({key.code: [ROLLED_UP] for key in keys}, schema={key.code: pl.Int32 for key in keys}))
+    return always
+
+
+def _object_codes(keys: Sequence[Key], heights: Mapping[str, int], marginals: bool) -> pl.DataFrame:
+    """The combinations that occur among the annotations, and among the detections where these carry all of the keys."""
+    if not keys:
+        return pl.DataFrame({"": [0]})
+    names = [key.code for key in keys]
+    parts = _always(keys, marginals)
+    for kept in _kept(keys, marginals):
+        rolled = [pl.lit(ROLLED_UP, pl.Int32).alias(key.code) for key in keys if key not in kept]
+        for table in ("annotations", "detections"):
+            if kept and all(table in key.members for key in kept):
+                rows = pl.Series("row", range(heights[table]), dtype=pl.UInt32)
+                parts.append(_groups(kept, table, rows, False).codes.with_columns(rolled).select(names))
+    return pl.concat(parts).unique().sort(names)
+
+
+def _kept(keys: Sequence[Key], marginals: bool) -> list[list[Key]]:
+    """The keys that are not rolled up, for each way to roll some up."""
+    if not marginals:
+        return [list(keys)]
+    return [list(kept) for n in range(len(keys), -1, -1) for kept in combinations(keys, n)]

@@ -1,0 +1,261 @@
+"""Evaluations as stored sets, and the mapping of their tables that SQL and files share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.evaluation.on_request import OF_SCORES, ON_REQUEST, chosen_tables
+from apframe.evaluation.prepare.inputs import stored_inputs
+from apframe.evaluation.tables import threshold_at
+from apframe.exceptions import FormatError, ParameterError, as_keyword, spelling
+from apframe.formats.stored_sets import read_table, scan_table
+from apframe.paths import absolute
+from apframe.progress import with_bar
+from apframe.protocols.protocol import Protocol
+from apframe.rows import MALFORMED_KEPT, treating_malformed
+from apframe.store import sql
+from apframe.store.databases import write_database
+from apframe.store.parquet import DETECTION, input_hash, labels, read_manifest, refuse_changed, write_tables
+from apframe.store.results import LazyTable
+from apframe.tables.dataset import Dataset
+from apframe.tables.tables import GROUND_TRUTH, TABLES, result_schema
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+    from apframe.evaluation.prepare.inputs import Inputs
+
+_RESULTS = ("pairs", "assignments", "metrics", "summary")
+NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation
+
+
+def write_parquet(
+    self: Evaluation,
+    folder: str | Path,
+    *,
+    name: str | None = None,
+    tags: Mapping[str, Any] | None = None,
+    matches: float | Sequence[float] = (),
+    tables: str | Sequence[str] = (),
+) -> None:
+    """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.
+
+    The folder appears whole or not at all; an earlier evaluation there is replaced whole. `read_evaluation` reads it
+    back. The files are images, categories, annotations, detections, pairs, assignments (the matches of all thresholds
+    and area ranges, see there), metrics and summary. The manifest says by which protocol, of what data (hashes of the four
+    tables), with what was done to them before (`notes`), by which versions and when.
+
+    Parameters
+    ----------
+    folder
+        the place, the name of which is that of the run in `scan_runs`
+    name
+        another name, as people know the run; that of `evaluate(name=)` by default
+    tags
+        texts, numbers and flags by name, such as {"lr": 0.1, "epoch": 7}. Both become columns of `RunSets.runs` and
+        `RunSets.leaderboard`, which selects runs by them
+    matches
+        thresholds at which the table `matches` is stored too, a row for each detection and missed annotation: `matches` of what
+        is read back reads them there, and `RunSets.sql` can compare those of many runs
+    tables
+        names of tables that are stored too, each at the lowest threshold, of those that SQL computes on request: the error for
+        an unknown name lists them. SQL over what is read back reads them there, and `RunSets.sql` can compare those of many
+        runs
+
+    Raises
+    ------
+    OutputError
+        the folder holds something else, or cannot be written
+    ParameterError
+        a name or tags that cannot be stored, an unknown table, or a threshold that was not evaluated
+    """
+    labelled, added = labels(self._label if name is None else name, tags), chosen_tables(tables)
+    numbers = [threshold_at(self, each) for each in ([matches] if isinstance(matches, (int, float)) else matches)]
+    numbers_of = {"metrics": self.metrics, "summary": self.summary}
+    inputs, links = self._to_store()
+    manifest = {
+        "kind": DETECTION,
+        "protocol": self.protocol.as_dict(),
+        "inputs": {table: input_hash(table, frame) for table, frame in inputs.items()},
+        "category_ids": self._inputs.category_ids.to_list(),
+        "json_columns": sorted(self.dataset.json_columns),
+        "conditions": list(self.conditions),
+        "notes": list(self.notes),
+    } | labelled
+    whole: dict[str, pl.DataFrame | pl.LazyFrame] = {}
+    if numbers:
+        whole["matches"] = pl.concat([self._pipeline.matches(number) for number in dict.fromkeys(numbers)])
+    whole |= {each: _on_request(self, each) for each in added}
+    write_tables(folder, {**inputs, **links, **numbers_of, **whole}, manifest)
+
+
+def to_store(self: Evaluation) -> tuple[dict[str, pl.DataFrame | pl.LazyFrame], dict[str, pl.DataFrame | pl.LazyFrame]]:
+    """The four input tables, and pairs and assignments, as they are stored."""
+    inputs = {name: table.plan().collect() for name, table in _input_tables(self).items()}
+    return dict(inputs), {"pairs": self.pairs, "assignments": self.assignments}
+
+
+def write_duckdb(
+    self: Evaluation,
+    path: str | Path,
+    *,
+    iou_thresholds: float | Sequence[float] | None = None,
+    tables: str | Sequence[str] = (),
+) -> None:
+    """Write the tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
+
+    `matches`, `curves`, `per_image` and `thresholds` have rows for every threshold and area range: of many detections that
+    takes minutes and gigabytes. A bar shows how far it is, in a terminal or a notebook.
+
+    Parameters
+    ----------
+    path
+        the file
+    iou_thresholds
+        those tables at these thresholds alone
+    tables
+        names of tables that are written too, as in `write_parquet`; those that are stored already need not be named
+
+    Raises
+    ------
+    OutputError
+        something else is there, or it cannot be written
+    ParameterError
+        a threshold that was not evaluated, or an unknown table
+    """
+    added = chosen_tables(tables)
+    given = [iou_thresholds] if isinstance(iou_thresholds, (int, float)) else iou_thresholds
+    numbers = None if given is None else sorted({threshold_at(self, each) for each in given})
+    if numbers == []:
+        raise ParameterError("is empty", "leave it out for all thresholds", option="iou_thresholds")
+    left_out = {name for name in ON_REQUEST if name not in added and name not in self._stored}
+    plans = {name: table for name, table in lazy_tables(self, numbers).items() if name not in left_out}
+    write_database(path, {name: (table.parts or table.plan)() for name, table in plans.items()})
+
+
+def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> dict[str, LazyTable]:
+    """All tables by name, none of the results computed yet; those of every threshold and area range also in parts.
+
+    The parts are those of some of the thresholds, by their numbers, if these are given.
+    """
+    inputs = _input_tables(self)
+    keys = {"images": "image_id", "categories": "category_id", "annotations": "annotation_id", "detections": "detection_id"}
+    ids = {key: (inputs[name].unnamed or inputs[name].plan)().collect_schema()[key] for name, key in keys.items()}
+    areas = pl.Enum([name for name, *_ in self.protocol.area_ranges])
+    chosen = range(len(self.protocol.iou_thresholds)) if thresholds is None else thresholds
+    grid = [(t, a) for a in range(len(self.protocol.area_ranges)) for t in chosen]
+
+    def result(name: str, make: Callable[[], pl.DataFrame | pl.LazyFrame]) -> LazyTable:
+        return LazyTable(
+            lambda: self._stored.get(name, sql.deferred(make, result_schema(name, ids, areas, self.protocol.further_columns)))
+        )
+
+    def in_parts(name: str, make: Callable[..., pl.LazyFrame]) -> LazyTable:  # computed, as few thresholds of it are stored
+        plan = sql.deferred(make, result_schema(name, ids, areas))
+        return LazyTable(lambda: plan, parts=lambda: (make(*at) for at in with_bar(grid, f"writing {name}")))
+
+    tables = inputs | {
+        "pairs": result("pairs", lambda: self.pairs),
+        "assignments": result("assignments", lambda: self.assignments),
+        "matches": in_parts("matches", lambda *at: self._pipeline.matches(*at)),
+        "curves": in_parts("curves", lambda *at: self._pipeline.curves(*at)),
+        "metrics": result("metrics", lambda: self.metrics),
+        "summary": result("summary", lambda: self.summary),
+        "per_image": in_parts("per_image", lambda *at: self._pipeline.per_image(*at)),
+        "thresholds": in_parts("thresholds", lambda *at: self._pipeline.thresholds(*at)),
+        **{name: result(name, partial(_on_request, self, name)) for name in ON_REQUEST},
+    }
+    if not self.protocol.has_precision:  # tables that say nothing about this evaluation are empty
+        empty = {name: pl.LazyFrame(schema=result_schema(name, ids, areas)) for name in OF_SCORES}
+        tables |= {name: LazyTable(partial(empty.__getitem__, name)) for name in OF_SCORES}
+    return tables
+
+
+def _on_request(self: Evaluation, name: str) -> pl.DataFrame:
+    """One of the tables `ON_REQUEST`, as it was stored or computed."""
+    return self._kept(name, lambda: ON_REQUEST[name](self))
+
+
+def _input_tables(self: Evaluation) -> dict[str, LazyTable]:
+    if self._stored:
+        return {name: LazyTable(partial(self._stored.__getitem__, name)) for name in (*GROUND_TRUTH, "detections")}
+    return self._input_tables()
+
+
+def input_tables(self: Evaluation) -> dict[str, LazyTable]:
+    """The four tables; queries that do not name the annotations leave attributes of theirs unread that still are."""
+    dataset = self.dataset
+    return {
+        "images": LazyTable(lambda: dataset.images.lazy()),
+        "categories": LazyTable(lambda: dataset.categories.lazy()),
+        "annotations": LazyTable(lambda: dataset.annotations.lazy(), lambda: dataset.core("annotations").lazy()),
+        "detections": LazyTable(lambda: self.detections.lazy()),
+    }
+
+
+def read_evaluation(folder: str | Path) -> Evaluation:
+    """An evaluation that `Evaluation.write_parquet` wrote; the files that it was made from are not needed.
+
+    Nothing but the manifest is read until it is asked for. Metrics, summary, pairs and assignments are read, not computed
+    again; everything else, slices too, is computed from the tables. Tables of two evaluations are never mixed: once another
+    one is written to the folder, tables that were not read before are a FormatError.
+
+    Raises
+    ------
+    FormatError
+        not such a folder, of another schema version, or incomplete
+    """
+    return stored_evaluation(folder, read_manifest(folder, DETECTION, NEEDED))
+
+
+def stored_protocol(folder: str | Path, manifest: Mapping[str, Any]) -> Protocol:
+    """The protocol in a manifest; no other file is read."""
+    try:
+        with spelling(as_keyword):  # a manifest has keys, not flags
+            return Protocol.from_dict(manifest["protocol"])
+    except (TypeError, AttributeError, LookupError, ValueError) as error:
+        raise FormatError(f"the manifest's protocol cannot be read ({error})", "evaluate again", path=folder) from error
+
+
+def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evaluation:
+    """The evaluation in the folder that has this manifest; see `read_evaluation`."""
+    set_id, protocol = manifest.get("set_id"), stored_protocol(folder, manifest)
+    stored = {name: scan_table(folder, name, set_id) for name in manifest["tables"]}
+    _refuse_changed_tables(folder, {name: table.collect_schema() for name, table in stored.items()}, protocol)
+
+    def read_inputs() -> Inputs:
+        images, categories, annotations, detections = (
+            read_table(folder, name, set_id) for name in ("images", "categories", "annotations", "detections")
+        )
+        json_columns = {(table, name) for table, name in manifest["json_columns"]}
+        with treating_malformed(MALFORMED_KEPT):
+            dataset = Dataset(images, categories, annotations, box_format="xywh").with_rest(json_columns, {})
+        try:
+            category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
+        except TypeError:
+            problem = "category_ids are of another type than those of the categories"
+            raise FormatError(f"the manifest's {problem}", "evaluate again", path=folder) from None
+        return stored_inputs(dataset, detections, category_ids, protocol)
+
+    from apframe.evaluation.evaluation import Evaluation  # whose methods this module has
+
+    return Evaluation(
+        read_inputs, protocol, stored, manifest["conditions"], manifest.get("notes", ()),
+        name=manifest.get("name"), source=str(absolute(Path(folder))),
+    )  # fmt: skip
+
+
+def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], protocol: Protocol) -> None:
+    """An error where tables lack what they are read by; what inputs hold is checked when they are read."""
+    inputs = {name: {c.name: None for c in TABLES[name] if c.standard} for name in (*GROUND_TRUTH, "detections")}
+    refuse_changed(folder, tables, inputs)
+    ids = {TABLES[name][0].name: tables[name][TABLES[name][0].name] for name in inputs}
+    areas = pl.Enum([name for name, *_ in protocol.area_ranges])
+    added = [name for name in ("matches", *ON_REQUEST) if name in tables]
+    refuse_changed(
+        folder, tables, {name: result_schema(name, ids, areas, protocol.further_columns) for name in (*_RESULTS, *added)}
+    )

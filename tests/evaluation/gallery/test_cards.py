@@ -1,0 +1,94 @@
+"""Which errors are shown, of one model and of two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.evaluation.gallery.cards import choose_cards, find_cards
+from tests.protocols.test_protocol_values import ELSEWHERE, ONE_HIT, ONE_OF_TWO, RANKED, tiny
+
+STREET = Path(__file__).parents[3] / "data" / "street"
+
+
+@pytest.fixture(scope="module")
+def models() -> list[apf.Evaluation]:
+    return [apf.evaluate(STREET / "instances.json", STREET / f"{name}.json") for name in ("model_a", "model_b")]
+
+
+def test_cards_of_one_model_are_its_errors(models: list[apf.Evaluation]) -> None:
+    cards, errors = find_cards(models[:1], 0.5), models[0].errors(0.5)
+    assert cards["detection_id"].equals(errors["detection_id"])
+    assert cards["kind"].to_list() == errors["error"].cast(pl.String).to_list()
+    assert cards["change"].null_count() == cards.height
+
+
+def test_every_object_that_was_lost_or_won_has_a_card(models: list[apf.Evaluation]) -> None:
+    cards, changes = find_cards(models, 0.5), models[0].changes(models[1], 0.5)
+    for change, model, found in (("lost", "b", "score_a"), ("won", "a", "score_b")):
+        rows = cards.filter(change=change)
+        wanted = changes.filter(change=change)
+        assert rows["model"].unique().to_list() == [model]
+        assert set(rows["annotation_id"]) == set(wanted["annotation_id"])
+        scores = rows.unique("annotation_id").sort("annotation_id")["found_score"]
+        assert scores.equals(wanted.sort("annotation_id")[found].alias("found_score"))
+    # a false positive about an object that was lost or won is called by that
+    added = changes.filter(change="fp_added")["detection_id_b"]
+    assert set(cards.filter(change="added")["detection_id"]) <= set(added)
+    assert set(added) <= set(cards.filter(pl.col("change").is_in(["added", "lost"]), model="b")["detection_id"])
+
+
+def test_annotations_that_both_missed_have_one_card(models: list[apf.Evaluation]) -> None:
+    cards, missed = find_cards(models, 0.5), models[0].changes(models[1], 0.5).filter(change="missed")
+    both = cards.filter(kind="miss", change="both")
+    assert both["annotation_id"].is_unique().all() and set(both["annotation_id"]) <= set(missed["annotation_id"])
+    of_each = [set(each.errors(0.5).filter(error="miss")["annotation_id"]) for each in models]
+    assert set(both.filter(model="a")["annotation_id"]) >= of_each[0] & of_each[1]
+
+
+def test_every_kind_has_its_turn(models: list[apf.Evaluation]) -> None:
+    cards = find_cards(models, 0.5)
+    n_kinds = cards["kind"].n_unique()
+    chosen = choose_cards(cards, n_kinds)
+    assert chosen["kind"].n_unique() == n_kinds
+    groups = ["kind", "change", "model"]
+    few = choose_cards(cards, 100)
+    assert few.select(groups).unique().height == cards.select(groups).unique().height
+    # within a kind, a category that has an error comes before the second error of another one
+    for keys, rows in few.group_by(groups):
+        of_all = cards.filter(pl.struct(groups).eq_missing(pl.struct(**dict(zip(groups, map(pl.lit, keys), strict=True)))))
+        assert rows["category_id"].n_unique() == min(rows.height, of_all["category_id"].n_unique())
+    assert choose_cards(cards, 10**6).height == cards.height
+    assert choose_cards(find_cards(models, 0.5), 300).equals(choose_cards(cards, 300))
+
+
+def test_many_categories_do_not_hide_a_kind() -> None:
+    """1,000 categories with false positives of high scores, and one rare kind with low ones."""
+    n = 1_000
+    rows = {"kind": ["bkg"] * n + ["dupe", "miss"], "category_id": [*range(n), 0, 0], "score": [0.9] * n + [0.1, None]}
+    cards = pl.DataFrame(rows).with_columns(model=pl.lit("a"), change=pl.lit(None, pl.String), found_score=pl.lit(None))
+    assert choose_cards(cards, 3)["kind"].to_list() == ["bkg", "dupe", "miss"]
+    assert choose_cards(cards, 300)["kind"].n_unique() == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RANKED)
+def test_every_error_has_one_card(name: str) -> None:
+    """Also where copies of annotations stand for categories above theirs."""
+    models = [tiny(name), tiny(name)]
+    threshold = models[0].protocol.iou_thresholds[0]
+    errors = models[0].errors(threshold)
+    assert find_cards(models, threshold).height == 2 * errors.height - errors.filter(error="miss").height  # missed by both
+
+
+def test_categories_without_a_name_are_called_by_their_id() -> None:
+    nameless = ONE_OF_TWO | {"categories": [{"id": 1}, {"id": 2, "name": "dog"}]}
+    cards = find_cards([apf.evaluate(nameless, [ONE_HIT[0] | {"category_id": 2}, ONE_HIT[0] | {"bbox": ELSEWHERE}])], 0.5)
+    assert cards.select("kind", "name", "target_name").rows() == [
+        ("bkg", "category 1", None),
+        ("cls", "dog", "category 1"),
+        ("miss", "dog", "dog"),
+    ]
