@@ -52,13 +52,13 @@ test-lowest: .venv-lowest/installed
 
 # the peers, in an environment of their own
 bench: .venv-bench/installed
-	.venv-bench/bin/python -m tests.benchmarks $(BENCH)
+	.venv-bench/bin/python -m tests.speed $(BENCH)
 
-# shards of up to 50 million detections, and the plan for a billion; writes the tables of docs/benchmarks.md and
+# shards of up to 50 million detections, and the plan for a billion; writes the tables of docs/speed.md and
 # docs/decisions/growth.md; about 15 minutes, 3 GB of disk
 bench-shards: .venv-bench/installed
-	.venv-bench/bin/python -m tests.benchmarks --topics shards sharding --runs 3 --write $(BENCH)
-	.venv-bench/bin/python -m tests.benchmarks.growth --write $(BENCH)
+	.venv-bench/bin/python -m tests.speed --topics shards sharding --runs 3 --write $(BENCH)
+	.venv-bench/bin/python -m tests.speed.growth --write $(BENCH)
 
 # make the sample set anew; it comes out the same
 sample: .venv/installed
@@ -103,9 +103,9 @@ docs: .venv/installed-docs
 	.venv-lowest/bin/python $(INSTALL) --no-compile -c .venv-lowest/constraints.txt -e ".[test]"
 	touch $@
 
-.venv-bench/installed: pyproject.toml tests/benchmarks/requirements.txt
+.venv-bench/installed: pyproject.toml tests/speed/requirements.txt
 	$(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python $(INSTALL) -e . -r tests/benchmarks/requirements.txt
+	.venv-bench/bin/python $(INSTALL) -e . -r tests/speed/requirements.txt
 	touch $@
 
 clean:

@@ -101,7 +101,7 @@ TESTED_IN = {
     "training/test_losses.py": "training/torch_losses",
 }
 IN_THEIR_DOCTESTS = ["lazily", "wording"]
-OF_MANY_MODULES = ("benchmarks", "docs", "fuzz", "parity", "pins", "properties")  # folders that mirror nothing
+OF_MANY_MODULES = ("docs", "fuzz", "parity", "pins", "properties", "speed")  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {
     "formats/test_crashes.py", "formats/test_unwritable.py", "protocols/test_coco_keypoints.py",
