@@ -21,7 +21,7 @@ _GENERATOR = element("meta", name="generator", content="apframe report")
 _HEAD = 2_000  # bytes within which a page says what made it
 
 
-def page(title: str, sections: Sequence[Section], lead: str = "", pictures: Mapping[str, str] | None = None) -> str:
+def page(title: str, sections: Sequence[Section], pictures: Mapping[str, str] | None = None) -> str:
     """Return the whole page as HTML. The same sections give the same text.
 
     `pictures` are those that drawings refer to, by their ids: addresses that hold a whole picture. The page has each once.
@@ -41,7 +41,7 @@ def page(title: str, sections: Sequence[Section], lead: str = "", pictures: Mapp
     links = [element("li", element("a", section.heading, href=f"#{section.key}")) for section in sections]
     body = [
         element("a", "Skip to the first section", href="#main", class_="skip"),
-        element("header", element("h1", title), element("p", lead, class_="lead") if lead else None),
+        element("header", element("h1", title)),
         element("nav", element("ol", links), aria_label="Sections"),
         element("main", [_section(section) for section in sections], id="main"),
         Markup(drawings.definitions(pictures)) if pictures else None,

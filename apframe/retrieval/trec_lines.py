@@ -17,6 +17,7 @@ QRELS = ("query_id", "iteration", "document_id", "relevance")
 RUN = ("query_id", "Q0", "document_id", "rank", "score", "tag")
 _SHORT = {QRELS: ("query_id", "document_id", "relevance"), RUN: ("query_id", "document_id", "rank")}  # as MS MARCO has them
 _MOST = 10_000  # rows that are looked at for rising scores
+_HEAD = 1 << 16  # bytes by which a file is recognized
 
 
 def read_lines(path: Path, fields: Sequence[str]) -> pl.DataFrame:
@@ -149,10 +150,10 @@ def _split(text: str) -> pl.DataFrame:
     return split.filter(~pl.col("line").list.first().str.starts_with("#"))
 
 
-def first_lines(path: Path, size: int = 1 << 16) -> pl.DataFrame:
+def first_lines(path: Path) -> pl.DataFrame:
     """The whole lines among the first bytes of a file, split."""
-    text = read_head(path, size).decode(errors="replace")
-    return _split(text.rpartition("\n")[0] if len(text) >= size // 4 else text)
+    text = read_head(path, _HEAD).decode(errors="replace")
+    return _split(text.rpartition("\n")[0] if len(text) >= _HEAD // 4 else text)
 
 
 def _refuse_other_numbers(path: Path, run: pl.DataFrame) -> None:

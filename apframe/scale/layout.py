@@ -12,8 +12,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, counted, listed
 from apframe.formats.documents import parse_json
-from apframe.formats.files import read_unpacked, settled_kind, write_text
-from apframe.paths import is_file
+from apframe.formats.files import write_text
 
 LISTING = "shards.json"
 """The file beside the shards that lists them. It is written last."""
@@ -73,36 +72,6 @@ def shard_name(number: int) -> str:
     '00007'
     """
     return f"{number:05d}"
-
-
-def read_layout(folder: str | Path) -> Layout:
-    """Read which shards are in a folder, as `apframe shard` or `apframe.write_shards` wrote it.
-
-    Raises
-    ------
-    FormatError
-        there is no such folder, or no `shards.json` in it, that file is damaged or of a later version, or the folder of a
-        shard is missing
-
-    >>> read_layout("nowhere")
-    Traceback (most recent call last):
-    apframe.exceptions.FormatError: nowhere: there is no such folder
-    """
-    folder = Path(folder)
-    kind = settled_kind(folder)
-    if kind is None:
-        raise FormatError("there is no such folder", path=folder)
-    if kind != "folder":
-        raise FormatError("is not a folder", f"name the folder that holds {LISTING}", path=folder)
-    path = folder / LISTING
-    if not is_file(path):
-        remedy = "name a folder that `apframe shard` wrote, or a pattern of folders of shards"
-        raise FormatError(f"there is no {LISTING} in this folder", remedy, path=folder)
-    layout = parse_layout(read_unpacked(path), path)
-    lacking = [name for name in layout.names if settled_kind(folder / name) != "folder"]
-    if lacking:
-        raise FormatError(f"{LISTING} lists shards that are missing ({listed(lacking)})", "write the shards again", path=folder)
-    return layout
 
 
 def parse_layout(content: bytes, path: Any) -> Layout:

@@ -53,9 +53,7 @@ def names_of_columns(table: pl.DataFrame, keys: Sequence[str] = ()) -> tuple[str
     return (names[0], names[1]) if fit else ("a", "b")
 
 
-def comparison_sentences(
-    table: pl.DataFrame, keys: Sequence[str] = (), confidence: float = 0.95, metric: str | None = None
-) -> list[str]:
+def comparison_sentences(table: pl.DataFrame, keys: Sequence[str] = (), metric: str | None = None) -> list[str]:
     """What a metric of a table of `Evaluation.compare` says, in plain words, for each pair of evaluations.
 
     The metric is the first one of the table by default. With keys, a sentence says how many slices or categories differ,
@@ -72,8 +70,8 @@ def comparison_sentences(
     rows = table.filter(pl.col("metric") == (metric or table["metric"][0]))
     if keys:
         pairs = rows.partition_by("run_a", "run_b", maintain_order=True)
-        return [_of_rows(pair, keys, confidence, is_one=len(pairs) == 1) for pair in pairs]
-    return [sentence for row in rows.iter_rows(named=True) for sentence in _of_pair(row, confidence, rows.height)]
+        return [_of_rows(pair, keys, is_one=len(pairs) == 1) for pair in pairs]
+    return [sentence for row in rows.iter_rows(named=True) for sentence in _of_pair(row, rows.height)]
 
 
 def ranks_table(table: pl.DataFrame, metric: str) -> pl.DataFrame:
@@ -89,7 +87,7 @@ def ranks_table(table: pl.DataFrame, metric: str) -> pl.DataFrame:
     return table.select("run", pl.col("estimate").alias(metric), "low", "high", "share_best", ranks=shown)
 
 
-def _of_pair(row: dict[str, Any], confidence: float, n_pairs: int) -> list[str]:
+def _of_pair(row: dict[str, Any], n_pairs: int) -> list[str]:
     a, b, metric, difference, low, high = (row[name] for name in ("run_a", "run_b", "metric", "difference", "low", "high"))
     if difference is None:
         return [f"{metric} of {a} and {b} cannot be compared: it has no value."]
@@ -102,7 +100,7 @@ def _of_pair(row: dict[str, Any], confidence: float, n_pairs: int) -> list[str]:
         differs = f"{b} and {a} have the same {metric}"
     if low is None:
         return [f"{differs}; too few images have a value for an interval."]
-    level, ends = f"{confidence * 100:g} % interval", f"{low:.3f} to {high:.3f}"
+    level, ends = "95 % interval", f"{low:.3f} to {high:.3f}"
     n = row["detectable"]  # null if there is one resample only
     detectable = [] if n is None else [f"This set can detect a difference of {n:.3f}."]
     if difference == 0:
@@ -113,7 +111,7 @@ def _of_pair(row: dict[str, Any], confidence: float, n_pairs: int) -> list[str]:
     return [f"{differs}: the {level} {ends} excludes 0 ({p})."]
 
 
-def _of_rows(rows: pl.DataFrame, keys: Sequence[str], confidence: float, *, is_one: bool) -> str:
+def _of_rows(rows: pl.DataFrame, keys: Sequence[str], *, is_one: bool) -> str:
     """How many rows of a pair of evaluations have an interval without 0, how many remain after the correction, or have none."""
     noun = "category" if list(keys) in (["name"], ["category_id"]) else "row" if {"name", "category_id"} & {*keys} else "slice"
     named = rows["metric"][0] if is_one else f"{rows['metric'][0]} of {rows['run_b'][0]}"
@@ -128,10 +126,10 @@ def _of_rows(rows: pl.DataFrame, keys: Sequence[str], confidence: float, *, is_o
         return f"{named}:{without}"
     if not apart:
         of = f"of the {noun} includes 0" if tested.height == 1 else f"includes 0 in all {counted(tested.height, noun)}"
-        return f"{named}: the {confidence * 100:g} % interval {of}.{without}"
+        return f"{named}: the 95 % interval {of}.{without}"
     values = ["/".join("–" if key is None else str(key) for key in row) for row in those_apart.select(*keys).iter_rows()]
     which = f" ({', '.join(values)})" * (apart <= _MOST_NAMED and tested.height > 1)
     differ = f"{named}: {apart} of {counted(tested.height, noun)}{which} {'differs' if apart == 1 else 'differ'}"
     remain = f"{real or 'none'} {'does' if real < 2 else 'do'} (q < {SIGNIFICANT:g})"
     corrected = f"after correcting for {counted(tested.height, 'comparison')}, {remain}"
-    return f"{differ} by the {confidence * 100:g} % interval; {corrected}.{without}"
+    return f"{differ} by the 95 % interval; {corrected}.{without}"

@@ -10,7 +10,7 @@ import duckdb
 import polars as pl
 
 import apframe as apf
-from apframe.scale.layout import SHARD_TABLES, read_layout
+from apframe.scale.layout import SHARD_TABLES, parse_layout
 from apframe.store.databases import write_database
 
 SIZES = (300, 500)
@@ -67,7 +67,7 @@ def _size_of_database(path: Path) -> int:
 
 
 def _size_of_shards(path: Path) -> int:
-    layout = read_layout(path)
+    layout = parse_layout((path / "shards.json").read_bytes(), path)
     rows = [pl.read_parquet(path / name / f"{table}.parquet").height for table in SHARD_TABLES for name in layout.names]
     assert sum(rows) == 3 * sum(layout.n_images.values())
     return sum(layout.n_images.values())

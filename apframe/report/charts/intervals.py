@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain, repeat
 
 import polars as pl
@@ -20,7 +20,6 @@ def interval_cells(
     *,
     zero: bool = False,
     metrics: Iterable[str] = (),
-    words: Sequence[str] | None = None,
 ) -> list[Markup]:
     """Return a small drawing for each row: a bar from `low` to `high` with a dot at `estimate`.
 
@@ -32,8 +31,6 @@ def interval_cells(
         draw a line at 0. Intervals that exclude it have filled dots, in the colour of better or worse, the others hollow ones
     metrics
         the metric of each row: differences of errors, such as nuScenes' ATE, are better below 0, those of others above it
-    words
-        what each drawing shows, for those who cannot see it
 
     >>> one = [pl.Series([value]) for value in (0.1, 0.05, 0.2)]
     >>> print(interval_cells(*one, zero=True)[0])
@@ -52,7 +49,7 @@ r="4"></circle></svg>
     cells = []
     middle = _HEIGHT // 2
     named = chain(metrics, repeat(""))
-    for number, (value, begin, end, metric) in enumerate(zip(estimate, low, high, named, strict=False)):
+    for value, begin, end, metric in zip(estimate, low, high, named, strict=False):
         if value is None:
             cells.append(Markup(""))
             continue
@@ -60,18 +57,15 @@ r="4"></circle></svg>
         if begin is not None and end is not None:
             parts.append(element("line", class_="bar", x1=place(begin), y1=middle, x2=place(end), y2=middle))
         parts.append(element("circle", cx=place(value), cy=middle, r=4))
-        said = None if words is None else words[number]
         cells.append(
             element(
                 "svg",
-                element("title", said) if said else None,
                 parts,
                 class_=f"interval {verdict(begin, end, metric)}" if zero else "interval",
                 viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
                 width=_WIDTH,
                 height=_HEIGHT,
-                role="img" if said else None,
-                aria_hidden=None if said else "true",
+                aria_hidden="true",
             )
         )
     return cells
