@@ -9,7 +9,7 @@ import polars as pl
 from apframe.exceptions import ColumnError, ParameterError, RowError, listed
 from apframe.formats.format import ANY, INDEX, NAME, NUMBER, Format
 from apframe.tables.dataset import Dataset
-from apframe.tables.ids import is_known, unknown_ids, with_id_types
+from apframe.tables.ids import is_known, replaced, unknown_ids, with_id_types
 from apframe.tables.names import called, places_of, stems
 from apframe.tables.tables import ID, KEYS, NAMES
 from apframe.tables.types import as_id
@@ -35,7 +35,7 @@ def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
         frames[table] = dataset.core(table).with_columns(new[table].alias(key))
         if new[table].dtype == ID and not new[table].equals(dataset.core(table)[key]):  # the texts stay as names
             frames[table] = frames[table].with_columns(pl.coalesce(NAMES[table], dataset.core(table)[key].cast(pl.String)))
-        annotations = annotations.with_columns(_replaced(annotations[key], dataset.core(table)[key], new[table]))
+        annotations = annotations.with_columns(replaced(annotations[key], dataset.core(table)[key], new[table]))
     lists = {"images": ["pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids"], "categories": ["parent_ids"]}
     for table, names in lists.items():
         for name in set(names) & set(frames[table].columns):
@@ -67,7 +67,7 @@ def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Data
             is_there = is_known(ids, known)
             if not is_there.all():
                 raise unknown_ids("detections", detections, ids.name, table, is_there, "give their data set")
-            ids = _replaced(ids, known, _new_ids(dataset.core(table), table, kind))
+            ids = replaced(ids, known, _new_ids(dataset.core(table), table, kind))
         elif kind == NAME:
             ids = ids.cast(pl.String)
         elif kind in (NUMBER, INDEX) and ids.dtype == pl.String:
@@ -100,14 +100,10 @@ def _new_ids(frame: pl.DataFrame, table: str, kind: str) -> pl.Series:
     return new
 
 
-def _replaced(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
-    return values.replace_strict(old, new, return_dtype=new.dtype) if len(old) else values.cast(new.dtype)
-
-
 def _replaced_in_lists(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
     rows = values.to_frame().with_row_index("row")
     items = rows.explode(values.name, empty_as_null=False, keep_nulls=False)
-    items = items.with_columns(_replaced(items[values.name], old, new))
+    items = items.with_columns(replaced(items[values.name], old, new))
     lists = items.group_by("row", maintain_order=True).agg(values.name)
     return rows.select("row").join(lists, on="row", how="left", maintain_order="left")[values.name].fill_null([])
 
@@ -213,4 +209,4 @@ def _found(names: pl.Series, owner: pl.DataFrame, table: str, of: str, detection
         which = listed(asked.filter(doubled).to_list())
         ids = owner[key].gather(places.filter(doubled).explode().unique().sort())
         raise RowError(table, f"{NAMES[table]} is not unique ({which})", key, ids, "make the names unique, or use ids")
-    return _replaced(names, asked, owner[key].gather(places.list.first()))
+    return replaced(names, asked, owner[key].gather(places.list.first()))

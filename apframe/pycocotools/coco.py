@@ -25,11 +25,11 @@ from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.source import Row, Rows, Source
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import kind_of
+from apframe.tables.tables import KEYS
 from apframe.threads import pool
 
 PYTHON_VERSION = sys.version_info[0]
 _MADE = ("dataset", "anns", "cats", "imgs", "imgToAnns", "catToImgs")
-_KEYS = {"images": "image_id", "categories": "category_id"}
 _MAKING = RLock()  # of all objects, so that none of them needs a lock that cannot be pickled
 
 
@@ -156,7 +156,7 @@ class COCO:
     def _ids(self, section: str) -> list[Any]:
         """All ids of a section as the file has them."""
         if isinstance(truth := tables_of(self), Dataset):
-            return truth.core(section)[_KEYS[section]].to_list()
+            return truth.core(section)[KEYS[section]].to_list()
         return list(self.imgs) if section == "images" else [row["id"] for row in self.dataset["categories"]]
 
     def loadAnns(self, ids: Any = ()) -> list[Row]:

@@ -58,6 +58,15 @@ def different_id_types(table: str, column: str, mine: Any, other: str, theirs: A
     return IdTypeError(f"holds {kinds[mine]}, not {kinds[theirs]} like {other}", remedy, table=table, column=column)
 
 
+def replaced(ids: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
+    """The ids, each of which is one of the old ones, as the new ones in the same places.
+
+    >>> replaced(pl.Series([7, 9, 7]), pl.Series([7, 9]), pl.Series(["a", "b"])).to_list()
+    ['a', 'b', 'a']
+    """
+    return ids.replace_strict(old, new, return_dtype=new.dtype) if len(old) else ids.cast(new.dtype)
+
+
 def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
     """Flags: is each id among the known ones?"""
     return ids.is_in(known.implode()) if len(known) else pl.repeat(False, len(ids), eager=True)

@@ -10,6 +10,7 @@ from apframe.exceptions import ColumnError, ParameterError, first_line
 from apframe.rows import KEY_OF
 from apframe.tables.category_map import map_images, map_lists
 from apframe.tables.dataset import Dataset
+from apframe.tables.ids import replaced
 from apframe.tables.names import called
 from apframe.tables.tables import GROUND_TRUTH, KEYS, NAMES
 
@@ -57,8 +58,8 @@ def merge(datasets: Sequence[Dataset]) -> tuple[Dataset, pl.DataFrame]:
         annotations = dataset.annotations
         new_ids = {
             "annotation_id": of_annotation,
-            "image_id": _replaced(annotations["image_id"], dataset.images["image_id"], of_image),
-            "category_id": _replaced(annotations["category_id"], dataset.categories["category_id"], of_category),
+            "image_id": replaced(annotations["image_id"], dataset.images["image_id"], of_image),
+            "category_id": replaced(annotations["category_id"], dataset.categories["category_id"], of_category),
         }
         tables["annotations"].append(annotations.with_columns(**new_ids))
     changes = [*of_images, *_equal_names(tables["images"]), *of_categories, *of_annotations]
@@ -107,10 +108,6 @@ def _renamed(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     if ids.dtype != pl.String and frame[KEYS[table]].dtype == pl.String:
         frame = frame.with_columns(called(table, frame).alias(NAMES[table]))
     return frame.with_columns(ids.alias(KEYS[table]))
-
-
-def _replaced(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
-    return values.replace_strict(old, new, return_dtype=new.dtype) if len(old) else values.cast(new.dtype)
 
 
 def _equal_names(images: Sequence[pl.DataFrame]) -> list[Change]:

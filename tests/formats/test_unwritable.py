@@ -23,7 +23,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="m
 
 ROOT = Path(__file__).parents[2]
 STREET = ROOT / "data" / "street"
-NOBODY = 65534
 
 
 @pytest.mark.parametrize("kind", WRITES)

@@ -62,9 +62,6 @@ def computed_in(n_threads: int, part_rows: int) -> Iterator[None]:
         apf.set_threads(None)
 
 
-_OF_SHAPES = [name for name, each in POLICIES.items() if not (each.counts_groups or each.at_cut_offs or each.is_shared)]
-
-
 @st.composite
 def scenes(draw: st.DrawFn, family: str, *, ties: bool = True, crowds: bool = True) -> Scene:
     """Two images on which objects of four categories overlap in many ways, and one without any; `ties` allows equal scores."""

@@ -15,7 +15,6 @@ from apframe.exceptions import ParameterError
 
 STREET = Path(__file__).parents[3] / "data" / "street"
 A, B, C = [0, 0, 10, 10], [50, 50, 10, 10], [100, 100, 10, 10]
-OCCLUSION = apf.bins("occlusion", [0, 0.5, 1])
 AT = 51 / 101  # AP where one of two annotations is found without a false positive before it
 
 

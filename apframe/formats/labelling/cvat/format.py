@@ -22,6 +22,7 @@ from apframe.formats.format import NUMBER, Format
 from apframe.formats.labelling.cvat.row_runs import Crop, to_columns
 from apframe.formats.labelling.cvat.shapes import (
     FLAGS,
+    PLACE,
     attribute_losses,
     attribute_names,
     clashes,
@@ -41,8 +42,7 @@ from apframe.tables.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
 
 _SHAPES = ("box", "polygon", "mask")
 _SIDES = ("xtl", "ytl", "xbr", "ybr")
-_PLACE = ("left", "top", "width", "height")
-_GEOMETRY = ("label", *_SIDES, "rotation", "points", "rle", *_PLACE)
+_GEOMETRY = ("label", *_SIDES, "rotation", "points", "rle", *PLACE)
 _OF_IMAGE = ("subset", "task_id")  # what an image may have beside its name and size
 _ROOT = re.compile(rb"(\xef\xbb\xbf)?(\s|<\?.*?\?>|<!--.*?-->)*<annotations[\s>]", re.DOTALL)
 
@@ -256,7 +256,7 @@ def _masks(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
     """Rows of run lengths along the rows of a crop: as COCO's, their areas, and the crops as boxes."""
     if rows.is_empty():
         return rows.select("row")
-    place = rows.select(pl.col(_PLACE).cast(pl.Int64, strict=False))
+    place = rows.select(pl.col(PLACE).cast(pl.Int64, strict=False))
     left, top, width, height = place
     inside = (left >= 0) & (top >= 0) & (left + width <= rows["image_width"]) & (top + height <= rows["image_height"])
     problem = "left, top, width and height of a mask are not whole numbers inside an image of known size"
@@ -283,7 +283,7 @@ def _masks(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
         except ValueError:
             wrong = pl.int_range(rows.height, eager=True) == row
             _refuse(path, rows, wrong, f"a mask has more than {MOST_RUNS:,} run lengths down its columns")
-    box = place.select(pl.col(_PLACE).cast(pl.Float64)).rename({"left": "x", "top": "y"})
+    box = place.select(pl.col(PLACE).cast(pl.Float64)).rename({"left": "x", "top": "y"})
     area = counts.list.gather_every(2, 1).list.sum().cast(pl.Float64)
     return box.with_columns(rows["row"], mask=pl.Series(masks), area=area)
 

@@ -17,7 +17,7 @@ from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import TABLES
 
 FLAGS = ("is_crowd", "ignore")  # canonical columns that are written as attributes, where they are true
-_PLACE = ("left", "top", "width", "height")
+PLACE = ("left", "top", "width", "height")
 _EXTENTS = (*BOX, "area")
 _DRAWN = "drawn: "  # before the names of columns that stand beside those of the frame
 _WHOLE, _NUMBER = r"^-?(0|[1-9]\d*)$", r"^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$"
@@ -88,7 +88,7 @@ def shape_texts(table: str, frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.Seri
     sides = {"xtl": x, "ytl": y, "xbr": pl.col("x") + pl.col("width"), "ybr": pl.col("y") + pl.col("height")}
     box = [field(name, value) for name, value in sides.items()] + [field("rotation", pl.when(turned != 0).then(turned))]
     mask = [field("rle", pl.col(_DRAWN + "rle"))]
-    mask += [field(name, value.cast(pl.Int64)) for name, value in zip(_PLACE, (x, y, width, height), strict=True)]
+    mask += [field(name, value.cast(pl.Int64)) for name, value in zip(PLACE, (x, y, width, height), strict=True)]
     shape = pl.col(_DRAWN + "shape")
     pieces = [
         pl.lit("<") + shape,
