@@ -191,9 +191,9 @@ def is_name_and_numbers(fields: Sequence[str], n_fields: int) -> bool:
     return len(fields) == n_fields and not is_number(fields[0]) and all(map(is_number, fields[1:]))
 
 
-def text_files(folder: Path, ending: str = ".txt") -> list[Path]:
-    """The files of a folder with this ending: see `files_in`."""
-    return files_in(folder, ending)
+def text_files(folder: Path) -> list[Path]:
+    """The .txt files of a folder: see `files_in`."""
+    return files_in(folder, ".txt")
 
 
 def some_text_files(folder: Path) -> list[Path]:

@@ -56,29 +56,24 @@ class ShardedInputs(Inputs):
         return known.part(known.images.filter(is_known(known.images["image_id"], self.image_ids)), pl.DataFrame())
 
     @cached_property
-    def loaded(self) -> Inputs:
-        """Everything in memory; see `Objects.load`."""
-        return self.objects.load(self.known.images.sort("image_id"))
-
-    @property
     def in_memory(self) -> Inputs:
-        """See `Inputs`."""
-        return self.loaded
+        """Everything in memory; see `Inputs` and `Objects.load`."""
+        return self.objects.load(self.known.images.sort("image_id"))
 
     @cached_property
     def dataset(self) -> Dataset:
         """The ground truth, whose annotations are read when they are looked at."""
-        return LateDataset(self.known, lambda: self.loaded.dataset.annotations, self.objects.total("annotations"))
+        return LateDataset(self.known, lambda: self.in_memory.dataset.annotations, self.objects.total("annotations"))
 
     @property
     def annotations(self) -> pl.DataFrame:
         """See `Inputs`."""
-        return self.loaded.annotations
+        return self.in_memory.annotations
 
     @property
     def detections(self) -> pl.DataFrame:
         """See `Inputs`."""
-        return self.loaded.detections
+        return self.in_memory.detections
 
     @cached_property
     def first(self) -> Inputs:

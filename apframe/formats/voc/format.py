@@ -26,7 +26,7 @@ from apframe.formats.lines import (
 )
 from apframe.formats.names import categories_of, ids_to_write, image_ids
 from apframe.formats.voc.xml_file import EDGES, IMAGE, OBJECT, changed_values, read_annotations, written_annotations
-from apframe.paths import is_folder
+from apframe.paths import files_in, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 
@@ -70,7 +70,7 @@ class Voc(Format):
         if not is_folder(path):
             return path.suffix.lower() == ".txt" and is_folder(_annotations_of(path))
         folder = _annotations_in(path)
-        first = next(iter(text_files(folder, ".xml")), None)
+        first = next(iter(files_in(folder, ".xml")), None)
         return first is not None and (folder != path or _ROOT.search(read_head(first)) is not None)
 
     def is_results(self, path: Path) -> bool:
@@ -84,7 +84,7 @@ class Voc(Format):
         Images are in the order of the image set, otherwise of their names.
         """
         folder, image_set = _parts(path, split)
-        there = text_files(folder, ".xml")
+        there = files_in(folder, ".xml")
         if not there:
             raise FormatError("holds no XML file", path=folder)
         paths = there if image_set is None else _members(image_set, folder, {file.stem: file for file in there})
