@@ -36,8 +36,8 @@ GROUPS = {
     "foundation": ["tables", "adapters", "formats"],
     "the three axes, and a choice on each": ["similarity", "matching", "metrics", "protocols"],
     "what any result can do": ["lists", "compare", "store", "show"],
-    "the fronts": ["evaluation", "retrieval", "training", "runs"],
-    "entry points": ["report", "checks", "pycocotools", "scale", "cli", "__main__"],
+    "the fronts": ["retrieval", "evaluation", "runs", "training"],
+    "entry points": ["checks", "report", "pycocotools", "scale", "cli", "__main__"],
 }
 _PARSES = r"json\.loads?|.*\.raw_decode"
 PACKAGES = [package for packages in GROUPS.values() for package in packages]
@@ -120,8 +120,6 @@ def test_every_public_name_is_there() -> None:
     assert dir(apf) == sorted(apf.__all__)
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = apf.evalute
-    with pytest.raises(AttributeError, match=r"apframe\.measures is now apframe\.list_measures"):
-        apf.measures()
 
 
 def test_the_package_knows_its_version() -> None:

@@ -1,0 +1,33 @@
+"""The page about what changes from 0.5 to 0.6 names what there is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import apframe as apf
+from tests.docs.map import ROOT
+
+PAGE = (ROOT / "docs" / "guides" / "from_0_5_to_0_6.md").read_text()
+
+
+def test_new_names_are_public() -> None:
+    table = PAGE.split("## Names that are new")[1].split("\n\n")[2]
+    names = re.findall(r"`(\w+)`", table)
+    assert len(names) > 60 and set(names) <= set(apf.__all__)
+
+
+@pytest.mark.parametrize("name", ["definitions", "measures"])
+def test_an_old_name_says_the_new_one(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"apframe\.{name} is now apframe\.list_{name}"):
+        getattr(apf, name)()
+    assert f"`apf.list_{name}()`" in PAGE
+
+
+def test_packages_are_there() -> None:
+    table = PAGE.split("## Packages inside apframe")[1].split("\n## ")[0]
+    packages = {
+        name for row in re.findall(r"^\| .*? \| (.*) \|$", table, re.MULTILINE) for name in re.findall(r"apframe\.(\w+)", row)
+    }
+    assert len(packages) > 8 and all((ROOT / "apframe" / name / "__init__.py").exists() for name in packages)
