@@ -34,7 +34,7 @@ def query_evaluation(
         str | None,
         Argument(metavar="[QUERY]", help="SQL in DuckDB's dialect, statements separated by ; (default: from stdin)"),
     ] = None,
-    file: Annotated[Path | None, Option("--file", "-f", metavar="FILE", help="read the SQL from a text file")] = None,
+    file: Annotated[Path | None, Option("--file", "-f", metavar="FILE", help="read SQL from a text file; - is stdin")] = None,
     as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
@@ -89,7 +89,7 @@ def _query_text(context: click.Context, query: str | None, file: Path | None) ->
         context.fail("QUERY and --file cannot be combined.")
     if query is not None:
         return "the query", query
-    if file is not None:
+    if file is not None and str(file) != "-":
         return one_line(str(file)), read_text(file)
     text = "" if sys.stdin is None or sys.stdin.isatty() else decoded(Path("stdin"), sys.stdin.buffer.read())
     if not text.strip():

@@ -82,8 +82,9 @@ def test_a_query_is_an_argument_or_a_file_or_stdin(
     assert (code, answers(out), err) == (0, expected, "")
     (tmp_path / "query.sql").write_text(text, encoding="utf-8")
     assert command(capsys, monkeypatch, "sql", folder, "-f", str(tmp_path / "query.sql"), "--json") == (0, out, "")
-    monkeypatch.setattr("sys.stdin", stdin(text.encode()))
-    assert command(capsys, monkeypatch, "sql", folder, "--json") == (0, out, "")
+    for options in ([], ["-f", "-"]):
+        monkeypatch.setattr("sys.stdin", stdin(text.encode()))
+        assert command(capsys, monkeypatch, "sql", folder, *options, "--json") == (0, out, "")
 
 
 @pytest.mark.parametrize("place", ["set", "sets", "file", "search", "search_file"])
