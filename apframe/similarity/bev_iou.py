@@ -31,11 +31,7 @@ class BevIoU(Similarity):
     name: ClassVar[str] = "bev_iou"
     shape: ClassVar[Shape] = CUBOIDS
     needs: ClassVar[tuple[str, ...]] = FOOTPRINT
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "intersection over union of cuboids seen from above"
+    words = "intersection over union of cuboids seen from above"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""

@@ -24,11 +24,7 @@ class BoxIoU(Similarity):
 
     name: ClassVar[str] = "box_iou"
     shape: ClassVar[Shape] = BOXES
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "intersection over union of boxes"
+    words = "intersection over union of boxes"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""

@@ -32,11 +32,7 @@ class CuboidIoU(Similarity):
     name: ClassVar[str] = "cuboid_iou"
     shape: ClassVar[Shape] = CUBOIDS
     needs: ClassVar[tuple[str, ...]] = CUBOIDS.needs
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "intersection over union of cuboids"
+    words = "intersection over union of cuboids"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""

@@ -26,11 +26,7 @@ class InclusiveBoxIoU(Similarity):
     name: ClassVar[str] = "inclusive_box_iou"
     shape: ClassVar[Shape] = BOXES
     inclusive: ClassVar[bool] = True
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "intersection over union of boxes, one pixel added to widths and heights"
+    words = "intersection over union of boxes, one pixel added to widths and heights"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""

@@ -29,11 +29,7 @@ class IntersectionOverDetection(Similarity):
 
     name: ClassVar[str] = "intersection_over_detection"
     shape: ClassVar[Shape] = BOXES
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "intersection of boxes over the area of the detection"
+    words = "intersection of boxes over the area of the detection"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""

@@ -75,11 +75,7 @@ class MaskIoU(MaskSimilarity):
     """
 
     name: ClassVar[str] = "mask_iou"
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "intersection over union of masks"
+    words = "intersection over union of masks"
 
     def compare(
         self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float

@@ -36,11 +36,7 @@ class MaskOrBoxIoU(MaskIoU):
     """
 
     name: ClassVar[str] = "mask_or_box_iou"
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "intersection over union of masks, or of boxes where the annotation has no mask"
+    words = "intersection over union of masks, or of boxes where the annotation has no mask"
 
     def prepare(self, table: str, objects: pl.DataFrame) -> Any:
         """Return the masks, decoded: see `Similarity.prepare`; None if some rows have no mask."""

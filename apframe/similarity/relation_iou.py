@@ -37,11 +37,7 @@ class RelationIoU(Similarity):
     shape: ClassVar[Shape] = RELATIONS
     needs: ClassVar[tuple[str, ...]] = RELATION
     inclusive: ClassVar[bool] = True
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "the lower IoU of subjects and of objects of the same classes, one pixel added to widths and heights"
+    words = "the lower IoU of subjects and of objects of the same classes, one pixel added to widths and heights"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
@@ -69,11 +65,7 @@ class PhraseIoU(Similarity):
     shape: ClassVar[Shape] = RELATIONS
     needs: ClassVar[tuple[str, ...]] = RELATION
     inclusive: ClassVar[bool] = True
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "IoU of the boxes around subjects and objects of the same classes, one pixel added to widths and heights"
+    words = "IoU of the boxes around subjects and objects of the same classes, one pixel added to widths and heights"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""

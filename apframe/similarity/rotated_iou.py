@@ -41,11 +41,7 @@ class RotatedIoU(Similarity):
 
     name: ClassVar[str] = "rotated_iou"
     shape: ClassVar[Shape] = CORNERS
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "intersection over union of rotated boxes"
+    words = "intersection over union of rotated boxes"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`. Without shapely it raises a `ParameterError`."""

@@ -34,11 +34,7 @@ class SingleBoxIoU(Similarity):
     name: ClassVar[str] = "single_box_iou"
     shape: ClassVar[Shape] = BOXES
     in_single: ClassVar[bool] = True
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "intersection over union of boxes in single precision, 1e-7 added to the union"
+    words = "intersection over union of boxes in single precision, 1e-7 added to the union"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
@@ -63,11 +59,7 @@ class SingleMaskIoU(MaskSimilarity):
 
     name: ClassVar[str] = "single_mask_iou"
     in_single: ClassVar[bool] = True
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "intersection over union of masks in single precision"
+    words = "intersection over union of masks in single precision"
 
     def compare(
         self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float

@@ -36,11 +36,7 @@ class SphereDistance(Similarity):
     bounds: ClassVar[tuple[float, float]] = (-inf, 0.0)
     measure: ClassVar[str] = "distance"
     unit: ClassVar[str] = "radii"
-
-    @property
-    def words(self) -> str:
-        """The rule in plain words."""
-        return "minus the distance of the centres, in radii of the annotation"
+    words = "minus the distance of the centres, in radii of the annotation"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
