@@ -54,6 +54,16 @@ def joined(*children: Child) -> Markup:
     return Markup("".join(parts))
 
 
+def svg(parts: Child, class_: str, width: int, height: int, label: str | None = None) -> Markup:
+    """Return a drawing of this size. Screen readers say its label, or skip a drawing that has none.
+
+    >>> svg([], "bars", 4, 3)
+    '<svg class="bars" viewBox="0 0 4 3" width="4" height="3" aria-hidden="true"></svg>'
+    """
+    said = {"aria_hidden": "true"} if label is None else {"role": "img", "aria_label": label}
+    return element("svg", parts, class_=class_, viewBox=f"0 0 {width} {height}", width=width, height=height, **said)
+
+
 def scrolling(content: Markup, class_: str, label: str) -> Markup:
     """Return a box for what may be larger than the screen; the keyboard scrolls it too.
 

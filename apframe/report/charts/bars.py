@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.show.elements import Markup, element, joined
+from apframe.show.elements import Markup, element, joined, svg
 
 _WIDTH, _BAR, _GAP = 160, 6, 2
 _CLASSES = ("a", "b")
@@ -47,7 +47,7 @@ height="6"></rect><line class="zero" x1="1" y1="0" x2="1" y2="10"></line></svg>
             if value is not None
         ]
         zero = element("line", class_="zero", x1=place(0), y1=0, x2=place(0), y2=height)
-        cells.append(_svg([*bars, zero], _WIDTH, height))
+        cells.append(svg([*bars, zero], "bars", _WIDTH, height))
     return cells
 
 
@@ -57,9 +57,7 @@ def legend(names: Sequence[str]) -> Markup:
     >>> legend(["new"]).endswith(" new</span>")
     True
     """
-    marks = [_svg([element("rect", class_=_CLASSES[k], x=1, y=1, width=10, height=_BAR)], 12, 8) for k in range(len(names))]
+    marks = [
+        svg([element("rect", class_=_CLASSES[k], x=1, y=1, width=10, height=_BAR)], "bars", 12, 8) for k in range(len(names))
+    ]
     return joined(element("span", mark, f" {name}", class_="mark") for mark, name in zip(marks, names, strict=True))
-
-
-def _svg(parts: Sequence[Markup], width: int, height: int) -> Markup:
-    return element("svg", parts, class_="bars", viewBox=f"0 0 {width} {height}", width=width, height=height, aria_hidden="true")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.show.elements import Markup, element
+from apframe.show.elements import Markup, element, svg
 
 MISSED, NOTHING = "missed", "nothing there"
 _WIDTH, _HEIGHT, _GAP = 30, 24, 6
@@ -70,10 +70,7 @@ def heat_map(cells: pl.DataFrame, labels: Sequence[str], name: str) -> Markup:
                 class_=f"s{1 + sum(share > step for step in _STEPS)}{right}",
             )
         )
-    return element(
-        "svg", grid, rows, columns, drawn, class_="heat", viewBox=f"0 0 {width} {height}", width=width, height=height,
-        role="img", aria_label=name,
-    )  # fmt: skip
+    return svg([grid, rows, columns, drawn], "heat", width, height, name)
 
 
 def percent(share: float) -> str:

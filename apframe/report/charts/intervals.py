@@ -8,7 +8,7 @@ from itertools import chain, repeat
 import polars as pl
 
 from apframe.protocols.summary import less_is_better
-from apframe.show.elements import Markup, element
+from apframe.show.elements import Markup, element, svg
 
 _WIDTH, _HEIGHT, _MARGIN = 160, 18, 6
 
@@ -57,17 +57,8 @@ r="4"></circle></svg>
         if begin is not None and end is not None:
             parts.append(element("line", class_="bar", x1=place(begin), y1=middle, x2=place(end), y2=middle))
         parts.append(element("circle", cx=place(value), cy=middle, r=4))
-        cells.append(
-            element(
-                "svg",
-                parts,
-                class_=f"interval {verdict(begin, end, metric)}" if zero else "interval",
-                viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
-                width=_WIDTH,
-                height=_HEIGHT,
-                aria_hidden="true",
-            )
-        )
+        class_ = f"interval {verdict(begin, end, metric)}" if zero else "interval"
+        cells.append(svg(parts, class_, _WIDTH, _HEIGHT))
     return cells
 
 

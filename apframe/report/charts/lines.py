@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from apframe.show.elements import Markup, element
+from apframe.show.elements import Markup, element, svg
 
 WIDTH, HEIGHT = 280, 220  # four are beside each other on wide screens
 _LEFT, _TOP, _RIGHT, _BOTTOM = 36, 18, 10, 38
@@ -52,9 +52,7 @@ def line_chart(lines: Sequence[Line], x_title: str, y_title: str, x_ends: tuple[
             x, y = across(line.x[line.marked]), down(line.y[line.marked])
             parts.append(mark(class_, x, y))
     said = f"{y_title} against {x_title}: {', '.join(line.name for line in lines)}"
-    return element(
-        "svg", parts, class_="lines", viewBox=f"0 0 {WIDTH} {HEIGHT}", width=WIDTH, height=HEIGHT, role="img", aria_label=said
-    )
+    return svg(parts, "lines", WIDTH, HEIGHT, said)
 
 
 def mark(class_: str, x: int, y: int) -> Markup:
@@ -75,10 +73,7 @@ def legend(names: Sequence[str]) -> Markup:
     entries = []
     for name, class_ in zip(names, CLASSES, strict=False):
         line = element("path", class_=f"curve {class_}", d="M1 7H39")
-        drawn = element(
-            "svg", line, mark(class_, 20, 7), class_="lines", viewBox="0 0 40 14", width=40, height=14, aria_hidden="true"
-        )
-        entries.append(element("span", drawn, f" {name}"))
+        entries.append(element("span", svg([line, mark(class_, 20, 7)], "lines", 40, 14), f" {name}"))
     return element("p", entries, class_="drawn-as")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.report.charts.lines import HEIGHT, WIDTH, axes, scales
-from apframe.show.elements import Markup, element
+from apframe.show.elements import Markup, element, svg
 
 _COUNTS = 40  # pixels for how many detections there are
 
@@ -45,7 +45,4 @@ def reliability_chart(bins: pl.DataFrame, name: str, class_: str = "a") -> Marku
             parts.append(element("path", class_="whisker", d=f"M{middle} {down(row['low'])}V{down(row['high'])}"))
     parts.append(element("path", class_="zero", d=f"M{across(0)} {down(0)}L{across(1)} {down(1)}"))
     said = f"Reliability of {name}: the share of right detections for each range of scores"
-    height = HEIGHT + _COUNTS
-    return element(
-        "svg", parts, class_="lines", viewBox=f"0 0 {WIDTH} {height}", width=WIDTH, height=height, role="img", aria_label=said
-    )
+    return svg(parts, "lines", WIDTH, HEIGHT + _COUNTS, said)

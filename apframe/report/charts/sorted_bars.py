@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.show.elements import Markup, element
+from apframe.show.elements import Markup, element, svg
 
 MOST_BARS = 200
 _WIDTH, _HEIGHT, _LEFT = 640, 140, 40
@@ -39,13 +39,4 @@ def sorted_bars(differences: pl.Series, said: str) -> Markup:
             y = middle - height if value > 0 else middle
             size = {"x": round(_LEFT + place * step, 1), "width": round(step * 0.8, 1), "y": round(y, 1), "height": height}
             parts.append(element("rect", class_="better" if value > 0 else "worse", **size))
-    return element(
-        "svg",
-        parts,
-        class_="lines",
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
-        width=_WIDTH,
-        height=_HEIGHT,
-        role="img",
-        aria_label=said,
-    )
+    return svg(parts, "lines", _WIDTH, _HEIGHT, said)
