@@ -156,16 +156,18 @@ def _named_curves(
     if points.is_empty():
         why = "it has no rows" if table.is_empty() else f"{x} or {y} is null throughout: positives or negatives are missing"
         raise InputError("there is nothing to draw", f"{why}", table="curve")
-    if points[[*keys, "rank"]].is_duplicated().any():
-        raise ParameterError(
-            f"{', '.join(keys) or 'nothing'} does not distinguish the curves: the same rank appears more than once",
-            "name all keys, or filter",
-            option="by",
-        )
+    refuse_alike(points[[*keys, "rank"]], keys, "the curves: the same rank appears more than once")
     score = pl.col("score").cast(pl.Float64)
     finite = pl.when(score.is_finite()).then(score)  # JSON has no infinity
     points = points.select("rank", finite, x, y, curve=add_names(points, keys))
     return add_colours(" · ".join(keys), points, area.sum(), "area under the curve")
+
+
+def refuse_alike(rows: pl.DataFrame, keys: Sequence[str], what: str) -> None:
+    """An error if rows are not all different: the keys do not distinguish what is drawn."""
+    if rows.is_duplicated().any():
+        problem = f"{', '.join(keys) or 'nothing'} does not distinguish {what}"
+        raise ParameterError(problem, "name all keys, or filter", option="by")
 
 
 def telling_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from apframe.columns import exact
 from apframe.exceptions import InputError, ParameterError
 from apframe.lists.list_curves import Keys, key_names, refuse_missing
 from apframe.protocols.summary import less_is_better
-from apframe.show.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, head_chart, load_altair, telling_columns
+from apframe.show.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, head_chart, load_altair, refuse_alike, telling_columns
 from apframe.tables.sources import to_polars
 
 if TYPE_CHECKING:
@@ -225,10 +225,7 @@ def _rows(table: pl.DataFrame, value: str, keys: list[str], colour: str | None) 
     )
     if rows["value"].null_count() == rows.height:
         raise InputError(f"there is nothing to draw; {value} is null throughout", table="intervals")
-    if rows.select("label", "colour").is_duplicated().any():
-        raise ParameterError(
-            f"{', '.join(keys) or 'nothing'} does not distinguish the rows", "name all keys, or filter", option="by"
-        )
+    refuse_alike(rows.select("label", "colour"), keys, "the rows")
     if rows.height > MOST_ROWS:
         raise InputError(f"{rows.height:,} are too many for one chart", "filter them", table="intervals")
     if rows["colour"].n_unique() > len(PALETTE):

@@ -20,6 +20,7 @@ from apframe.show.charts import (
     head_chart,
     load_altair,
     most_points,
+    refuse_alike,
     shared_conditions,
     telling_columns,
 )
@@ -86,12 +87,7 @@ def plot_operating_points(
     if points.is_empty():
         why = "it has no rows" if table.is_empty() else "F1 is null throughout: annotations are missing"
         raise InputError(f"there is nothing to draw; {why}", table="thresholds")
-    if points.select("curve", _SCORE).is_duplicated().any():
-        raise ParameterError(
-            f"{', '.join(keys) or 'nothing'} does not distinguish the charts: the same threshold appears more than once",
-            "name all keys, or filter",
-            option="by",
-        )
+    refuse_alike(points.select("curve", _SCORE), keys, "the charts: the same threshold appears more than once")
     sizes = points.group_by("curve", maintain_order=True).agg(size=(pl.col("tp") + pl.col("fn")).first())
     largest = sizes.with_row_index("at").sort("size", "at", descending=[True, False]).head(max_charts)
     shown = largest.sort("at")["curve"].to_list()
@@ -144,12 +140,7 @@ def plot_miss_rates(
     if points.is_empty() or not points[x].max():
         why = "it has no rows" if table.is_empty() else "no line has annotations and false positives"
         raise InputError(f"there is nothing to draw; {why}", table="thresholds")
-    if points.select("curve", _SCORE).is_duplicated().any():
-        raise ParameterError(
-            f"{', '.join(keys) or 'nothing'} does not distinguish the lines: the same threshold appears more than once",
-            "name all keys, or filter",
-            option="by",
-        )
+    refuse_alike(points.select("curve", _SCORE), keys, "the lines: the same threshold appears more than once")
     points = points.sort(_SCORE, descending=True)
     averages = points.group_by("curve", maintain_order=True).agg(lamr=log_average_miss_rate()).sort("lamr", "curve")
     names = {curve: " · ".join(filter(None, [curve, f"{lamr:.3f}"])) for curve, lamr in averages.iter_rows()}

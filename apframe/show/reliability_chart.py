@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, ParameterError
+from apframe.exceptions import InputError
 from apframe.lists.list_curves import Keys, key_names, refuse_missing
 from apframe.show.charts import (
     DARK_GREY,
@@ -16,6 +16,7 @@ from apframe.show.charts import (
     add_names,
     head_chart,
     load_altair,
+    refuse_alike,
     shared_conditions,
     telling_columns,
 )
@@ -62,12 +63,7 @@ def plot_reliability(reliability: Any, by: Keys | None = None, *, width: int = 2
     rows = table.select(add_names(table, keys).alias("panel"), *_COLUMNS)
     if not rows["n"].sum():
         raise InputError("there is nothing to draw", "no detection counts", table="reliability")
-    if rows.select("panel", "bin").is_duplicated().any():
-        raise ParameterError(
-            f"{', '.join(keys) or 'nothing'} does not distinguish the panels: the same bin appears more than once",
-            "name all keys, or filter",
-            option="by",
-        )
+    refuse_alike(rows.select("panel", "bin"), keys, "the panels: the same bin appears more than once")
     names = rows["panel"].unique(maintain_order=True).to_list()
     if len(names) > _MOST or rows.height > MOST_ROWS:
         too_many = f"{len(names):,} panels are" if len(names) > _MOST else f"{rows.height:,} bins are"

@@ -17,6 +17,7 @@ from apframe.show.charts import (
     head_chart,
     load_altair,
     most_points,
+    refuse_alike,
     shared_conditions,
 )
 from apframe.tables.sources import to_polars
@@ -199,12 +200,7 @@ def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> t
         raise InputError(f"there is nothing to draw; {why}", table="thresholds")
     is_best = pl.col("is_best").fill_null(False)
     points = points.select(pl.col(x).cast(pl.Float64), *shown, y, is_best, curve=add_names(points, keys))
-    if points.select("curve", x).is_duplicated().any():
-        raise ParameterError(
-            f"{', '.join(keys) or 'nothing'} does not distinguish the lines: the same threshold appears more than once",
-            "name all keys, or filter",
-            option="by",
-        )
+    refuse_alike(points.select("curve", x), keys, "the lines: the same threshold appears more than once")
     points = points.sort(x).with_columns(rank=pl.int_range(1, pl.len() + 1).over("curve"))
     order = table.filter(finite).select(curve=add_names(table, keys)).unique(maintain_order=True)
     points = order.join(points, on="curve", maintain_order="left_right")
