@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageChops
 
 import apframe as apf
-from apframe.tables.shapes.label_maps import read_label_map
 
 DATA = Path(__file__).parents[2] / "data"
 SEGMENTS = DATA / "segments"
@@ -23,7 +23,7 @@ def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
     assert made.keys() == {path.relative_to(SEGMENTS) for path in SEGMENTS.rglob("*.*")}
     for name, path in made.items():
         if name.suffix == ".png":  # which another version of Pillow may pack in another way
-            assert (read_label_map(path) == read_label_map(SEGMENTS / name)).all()
+            assert ImageChops.difference(Image.open(path), Image.open(SEGMENTS / name)).getbbox() is None, name
         else:
             assert path.read_bytes() == (SEGMENTS / name).read_bytes(), name
 

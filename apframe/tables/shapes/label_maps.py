@@ -26,24 +26,6 @@ INNER = 1 << 24
 _STEP = 2 * INNER  # of the first of two numbers in one
 
 
-def read_label_map(path: str | Path) -> np.ndarray:
-    """The numbers of a label map, of shape (height, width), 32 bits each.
-
-    A color image has R + 256 G + 65536 B, whatever its fourth channel; one with a single channel has its values, and one with
-    a palette the places in that.
-
-    Raises
-    ------
-    ParameterError
-        Pillow is not installed
-    FormatError
-        the file cannot be read as an image, or has another kind of pixels
-
-    Source: `rgb2id` of panopticapi.
-    """
-    return _numbers(_read_pixels(path))
-
-
 def _read_pixels(path: str | Path) -> np.ndarray:
     """The pixels of a label map, of shape (height, width, channels): one with numbers, or at least three of a color."""
     if not is_file(path):  # a pipe or a device is an error of its own
@@ -91,7 +73,12 @@ def _by_pillow(image: Any, path: str | Path) -> np.ndarray:
 
 
 def _numbers(pixels: np.ndarray) -> np.ndarray:
-    """The numbers of pixels, whose channels are the last axis; a fourth one does not count."""
+    """The numbers of pixels, whose channels are the last axis.
+
+    A color is R + 256 G + 65536 B, whatever its fourth channel. A single channel has the numbers, or the places in a palette.
+
+    Source: `rgb2id` of panopticapi.
+    """
     numbers: np.ndarray = pixels[..., 0].astype(np.uint32)
     for place in (1, 2) if pixels.shape[-1] > 1 else ():
         numbers += pixels[..., place].astype(np.uint32) << np.uint32(8 * place)
@@ -106,8 +93,10 @@ def count_labels(paths: Sequence[str]) -> pl.DataFrame:
 
     Raises
     ------
+    ParameterError
+        Pillow is not installed
     FormatError
-        see `read_label_map`
+        a file cannot be read as an image, or has another kind of pixels
     """
 
     def count(path: str) -> list[np.ndarray]:
