@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from apframe.evaluation.comparison.intervals import intervals_table
 from apframe.evaluation.diagnose.calibration import calibration_table, reliability_table
 from apframe.evaluation.diagnose.confusion import confusion_table
-from apframe.evaluation.diagnose.error_rates import froc_table, lrp_table, miss_rates_table
+from apframe.evaluation.diagnose.error_rates import froc, lrp, miss_rates
 from apframe.evaluation.diagnose.errors import stored_or_computed
 from apframe.evaluation.diagnose.label_errors import label_errors_table
 from apframe.exceptions import ParameterError, did_you_mean
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
     "confusion": confusion_table,
-    "lrp": lrp_table,
-    "miss_rates": miss_rates_table,
-    "froc": froc_table,
+    "lrp": lambda self: lrp(self).drop("name"),
+    "miss_rates": lambda self: miss_rates(self).drop("name"),
+    "froc": lambda self: froc(self).drop("name"),
     "calibration": calibration_table,
     "reliability": reliability_table,
     "errors": partial(stored_or_computed, name="errors"),

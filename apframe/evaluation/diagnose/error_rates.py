@@ -170,21 +170,6 @@ def froc(
     return _with_mean(self, _averaged(long.with_columns(value="recall"), points).rename({"value": "cpm"}))
 
 
-def lrp_table(self: Evaluation) -> pl.DataFrame:
-    """The table `lrp` of SQL: at the lowest IoU threshold and all areas."""
-    return lrp(self).drop("name")
-
-
-def miss_rates_table(self: Evaluation) -> pl.DataFrame:
-    """The table `miss_rates` of SQL: at the lowest IoU threshold and all areas."""
-    return miss_rates(self).drop("name")
-
-
-def froc_table(self: Evaluation) -> pl.DataFrame:
-    """The table `froc` of SQL: at the lowest IoU threshold and all areas."""
-    return froc(self).drop("name")
-
-
 def _points(fppi: Any) -> list[float]:
     """The numbers of false positives per image, ascending."""
     points = [fppi] if isinstance(fppi, (int, float)) else list(fppi)
