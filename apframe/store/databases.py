@@ -101,9 +101,7 @@ def refuse_foreign_file(path: str | Path) -> None:
         raise OutputError("this is a folder", "name a file", path=path)
     remedy = "name another file"
     try:
-        with path.open("rb") as file:  # a file of which DuckDB would make something is left alone
-            is_database = file.read(12)[8:] == b"DUCK"
-        if is_database:
+        if is_database(path):  # a file of which DuckDB would make something is left alone
             with duckdb.connect(path, read_only=True) as connection:
                 connection.execute(f"SELECT version, created FROM {_MARK}")
             return
