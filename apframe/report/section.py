@@ -26,8 +26,6 @@ class Table:
         what it is about, for those who cannot see it too
     heads
         what columns are called, where that is not their name
-    digits
-        of numbers that are not integers
     signed
         columns of differences, which have a plus sign too
     drawn
@@ -39,7 +37,6 @@ class Table:
     frame: pl.DataFrame
     caption: str
     heads: Mapping[str, str] = field(default_factory=dict)
-    digits: int = 3
     signed: Sequence[str] = ()
     drawn: Mapping[str, Sequence[Markup]] = field(default_factory=dict)
     most: int = MOST_ROWS

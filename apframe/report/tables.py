@@ -11,6 +11,7 @@ from apframe.report.section import Table
 from apframe.show.elements import Markup, element, joined, scrolling
 
 NOTHING = "–"
+_DIGITS = 3  # of numbers that are not integers
 _LONG = 60  # characters of texts that go on in the next line
 _BEFORE_NUMBER = re.compile(r"(?<![\w.])-(?=\d)")
 
@@ -64,13 +65,13 @@ def cell_texts(table: Table) -> dict[str, list[str]]:
     """
     frame = table.frame.head(table.most)
     return {
-        column.name: [_text(value, table.digits, signed=column.name in table.signed) for value in column]
+        column.name: [_text(value, signed=column.name in table.signed) for value in column]
         for column in frame
         if column.name not in table.drawn
     }
 
 
-def _text(value: Any, digits: int, *, signed: bool) -> str:
+def _text(value: Any, *, signed: bool) -> str:
     """A value as people read it."""
     if value is None:
         return NOTHING
@@ -78,7 +79,7 @@ def _text(value: Any, digits: int, *, signed: bool) -> str:
         return "yes" if value else "no"
     sign = "+" if signed else ""
     if isinstance(value, float):
-        return format(value, f"{sign},.{digits}f")
+        return format(value, f"{sign},.{_DIGITS}f")
     return format(value, f"{sign},") if isinstance(value, int) else str(value)
 
 
