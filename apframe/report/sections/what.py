@@ -13,7 +13,8 @@ from apframe.protocols.refused import why_no_precision
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import Fragment, Section, Table
 from apframe.report.sections.mistaken import is_counted
-from apframe.show.elements import element, joined
+from apframe.report.sections.rules import described
+from apframe.show.elements import element
 from apframe.store.parquet import input_hash
 from apframe.tables.dataset import Dataset
 
@@ -41,7 +42,6 @@ def section(compared: Compared) -> Section:
         "Versions": ", ".join(f"{name} {version(name)}" for name in ("apframe", "polars")),
         "Made with": compared.command,
     }
-    said = [joined(element("dt", name), element("dd", text)) for name, text in facts.items() if text]
     models = pl.DataFrame(
         {
             "model": compared.names,
@@ -58,7 +58,7 @@ def section(compared: Compared) -> Section:
         "what",
         "What was compared?" if len(compared.names) > 1 else "What was evaluated?",
         (f"{in_words(compared.names)} on {data}, by the rules of {protocol.name}.",),
-        (Table(models, "Models"), Fragment(joined(element("dl", said), words))),
+        (Table(models, "Models"), described({name: text for name, text in facts.items() if text}), Fragment(words)),
         [*notes, *left_out(protocol)],
     )
 
