@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import polars as pl
 
 from apframe.report.charts.intervals import interval_cells
@@ -9,7 +12,7 @@ from apframe.report.compared import Compared
 from apframe.report.section import Section, Table
 from apframe.show.comparison import comparison_sentences
 
-_COLUMNS = ["low", "high", "share_better", "p", "detectable"]  # of one pair, p_holm is p
+OF_PAIR = ("estimate_a", "estimate_b", "difference", "low", "high")
 HEADS = {
     "low": "95 % from",
     "high": "to",
@@ -27,36 +30,52 @@ def section(compared: Compared) -> Section:
     """Return the section, of one model or of a pair."""
     rows = compared.overall
     if not compared.is_pair:
-        cells = interval_cells(rows["estimate"], rows["low"], rows["high"])
-        table = rows.select("metric", value="estimate", low="low", high="high")
-        shown = Table(table, "Headline numbers with 95 % intervals", HEADS, drawn={"interval": cells})
+        shown = level_table(rows, ["metric"], "Headline numbers with 95 % intervals", HEADS)
         return Section("better", f"How good is {compared.names[0]}?", _of_one(compared), (shown,), notes(compared))
     said = comparison_sentences(rows.filter(pl.col("metric") == compared.metric))
-    shown = difference_table(rows, ["metric"], compared, "Headline numbers and their differences", _COLUMNS)
+    table = rows.select("metric", *OF_PAIR, "share_better", "p", "detectable")  # of one pair, p_holm is p
+    heads = HEADS | pair_heads(*compared.names)
+    shown = difference_table(table, "Headline numbers and their differences", heads, rows["metric"])
     return Section("better", f"Is {compared.names[1]} better?", said, (shown,), notes(compared))
 
 
-def difference_table(
-    rows: pl.DataFrame, keys: list[str], compared: Compared, caption: str, columns: list[str], support: list[str] | None = None
+def level_table(
+    rows: pl.DataFrame, keys: Iterable[str], caption: str, heads: Mapping[str, str], last: Iterable[str] = ()
 ) -> Table:
-    """A table of differences: keys, support, both numbers, a drawing of each interval, and other columns of `compare`."""
-    a, b = compared.names
-    cells = interval_cells(rows["difference"], rows["low"], rows["high"], zero=True, metrics=rows["metric"])
-    front = [*keys, *(support or []), "estimate_a", "estimate_b", "difference"]
-    frame = rows.select(*front, pl.lit("").alias("interval"), *columns)
-    heads = HEADS | {"estimate_a": a, "estimate_b": b, "share_better": f"resamples in which {b} is better"}
+    """A table of numbers: keys, each value with its interval and a drawing of that, and the last columns."""
+    frame = rows.select(*keys, pl.col("estimate").alias("value"), "low", "high", *last)
+    return Table(frame, caption, heads, drawn={"interval": interval_cells(rows["estimate"], rows["low"], rows["high"])})
+
+
+def difference_table(frame: pl.DataFrame, caption: str, heads: Mapping[str, str], metrics: Iterable[str] = ()) -> Table:
+    """A table of differences, each with a drawing of its interval beside it."""
+    cells = interval_cells(frame["difference"], frame["low"], frame["high"], zero=True, metrics=metrics)
+    at = frame.columns.index("difference") + 1
+    frame = frame.select(*frame.columns[:at], pl.lit("").alias("interval"), *frame.columns[at:])
     return Table(frame, caption, heads, signed=("difference", "low", "high"), drawn={"interval": cells})
+
+
+def pair_heads(a: str, b: str) -> dict[str, str]:
+    """The heads of the columns that are about one of two models or runs."""
+    return {"estimate_a": a, "estimate_b": b, "share_better": f"resamples in which {b} is better"}
+
+
+def level_sentence(name: str, row: dict[str, Any], units: str) -> str:
+    """Say what a number is, and what it may be on other images or queries.
+
+    >>> level_sentence("AP", {"estimate": 0.5, "low": 0.45, "high": 0.6}, "images")
+    'AP is 0.500; with other images of the same kind, 0.450 to 0.600.'
+    """
+    if row["low"] is None:
+        return f"{name} is {row['estimate']:.3f}; there are too few {units} for an interval."
+    return f"{name} is {row['estimate']:.3f}; with other {units} of the same kind, {row['low']:.3f} to {row['high']:.3f}."
 
 
 def _of_one(compared: Compared) -> list[str]:
     row = compared.overall.row(by_predicate=pl.col("metric") == compared.metric, named=True)
     if row["estimate"] is None:
-        return [f"{row['metric']} has no value: no annotation counts."]
-    if row["low"] is None:
-        return [f"{row['metric']} is {row['estimate']:.3f}; there are too few images for an interval."]
-    return [
-        f"{row['metric']} is {row['estimate']:.3f}; with other images of the same kind, {row['low']:.3f} to {row['high']:.3f}."
-    ]
+        return [f"{compared.metric} has no value: no annotation counts."]
+    return [level_sentence(compared.metric, row, "images")]
 
 
 def notes(compared: Compared) -> list[str]:

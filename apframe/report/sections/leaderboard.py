@@ -12,7 +12,7 @@ from apframe.protocols.summary import less_is_better
 from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import Block, Section, Table
-from apframe.report.sections.better import HEADS, notes
+from apframe.report.sections.better import HEADS, difference_table, notes
 from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category, only_counts
 from apframe.report.sections.where import hint, last_ones, of_categories, ranges_in_words, sizes
 from apframe.show.comparison import SIGNIFICANT, ranks_table
@@ -30,13 +30,11 @@ def best(compared: Compared) -> Section:
     drawn = {"interval": interval_cells(board[metric], board["low"], board["high"])}
     ranked = board.select("run", metric, pl.lit("").alias("interval"), "low", "high", "share_best", "ranks")
     against = pairs.select(
-        "run_b", pl.col("estimate_b").alias(metric), "difference", pl.lit("").alias("interval"), "low", "high", "share_better",
-        "p_holm", "detectable",
-    )  # fmt: skip
-    cells = {"interval": interval_cells(pairs["difference"], pairs["low"], pairs["high"], zero=True, metrics=pairs["metric"])}
+        "run_b", pl.col("estimate_b").alias(metric), "difference", "low", "high", "share_better", "p_holm", "detectable"
+    )
     blocks = [
         Table(ranked, f"Models by {metric}", _HEADS, drawn=drawn),
-        Table(against, f"Against {compared.names[0]}", _HEADS, signed=("difference", "low", "high"), drawn=cells),
+        difference_table(against, f"Against {compared.names[0]}", _HEADS, pairs["metric"]),
         Table(_headlines(compared), "All headline numbers"),
     ]
     return Section(

@@ -8,11 +8,10 @@ from importlib.metadata import version
 import polars as pl
 
 from apframe.exceptions import counted
-from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import in_words
 from apframe.report.searched import RUN, Searched
 from apframe.report.section import MOST_ROWS, Block, Section, Table
-from apframe.report.sections.better import HEADS
+from apframe.report.sections.better import HEADS, OF_PAIR, difference_table, level_sentence, level_table, pair_heads
 from apframe.report.sections.leaderboard import leader_sentence
 from apframe.report.sections.rules import ALONE, SAME_BYTES, described
 from apframe.show.comparison import comparison_sentences
@@ -79,17 +78,11 @@ def _common_queries(searched: Searched) -> list[str]:
 
 def _of_one(searched: Searched) -> tuple[list[str], list[Block]]:
     rows = searched.evaluation.intervals(**searched.drawn)
-    cells = interval_cells(rows["estimate"], rows["low"], rows["high"])
-    table = rows.select("measure", value="estimate", low="low", high="high")
     first = rows.row(0, named=True)
-    mean, low, high = (first[name] for name in ("estimate", "low", "high"))
-    if mean is None:
-        sentence = f"{first['measure']} has no value for any query."
-    elif low is None:
-        sentence = f"{first['measure']} is {mean:.3f}; there are too few queries for an interval."
-    else:
-        sentence = f"{first['measure']} is {mean:.3f}; with other queries of the same kind, {low:.3f} to {high:.3f}."
-    return [sentence], [Table(table, "Means over queries with 95 % intervals", _HEADS, drawn={"interval": cells})]
+    name = first["measure"]
+    known = first["estimate"] is not None
+    sentence = level_sentence(name, first, "queries") if known else f"{name} has no value for any query."
+    return [sentence], [level_table(rows, ["measure"], "Means over queries with 95 % intervals", _HEADS)]
 
 
 def _of_pair(searched: Searched) -> tuple[list[str], list[Block]]:
@@ -100,17 +93,12 @@ def _of_pair(searched: Searched) -> tuple[list[str], list[Block]]:
 
 def _of_several(searched: Searched) -> tuple[list[str], list[Block]]:
     board = searched.evaluation.leaderboard(**searched.drawn)
-    cells = interval_cells(board["estimate"], board["low"], board["high"])
-    ranks = board.select("measure", "rank", RUN, value="estimate", low="low", high="high", share_best="share_best")
     differences = searched.evaluation.compare(searched.names[0], **searched.drawn)
-    others = differences.select("measure", "run_b", "difference", pl.lit("").alias("interval"), "low", "high", "p_holm")
-    drawn = {"interval": interval_cells(others["difference"], others["low"], others["high"], zero=True)}
-    signed = ("difference", "low", "high")
-    caption = f"Differences from {searched.names[0]}"
+    others = differences.select("measure", "run_b", "difference", "low", "high", "p_holm")
     sentences = [*_leader(board), *comparison_sentences(differences.rename({"measure": "metric"}))]
     return sentences, [
-        Table(ranks, "Runs by measure, the best first", _HEADS, drawn={"interval": cells}),
-        Table(others, caption, _HEADS | {"run_b": "run"}, signed=signed, drawn=drawn),
+        level_table(board, ["measure", "rank", RUN], "Runs by measure, the best first", _HEADS, ["share_best"]),
+        difference_table(others, f"Differences from {searched.names[0]}", _HEADS | {"run_b": "run"}),
     ]
 
 
@@ -175,10 +163,5 @@ def rules(searched: Searched) -> Section:
 
 
 def _differences(searched: Searched, rows: pl.DataFrame, key: str, caption: str) -> Table:
-    a, b = searched.names
-    cells = interval_cells(rows["difference"], rows["low"], rows["high"], zero=True)
-    front = [key] if key == "measure" else [key, "n_units"]
-    last = ["low", "high", "share_better", "p", "detectable"] if key == "measure" else ["low", "high", "q"]
-    frame = rows.select(*front, "estimate_a", "estimate_b", "difference", pl.lit("").alias("interval"), *last)
-    heads = _HEADS | {"estimate_a": a, "estimate_b": b, "share_better": f"resamples in which {b} is better"}
-    return Table(frame, caption, heads, signed=("difference", "low", "high"), drawn={"interval": cells})
+    front, last = ([key], ["share_better", "p", "detectable"]) if key == "measure" else ([key, "n_units"], ["q"])
+    return difference_table(rows.select(*front, *OF_PAIR, *last), caption, _HEADS | pair_heads(*searched.names))

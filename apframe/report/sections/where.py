@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,17 +10,15 @@ import polars as pl
 
 from apframe.exceptions import counted
 from apframe.protocols.summary import headlines, main_headline
-from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Section, Table
-from apframe.report.sections.better import HEADS, difference_table
+from apframe.report.sections.better import HEADS, OF_PAIR, difference_table, level_table, pair_heads
 from apframe.show.comparison import comparison_sentences
 
 _NO_ATTRIBUTES = (  # columns of images that say nothing about what is on them
     "image_id", "image_width", "image_height", "file_name", "label_map", "coco_url", "flickr_url", "date_captured", "license",
     "neg_category_ids", "not_exhaustive_category_ids",
 )  # fmt: skip
-_OF_PAIR = ["low", "high"]
 
 
 def section(compared: Compared) -> Section:
@@ -54,14 +53,13 @@ def _table(
     keys: list[str],
     compared: Compared,
     caption: str,
-    support: list[str] | None = None,
+    support: Sequence[str] = (),
     test: str = "q",
 ) -> Table:
     if compared.is_pair:
-        return difference_table(rows, keys, compared, caption, [*_OF_PAIR, test], support)
-    cells = interval_cells(rows["estimate"], rows["low"], rows["high"])
-    frame = rows.select(*keys, *(support or []), value="estimate", low="low", high="high")
-    return Table(frame, caption, HEADS, drawn={"interval": cells})
+        frame = rows.select(*keys, *support, *OF_PAIR, test)
+        return difference_table(frame, caption, HEADS | pair_heads(*compared.names), rows["metric"])
+    return level_table(rows, [*keys, *support], caption, HEADS)
 
 
 def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
