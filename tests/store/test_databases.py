@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -135,6 +136,13 @@ def test_database_of_others_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
         write_database(text / "below" / "run.duckdb", {"t": PART.lazy()})
     assert len([*tmp_path.iterdir()]) == 4
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes with names are a matter of Unix")
+def test_a_pipe_is_never_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.duckdb")
+    with pytest.raises(OutputError, match="is not a database that apframe wrote"):
+        write_database(tmp_path / "run.duckdb", {"t": PART.lazy()})
 
 
 def test_database_that_is_open_is_left_alone(tmp_path: Path) -> None:
