@@ -9,20 +9,8 @@ import click
 
 import apframe as apf
 from apframe.cli.declared import Argument, Option
+from apframe.cli.files import ReadingOptions
 from apframe.cli.messages import as_flag
-from apframe.cli.options import (
-    BoxFormat,
-    CategoryMap,
-    DtFormat,
-    GtFormat,
-    ImageSizes,
-    JoinByName,
-    Names,
-    Relative,
-    Split,
-    Unmapped,
-    words,
-)
 from apframe.cli.output import print_lines, progress, stdout
 from apframe.exceptions import spelling
 from apframe.show.terminal import written_out
@@ -31,16 +19,8 @@ from apframe.show.terminal import written_out
 def check_files(
     truth: Annotated[Path, Argument(metavar="DATASET", help="ground truth, in any format, or relevance judgements")],
     results: Annotated[Path | None, Argument(metavar="[RESULTS]", help="detections, or a search run")] = None,
-    gt_format: GtFormat = None,
-    dt_format: DtFormat = None,
-    split: Split = None,
-    image_sizes: ImageSizes = None,
-    box_format: BoxFormat = None,
-    relative: Relative = False,
-    join_by_name: JoinByName = None,
-    names: Names = None,
-    category_map: CategoryMap = None,
-    unmapped: Unmapped = "keep",
+    *,
+    files: ReadingOptions,
     as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
 ) -> None:
     """Find errors and suspicious values in a data set and its results, or in relevance judgements and a search run.
@@ -52,20 +32,7 @@ def check_files(
 
     with spelling(_as_flag), progress() as say:
         say("checking")
-        findings = apf.check(
-            truth,
-            results,
-            format=gt_format,
-            results_format=dt_format,
-            split=split,
-            image_sizes=image_sizes,
-            box_format=box_format,
-            relative=relative,
-            join_by_name=words(join_by_name),
-            names=names,
-            category_map=category_map,
-            unmapped=unmapped,
-        )
+        findings = apf.check(truth, results, **files.reading())
     if as_json:
         stdout().write_json(findings.write_json())
     else:

@@ -32,8 +32,8 @@ from apframe.protocols.published import as_protocol
 
 
 @dataclass(frozen=True)
-class Files:
-    """A group of options that commands have which evaluate files; each field is an option."""
+class ReadingOptions:
+    """How ground truth and results are read, as a group of options; each field is an option."""
 
     gt_format: GtFormat = None
     dt_format: DtFormat = None
@@ -43,9 +43,30 @@ class Files:
     relative: Relative = False
     join_by_name: JoinByName = None
     names: Names = None
-    image_attributes: ImageAttributes = None
     category_map: CategoryMap = None
     unmapped: Unmapped = "keep"
+
+    def reading(self) -> dict[str, Any]:
+        """The arguments for `apf.check`, `apf.stats` and `apf.write_shards`."""
+        return {
+            "format": self.gt_format,
+            "results_format": self.dt_format,
+            "split": self.split,
+            "image_sizes": self.image_sizes,
+            "box_format": self.box_format,
+            "relative": self.relative,
+            "join_by_name": words(self.join_by_name),
+            "names": self.names,
+            "category_map": self.category_map,
+            "unmapped": self.unmapped,
+        }
+
+
+@dataclass(frozen=True)
+class Files(ReadingOptions):
+    """How files are read and evaluated, as a group of options."""
+
+    image_attributes: ImageAttributes = None
     protocol: ProtocolName = "coco"
     iou_type: IouType = None
     max_detections: Annotated[
@@ -88,22 +109,12 @@ class Files:
         return published.with_options(iou_thresholds=[0.5 if iou_threshold is None else iou_threshold])
 
     def reading(self) -> dict[str, Any]:
-        """The other options, as `apf.evaluate` takes them."""
-        return {
+        """The arguments for `apf.evaluate`, without the protocol."""
+        return super().reading() | {
             "categories": words(self.categories) or None,
             "unknown_images": "drop" if self.drop_unknown_images else "error",
             "invalid": self.invalid,
-            "format": self.gt_format,
-            "results_format": self.dt_format,
-            "split": self.split,
-            "image_sizes": self.image_sizes,
-            "box_format": self.box_format,
-            "relative": self.relative,
-            "join_by_name": words(self.join_by_name),
-            "names": self.names,
             "image_attributes": self.image_attributes,
-            "category_map": self.category_map,
-            "unmapped": self.unmapped,
         }
 
     def evaluate(self, truth: Path, results: Path | None, rules: Protocol) -> apf.Evaluation:

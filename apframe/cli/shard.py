@@ -7,21 +7,8 @@ from typing import Annotated
 
 import apframe as apf
 from apframe.cli.declared import Argument, Option
-from apframe.cli.options import (
-    BoxFormat,
-    CategoryMap,
-    DropUnknownImages,
-    DtFormat,
-    GtFormat,
-    ImageAttributes,
-    ImageSizes,
-    JoinByName,
-    Names,
-    Relative,
-    Split,
-    Unmapped,
-    words,
-)
+from apframe.cli.files import ReadingOptions
+from apframe.cli.options import DropUnknownImages, ImageAttributes
 from apframe.cli.output import progress, stdout
 from apframe.exceptions import counted
 from apframe.show.terminal import one_line
@@ -34,17 +21,9 @@ def shard_files(
     results: Annotated[Path, Argument(metavar="DT", help="detections, in any format; or a pattern of files; - is stdin")],
     into: Annotated[Path, Option(metavar="DIR", help="a new folder for the shards")],
     n: Annotated[int, Option(metavar="64", help="number of shards; there are never more than images")] = 64,
-    gt_format: GtFormat = None,
-    dt_format: DtFormat = None,
-    split: Split = None,
-    image_sizes: ImageSizes = None,
-    box_format: BoxFormat = None,
-    relative: Relative = False,
-    join_by_name: JoinByName = None,
-    names: Names = None,
+    *,
+    files: ReadingOptions,
     image_attributes: ImageAttributes = None,
-    category_map: CategoryMap = None,
-    unmapped: Unmapped = "keep",
     drop_unknown_images: DropUnknownImages = False,
     as_json: Annotated[bool, Option("--json", help="print the number of rows of each shard as JSON")] = False,
 ) -> None:
@@ -61,17 +40,8 @@ def shard_files(
             into,
             n,
             unknown_images="drop" if drop_unknown_images else "error",
-            format=gt_format,
-            results_format=dt_format,
-            split=split,
-            image_sizes=image_sizes,
-            box_format=box_format,
-            relative=relative,
-            join_by_name=words(join_by_name),
-            names=names,
             image_attributes=image_attributes,
-            category_map=category_map,
-            unmapped=unmapped,
+            **files.reading(),
         )
     if as_json:
         stdout().write_json(shards.write_json())

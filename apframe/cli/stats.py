@@ -7,40 +7,17 @@ from typing import Annotated
 
 import apframe as apf
 from apframe.cli.declared import Argument, Option
-from apframe.cli.options import (
-    BoxFormat,
-    CategoryMap,
-    DtFormat,
-    GtFormat,
-    ImageAttributes,
-    ImageSizes,
-    JoinByName,
-    Latex,
-    Markdown,
-    Names,
-    Relative,
-    Split,
-    Unmapped,
-    one_style,
-    words,
-)
+from apframe.cli.files import ReadingOptions
+from apframe.cli.options import ImageAttributes, Latex, Markdown, one_style, words
 from apframe.cli.output import progress, show_table
 
 
 def count_files(
     truth: Annotated[Path, Argument(metavar="GT", help="ground truth, in any format")],
     results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format")] = None,
-    gt_format: GtFormat = None,
-    dt_format: DtFormat = None,
-    split: Split = None,
-    image_sizes: ImageSizes = None,
-    box_format: BoxFormat = None,
-    relative: Relative = False,
-    join_by_name: JoinByName = None,
-    names: Names = None,
+    *,
+    files: ReadingOptions,
     image_attributes: ImageAttributes = None,
-    category_map: CategoryMap = None,
-    unmapped: Unmapped = "keep",
     by: Annotated[
         list[str] | None,
         Option(metavar="weather,occlusion", help="columns to count by (default: those of the images with few values)"),
@@ -59,15 +36,6 @@ def count_files(
             results,
             by=words(by) or None,
             image_attributes=image_attributes,
-            format=gt_format,
-            results_format=dt_format,
-            split=split,
-            image_sizes=image_sizes,
-            box_format=box_format,
-            relative=relative,
-            join_by_name=words(join_by_name),
-            names=names,
-            category_map=category_map,
-            unmapped=unmapped,
+            **files.reading(),
         )
     show_table(table, style, digits=1)
