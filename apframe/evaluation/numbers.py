@@ -67,10 +67,7 @@ def _of_categories(evaluation: Evaluation) -> dict[str, float]:
     )
     means = metrics.group_by("category_id", maintain_order=True).agg(pl.col(first.column).mean()).drop_nulls()
     categories = evaluation.dataset.categories
-    names = (
-        categories["name"] if "name" in categories.columns else pl.repeat(None, categories.height, dtype=pl.String, eager=True)
-    )
-    ids = categories["category_id"].cast(pl.String)
+    names, ids = categories["name"], categories["category_id"].cast(pl.String)
     named = categories.select("category_id", label=pl.when(names.is_unique() & names.is_not_null()).then(names).otherwise(ids))
     rows = means.join(named, on="category_id", how="left", maintain_order="left")
     return {f"{first.metric}/{label}": value for label, value in rows.select("label", first.column).rows()}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe.evaluation.diagnose.cuts import as_score
 from apframe.evaluation.slices.by import each_slice
 from apframe.evaluation.slices.keys import Bins
 from apframe.exceptions import ParameterError, did_you_mean, spelled
@@ -76,8 +77,7 @@ def per_image(
     errors come first, then those with the lowest mean similarity. With `min_score`, detections below that score are ignored,
     and the annotations they matched are misses. Defaults as in `matches`.
     """
-    if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
-        raise ParameterError(f"is a number, not {min_score!r}", option="min_score")
+    min_score = None if min_score is None else as_score(min_score)
     counts = self._pipeline.per_image(threshold_at(self, iou_threshold), area_at(self, area_range), min_score).collect()
     counts = counts.drop("area_range", "iou_threshold")
     names = self.dataset.images.select("image_id", "file_name")
@@ -120,7 +120,8 @@ def thresholds(
     ParameterError
         an unknown threshold, area range or category, or a category where `per_category` is False
     """
-    positive_number(beta, "beta")
+    if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < float("inf"):
+        raise ParameterError(f"is a number above 0, not {beta!r}", option="beta")
     if category is not None and not per_category:
         raise ParameterError("cannot be given with per_category=False, which is about all", "leave one out", option="category")
     at = threshold_at(self, iou_threshold), area_at(self, area_range)
@@ -194,9 +195,3 @@ def area_at(self: Evaluation, area_range: str | None) -> int:
     if area_range is not None and area_range not in names:
         raise ParameterError(f"area_range {area_range!r} was not evaluated", did_you_mean(str(area_range), names))
     return names.index(self.protocol.whole if area_range is None else area_range)
-
-
-def positive_number(value: float, option: str) -> None:
-    """An error where an option is not a number above 0, and finite."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-        raise ParameterError(f"is a number above 0, not {value!r}", option=option)

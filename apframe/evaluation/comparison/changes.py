@@ -8,8 +8,9 @@ import polars as pl
 
 from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.comparison.names import names_beside
+from apframe.evaluation.diagnose.cuts import as_score
 from apframe.evaluation.tables import area_at, threshold_at
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import one_of
 from apframe.tables.shapes.boxes import BOX
 
 if TYPE_CHECKING:
@@ -88,8 +89,7 @@ def changes(
     [('lost', 1, 1, None), ('won', 2, None, 1), ('fp_kept', None, 2, 2)]
     """
     one_of("level", level, ("object", "category", "summary"))
-    if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
-        raise ParameterError(f"is a number, not {min_score!r}", option="min_score")
+    min_score = None if min_score is None else as_score(min_score)
     threshold, area = threshold_at(self, iou_threshold), area_at(self, area_range)
     both = agree([self, other], names_beside([self, other]), on_images)
     outcomes = [_outcomes(each, threshold, area, min_score) for each in both]

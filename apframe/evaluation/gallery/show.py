@@ -11,6 +11,7 @@ import polars as pl
 
 from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.comparison.names import names_beside
+from apframe.evaluation.diagnose.cuts import as_score
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS
 from apframe.evaluation.gallery.cards import card_kinds, cards_of_kind, choose_cards
 from apframe.evaluation.gallery.gallery import draw_cards, images_of
@@ -113,8 +114,7 @@ def show(
     >>> shown.table.select("role", "outcome", "annotation_id", "detection_id").rows()
     [('truth', 'fn', 5, None), ('a', 'fp', None, 1)]
     """
-    if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
-        raise ParameterError(f"is a number or None, not {min_score!r}", option="min_score")
+    min_score = None if min_score is None else as_score(min_score)
     refuse_scores(self.protocol, "pictures of single images")
     evaluations, called = _beside(self, others, names)
     image_ids = _known_image(self, image_id)

@@ -192,7 +192,7 @@ def test_mask_is_not_taken_for_image_ids(mask: Any) -> None:
     refused(lambda: evaluated().by({"mask": mask}), "not Booleans", "pl.col")
 
 
-@pytest.mark.parametrize("score", ["0.5", float("nan")])
+@pytest.mark.parametrize("score", ["0.5", float("nan"), True])
 def test_min_score_is_a_number(score: Any) -> None:
     refused(lambda: evaluated().per_image(min_score=score), "min_score is a number")
 
