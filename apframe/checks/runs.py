@@ -94,9 +94,9 @@ def _check_judgements(judgements: pl.DataFrame) -> Iterable[Finding]:
         remedy = f"A document is relevant from relevance 1 on; {spelled('relevance_level')} changes that."
         yield Finding("warning", "no_relevant_documents", "judgements", len(without), first_few(without), problem, remedy)
     elif len(without):
-        problem = f"{len(without):,} of {_queries(queries.height)} {_verb(without, 'has', 'have')} no relevant document"
-        subject, verb = ("It", "counts") if len(without) == 1 else ("They", "count")
-        remedy = f"{subject} {verb} as 0 in means, without {spelled('no_relevant', 'skip')}."
+        have, they_count = ("has", "It counts") if len(without) == 1 else ("have", "They count")
+        problem = f"{len(without):,} of {counted(queries.height, 'judged query')} {have} no relevant document"
+        remedy = f"{they_count} as 0 in means, without {spelled('no_relevant', 'skip')}."
         yield Finding("note", "query_without_relevant", "judgements", len(without), first_few(without), problem, remedy)
     n_pool = judgements.filter(grade < 0).height
     if n_pool:
@@ -132,11 +132,12 @@ def _check_both(judgements: pl.DataFrame, run: pl.DataFrame) -> Iterable[Finding
         yield Finding("error", "no_common_query", "runs", len(missing), first_few(missing), problem, "Use the same query ids.")
         return
     if len(missing):
-        problem = f"the run has nothing for {len(missing):,} of {_queries(len(judged))}"
+        problem = f"the run has nothing for {len(missing):,} of {counted(len(judged), 'judged query')}"
         remedy = f"Means leave them out, without {spelled('missing', 'zero')}."
         yield Finding("warning", "missing_query", "runs", len(missing), first_few(missing), problem, remedy)
     if len(other):
-        problem = f"{len(other):,} of {counted(len(asked), 'query')} of the run {_verb(other, 'has', 'have')} no judgements"
+        have = "has" if len(other) == 1 else "have"
+        problem = f"{len(other):,} of {counted(len(asked), 'query')} of the run {have} no judgements"
         yield Finding(
             "note", "query_without_judgements", "runs", len(other), first_few(other), problem, "Nothing to do: left out."
         )
@@ -163,11 +164,3 @@ def _check_documents(judgements: pl.DataFrame, run: pl.DataFrame) -> Iterable[Fi
         problem = f"none of the first {_TOP} documents is judged for {of}"
         remedy = "Unjudged documents count as not relevant; Judged@10 says how many are judged."
         yield Finding("note", "unjudged_top", "runs", len(unseen), first_few(unseen), problem, remedy)
-
-
-def _queries(number: int) -> str:
-    return f"{number:,} judged {'query' if number == 1 else 'queries'}"
-
-
-def _verb(ids: pl.Series, one: str, several: str) -> str:
-    return one if len(ids) == 1 else several
