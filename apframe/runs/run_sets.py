@@ -33,6 +33,7 @@ from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
 from apframe.runs.tables import TablesOfRuns
 from apframe.show.html import html_table
+from apframe.show.markup import cells
 from apframe.show.terminal import table_lines
 from apframe.store import sql
 from apframe.store.parquet import DETECTION, REPORT, RETRIEVAL, read_manifest
@@ -300,13 +301,7 @@ class RunSets(QueryableResult):
 
     def _repr_html_(self) -> str:
         table = self._board if "_board" in self.__dict__ else self.leaderboard()
-        return html_table(table.columns, ([_shown(value) for value in row] for row in table.iter_rows()))
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+        return html_table(*cells(table, 3))
 
 
 def _free(name: str, taken: Collection[str]) -> str:
