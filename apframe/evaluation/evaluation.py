@@ -29,7 +29,7 @@ from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html
 from apframe.show.markup import to_latex, to_markdown
 from apframe.show.terminal import one_line
-from apframe.store.results import WritableResult
+from apframe.store.results import QueryableResult
 from apframe.tables.conditions import Masks, refuse_nothing
 from apframe.tables.dataset import Dataset
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from apframe.matching.verdicts import Verdicts
 
 
-class Evaluation(WritableResult):
+class Evaluation(QueryableResult):
     """The result of `evaluate`: lazy tables, from the headline numbers down to every single match.
 
     It can be pickled and sent to another process, with its data: one that was read from a folder no longer needs the folder

@@ -31,8 +31,9 @@ from apframe.retrieval.sources import is_query_id
 from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
 from apframe.show.markup import latex, markdown
 from apframe.show.runs import run_cells, run_html, run_lines
+from apframe.store.databases import write_database
 from apframe.store.parquet import RETRIEVAL, labels, read_manifest, refuse_changed, write_tables
-from apframe.store.results import LazyTable, WritableResult
+from apframe.store.results import LazyTable, QueryableResult
 from apframe.tables.canonical import refuse_equal_pairs
 from apframe.tables.tables import RUN_RESULTS, TABLES
 from apframe.threads import pool
@@ -145,7 +146,7 @@ def _attributes(queries: Any, judgements: pl.DataFrame) -> pl.DataFrame | None:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RunEvaluation(WritableResult):
+class RunEvaluation(QueryableResult):
     """The result of `evaluate_run`. Where several runs were evaluated, tables have `run` as their first column.
 
     The tables in SQL are per_query, summary, coverage, matches, judgements, runs, and queries if it was given.
@@ -254,6 +255,16 @@ class RunEvaluation(WritableResult):
             "options": dict(self.options),
         } | labels(name, tags)
         write_tables(folder, {name: table.plan().collect() for name, table in self._lazy_tables().items()}, manifest)
+
+    def write_duckdb(self, path: str | Path) -> None:
+        """Write all tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
+
+        Raises
+        ------
+        OutputError
+            something else is there, or it cannot be written
+        """
+        write_database(path, {name: table.plan() for name, table in self._lazy_tables().items()})
 
     def _lazy_tables(self) -> dict[str, LazyTable]:
         named = [

@@ -1,4 +1,4 @@
-"""Methods of results with tables: answer SQL, open a connection, write a DuckDB file. One mapping of tables serves all.
+"""Methods of results with tables: answer SQL, open a connection. One mapping of tables serves both.
 
 >>> class Squares(QueryableResult):
 ...     def _lazy_tables(self) -> dict[str, LazyTable]:
@@ -12,13 +12,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from apframe.store import sql
-from apframe.store.databases import write_database
 
 if TYPE_CHECKING:
     import duckdb
@@ -77,21 +75,6 @@ class QueryableResult(ABC):
         tables = self._lazy_tables()
         named = {name for name in tables if query is None or sql.mentions(query, name)}
         return {name: (table.plan if name in named else table.unnamed or table.plan)() for name, table in tables.items()}
-
-
-class WritableResult(QueryableResult):
-    """A result whose tables can be written."""
-
-    def write_duckdb(self, path: str | Path) -> None:
-        """Write all tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
-
-        Raises
-        ------
-        OutputError
-            something else is there, or it cannot be written
-        """
-        tables = self._lazy_tables()
-        write_database(path, {name: (table.parts or table.plan)() for name, table in tables.items()})
 
 
 def connection_for(result: QueryableResult, query: str) -> duckdb.DuckDBPyConnection:
