@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import click
 import polars as pl
 
-from apframe.cli.declared import Argument, Option
+from apframe.cli.declared import Option
 from apframe.cli.files import Files
-from apframe.cli.options import Latex, Markdown, Where, one_style
+from apframe.cli.options import Latex, Markdown, Results, Where, one_style
 from apframe.cli.output import print_lines, progress, show_table
-from apframe.cli.stored_runs import stored_run
+from apframe.cli.stored_runs import TruthOrRun, read_run
 from apframe.evaluation.diagnose.cuts import BEST_F1
 from apframe.exceptions import ParameterError
 from apframe.protocols.words import threshold_words
@@ -23,11 +22,8 @@ _SHOWN = 20
 
 def show_confusion(
     context: click.Context,
-    truth: Annotated[
-        Path,
-        Argument(metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"),
-    ],
-    results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
+    truth: TruthOrRun,
+    results: Results = None,
     *,
     files: Files,
     iou_threshold: Annotated[float | None, Option(metavar="0.5", help="IoU that a pair must reach, in (0, 1]")] = None,
@@ -49,16 +45,10 @@ def show_confusion(
     (true is empty) and missed annotations (found is empty) included.
     """
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
-    chosen = files.rules_at(iou_threshold)
     cut = _score(min_score)
     with progress() as say:
         say("reading")
-        evaluation = stored_run(context, truth, results)
-        if evaluation is None:
-            evaluation = files.evaluate(truth, results, chosen)
-        if where is not None:
-            evaluation = evaluation.where(where)
-        at = evaluation.protocol.usual_threshold if iou_threshold is None else iou_threshold
+        evaluation, at = read_run(context, truth, results, files, iou_threshold, where)
         say("matching")
         table = evaluation.confusion(at, min_score=cut)
         rows = evaluation.confusion_pairs(at, min_score=cut) if pairs else None

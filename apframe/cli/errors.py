@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import click
 import polars as pl
 
 import apframe as apf
-from apframe.cli.declared import Argument, Option
+from apframe.cli.declared import Option
 from apframe.cli.files import Files
-from apframe.cli.options import Latex, Markdown, Where, one_style, words
+from apframe.cli.options import Latex, Markdown, Results, Where, one_style, words
 from apframe.cli.output import print_lines, progress, show_table
-from apframe.cli.stored_runs import stored_run
+from apframe.cli.stored_runs import TruthOrRun, read_run
 from apframe.exceptions import ParameterError
 from apframe.protocols.words import threshold_words
 
 
 def show_errors(
     context: click.Context,
-    truth: Annotated[
-        Path,
-        Argument(metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"),
-    ],
-    results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
+    truth: TruthOrRun,
+    results: Results = None,
     *,
     files: Files,
     iou_threshold: Annotated[float | None, Option(metavar="0.5", help="IoU from which a detection matches, in (0, 1]")] = None,
@@ -53,15 +49,9 @@ def show_errors(
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if rows and by:
         raise ParameterError("--rows and --by exclude each other", "leave one out")
-    chosen = files.rules_at(iou_threshold)
     with progress() as say:
         say("reading")
-        evaluation = stored_run(context, truth, results)
-        if evaluation is None:
-            evaluation = files.evaluate(truth, results, chosen)
-        if where is not None:
-            evaluation = evaluation.where(where)
-        at = evaluation.protocol.usual_threshold if iou_threshold is None else iou_threshold
+        evaluation, at = read_run(context, truth, results, files, iou_threshold, where)
         say("finding errors")
         if rows:
             table = evaluation.errors(at, background=background)

@@ -16,6 +16,7 @@ from apframe.cli.messages import be_strict
 from apframe.cli.options import (
     Latex,
     Markdown,
+    Results,
     RunName,
     Strict,
     Tags,
@@ -50,7 +51,7 @@ def evaluate_files(
         Path | None,
         Argument(metavar="[GT]", help="ground truth: COCO JSON, or a file or folder of another format"),
     ] = None,
-    results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
+    results: Results = None,
     more: More = None,
     *,
     files: Files,
@@ -96,9 +97,7 @@ def evaluate_files(
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if style == "csv" and not by:
         raise ParameterError("--csv needs slices: name columns with --by")
-    chosen = files.rules(  # errors come before the work, not after it
-        matching=matching, iou_thresholds=thresholds("--iou-thresholds", iou_thresholds)
-    )
+    chosen = files.rules(matching=matching, iou_thresholds=thresholds(iou_thresholds))  # errors come before the work
     if not shards:
         refuse_options_of_shards(context)
     if truth is None and rules:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import click
 
-from apframe.cli.declared import Option
+from apframe.cli.declared import Argument, Option
 from apframe.cli.help_pages import HelpPage
 from apframe.exceptions import ParameterError
 from apframe.formats.urls import url_of
@@ -23,12 +23,13 @@ from apframe.tables.category_map import UNMAPPED
 _READ = {"truth", "results", "source"}  # arguments that may be URLs, or - for the standard input
 GIVEN = "apframe.arguments"  # where a context has the arguments of its command
 _READ_LISTS = {"paths", "more"}  # likewise, of several paths
-# options that several commands have
+# options and arguments that several commands have
 GtFormat = Annotated[
     str | None,
     Option(metavar="NAME", help="format of the ground truth, if the path does not show it; see `apframe formats`"),
 ]
 DtFormat = Annotated[str | None, Option(metavar="NAME", help="format of the results, if the path does not show it")]
+Results = Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")]
 Split = Annotated[
     str | None,
     Option(
@@ -163,8 +164,9 @@ def numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any]
         raise ParameterError(f"{option} takes {what} with commas between them, got {given!r}") from None
 
 
-def thresholds(option: str, texts: Sequence[str] | None) -> list[float] | dict[str, float] | None:
-    """The values of an option that takes numbers, or NAME=NUMBER for each category; None where there are none."""
+def thresholds(texts: Sequence[str] | None) -> list[float] | dict[str, float] | None:
+    """The values of --iou-thresholds: numbers, or NAME=NUMBER for each category; None where there are none."""
+    option = "--iou-thresholds"
     given = words(texts)
     if not any("=" in word for word in given):
         return numbers(option, texts, float, "numbers")
@@ -173,6 +175,12 @@ def thresholds(option: str, texts: Sequence[str] | None) -> list[float] | dict[s
     if len({name for name, *_ in pairs} - {""}) < len(found):
         raise ParameterError(f"{option} takes one NAME=NUMBER for each category, got {','.join(texts or ())!r}")
     return {name: number for (name, *_), number in zip(pairs, found, strict=True)}
+
+
+def given_options(context: click.Context, names: Iterable[str]) -> list[str]:
+    """Those of the options that were given on the command line, as they are written there."""
+    given = [name for name in names if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+    return [f"--{name.replace('_', '-')}" for name in given]
 
 
 def given_labels(out: Path | None, kind: str, name: str | None, tags: Sequence[str] | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import click
 
 from apframe.cli.declared import Argument, Option
+from apframe.cli.options import given_options
 from apframe.exceptions import ParameterError
 from apframe.paths import is_folder, is_pattern, matching
 from apframe.scale.addresses import exists, expand
@@ -50,9 +51,8 @@ def refuse_options_of_shards(context: click.Context) -> None:
     UsageError
         a third path
     """
-    given = [name for name in _OWN if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
-    if given:
-        raise ParameterError(f"--{given[0].replace('_', '-')} needs --shards", "it is about data in shards")
+    if given := given_options(context, _OWN):
+        raise ParameterError(f"{given[0]} needs --shards", "it is about data in shards")
     if more := context.params.get("more"):
         context.fail(f"Got unexpected extra argument ({more[0]}); shards need --shards")
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 import apframe as apf
+from apframe.cli.declared import Argument
 from apframe.cli.files import Files
+from apframe.cli.options import given_options
 from apframe.exceptions import ParameterError
 from apframe.formats.stored_sets import find_manifest
 from apframe.paths import is_folder
+
+TruthOrRun = Annotated[
+    Path,
+    Argument(metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"),
+]
 
 
 def is_stored_run(path: Path) -> bool:
@@ -21,18 +29,17 @@ def is_stored_run(path: Path) -> bool:
 
 def refuse_options_of_files(context: click.Context) -> None:
     """An error if an option was given that is about reading and evaluating files."""
-    given = [
-        each.name for each in fields(Files) if getattr(context.get_parameter_source(each.name), "name", "") == "COMMANDLINE"
-    ]
-    if given:
+    if given := given_options(context, (each.name for each in fields(Files))):
         raise ParameterError(
-            f"--{given[0].replace('_', '-')} is about files of ground truth and results, not about stored evaluations",
+            f"{given[0]} is about files of ground truth and results, not about stored evaluations",
             "give it to `apframe eval --out`",
         )
 
 
-def stored_run(context: click.Context, path: Path, results: Path | None) -> apf.Evaluation | None:
-    """The stored evaluation that a command is given in place of ground truth; None if it is given both files.
+def read_run(
+    context: click.Context, truth: Path, results: Path | None, files: Files, iou_threshold: float | None, where: str | None
+) -> tuple[apf.Evaluation, float]:
+    """The evaluation of two files, or the stored one in their place; and the threshold, the usual one if none is given.
 
     Raises
     ------
@@ -41,14 +48,19 @@ def stored_run(context: click.Context, path: Path, results: Path | None) -> apf.
     UsageError
         ground truth without results
     """
-    if not is_stored_run(path):
-        if results is None:
-            from apframe.cli.sharded import hint_at_out  # for this alone
+    rules = files.rules_at(iou_threshold)
+    if is_stored_run(truth):
+        if results is not None:
+            raise ParameterError(f"{truth} is a stored evaluation, which has its results already", f"leave out {results}")
+        refuse_options_of_files(context)
+        evaluation = apf.read_evaluation(truth)
+    elif results is None:
+        from apframe.cli.sharded import hint_at_out  # for this alone
 
-            hint_at_out(path, str(context.info_name))
-            context.fail("Missing argument 'DT'.")
-        return None
-    if results is not None:
-        raise ParameterError(f"{path} is a stored evaluation, which has its results already", f"leave out {results}")
-    refuse_options_of_files(context)
-    return apf.read_evaluation(path)
+        hint_at_out(truth, str(context.info_name))
+        context.fail("Missing argument 'DT'.")
+    else:
+        evaluation = files.evaluate(truth, results, rules)
+    if where is not None:
+        evaluation = evaluation.where(where)
+    return evaluation, evaluation.protocol.usual_threshold if iou_threshold is None else iou_threshold
