@@ -13,11 +13,11 @@ from apframe.compare import intervals as rule
 from apframe.compare.resampling import Draws, make_draws
 from apframe.evaluation.comparison.image_weights import ImageWeights, make_weights
 from apframe.evaluation.comparison.resampled import Resampled, Slices, resample
-from apframe.evaluation.slices.by import refuse_keys
+from apframe.evaluation.slices.by import check_level, refuse_keys
 from apframe.evaluation.slices.keys import Bins, make_keys
 from apframe.evaluation.slices.parts import conditions_of_parts
 from apframe.evaluation.slices.slices import Slicing, make_slicings
-from apframe.exceptions import ParameterError, by_name, did_you_mean, one_of, proper_share
+from apframe.exceptions import ParameterError, by_name, did_you_mean, proper_share
 from apframe.protocols.summary import Headline, headlines, less_is_better
 
 if TYPE_CHECKING:
@@ -146,7 +146,8 @@ class Numbers:
 
 def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Numbers]:
     """The headline numbers of evaluations that agree, in resamples; options are refused before anything is computed."""
-    first, level = evaluations[0], one_of("level", sampling.level, LEVELS)
+    first, level = evaluations[0], sampling.level
+    check_level(first, level, LEVELS)
     proper_share("confidence", sampling.confidence)
     lines = chosen_lines(first, sampling.metrics)
     tables = _tables(first)
@@ -207,8 +208,6 @@ def _numbers(lines: Sequence[Headline], sampled: Resampled) -> dict[str, Numbers
 
 def make_slices(self: Evaluation, by: Sequence[SliceKey], level: str, taken: Sequence[str]) -> Slices:
     """The slices by some keys, which may not have the names of the columns that are `taken`."""
-    if self.protocol.agnostic and level != "summary":
-        raise ParameterError(f'the categories are pooled: there is no level="{level}"')
     tables = _tables(self)
     keys = make_keys(by, tables)
     own = {"metric", *taken} | ({"category_id", "name"} if level != "summary" else set())

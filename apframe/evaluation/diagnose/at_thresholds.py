@@ -9,8 +9,9 @@ import polars as pl
 
 from apframe.evaluation.comparison.intervals import draws_if_asked
 from apframe.evaluation.diagnose.chosen_scores import place_of, read_thresholds
+from apframe.evaluation.slices.by import check_level
 from apframe.evaluation.tables import area_at, threshold_at, with_names
-from apframe.exceptions import one_of, proper_share
+from apframe.exceptions import proper_share
 from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:
@@ -97,10 +98,10 @@ class CutEvaluation:
         """
         from apframe.evaluation.diagnose.cut_counts import tabulate_cut  # brings in NumPy
 
-        each_category = one_of("level", level, ("summary", "category")) == "category"
+        check_level(self.evaluation, level)
         proper_share("confidence", confidence)
         draws = draws_if_asked(self.evaluation, n_resamples, unit, within, seed)
-        shape = {"each_category": each_category, "marginals": marginals}
+        shape = {"each_category": level == "category", "marginals": marginals}
         table = tabulate_cut(self.evaluation, _cut(self), keys, draws, confidence, **shape)
         return table if marginals else table.drop("rolled_up")
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from apframe.evaluation.comparison.intervals import draws_if_asked
 from apframe.evaluation.diagnose.cuts import as_score
+from apframe.evaluation.slices.by import check_level
 from apframe.evaluation.tables import area_at, threshold_at, with_names
 from apframe.exceptions import ParameterError, one_of, proper_share
 from apframe.protocols.refused import refuse_scores
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from apframe.evaluation.diagnose.score_bins import Binned
     from apframe.evaluation.evaluation import Evaluation
 
-BINS, TARGETS, LEVELS = ("uniform", "quantile"), ("outcome", "similarity"), ("summary", "category")
+BINS, TARGETS = ("uniform", "quantile"), ("outcome", "similarity")
 _MOST_BINS = 1_000
 
 
@@ -107,7 +108,7 @@ def calibration(
     [('detections', 2, 0.375, -0.125), ('categories', 2, 0.375, -0.125)]
     """
     at = _choose(self, iou_threshold, area_range, n_bins, bins, target, min_score)
-    _refuse_level(self, level)
+    check_level(self, level)
     proper_share("confidence", confidence)
     draws = draws_if_asked(self, n_resamples, unit, within, seed)
     table = _calibrate(self, at, level, draws, confidence)
@@ -144,7 +145,7 @@ def reliability(
     [(0.0, 0, None, None, None), (0.5, 2, 0.625, 0.5, -0.125)]
     """
     at = _choose(self, iou_threshold, area_range, n_bins, bins, target, min_score)
-    _refuse_level(self, level)
+    check_level(self, level)
     table = _bin_rows(self, at, level)
     return with_names(self, table) if level == "category" else table
 
@@ -188,11 +189,6 @@ def _choose(
 
 def _defaults(self: Evaluation) -> _Options:
     return _Options(0, area_at(self, None), 10, "uniform", "outcome", 0.0)
-
-
-def _refuse_level(self: Evaluation, level: str) -> None:
-    if one_of("level", level, LEVELS) == "category" and self.protocol.agnostic:
-        raise ParameterError('the categories are pooled: there is no level="category"')
 
 
 def _conditions(self: Evaluation, at: _Options) -> dict[str, pl.Expr]:

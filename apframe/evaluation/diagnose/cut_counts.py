@@ -15,7 +15,6 @@ from apframe.evaluation.diagnose.outcomes import outcomes, verdicts_at
 from apframe.evaluation.slices.by import refuse_keys
 from apframe.evaluation.slices.keys import SliceKey, make_keys
 from apframe.evaluation.slices.slices import Slicing, make_slicings, tabulate
-from apframe.exceptions import ParameterError
 from apframe.matching.verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -111,8 +110,6 @@ def tabulate_cut(
     marginals: bool = False,
 ) -> pl.DataFrame:
     """The table of slices at a cut: see `CutEvaluation.by`; `rolled_up` follows the keys. No `draws`: no intervals."""
-    if self.protocol.agnostic and each_category:
-        raise ParameterError('the categories are pooled: there is no level="category"')
     tables = self._inputs.tables()
     made = make_keys(keys, tables)
     refuse_keys(self, made, {"rolled_up", *_NAMES} | ({"category_id", "name"} if each_category else set()))

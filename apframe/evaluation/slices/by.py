@@ -68,9 +68,7 @@ def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: boo
     >>> evaluate(truth, found).by("weather").select("weather", "AR100", "n_annotations").rows()
     [('clear', 1.0, 1), ('fog', 0.0, 1)]
     """
-    one_of("level", level, ("summary", "category"))
-    if self.protocol.agnostic and level == "category":
-        raise ParameterError('the categories are pooled: there is no level="category"')
+    check_level(self, level)
     from apframe.evaluation.slices.slices import make_slicings, tabulate  # brings in NumPy
 
     each_category = level == "category"
@@ -141,6 +139,13 @@ def masks_of_slices(self: Evaluation, keys: Sequence[SliceKey], taken: set[str])
     refuse_keys(self, made, taken)
     heights = {name: table.height for name, table in tables.items()}
     yield from walk(make_slicings(made, heights), made, heights)
+
+
+def check_level(self: Evaluation, level: str, levels: Sequence[str] = ("summary", "category")) -> None:
+    """An error if a level is unknown, or needs categories where these are pooled."""
+    one_of("level", level, levels)
+    if self.protocol.agnostic and level != "summary":
+        raise ParameterError(f'the categories are pooled: there is no level="{level}"')
 
 
 def refuse_keys(self: Evaluation, keys: Sequence[Key], taken: set[str]) -> None:
