@@ -6,7 +6,8 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from numbers import Real
+from math import inf
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from apframe.collecting import collected
@@ -396,6 +397,19 @@ def proper_share(option: str, value: Any, such_as: float = 0.95) -> float:
     if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise ParameterError(f"is between 0 and 1, such as {such_as}, not {value!r}", option=option)
     return float(value)
+
+
+def whole_number(option: str, value: Any, least: int = 1, most: float = inf) -> int:
+    """The value of an option, which is a whole number between two others; NumPy's are some too, flags are not.
+
+    >>> whole_number("bins", 2000, most=1000)
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: bins is a whole number from 1 to 1000, not 2000
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        bounds = f"of at least {least}" if most == inf else f"from {least} to {most}"
+        raise ParameterError(f"is a whole number {bounds}, not {shown(value)}", option=option)
+    return int(value)
 
 
 def by_name(kind: str, name: str, known: Mapping[str, Found]) -> Found:

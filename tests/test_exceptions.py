@@ -6,7 +6,9 @@ import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -24,6 +26,7 @@ from apframe.exceptions import (
     same_name,
     spelled,
     spelling,
+    whole_number,
 )
 from apframe.store import sql
 from apframe.threads import pool
@@ -122,6 +125,18 @@ def test_every_kind_of_name_is_looked_up_alike() -> None:
     assert apf.COCO.with_options(matching="Best-Overlap").matching == "best_overlap"
     assert apf.COCO.variant("SEGM").iou_type == "segm"
     assert same_name("coco", ["lvis"]) is None
+
+
+@pytest.mark.parametrize("number", [3, np.int64(3), np.uint8(3)])
+def test_whole_numbers_of_numpy_are_numbers_of_python(number: Any) -> None:
+    assert type(whole_number("n", number)) is int
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(True), 2.0, np.float64(2.0), "2", None, 0, np.int8(-1)])
+def test_other_values_are_no_whole_numbers(value: Any) -> None:
+    with pytest.raises(ParameterError) as caught:
+        whole_number("n", value)
+    assert str(caught.value) == f"n is a whole number of at least 1, not {value!r}"
 
 
 def test_a_package_that_is_missing_is_to_be_installed() -> None:

@@ -17,6 +17,7 @@ from apframe.exceptions import (
     listed,
     spelled,
     warn,
+    whole_number,
 )
 from apframe.progress import with_bar
 from apframe.threads import map_lazily, pool
@@ -111,9 +112,8 @@ def draw_counts(
 
 def check_counts(n_resamples: int, seed: int) -> None:
     """An error unless both are whole numbers, of at least 1 and 0, and a warning of few resamples."""
-    for option, value, least in (("n_resamples", n_resamples, 1), ("seed", seed, 0)):
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-            raise ParameterError(f"is a whole number of at least {least}, not {value!r}", option=option)
+    whole_number("n_resamples", n_resamples)
+    whole_number("seed", seed, 0)
     if n_resamples < FEW_RESAMPLES:
         warn(
             f"with {counted(n_resamples, 'resample')}, intervals are unreliable and p cannot be below 0.05; set "

@@ -20,12 +20,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal
 
 import polars as pl
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, whole_number
 from apframe.lists import relevance as hits
 from apframe.lists.ranked_lists import (
     Column,
@@ -364,8 +363,8 @@ class _Ranking:
         return measured.alias(name)
 
     def _check(self, at_ranks: bool) -> None:
-        if self.k is not None and (isinstance(self.k, bool) or not isinstance(self.k, Integral) or self.k < 1):
-            raise ParameterError(f"must be a whole number of at least 1, not {self.k!r}", option="k")
+        if self.k is not None:
+            whole_number("k", self.k)
         if self.ties == "group" and (self.k is not None or at_ranks):
             raise ParameterError('ties="group" has no individual ranks to cut or count at', '"best" and "worst" give bounds')
 

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ColumnError, ParameterError, did_you_mean
+from apframe.exceptions import ColumnError, ParameterError, did_you_mean, whole_number
 from apframe.lists.ranked_lists import (
     Column,
     ThenBy,
@@ -272,5 +272,5 @@ def _key(names: list[str]) -> pl.Expr:
 
 
 def _check_points(max_points: int | None) -> None:
-    if max_points is not None and (not isinstance(max_points, int) or max_points < 2):
-        raise ParameterError(f"must be a whole number of at least 2, not {max_points!r}", option="max_points")
+    if max_points is not None:
+        whole_number("max_points", max_points, 2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import CountWarning, ParameterError, ScoreError, counted, listed, warn
+from apframe.exceptions import CountWarning, ParameterError, ScoreError, counted, listed, warn, whole_number
 from apframe.metrics.definition import envelope, recall_of
 from apframe.rows import row_numbers
 
@@ -180,13 +180,12 @@ def _numbers(name: str, values: Any) -> pl.Series:
     return series.cast(pl.Float64)
 
 
-def _count(option: str, given: int | None, present: int) -> int:
+def _count(option: str, given: float | None, present: int) -> int:
     if given is None:
         return present
-    if not given >= 0 or given % 1 != 0:
-        raise ParameterError(f"must be a whole number of at least 0, not {given!r}", option=option)
-    if given < present:
+    number = whole_number(option, int(given) if isinstance(given, float) and given.is_integer() else given, 0)
+    if number < present:
         kind = option.removeprefix("num_")
         message = f"{option}={given} is smaller than the {present} {kind} among the labels; count all of them"
         warn(message, CountWarning)
-    return int(given)
+    return number

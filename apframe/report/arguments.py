@@ -7,7 +7,7 @@ from typing import Any
 
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.slices.keys import Bins
-from apframe.exceptions import ParameterError, shown, spelled
+from apframe.exceptions import ParameterError, shown, spelled, whole_number
 from apframe.report.section import Section
 from apframe.retrieval.evaluation import RunEvaluation
 
@@ -43,8 +43,7 @@ def split_evaluations(evaluations: Sequence[Any]) -> tuple[list[Evaluation], lis
 
 def check_page(embed: Any, images: Any, max_images: Any, title: Any, sections: Any, tables: Any) -> None:
     """An error where an option of the page has an invalid value."""
-    if isinstance(max_images, bool) or not isinstance(max_images, int) or max_images < 0:
-        raise ParameterError(f"is a whole number of at least 0, not {shown(max_images, _LONGEST)}", option="max_images")
+    whole_number("max_images", max_images, 0)
     if title is not None and not isinstance(title, str):
         raise ParameterError(f"is a text or None, not {shown(title, _LONGEST)}", option="title")
     for option, value in (("embed", embed), ("tables", tables)):

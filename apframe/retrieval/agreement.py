@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, did_you_mean, listed, proper_share
+from apframe.exceptions import ParameterError, did_you_mean, listed, proper_share, whole_number
 from apframe.retrieval.comparing import plain_means, with_units
 from apframe.retrieval.one_run import Policies, ranked_list
 from apframe.tables.ids import different_id_types
@@ -86,8 +86,7 @@ def agreement(
     from apframe.compare.comparison import bootstrap_mean
 
     proper_share("p", p, P)
-    if depth is not None and (not isinstance(depth, int) or depth < 1):
-        raise ParameterError(f"must be a whole number of at least 1, not {depth!r}", option="depth")
+    depth = None if depth is None else whole_number("depth", depth)
     names = [name for name in self.runs if name is not None]
     if len(names) < 2:
         raise ParameterError(

@@ -19,6 +19,7 @@ from apframe.exceptions import (
     listed,
     one_of,
     spelled,
+    whole_number,
 )
 from apframe.formats.stored_sets import read_table
 from apframe.keywords import names_keywords
@@ -109,8 +110,7 @@ def evaluate_run(
     one_of("no_relevant", no_relevant, ("zero", "skip"))
     one_of("unjudged", unjudged, ("nonrelevant", "remove"))
     one_of("trec_eval", trec_eval, (9, 10))
-    if max_documents is not None and (not isinstance(max_documents, int) or max_documents < 1):
-        raise ParameterError(f"must be a whole number of at least 1, not {max_documents!r}", option="max_documents")
+    max_documents = None if max_documents is None else whole_number("max_documents", max_documents)
     if not isinstance(relevance_level, (int, float)) or not isfinite(relevance_level):
         raise ParameterError(f"must be a finite number, not {relevance_level!r}", option="relevance_level")
     chosen = tuple(dict.fromkeys(measure.at_level(relevance_level) for measure in chosen))

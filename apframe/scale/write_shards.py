@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import one_of, whole_number
 from apframe.formats.reading import Reading
 from apframe.formats.writing import refuse_existing, write_new
 from apframe.keywords import names_keywords
@@ -103,8 +103,7 @@ def write_shards(
     ...     write_shards(truth, found, f"{folder}/shards", n=2).rows()
     [('00000', 1, 0, 0), ('00001', 1, 0, 1)]
     """
-    if isinstance(n, bool) or not hasattr(n, "__index__") or n.__index__() < 1:
-        raise ParameterError(f"must be a whole number of at least 1, not {n!r}", option="n")
+    n = whole_number("n", n)
     drops = one_of("unknown_images", unknown_images, ("error", "drop")) == "drop"
     reading = Reading(
         format=format, results_format=results_format, split=split, image_sizes=image_sizes, box_format=box_format,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, ParameterError, counted, one_of
+from apframe.exceptions import InputError, counted, one_of, whole_number
 from apframe.lists.list_curves import refuse_missing
 from apframe.show.charts import DARK_GREY, PALETTE, head_chart, load_altair, shared_conditions
 from apframe.tables.sources import to_polars
@@ -52,8 +52,7 @@ def plot_confusion(confusion: Any, kind: str = "matrix", *, most: int = 30, widt
     """
     alt, table = load_altair(), to_polars(confusion, "confusion")
     one_of("kind", kind, ("matrix", "cells"))
-    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= 60:
-        raise ParameterError(f"is a whole number from 1 to 60, not {most!r}", option="most")
+    most = whole_number("most", most, most=60)
     cells = _labelled(table)
     return _draw_cells(alt, table, cells, most, width) if kind == "cells" else _draw_matrix(alt, table, cells, most, width)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, ParameterError, proper_share
+from apframe.exceptions import InputError, proper_share, whole_number
 from apframe.lists.list_curves import refuse_missing
 from apframe.show.charts import DARK_GREY, PALETTE, head_chart, load_altair
 from apframe.show.interval_charts import pair_of, shown
@@ -44,8 +44,7 @@ def plot_draws(draws: Any, *, confidence: float = 0.95, bins: int = 40, width: i
     """
     alt, table = load_altair(), to_polars(draws, "draws")
     refuse_missing("draws", table, ["metric", "estimate", "value"])
-    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
-        raise ParameterError(f"is a whole number from 1 to 1000, not {bins!r}", option="bins")
+    bins = whole_number("bins", bins, most=1000)
     proper_share("confidence", confidence)
     labels = [name for name in ("metric", "run_a", "run_b", "estimate") if name in table.columns]
     if table.select(labels).n_unique() > 1:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, ParameterError
+from apframe.exceptions import InputError, whole_number
 from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve
 from apframe.metrics.miss_rates import log_average_miss_rate
 from apframe.show.charts import (
@@ -78,9 +78,7 @@ def plot_operating_points(
     alt, table = load_altair(), to_polars(thresholds, "thresholds")
     keys = key_names(by)
     refuse_missing("thresholds", table, [*keys, _SCORE, "tp", "fp", "fn", *_MEASURES, "is_best"])
-    for option, number in (("columns", columns), ("max_charts", max_charts)):
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise ParameterError(f"is a whole number of at least 1, not {number!r}", option=option)
+    columns, max_charts = whole_number("columns", columns), whole_number("max_charts", max_charts)
     points = table.filter(pl.col("f1").is_not_null(), pl.col(_SCORE).is_finite()).with_columns(
         curve=add_names(table.clear(), keys)
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, ParameterError, did_you_mean, listed
+from apframe.exceptions import InputError, did_you_mean, listed, whole_number
 from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve
 from apframe.show.charts import (
     PALETTE,
@@ -54,8 +54,7 @@ def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int =
     >>> chart.save("scores.html")  # doctest: +SKIP
     """
     alt, table = load_altair(), to_polars(matches, "matches")
-    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
-        raise ParameterError(f"is a whole number from 1 to 1000, not {bins!r}", option="bins")
+    bins = whole_number("bins", bins, most=1000)
     found, n_missed = _found(table)
     counts = _count_scores(found, bins)
     present = [name for name in _OUTCOMES if counts[name].sum()]

@@ -9,11 +9,10 @@ compares each relevant item with all others. A loss is `1 - mean`, and its gradi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 
-from apframe.exceptions import InputError, ParameterError, RowError
+from apframe.exceptions import InputError, ParameterError, RowError, whole_number
 
 BLOCK = 1 << 22  # comparisons that smooth_ap holds at a time: 32 MiB an array, and it needs about six
 
@@ -318,8 +317,7 @@ def _refuse(name: str, problem: str, bad: np.ndarray, remedy: str) -> None:
 
 
 def _check_bins(n_bins: int, low: float, high: float) -> None:
-    if not isinstance(n_bins, Integral) or n_bins < 2:
-        raise ParameterError(f"must be a whole number of at least 2, not {n_bins!r}", option="n_bins")
+    whole_number("n_bins", n_bins, 2)
     if not 0 < high - low < np.inf:
         raise ParameterError(
             f"must lie below high, got low={low!r}, high={high!r}", "give the range of the scores", option="low"

@@ -154,7 +154,7 @@ def test_the_numbers_of_trec_eval() -> None:
         ([QRELS, DENSE, "--by", "topic", "--queries", "nowhere.csv"], 1, "nowhere.csv: there is no such file"),
         ([QRELS, DENSE, "-q", "--compare"], 2, "cannot be combined"),
         ([QRELS, DENSE, "--latex", "--csv"], 2, "--csv and --latex cannot be combined"),
-        ([QRELS, DENSE, "-M", "0"], 2, "--max-documents must be a whole number of at least 1, not 0"),
+        ([QRELS, DENSE, "-M", "0"], 2, "--max-documents is a whole number of at least 1, not 0"),
         ([QRELS, DENSE, "-l", "nan"], 2, "--relevance-level must be a finite number, not nan"),
         ([QRELS, DENSE, "--json", "--csv"], 2, "cannot be combined"),
         ([QRELS, DENSE, "--trec-eval", "8"], 2, "--trec-eval is 9 or 10, not 8"),

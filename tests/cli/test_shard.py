@@ -41,7 +41,7 @@ def test_bad_usage_and_bad_data(tmp_path: Path, capsys: Capture, monkeypatch: Pa
         ((TRUTH, RESULTS), 2, "error: Missing option '--into'"),
         ((TRUTH, "--into", into), 2, "error: Missing argument 'DT'"),
         ((TRUTH, RESULTS, "--into", into, "--parts", "3"), 2, "error: No such option: --parts"),
-        ((TRUTH, RESULTS, "--into", into, "--n", "0"), 2, "error: --n must be a whole number of at least 1, not 0\n"),
+        ((TRUTH, RESULTS, "--into", into, "--n", "0"), 2, "error: --n is a whole number of at least 1, not 0\n"),
         ((TRUTH, RESULTS, "--into", into, "--n", "many"), 2, "error: Invalid value for '--n'"),
         ((TRUTH, "nowhere.json", "--into", into), 1, "error: nowhere.json: there is no such file or folder"),
         ((TRUTH, str(empty), "--into", into), 1, f"error: {empty}: the file is empty"),

@@ -252,8 +252,8 @@ def test_a_false_positive_at_the_end_changes_nothing(items: list[tuple[bool, int
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: R.ap.precision("s", k=0), "k must be a whole number of at least 1, not 0"),
-        (lambda: R.ap.precision("s", k=2.5), "k must be a whole number"),
+        (lambda: R.ap.precision("s", k=0), "k is a whole number of at least 1, not 0"),
+        (lambda: R.ap.precision("s", k=2.5), "k is a whole number"),
         (lambda: R.ap.precision("s", ties="bets"), "not 'bets'; did you mean best?"),
         (lambda: R.ap.precision("s", ties="group", k=3), "no individual ranks"),
         (lambda: R.ap.reciprocal_rank("s", ties="group"), "no individual ranks"),

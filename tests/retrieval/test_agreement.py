@@ -110,7 +110,7 @@ def test_units_are_attributes_of_the_queries() -> None:
     ("options", "message"),
     [
         ({"p": 1}, "p is between 0 and 1, such as 0.9, not 1"),
-        ({"depth": 0}, "depth must be a whole number of at least 1, not 0"),
+        ({"depth": 0}, "depth is a whole number of at least 1, not 0"),
         ({"baseline": "z"}, "baseline: no run 'z'; there are x, y"),
         ({"unit": "user"}, "unit: give evaluate_run a table with the attributes of the queries, queries="),
         ({"n_resamples": 0}, "n_resamples is a whole number of at least 1, not 0"),

@@ -583,7 +583,7 @@ def test_only_the_first_documents_of_each_query_are_looked_at(tmp_path: Path) ->
     assert str(again) == str(evaluation)
     assert str(evaluation).endswith("\nthe first 2 documents of each query")
     for wrong in (0, -1, 2.5, "2"):
-        with pytest.raises(ParameterError, match="max_documents must be a whole number of at least 1"):
+        with pytest.raises(ParameterError, match="max_documents is a whole number of at least 1"):
             apf.evaluate_run(QRELS, RUN, max_documents=wrong)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="relevance_level must be a finite number"):
         apf.evaluate_run(QRELS, RUN, relevance_level=nan)

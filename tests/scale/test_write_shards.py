@@ -276,7 +276,7 @@ def test_unknown_images_are_dropped_if_asked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("n", [0, -1, True, 2.0])
 def test_number_of_shards(n: Any, tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="n must be a whole number of at least 1"):
+    with pytest.raises(ParameterError, match="n is a whole number of at least 1"):
         apf.write_shards(TRUTH, FOUND, tmp_path / "shards", n)
 
 

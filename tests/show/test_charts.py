@@ -178,7 +178,7 @@ def test_nothing_to_draw() -> None:
         plot_precision_recall(curve, by="modle")
     with pytest.raises(ParameterError, match=r"lie in \(0, 1\]"):
         plot_precision_recall(curve, random_baseline=1.5)
-    with pytest.raises(ParameterError, match="max_points must be a whole number"):
+    with pytest.raises(ParameterError, match="max_points is a whole number of at least 2"):
         plot_precision_recall(curve, max_points=0)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,7 +11,7 @@ from apframe.evaluation.comparison.intervals import draws_if_asked
 from apframe.evaluation.diagnose.cuts import as_score
 from apframe.evaluation.slices.by import check_level
 from apframe.evaluation.tables import area_at, threshold_at, with_names
-from apframe.exceptions import ParameterError, one_of, proper_share
+from apframe.exceptions import ParameterError, one_of, proper_share, whole_number
 from apframe.protocols.refused import refuse_scores
 from apframe.rows import refuse_rows
 
@@ -177,14 +176,13 @@ def _choose(
 ) -> _Options:
     """The options as they were given, or an error that says which is wrong."""
     refuse_scores(self.protocol, "scores to calibrate")
-    if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or not 1 <= int(n_bins) <= _MOST_BINS:
-        raise ParameterError(f"is a whole number from 1 to {_MOST_BINS}, not {n_bins!r}", option="n_bins")
+    n_bins = whole_number("n_bins", n_bins, most=_MOST_BINS)
     one_of("bins", bins, BINS)
     one_of("target", target, TARGETS)
     if target == "similarity" and self.protocol.similarity.bounds[1] < 1:
         raise ParameterError(f"needs similarities from 0 to 1, and {self.protocol.name} compares distances", option="target")
     at = threshold_at(self, iou_threshold), area_at(self, area_range)
-    return _Options(*at, int(n_bins), bins, target, as_score(min_score))
+    return _Options(*at, n_bins, bins, target, as_score(min_score))
 
 
 def _defaults(self: Evaluation) -> _Options:

@@ -18,7 +18,7 @@ from apframe.evaluation.gallery.gallery import draw_cards, images_of
 from apframe.evaluation.gallery.objects import objects_of, with_outlines
 from apframe.evaluation.gallery.pictures import PicturesInside
 from apframe.evaluation.tables import threshold_at
-from apframe.exceptions import ParameterError, counted, did_you_mean, nearest, shown
+from apframe.exceptions import ParameterError, counted, did_you_mean, nearest, shown, whole_number
 from apframe.protocols.refused import refuse_scores
 from apframe.show.cards import card
 from apframe.show.drawings import MODELS, TRUTH, draw_objects, legend, picture, picture_sizes, style
@@ -193,8 +193,7 @@ def show_errors(
             remedy = f'give the other evaluation: show_errors("{kind}", 6, other)'
             raise ParameterError(f"{kind} is a change from one evaluation to another", remedy)
         raise ParameterError(f"no kind of error {shown(kind)}", did_you_mean(str(kind), kinds))
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ParameterError(f"is a whole number from 1, not {shown(n)}", option="n")
+    n = whole_number("n", n)
     evaluations, called = _beside(self, others, names)
     threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
     cards = cards_of_kind(evaluations, kind, threshold)

@@ -151,8 +151,8 @@ def test_shards_are_read_again(models: list[apf.Evaluation], tmp_path: Path) -> 
         (lambda ev: ev.show("left", names=["a", "b"]), "names has 2 names for 1 evaluation"),
         (lambda ev: ev.show_errors("class"), "no kind of error 'class'; did you mean"),
         (lambda ev: ev.show_errors("lost"), 'give the other evaluation: show_errors("lost", 6, other)'),
-        (lambda ev: ev.show_errors("cls", 0), "n is a whole number from 1, not 0"),
-        (lambda ev: ev.show_errors("cls", 2.5), "n is a whole number from 1, not 2.5"),
+        (lambda ev: ev.show_errors("cls", 0), "n is a whole number of at least 1, not 0"),
+        (lambda ev: ev.show_errors("cls", 2.5), "n is a whole number of at least 1, not 2.5"),
     ],
 )
 def test_what_is_refused(call: Any, message: str) -> None:
