@@ -37,6 +37,17 @@ def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str
         raise RowError(table, problem, *rows_of(table, frame, broken), remedy)
 
 
+def refuse_no_number(table: str, frame: pl.DataFrame, name: str, remedy: str) -> None:
+    """An error that names the rows in which a number is missing or not finite.
+
+    >>> refuse_no_number("detections", pl.DataFrame({"angle": [0.5, None]}), "angle", "supply it")
+    Traceback (most recent call last):
+    apframe.exceptions.RowError: detections: angle is missing or not a finite number where row is 2; supply it
+    """
+    broken = ~frame[name].is_finite().fill_null(False)
+    refuse_rows(table, frame, broken, f"{name} is missing or not a finite number", remedy)
+
+
 @dataclass(frozen=True)
 class Malformed:
     """What becomes of malformed rows: all their numbers are there, but no shape has them, such as a box with a negative side.

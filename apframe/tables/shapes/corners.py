@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.columns import Column
-from apframe.rows import refuse_malformed, refuse_rows
+from apframe.rows import refuse_malformed, refuse_no_number, refuse_rows
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.shape import Shape
 
@@ -249,8 +249,7 @@ def sides_of(rectangles: Array) -> Array:
 
 def _turned_boxes(table: str, frame: pl.DataFrame) -> Array:
     """The corners of `x, y, width, height` turned by `angle` about the centre, of shape (rows, 4, 2)."""
-    broken = ~frame["angle"].is_finite().fill_null(False)
-    refuse_rows(table, frame, broken, "angle is missing or not a finite number", "give it in radians; upright boxes have 0")
+    refuse_no_number(table, frame, "angle", "give it in radians; upright boxes have 0")
     corners = {str(place): side for place, side in enumerate(turned_corners(pl.col("angle")))}
     return frame.select(**corners).to_numpy(order="c").reshape(-1, 4, 2)
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.rows import refuse_malformed, refuse_rows
+from apframe.rows import refuse_malformed, refuse_no_number
 from apframe.tables.shapes.shape import Shape
 
 INTERVAL = ("start_time", "end_time")
@@ -33,9 +33,7 @@ def check_intervals(table: str, frame: pl.DataFrame) -> None:
     if missing := [name for name in INTERVAL if name not in frame.columns]:
         raise ColumnError(f"no column {missing[0]}", "intervals go from start_time to end_time, in seconds", table=table)
     for name in INTERVAL:
-        broken = ~frame[name].is_finite().fill_null(False)
-        problem = f"{name} is missing or not a finite number"
-        refuse_rows(table, frame, broken, problem, "intervals go from start_time to end_time, in seconds")
+        refuse_no_number(table, frame, name, "intervals go from start_time to end_time, in seconds")
     broken = frame["end_time"] < frame["start_time"]
     refuse_malformed(table, frame, broken, "end_time is before start_time", "swap the two or remove these rows")
 

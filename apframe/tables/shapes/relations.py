@@ -6,7 +6,7 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.rows import refuse_malformed, refuse_rows
+from apframe.rows import refuse_malformed, refuse_no_number, refuse_rows
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.shape import Shape
 
@@ -52,8 +52,7 @@ def check_relations(table: str, frame: pl.DataFrame) -> None:
     if missing := [name for name in RELATION if name not in frame.columns]:
         raise ColumnError(f"no column {missing[0]}", f"relations are {_WORDS}", table=table)
     for name in EDGES:
-        broken = ~frame[name].is_finite().fill_null(False)
-        refuse_rows(table, frame, broken, f"{name} is missing or not a finite number", "supply it or remove these rows")
+        refuse_no_number(table, frame, name, "supply it or remove these rows")
         if name.endswith(("width", "height")):
             refuse_malformed(table, frame, frame[name] < 0, f"{name} is negative", "correct it")
     for name in NAMES:

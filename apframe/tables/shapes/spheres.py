@@ -6,7 +6,7 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.rows import refuse_rows
+from apframe.rows import refuse_no_number
 from apframe.tables.shapes.shape import Shape
 
 CENTRE = ("sphere_x", "sphere_y", "sphere_z")
@@ -48,8 +48,7 @@ def check_spheres(table: str, frame: pl.DataFrame, *, needs_diameter: bool) -> N
     for name in (*CENTRE, *((DIAMETER,) if needs_diameter else ())):
         if name not in frame.columns:
             raise ColumnError(f"no column {name}", f"spheres are {_WORDS}", table=table)
-        broken = ~frame[name].is_finite().fill_null(False)
-        refuse_rows(table, frame, broken, f"{name} is missing or not a finite number", f"spheres are {_WORDS}")
+        refuse_no_number(table, frame, name, f"spheres are {_WORDS}")
 
 
 SPHERES = Shape(
