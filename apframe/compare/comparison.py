@@ -8,7 +8,6 @@ other runs are in the table.
 
 from __future__ import annotations
 
-import difflib
 from itertools import combinations
 from typing import Any
 
@@ -20,7 +19,7 @@ from apframe.compare.paired_tests import paired_t, randomisation
 from apframe.compare.ranks import competition_ranks, rank_ranges
 from apframe.compare.resampling import FEW, Draws
 from apframe.compare.values import Resampling, Values, checked, complete, matrices, resampled_means
-from apframe.exceptions import FewUnitsWarning, ParameterError, counted, listed, warn
+from apframe.exceptions import FewUnitsWarning, ParameterError, counted, did_you_mean, listed, warn
 
 INTERVAL = ["low", "high", "se", "bias"]
 TESTS = ["p_randomisation", "p_t"]
@@ -122,7 +121,7 @@ def compare_runs(
 
 def _compared(values: Values, baseline: str | None, options: Resampling) -> pl.DataFrame:
     runs = values.table["run"].unique(maintain_order=True).to_list()
-    a, b = np.array(_pairs(runs, baseline)).T
+    a, b = np.array(pairs_of(runs, baseline)).T
     warn_of_few_resamples(options.n_resamples, len(a))
     compared = []
     for measure, query_ids, matrix in matrices(values.table, runs):
@@ -332,13 +331,16 @@ def warn_of_few(n_units: pl.Series, unit: str | None) -> None:
         )
 
 
-def _pairs(runs: list[str], baseline: str | None) -> list[tuple[int, int]]:
+def pairs_of(runs: list[str], baseline: str | None) -> list[tuple[int, int]]:
+    """The places of the runs of each pair: the baseline and each other run, or without one every two.
+
+    >>> pairs_of(["x", "y", "z"], None), pairs_of(["x", "y", "z"], "y")
+    ([(0, 1), (0, 2), (1, 2)], [(1, 0), (1, 2)])
+    """
     if len(runs) < 2:
         raise ParameterError("a comparison needs two runs or more", f"there is {listed(runs) or 'none'}")
     if baseline is None:
         return list(combinations(range(len(runs)), 2))
     if baseline not in runs:
-        near = difflib.get_close_matches(str(baseline), runs)
-        hint = f" (did you mean {listed(near)}?)" if near else ""
-        raise ParameterError(f"no run {baseline!r}{hint}", f"there are {listed(runs)}", option="baseline")
+        raise ParameterError(f"no run {baseline!r}", did_you_mean(str(baseline), runs), option="baseline")
     return [(runs.index(baseline), k) for k, run in enumerate(runs) if run != baseline]

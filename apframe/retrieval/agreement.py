@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, did_you_mean, listed, proper_share, whole_number
-from apframe.retrieval.comparing import plain_means, with_units
+from apframe.exceptions import ParameterError, listed, proper_share, whole_number
+from apframe.retrieval.comparing import plain_means, refuse_one_run, with_units
 from apframe.retrieval.one_run import Policies, ranked_list
 from apframe.tables.ids import different_id_types
 
@@ -83,18 +82,13 @@ def agreement(
     [('q', 3, 3, 3, 0.3333333333333333, 0.0)]
     """
     from apframe.compare.agreement import P
-    from apframe.compare.comparison import bootstrap_mean
+    from apframe.compare.comparison import bootstrap_mean, pairs_of
 
     proper_share("p", p, P)
     depth = None if depth is None else whole_number("depth", depth)
+    refuse_one_run(self, "agreement")
     names = [name for name in self.runs if name is not None]
-    if len(names) < 2:
-        raise ParameterError(
-            "agreement: only one run was evaluated", "give evaluate_run several runs, as a dict from names to runs"
-        )
-    if baseline is not None and baseline not in names:
-        raise ParameterError(f"no run {baseline!r}", did_you_mean(str(baseline), names), option="baseline")
-    pairs = list(combinations(names, 2)) if baseline is None else [(baseline, name) for name in names if name != baseline]
+    pairs = [(names[a], names[b]) for a, b in pairs_of(names, baseline)]
     policies = Policies.of(self.options)
     lists = {name: ranked_list(name, self.judgements, self.runs[name], policies) for name in names}
     if depth is not None:

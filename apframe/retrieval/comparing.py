@@ -52,10 +52,7 @@ def compare(
     """
     from apframe.compare.comparison import COMPARED, compare_groups, compare_runs
 
-    if "run" not in self.per_query.columns:
-        raise ParameterError(
-            "compare: only one run was evaluated", "give evaluate_run several runs, as a dict from names to runs"
-        )
+    refuse_one_run(self, "compare")
     options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
     keys = list(dict.fromkeys([by] if isinstance(by, str) else by))
     values = with_units(self, plain_means(self), unit, within)
@@ -140,12 +137,16 @@ def leaderboard(
     """
     from apframe.compare.comparison import rank_runs
 
-    if "run" not in self.per_query.columns:
-        raise ParameterError(
-            "leaderboard: only one run was evaluated", "give evaluate_run several runs, as a dict from names to runs"
-        )
+    refuse_one_run(self, "leaderboard")
     options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
     return rank_runs(with_units(self, plain_means(self), unit, within), unit=unit, within=within, **options)
+
+
+def refuse_one_run(self: RunEvaluation, method: str) -> None:
+    """An error of a method that compares runs, where a single one was evaluated."""
+    if "run" not in self.per_query.columns:
+        problem = f"{method}: only one run was evaluated"
+        raise ParameterError(problem, "give evaluate_run several runs, as a dict from names to runs")
 
 
 def plain_means(self: RunEvaluation) -> pl.DataFrame:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from apframe.evaluation.comparison.comparable import agree
-from apframe.exceptions import ParameterError, did_you_mean
+from apframe.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from apframe.evaluation.slices.keys import SliceKey
@@ -44,17 +43,11 @@ def compare(
     NotComparableError
         runs of other data, or by other rules
     """
-    from apframe.evaluation.comparison.sampling import Sampling, compare_all  # brings in NumPy
+    from apframe.compare.comparison import pairs_of  # brings in NumPy
+    from apframe.evaluation.comparison.sampling import Sampling, compare_all
 
     names = list(self.runs["run"])
-    if len(names) < 2:
-        raise ParameterError("a comparison needs two runs or more", f"there is only {names[0]}")
-    if baseline is not None and baseline not in names:
-        raise ParameterError(f"no run {baseline!r}", did_you_mean(str(baseline), names), option="baseline")
-    pairs = list(combinations(range(len(names)), 2))
-    if baseline is not None:
-        at = names.index(baseline)
-        pairs = [(at, k) for k in range(len(names)) if k != at]
+    pairs = pairs_of(names, baseline)
     evaluations = agree([self.evaluation(name) for name in names], names, on_images)
     sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed)
     return compare_all(evaluations, names, pairs, sampling)

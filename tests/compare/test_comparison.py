@@ -419,8 +419,8 @@ GOOD = runs(lexical=[0.5, 0.25], dense=[0.75, 0.5])
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"baseline": "lexcal"}, "baseline: no run 'lexcal' (did you mean 'lexical'?); there are 'lexical', 'dense'"),
-        ({"baseline": "x"}, "baseline: no run 'x'; there are 'lexical', 'dense'"),
+        ({"baseline": "lexcal"}, "baseline: no run 'lexcal'; did you mean lexical?"),
+        ({"baseline": "x"}, "baseline: no run 'x'; there are lexical, dense"),
         ({"n_resamples": 0}, "n_resamples is a whole number of at least 1, not 0"),
         ({"n_resamples": 1e4}, "n_resamples is a whole number of at least 1, not 10000.0"),
         ({"seed": -1}, "seed is a whole number of at least 0, not -1"),

@@ -124,8 +124,11 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
 
 
 def test_one_run_alone() -> None:
-    for runs in (RUNS["x"], {"x": RUNS["x"]}):
-        with pytest.raises(ParameterError, match="agreement: only one run was evaluated; give evaluate_run several"):
+    for runs, message in (
+        (RUNS["x"], "agreement: only one run was evaluated; give evaluate_run several"),
+        ({"x": RUNS["x"]}, "a comparison needs two runs or more; there is 'x'"),
+    ):
+        with pytest.raises(ParameterError, match=message):
             apf.evaluate_run(QRELS, runs).agreement()
 
 
