@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -101,8 +101,8 @@ def agreement(
     long = values.join(numbers, on=["run_a", "run_b"], maintain_order="left").unpivot(
         _STATISTICS, index=["run", "query_id"], variable_name="measure"
     )
-    options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-    means = bootstrap_mean(with_units(self, long, unit, within), unit=unit, within=within, **options)
+    long = with_units(self, long, unit, within)
+    means = bootstrap_mean(long, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed)
     # pairs without a query in common have rows, too
     every = numbers.join(pl.DataFrame({"statistic": _STATISTICS}), how="cross", maintain_order="left_right")
     means = every.join(means.rename({"measure": "statistic"}), on=["run", "statistic"], how="left", maintain_order="left")

@@ -86,8 +86,8 @@ def bounds(
     values = values if "run" in self.per_query.columns else values.drop("run")
     if per_query:
         return values
-    options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-    return _means(with_units(self, values, unit, within), {"unit": unit, "within": within} | options)
+    values = with_units(self, values, unit, within)
+    return _means(values, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed)
 
 
 def _of_run(
@@ -142,7 +142,7 @@ def _of_run(
     )
 
 
-def _means(values: pl.DataFrame, options: dict[str, Any]) -> pl.DataFrame:
+def _means(values: pl.DataFrame, **options: Any) -> pl.DataFrame:
     """The means of both cases and of the residual, with the ends of both intervals."""
     from apframe.compare.comparison import bootstrap_mean
 

@@ -53,10 +53,12 @@ def compare(
     from apframe.compare.comparison import COMPARED, compare_groups, compare_runs
 
     refuse_one_run(self, "compare")
-    options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
+    options: dict[str, Any] = {
+        "baseline": baseline, "unit": unit, "within": within,
+        "n_resamples": n_resamples, "confidence": confidence, "seed": seed,
+    }  # fmt: skip
     keys = list(dict.fromkeys([by] if isinstance(by, str) else by))
     values = with_units(self, plain_means(self), unit, within)
-    options |= {"baseline": baseline, "unit": unit, "within": within}
     if not keys:
         return compare_runs(values, **options)
     taken = ["run", "query_id", "measure", "value", "run_a", "run_b", *COMPARED]
@@ -94,8 +96,8 @@ def intervals(
     """
     from apframe.compare.comparison import bootstrap_mean
 
-    options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-    return bootstrap_mean(with_units(self, plain_means(self), unit, within), unit=unit, within=within, **options)
+    values = with_units(self, plain_means(self), unit, within)
+    return bootstrap_mean(values, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed)
 
 
 def leaderboard(
@@ -138,8 +140,8 @@ def leaderboard(
     from apframe.compare.comparison import rank_runs
 
     refuse_one_run(self, "leaderboard")
-    options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-    return rank_runs(with_units(self, plain_means(self), unit, within), unit=unit, within=within, **options)
+    values = with_units(self, plain_means(self), unit, within)
+    return rank_runs(values, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed)
 
 
 def refuse_one_run(self: RunEvaluation, method: str) -> None:
