@@ -31,6 +31,7 @@ from apframe.formats.nested_rows import (
 from apframe.formats.tables import columns_of, read_ipc
 from apframe.paths import files_in, is_folder, not_deep
 from apframe.tables.dataset import Dataset
+from apframe.tables.names import called
 
 _PARQUET, _ARROW, _LINES = ".parquet", ".arrow", ".jsonl"
 _BATCH = 1 << 12  # images that are read at once, where results are read in parts
@@ -256,8 +257,7 @@ def _write(path: Path, images: pl.DataFrame, table: str, objects: pl.DataFrame, 
         raise FormatError(f"Arrow has no names with a NUL character, as in {without_name[0]!r}", "rename the column", path=path)
     metadata = {}
     if dataset is not None:
-        names = dataset.categories.select(pl.coalesce("name", pl.col("category_id").cast(pl.String)))
-        metadata = metadata_of(rows, names.to_series().to_list())
+        metadata = metadata_of(rows, called("categories", dataset.categories).to_list())
     import pyarrow as pa
     import pyarrow.parquet as pq
 

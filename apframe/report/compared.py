@@ -15,6 +15,7 @@ from apframe.exceptions import FewResamplesWarning, warn_again
 from apframe.lazily import cached_property
 from apframe.protocols.summary import headlines, main_headline
 from apframe.report.estimates import estimates
+from apframe.tables.names import label_of
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -136,7 +137,7 @@ class Compared:
         """category_id of the evaluated categories, in the order of the ground truth, and their label: the name, or the id."""
         evaluated = self.first.metrics.select("category_id").unique()
         known = self.first.dataset.categories.join(evaluated, on="category_id", how="semi", maintain_order="left")
-        return known.select("category_id", label=pl.coalesce("name", pl.col("category_id").cast(pl.String)))
+        return known.select("category_id", label=label_of("categories"))
 
     @cached_property
     def error_impact(self) -> pl.DataFrame:

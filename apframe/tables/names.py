@@ -40,13 +40,18 @@ _FORMS: tuple[tuple[tuple[Form, Form], ...], ...] = (
 )
 
 
+def label_of(table: str) -> pl.Expr:
+    """The name of an image or a category; the id as text if there is none."""
+    return pl.coalesce(NAMES[table], pl.col(KEYS[table]).cast(pl.String))
+
+
 def called(table: str, frame: pl.DataFrame) -> pl.Series:
-    """Return the names of images or categories; the id as text if there is no name.
+    """Return `label_of` each image or category.
 
     >>> called("images", pl.DataFrame({"image_id": [7, 8], "file_name": ["a.jpg", None]})).to_list()
     ['a.jpg', '8']
     """
-    return frame.select(pl.coalesce(NAMES[table], pl.col(KEYS[table]).cast(pl.String))).to_series()
+    return frame.select(label_of(table)).to_series()
 
 
 def places_of(asked: pl.Series, called: pl.Series, table: str) -> pl.Series:

@@ -34,6 +34,7 @@ from apframe.formats.open_images.tables import (
 )
 from apframe.paths import files_in, is_folder
 from apframe.tables.dataset import Dataset
+from apframe.tables.names import label_of
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
 
@@ -123,7 +124,7 @@ class OpenImages(Format):
         if "parent_ids" in categories.columns and categories["parent_ids"].list.len().sum():
             write_hierarchy(categories, path / _WRITTEN["hierarchy"])
         write_text(path / _WRITTEN["boxes"], rows.write_csv())
-        name = pl.coalesce("name", pl.col("category_id").cast(pl.String))
+        name = label_of("categories")
         write_text(path / _WRITTEN["classes"], categories.select(LabelName="category_id", DisplayName=name).write_csv())
         write_text(path / _WRITTEN["images"], images.select(ImageID="image_id").write_csv())
         write_image_sizes(images, path)

@@ -32,6 +32,7 @@ from apframe.formats.yolo.lines import (
 )
 from apframe.paths import is_file, is_folder
 from apframe.tables.dataset import Dataset
+from apframe.tables.names import label_of
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
 
@@ -137,7 +138,7 @@ class Yolo(Format):
         """Write a data set: see `Format.write`. Class numbers may have gaps, which trainers do not accept."""
         lines = lines_of("annotations", dataset.annotations, dataset)
         write_lines(path / "labels" / "val", lines, dataset.images["image_id"])
-        names = dataset.categories.select("category_id", pl.coalesce("name", pl.col("category_id").cast(pl.String)))
+        names = dataset.categories.select("category_id", label_of("categories"))
         write_config(path / "data.yaml", dict(names.iter_rows()), count_keypoints(dataset.annotations))
         write_image_sizes(dataset.images, path)
 

@@ -9,6 +9,7 @@ from apframe.report.charts.lines import CLASSES, not_drawn
 from apframe.report.charts.reliability import reliability_chart
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Chart, Details, Section, Table
+from apframe.tables.names import label_of
 
 KEY, HEADING = "honest", "Are the scores honest?"
 _RIGHT = ("wrong", "right")
@@ -74,7 +75,7 @@ def section(compared: Compared) -> Section:
 
 def _of_categories(measured: pl.DataFrame, name: str) -> pl.DataFrame:
     """The categories that have a detection that counts."""
-    label = pl.coalesce("name", pl.col("category_id").cast(pl.String)).alias("category")
+    label = label_of("categories").alias("category")
     return measured.filter(pl.col("n") > 0).select(label, pl.lit(name).alias("model"), "n", "ece", "mean_gap")
 
 

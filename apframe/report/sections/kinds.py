@@ -12,6 +12,7 @@ from apframe.report.charts.bars import bar_cells, legend
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Details, Section, Table, without_numbers
 from apframe.show.error_chart import KIND_WORDS
+from apframe.tables.names import label_of
 
 KEY, HEADING = "kinds", "What kind of error?"
 NOTE = (
@@ -122,8 +123,8 @@ def _wide(rows: pl.DataFrame, values: str, compared: Compared) -> pl.DataFrame:
     several = len(compared.names) > 1
     spread = pl.col(values).max() - pl.col(values).min() if several else pl.col(values).max()
     largest = rows.group_by("category_id", "error").agg(spread=spread).group_by("category_id").agg(pl.col("spread").max())
-    label = pl.coalesce("name", pl.col("category_id").cast(pl.String))
-    rows = rows.with_columns(category=label, error=pl.col("error").cast(pl.String)).join(largest, on="category_id")
+    rows = rows.with_columns(category=label_of("categories"), error=pl.col("error").cast(pl.String))
+    rows = rows.join(largest, on="category_id")
     wide = rows.pivot("error", index=["category_id", "category", "model", "spread"], values=values, maintain_order=True)
     models = pl.DataFrame({"model": compared.names}).with_row_index("at")
     wide = wide.join(models, on="model").sort("spread", "category_id", "at", descending=[True, False, False], nulls_last=True)

@@ -17,6 +17,7 @@ from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, S
 from apframe.report.sections.where import hint, last_ones, of_categories, ranges_in_words, sizes
 from apframe.show.comparison import SIGNIFICANT, ranks_table
 from apframe.show.error_chart import KIND_WORDS
+from apframe.tables.names import label_of
 
 _HEADS = HEADS | {"run": "model", "run_b": "model", "share_best": "resamples in which the model leads"}
 _MOST_NAMES = 5
@@ -47,8 +48,7 @@ def where(compared: Compared) -> Section:
     metric, sentences, blocks = compared.metric, list[str](), list[Block]()
     categories, of_one = of_categories(compared)
     if compared.categories.height > 1:
-        label = pl.coalesce("name", pl.col("category_id").cast(pl.String))
-        table = _by_model(categories.with_columns(label.alias("name")), ["name", "category_id"], compared, ["n_positives"])
+        table = _by_model(categories.with_columns(label_of("categories")), ["name", "category_id"], compared, ["n_positives"])
         known = pl.col("key 1").is_in(categories.filter(pl.col("low").is_not_null())["category_id"].implode())  # with intervals
         table = table.sort(~known, pl.col("lead").neg(), nulls_last=True, maintain_order=True).drop("key 1")
         sentences.append(_winners(table, f"{of_one} by category", compared))

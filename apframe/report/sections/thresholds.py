@@ -12,6 +12,7 @@ from apframe.report.charts.small_curves import curve_cells
 from apframe.report.compared import Compared
 from apframe.report.section import MOST_ROWS, Block, Chart, Details, Fragment, Section, Table, without_numbers
 from apframe.show.elements import Markup, joined
+from apframe.tables.names import label_of
 
 KEY, HEADING = "thresholds", "Which threshold?"
 HEADS = {"tp": "true positives", "fp": "false positives", "fn": "missed", "f1": "F1", "score_threshold": "score"}
@@ -111,7 +112,7 @@ def _of_categories(compared: Compared, ends: tuple[float, float]) -> Table:
     for number, (name, each) in enumerate(zip(compared.names, compared.evaluations, strict=True)):
         rows = each.operating_points("f1", compared.iou_threshold)
         if not number:
-            table = rows.select("category_id", category=_label(), objects=pl.col("tp") + pl.col("fn"))
+            table = rows.select("category_id", category=label_of("categories"), objects=pl.col("tp") + pl.col("fn"))
         named = {f"{column} {number}": column for column in shown}
         of = f"{name}: " if len(compared.names) > 1 else ""
         heads |= {new: f"{of}{HEADS.get(column, column)}" for new, column in named.items()}
@@ -121,10 +122,6 @@ def _of_categories(compared: Compared, ends: tuple[float, float]) -> Table:
     heads |= {rate: f"{HEADS.get(rate, rate)} against score" for rate in _RATES}
     caption = f"The score with the largest F1 of each category, {compared.threshold}, most objects first"
     return Table(table.drop("category_id"), caption, heads, drawn=drawn)
-
-
-def _label() -> pl.Expr:
-    return pl.coalesce("name", pl.col("category_id").cast(pl.String))
 
 
 def _cells(compared: Compared, category_ids: pl.Series, ends: tuple[float, float]) -> dict[str, list[Markup]]:
