@@ -52,16 +52,6 @@ def as_array(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
-def check_box_format(box_format: str) -> None:
-    """An error where a box_format is unknown.
-
-    >>> check_box_format("yxyx")
-    Traceback (most recent call last):
-    apframe.exceptions.ParameterError: box_format is "xyxy", "xywh" or "cxcywh", not 'yxyx'; did you mean xyxy?
-    """
-    one_of("box_format", box_format, BOX_FORMATS)
-
-
 def tabulate(
     source: str,
     items: Sequence[Item],
@@ -105,7 +95,7 @@ def tabulate(
     >>> tabulate("outputs", [one], [5], ["boxes"]).rows()
     [(5, 7, 1.0, 2.0, 3.0, 2.0)]
     """
-    check_box_format(box_format)
+    one_of("box_format", box_format, BOX_FORMATS)
     foreign = [not isinstance(item, Mapping) for item in items]
     what = next((kind_of(item) for item in items if not isinstance(item, Mapping)), "")
     refuse_items(source, foreign, "the item is not a dict", f"give one for each image, not {what}")

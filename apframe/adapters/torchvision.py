@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from apframe.adapters.arrays import (
-    SHAPES,
     Item,
     by_image,
     canonical_batch,
@@ -66,15 +65,6 @@ def from_torchvision(
     items, image_ids = by_image("outputs", [outputs] if is_one else outputs, image_ids)
     ids = check_ids("outputs", len(items), image_ids)
     return canonical_batch(tabulate_detections("outputs", items, ids, iou_type, box_format))
-
-
-def compared_alone(iou_type: str) -> str | None:
-    """Return the `iou_type` for `from_torchvision`: that of the protocol if it has arrays, otherwise None for all shapes.
-
-    >>> compared_alone("segm"), compared_alone("boundary")
-    ('segm', None)
-    """
-    return iou_type if iou_type in SHAPES else None
 
 
 def targets_from_torchvision(

@@ -132,15 +132,15 @@ def _read(library: str, source: Any, image_ids: Any, iou_type: str | None) -> Ou
         from apframe.adapters.ultralytics import from_ultralytics, with_files
 
         return Outputs(from_ultralytics(source, image_ids), OUTPUTS, with_files(source, image_ids)[1])
-    from apframe.adapters.arrays import check_ids, column_of_ids
+    from apframe.adapters.arrays import SHAPES, check_ids, column_of_ids
 
     if library == "supervision":
         from apframe.adapters.supervision import from_supervision
 
         table = from_supervision(source, image_ids)
     else:
-        from apframe.adapters.torchvision import compared_alone, from_torchvision
+        from apframe.adapters.torchvision import from_torchvision
 
-        table = from_torchvision(source, image_ids, iou_type=None if iou_type is None else compared_alone(iou_type))
+        table = from_torchvision(source, image_ids, iou_type=iou_type if iou_type in SHAPES else None)  # None reads all shapes
     ids = list(source) if image_ids is None else image_ids
     return Outputs(table, OUTPUTS, pl.DataFrame([column_of_ids(check_ids("outputs", len(ids), ids))]))

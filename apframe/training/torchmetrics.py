@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.adapters.arrays import Item, check_box_format, tabulate, tabulate_detections
+from apframe.adapters.arrays import Item, tabulate, tabulate_detections
 from apframe.adapters.torchvision import dataset_of
 from apframe.collecting import collecting
 from apframe.evaluation.evaluate import evaluate
 from apframe.evaluation.evaluation import Evaluation
 from apframe.exceptions import ParameterError, one_of
 from apframe.protocols.coco import COCO
+from apframe.tables.box_formats import BOX_FORMATS
 from apframe.tables.shapes.mask_columns import read_masks
 
 _ARRAYS = {"bbox": "boxes", "segm": "masks"}
@@ -65,7 +66,7 @@ class MeanAveragePrecision:
         extended_summary: bool = False,
         average: str = "macro",
     ) -> None:
-        check_box_format(box_format)
+        one_of("box_format", box_format, BOX_FORMATS)
         if extended_summary:
             raise ParameterError("call evaluation(), which has pairs, matches, curves and arrays()", option="extended_summary")
         self.iou_types = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)

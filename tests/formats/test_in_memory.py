@@ -345,6 +345,7 @@ def test_masks_of_outputs_are_taken_alone_where_masks_are_compared() -> None:
     assert found["mask"].to_list() == evaluator.state()["mask"].to_list()
     assert found["area"].to_list() == [200.0]
     assert "mask" not in apf.evaluate(TRUTH, masks).detections.columns
+    assert "mask" in apf.evaluate(truth, masks, iou_type="boundary").detections.columns  # no array is called boundary
 
 
 def test_check_and_stats_read_outputs_too() -> None:
