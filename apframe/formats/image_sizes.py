@@ -16,6 +16,7 @@ from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.names import bare, stems
+from apframe.tables.shapes.boxes import BOX
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import ID, SIZE
 
@@ -202,7 +203,7 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
     return sized.with_columns(pl.col(SIZE).fill_null(1.0))
 
 
-def with_sizes_to_write(table: str, frame: pl.DataFrame, dataset: Dataset, box: Sequence[str]) -> pl.DataFrame:
+def with_sizes_to_write(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
     """Rows to be written, with the sizes of their images, in Float64.
 
     Parameters
@@ -211,8 +212,6 @@ def with_sizes_to_write(table: str, frame: pl.DataFrame, dataset: Dataset, box: 
         annotations or detections, canonical
     dataset
         with the same ids
-    box
-        the columns that none of the rows may lack
 
     Raises
     ------
@@ -227,7 +226,7 @@ def with_sizes_to_write(table: str, frame: pl.DataFrame, dataset: Dataset, box: 
         "image_width or image_height is missing or not positive",
         "give both: this format stores boxes as fractions of the image",
     )
-    no_box = frame.select(pl.any_horizontal(pl.col(*box).is_null())).to_series()
+    no_box = frame.select(pl.any_horizontal(pl.col(*BOX).is_null())).to_series()
     refuse_rows(
         table, frame, no_box, "there is no box", "this format needs boxes: make them from the shapes, or remove these rows"
     )

@@ -216,7 +216,7 @@ def _in_pixels(boxes: pl.DataFrame) -> pl.DataFrame:
 
 def _with_fractions(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
     """The rows with edges as fractions."""
-    sized = with_sizes_to_write(table, frame, dataset, BOX)
+    sized = with_sizes_to_write(table, frame, dataset)
     x, y, wide, high = map(pl.col, BOX)
     edges = zip(EDGES.items(), (x, x + wide, y, y + high), strict=True)
     sized = sized.with_columns((place / pl.col(side)).alias(edge) for (edge, side), place in edges)

@@ -126,7 +126,7 @@ def lines_of(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
     polygon, count = pl.col("polygon"), count_keypoints(frame)
     frame = frame.with_columns(polygons_of(table, frame))
     frame = frame.with_columns(pl.coalesce(side, side.meta.output_name()) for side in extent_of(polygon))
-    frame = with_sizes_to_write(table, frame, dataset, BOX)
+    frame = with_sizes_to_write(table, frame, dataset)
     x, y, wide, high, width, height = map(pl.col, (*BOX, *SIZE))
     parts = [(x + wide / 2) / width, (y + high / 2) / height, wide / width, high / height]
     if count is not None:

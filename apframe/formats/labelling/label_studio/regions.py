@@ -94,7 +94,7 @@ def read_regions(
             column("original_height", [region.get("original_height") for region in regions]).alias(SIZE[1]),
             *(column(name, [value.get(name) for value in values], needed=is_box) for name in BOX),
             column("rotation", [value.get("rotation") for value in values]),
-            _lists("points", points),
+            _points_column(points),
         ]
     )
 
@@ -109,16 +109,16 @@ def _are_points(points: Any) -> bool:
     return {*map(type, chain.from_iterable(points))} <= {int, float}
 
 
-def _lists(name: str, points: list[list[list[float]] | None]) -> pl.Series:
+def _points_column(points: list[list[list[float]] | None]) -> pl.Series:
     """Lists of pairs as lists of x and y in turn; made of one flat column, as Polars is slow to take them one by one."""
     given = [each for each in points if each is not None]
-    flat = pl.Series(name, chain.from_iterable(chain.from_iterable(given)), dtype=pl.Float64)
+    flat = pl.Series("points", chain.from_iterable(chain.from_iterable(given)), dtype=pl.Float64)
     row = pl.Series("row", [row for row, each in enumerate(points) if each is not None], dtype=pl.UInt32)
     n_numbers = pl.Series("n", [2 * len(each) for each in given], dtype=pl.UInt32)
     owner = pl.select(pl.lit(row).repeat_by(n_numbers).explode(empty_as_null=False).alias("row"))
-    lists = owner.hstack([flat]).group_by("row", maintain_order=True).agg(name)
+    lists = owner.hstack([flat]).group_by("row", maintain_order=True).agg("points")
     rows = pl.int_range(len(points), dtype=pl.UInt32, eager=True).alias("row").to_frame()
-    return rows.join(lists, on="row", how="left", maintain_order="left")[name]
+    return rows.join(lists, on="row", how="left", maintain_order="left")["points"]
 
 
 def in_pixels(path: Path, regions: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
