@@ -1,12 +1,9 @@
-"""The sample set of driving scenes: what the generator makes, and what it shows."""
+"""The sample set of driving scenes: what it shows."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
-import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -17,19 +14,6 @@ from apframe.tables.shapes.cuboids import CUBOID
 DATA = Path(__file__).parents[2] / "data"
 DRIVING = DATA / "driving"
 MODELS = ("model_a", "model_b")
-
-
-@pytest.mark.slow
-def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
-    script = [sys.executable, str(DATA / "generate_driving.py"), "--out", str(tmp_path / "made")]
-    subprocess.run(script, check=True, capture_output=True)
-    made = {path.relative_to(tmp_path / "made"): path for path in (tmp_path / "made").rglob("*.*")}
-    assert made.keys() == {path.relative_to(DRIVING) for path in DRIVING.rglob("*.*")}
-    for name, path in made.items():
-        if name.suffix == ".parquet":
-            assert_frame_equal(pl.read_parquet(path), pl.read_parquet(DRIVING / name))
-        else:
-            assert path.read_bytes() == (DRIVING / name).read_bytes(), name
 
 
 def test_sample_is_as_described() -> None:

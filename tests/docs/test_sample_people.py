@@ -1,31 +1,15 @@
-"""The sample set of people and faces: what the generator makes, and what it shows."""
+"""The sample set of people and faces: what it shows."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from polars.testing import assert_frame_equal
 
 import apframe as apf
 
 DATA = Path(__file__).parents[2] / "data"
 PEOPLE = DATA / "people"
-
-
-@pytest.mark.slow
-def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
-    script = [sys.executable, str(DATA / "generate_people.py"), "--out", str(tmp_path / "made")]
-    subprocess.run(script, check=True, capture_output=True)
-    made = {path.relative_to(tmp_path / "made"): path for path in (tmp_path / "made").rglob("*.*")}
-    assert made.keys() == {path.relative_to(PEOPLE) for path in PEOPLE.rglob("*.*")}
-    for name, path in made.items():
-        if name.suffix != ".mat":  # which say when they were written
-            assert path.read_bytes() == (PEOPLE / name).read_bytes(), name
-    again, sample = (apf.read_dataset(folder / "faces" / "ground_truth") for folder in (tmp_path / "made", PEOPLE))
-    assert_frame_equal(again.annotations, sample.annotations)
 
 
 @pytest.mark.slow
