@@ -11,19 +11,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from apframe.collecting import collected
-from apframe.wording import Count as Count
-from apframe.wording import Note as Note
-from apframe.wording import as_keyword as as_keyword
-from apframe.wording import counted as counted
-from apframe.wording import did_you_mean as did_you_mean
-from apframe.wording import first_line as first_line
-from apframe.wording import listed as listed
-from apframe.wording import nearest as nearest
-from apframe.wording import plural as plural
-from apframe.wording import reason as reason
-from apframe.wording import shown as shown
-from apframe.wording import spelled as spelled
-from apframe.wording import spelling as spelling
+from apframe.wording import did_you_mean, first_line, listed, nearest, shown, spelled
 
 # a problem that begins with one of these needs no colon
 _VERBS = ("applies", "are", "can", "does", "has", "holds", "is", "lies", "must", "needs", "takes", "was")

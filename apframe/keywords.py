@@ -7,7 +7,8 @@ from functools import wraps
 from inspect import signature
 from typing import ParamSpec, TypeVar
 
-from apframe.exceptions import ParameterError, nearest, same_name
+from apframe.exceptions import ParameterError, same_name
+from apframe.wording import nearest
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

@@ -15,7 +15,8 @@ from typing import Any, BinaryIO, Literal
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, first_line, reason
+from apframe.exceptions import FormatError, OutputError
+from apframe.wording import first_line, reason
 
 _DEEPEST = 100  # levels of JSON
 _PIECE = 1 << 24  # bytes that are looked at together

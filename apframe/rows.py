@@ -10,7 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, RowError, spelled
+from apframe.exceptions import ColumnError, RowError
+from apframe.wording import spelled
 
 KEY_OF = {
     "images": "image_id",

@@ -24,12 +24,11 @@ from apframe.exceptions import (
     import_optional,
     one_of,
     same_name,
-    spelled,
-    spelling,
     whole_number,
 )
 from apframe.store import sql
 from apframe.threads import pool
+from apframe.wording import spelled, spelling
 
 
 def test_messages_are_made_of_attributes() -> None:

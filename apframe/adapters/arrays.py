@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ColumnError, ParameterError, RowError, counted, listed, one_of
+from apframe.exceptions import ColumnError, ParameterError, RowError, one_of
 from apframe.tables.box_formats import BOX_FORMATS
 from apframe.tables.canonical import canonical
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.catalogue import SHAPES as EVERY_SHAPE
 from apframe.tables.shapes.run_lengths import count_pixels, to_text
 from apframe.tables.sources import kind_of
+from apframe.wording import counted, listed
 
 Item = Mapping[str, Any]
 _ARRAYS = {shape.iou_type: shape.array for shape in EVERY_SHAPE if shape.array is not None}

@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import polars as pl
 
-from apframe.exceptions import RowError, counted
+from apframe.exceptions import RowError
 from apframe.formats.refused import Refused
 from apframe.rows import MOST, first_few
 from apframe.tables.tables import TABLES, noun
+from apframe.wording import counted
 
 SEVERITIES = pl.Enum(["error", "warning", "note"])
 _SCHEMA: dict[str, Any] = {

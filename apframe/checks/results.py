@@ -8,10 +8,10 @@ import polars as pl
 
 from apframe.checks.findings import Finding, as_sentence, of_rows, of_table
 from apframe.evaluation.diagnose.filtered import EQUAL_REMEDY, detections_per_image, why_equal, why_filtered
-from apframe.exceptions import counted
 from apframe.rows import first_few
 from apframe.tables.shapes.catalogue import shape_of
 from apframe.tables.shapes.relations import RELATIONS
+from apframe.wording import counted
 
 _MOST = 100  # detections of an image and category that COCO counts
 _MOST_OF_NUSCENES = 500  # detections of a sample that nuScenes accepts

@@ -9,9 +9,10 @@ from typing import Any
 import polars as pl
 
 from apframe.checks.findings import Finding, Findings, as_table, of_table
-from apframe.exceptions import ApframeError, FormatError, RisingScoresWarning, counted, spelled
+from apframe.exceptions import ApframeError, FormatError, RisingScoresWarning
 from apframe.retrieval.trec import read_qrels, read_run
 from apframe.rows import first_few
+from apframe.wording import counted, spelled
 
 _TOP = 10  # documents that are looked at most
 

@@ -17,18 +17,10 @@ from apframe import ctrl_c
 from apframe.cli.declared import Option, declared
 from apframe.cli.help_pages import Overview
 from apframe.cli.messages import DOUBTFUL, as_flag, say
-from apframe.exceptions import (
-    ApframeError,
-    ApframeWarning,
-    DoubtfulNumberWarning,
-    OutputError,
-    ParameterError,
-    QueryError,
-    spelling,
-)
+from apframe.exceptions import ApframeError, ApframeWarning, DoubtfulNumberWarning, OutputError, ParameterError, QueryError
 from apframe.interruption import unfinished
 from apframe.show.terminal import ReaderGoneError, Terminal
-from apframe.wording import nearest
+from apframe.wording import nearest, spelling
 
 
 def about(

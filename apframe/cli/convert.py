@@ -28,11 +28,12 @@ from apframe.cli.options import (
     words,
 )
 from apframe.cli.output import progress, stdout
-from apframe.exceptions import FormatError, ParameterError, counted, spelling
+from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.catalogue import FORMATS, as_format, naming_format
 from apframe.formats.mistaken import SWAPPED
 from apframe.formats.reading import Reading
 from apframe.show.terminal import one_line, written_out
+from apframe.wording import counted, spelling
 
 _FILES = (
     ", ".join(name for name, each in FORMATS.items() if each.writable and each.dataset_from[0] == "file")

@@ -8,8 +8,9 @@ from contextlib import suppress
 
 import click
 
-from apframe.exceptions import OutputError, as_keyword
+from apframe.exceptions import OutputError
 from apframe.show.terminal import ReaderGoneError, one_line
+from apframe.wording import as_keyword
 
 DOUBTFUL = 3  # the exit status of --strict
 _LONGEST = 10_000  # characters of a message that are printed
@@ -42,7 +43,7 @@ _FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
 
 
 def as_flag(option: str, value: str | None = None) -> str:
-    """An option of the library as one of the command, for messages; see `apframe.exceptions.spelling`.
+    """An option of the library as one of the command, for messages; see `apframe.wording.spelling`.
 
     >>> as_flag("iou_type"), as_flag("join_by_name", "images"), as_flag("format", "")
     ('--iou-type', '--join-by-name images', '--gt-format')

@@ -14,9 +14,10 @@ from apframe.cli.files import Files
 from apframe.cli.models import are_stored, read_models
 from apframe.cli.options import GIVEN, Where, words
 from apframe.cli.output import is_plain, print_lines, progress, terminal_width
-from apframe.exceptions import ParameterError, counted
+from apframe.exceptions import ParameterError
 from apframe.paths import names_of
 from apframe.store.parquet import RETRIEVAL, read_manifest
+from apframe.wording import counted
 
 _MOST_IMAGES = 300
 

@@ -10,8 +10,8 @@ from apframe.cli.declared import Argument, Option
 from apframe.cli.files import ReadingOptions
 from apframe.cli.options import DropUnknownImages, ImageAttributes
 from apframe.cli.output import progress, stdout
-from apframe.exceptions import counted
 from apframe.show.terminal import one_line
+from apframe.wording import counted
 
 
 def shard_files(

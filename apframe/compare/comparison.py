@@ -19,7 +19,8 @@ from apframe.compare.paired_tests import paired_t, randomisation
 from apframe.compare.ranks import competition_ranks, rank_ranges
 from apframe.compare.resampling import FEW, Draws
 from apframe.compare.values import Resampling, Values, checked, complete, matrices, resampled_means
-from apframe.exceptions import FewUnitsWarning, ParameterError, counted, did_you_mean, listed, warn
+from apframe.exceptions import FewUnitsWarning, ParameterError, warn
+from apframe.wording import counted, did_you_mean, listed
 
 INTERVAL = ["low", "high", "se", "bias"]
 TESTS = ["p_randomisation", "p_t"]

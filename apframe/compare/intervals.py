@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from apframe.exceptions import BiasWarning, FewResamplesWarning, counted, spelled, warn
+from apframe.exceptions import BiasWarning, FewResamplesWarning, warn
+from apframe.wording import counted, spelled
 
 LEAST_UNITS = 5  # with positives, for an interval
 EQUAL = 1e-12  # differences that are smaller are none but for rounding

@@ -8,19 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import (
-    FewResamplesWarning,
-    FewUnitsWarning,
-    ParameterError,
-    counted,
-    did_you_mean,
-    listed,
-    spelled,
-    warn,
-    whole_number,
-)
+from apframe.exceptions import FewResamplesWarning, FewUnitsWarning, ParameterError, warn, whole_number
 from apframe.progress import with_bar
 from apframe.threads import map_lazily, pool
+from apframe.wording import counted, did_you_mean, listed, spelled
 
 FEW = 20  # units, below which intervals are too narrow
 FEW_RESAMPLES = 40  # below which p, at least 2 / (n_resamples + 1), cannot be below 0.05

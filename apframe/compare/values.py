@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 
 from apframe.compare.resampling import Draws, check_counts, draw_counts, make_units
-from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, did_you_mean, listed, proper_share
+from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, proper_share
 from apframe.lazily import cached_property
 from apframe.rows import row_numbers
+from apframe.wording import did_you_mean, listed
 
 KEPT = 1 << 26  # counts of units that are kept, at most: 64 MB, for they are below 256
 

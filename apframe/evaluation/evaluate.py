@@ -13,7 +13,6 @@ import polars as pl
 from apframe.evaluation.comparison.names import path_of_results
 from apframe.evaluation.options import Choice, choose
 from apframe.evaluation.prepare.inputs import Inputs, make_inputs
-from apframe.exceptions import Note, spelled
 from apframe.formats.catalogue import format_of_truth, naming_format
 from apframe.formats.yolo import Yolo
 from apframe.keywords import names_keywords
@@ -24,6 +23,7 @@ from apframe.rows import treating_malformed
 from apframe.similarity.pairs import Similarity
 from apframe.tables.conditions import choose_categories
 from apframe.threads import pool
+from apframe.wording import Note, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

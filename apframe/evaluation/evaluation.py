@@ -21,7 +21,6 @@ from apframe.evaluation.prepare.inputs import Inputs
 from apframe.evaluation.slices import by as slices
 from apframe.evaluation.slices import waymo_breakdowns as broken_down
 from apframe.evaluation.slices.parts import conditions_of_parts
-from apframe.exceptions import counted
 from apframe.lazily import cached_property
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import headlines, summarize
@@ -32,6 +31,7 @@ from apframe.show.terminal import one_line
 from apframe.store.results import QueryableResult
 from apframe.tables.conditions import Masks, refuse_nothing
 from apframe.tables.dataset import Dataset
+from apframe.wording import counted
 
 if TYPE_CHECKING:
     import numpy as np

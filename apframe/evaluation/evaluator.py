@@ -23,18 +23,7 @@ from apframe.evaluation.prepare.inputs import check_detections, make_inputs, on_
 from apframe.evaluation.prepare.invalid import left_out, valid_truth, without_invalid_shapes
 from apframe.evaluation.repeated import UPDATE, keep_one_of_each
 from apframe.evaluation.seen import NamedImages, Seen
-from apframe.exceptions import (
-    ColumnError,
-    DuplicateIdError,
-    Note,
-    RepeatedImageWarning,
-    RowError,
-    counted,
-    first_line,
-    listed,
-    one_of,
-    warn,
-)
+from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, one_of, warn
 from apframe.formats.outputs import Outputs, recognize
 from apframe.formats.refused import Refused, accept_joined
 from apframe.protocols.coco import COCO
@@ -49,7 +38,7 @@ from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import TABLES
-from apframe.wording import in_words, merged
+from apframe.wording import Note, counted, first_line, in_words, listed, merged
 
 _GIVEN = "detection_id_of_evaluator"  # and its `detection_id`, while it need not be unique
 

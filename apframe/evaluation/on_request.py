@@ -12,7 +12,8 @@ from apframe.evaluation.diagnose.confusion import confusion_table
 from apframe.evaluation.diagnose.error_rates import froc, lrp, miss_rates
 from apframe.evaluation.diagnose.errors import stored_or_computed
 from apframe.evaluation.diagnose.label_errors import label_errors_table
-from apframe.exceptions import ParameterError, did_you_mean
+from apframe.exceptions import ParameterError
+from apframe.wording import did_you_mean
 
 if TYPE_CHECKING:
     import polars as pl

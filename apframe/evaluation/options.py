@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, one_of, spelled
+from apframe.exceptions import ParameterError, one_of
 from apframe.formats.reading import Reading, ReadingOptions
 from apframe.keywords import refuse_unknown
 from apframe.protocols.named_choices import KEEPABLE, MALFORMED
@@ -18,6 +18,7 @@ from apframe.rows import Malformed
 from apframe.similarity.pairs import Similarity
 from apframe.store.parquet import labels
 from apframe.tables.dataset import Dataset
+from apframe.wording import spelled
 
 
 class Options(ReadingOptions, total=False):

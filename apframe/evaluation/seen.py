@@ -11,11 +11,12 @@ from functools import cached_property
 import polars as pl
 
 from apframe.adapters.arrays import column_of_ids
-from apframe.exceptions import MissingResultsWarning, counted, listed, spelled, warn
+from apframe.exceptions import MissingResultsWarning, warn
 from apframe.formats.ids import tables_named, with_ids_by_name
 from apframe.formats.outputs import Outputs
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import different_id_types, is_known, unknown_ids
+from apframe.wording import counted, listed, spelled
 
 _FEW, _LEAST = 0.25, 10  # a detector may find nothing on a share of the annotated images, and on fewer than so many
 

@@ -12,7 +12,7 @@ import polars as pl
 from apframe.evaluation.on_request import OF_SCORES, ON_REQUEST, chosen_tables
 from apframe.evaluation.prepare.inputs import stored_inputs
 from apframe.evaluation.tables import threshold_at
-from apframe.exceptions import FormatError, ParameterError, as_keyword, spelling
+from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.stored_sets import read_table, scan_table
 from apframe.paths import absolute
 from apframe.progress import with_bar
@@ -24,6 +24,7 @@ from apframe.store.parquet import DETECTION, input_hash, labels, read_manifest, 
 from apframe.store.results import LazyTable
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import GROUND_TRUTH, TABLES, result_schema
+from apframe.wording import as_keyword, spelling
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -10,8 +10,9 @@ import polars as pl
 from apframe.evaluation.diagnose.cuts import as_score
 from apframe.evaluation.slices.by import each_slice
 from apframe.evaluation.slices.keys import Bins
-from apframe.exceptions import ParameterError, did_you_mean, spelled
+from apframe.exceptions import ParameterError
 from apframe.tables.conditions import choose_categories
+from apframe.wording import did_you_mean, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed, spelled
+from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.coco import is_of_videos
 from apframe.formats.coco.rows import canonical_names, frame_of_rows, json_rows, taken_names
 from apframe.formats.documents import read_json
@@ -23,6 +23,7 @@ from apframe.tables.ids import is_known
 from apframe.tables.shapes.intervals import INTERVAL
 from apframe.tables.sources import kind_of
 from apframe.tables.tables import TABLES
+from apframe.wording import did_you_mean, listed, spelled
 
 _EVALUATED, _ALL = "validation", "all"
 _PREFIX = "v_"

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError
 from apframe.formats.format import ReadOnly
 from apframe.formats.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.formats.tables import Arrow, columns_of, is_of_sweeps
@@ -15,6 +15,7 @@ from apframe.paths import files_in, folders_in, is_file
 from apframe.rows import row_numbers
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.cuboids import CENTRE, CUBOID, SIZES
+from apframe.wording import listed
 
 EVALUATED = (
     "ARTICULATED_BUS", "BICYCLE", "BICYCLIST", "BOLLARD", "BOX_TRUCK", "BUS", "CONSTRUCTION_BARREL", "CONSTRUCTION_CONE", "DOG",

@@ -8,13 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError
 from apframe.formats.edges import from_edges, refuse_reversed
 from apframe.formats.files import read_head, read_text
 from apframe.formats.format import ReadOnly
 from apframe.formats.lines import is_number, refuse_lines, refuse_numbers
 from apframe.paths import files_in
 from apframe.tables.dataset import Dataset
+from apframe.wording import listed
 
 _EDGES = ("x1", "y1", "x2", "y2")
 _FIELDS = ("video", "timestamp", *_EDGES, "category_id", "last")

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name, nearest, spelled
+from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name
 from apframe.formats.activitynet import ActivityNet
 from apframe.formats.argoverse2 import Argoverse2
 from apframe.formats.ava import Ava
@@ -55,6 +55,7 @@ from apframe.tables.category_map import map_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH
+from apframe.wording import nearest, spelled
 
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Scalabel(), Dota(),

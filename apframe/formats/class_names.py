@@ -8,13 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError, counted, spelled, warn
+from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError, warn
 from apframe.formats.documents import read_json
 from apframe.formats.yolo.config import names_in_lines, read_config
 from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
 from apframe.tables.types import as_id
+from apframe.wording import counted, spelled
 
 _WRITTEN = {"image_id", "file_name", "category_id", "score"}  # by Ultralytics, which writes no names of classes
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ImagesLeftOutWarning, counted, listed, spelled, warn
+from apframe.exceptions import FormatError, ImagesLeftOutWarning, warn
 from apframe.formats.coco import coco_in_memory, lists_segments
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head
@@ -16,6 +16,7 @@ from apframe.formats.json_fields import Fields
 from apframe.paths import is_folder, is_inside
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
+from apframe.wording import counted, listed, spelled
 
 _SEGMENTS = "segments_info"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, MissingResultsWarning, counted, listed, warn
+from apframe.exceptions import FormatError, MissingResultsWarning, warn
 from apframe.formats.documents import parse_json
 from apframe.formats.files import read_head, read_unpacked
 from apframe.formats.format import ReadOnly
@@ -17,6 +17,7 @@ from apframe.tables.box_formats import warn_of_pixels
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
+from apframe.wording import counted, listed
 
 _PERSON = "person"
 

@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from apframe.exceptions import FormatError, first_line
+from apframe.exceptions import FormatError
 from apframe.formats.files import decoded, read_unpacked
+from apframe.wording import first_line
 
 _DOCTYPE = "<!DOCTYPE"
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")

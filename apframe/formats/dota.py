@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.format import Format
 from apframe.formats.lines import (
@@ -28,6 +28,7 @@ from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.corners import turned_corners
+from apframe.wording import listed
 
 _EDGES = ("xmin", "ymin", "xmax", "ymax")
 _CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")

@@ -16,8 +16,9 @@ from typing import BinaryIO
 
 import polars as pl
 
-from apframe.exceptions import ApframeError, FormatError, OutputError, reason
+from apframe.exceptions import ApframeError, FormatError, OutputError
 from apframe.paths import kind_at, opened
+from apframe.wording import reason
 
 _GZIP, BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
 _USUAL, _MOST = 1 << 30, 100  # bytes that any file may unpack to; beyond these, so many times its own size

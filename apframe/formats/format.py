@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, spelled
+from apframe.exceptions import ParameterError
 from apframe.paths import files_in, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import TABLES
+from apframe.wording import spelled
 
 ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
 FIXED, USUAL, OPEN = "fixed", "usual", "open"  # how far a format says how the boxes in its files are written

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, did_you_mean, first_line, reason, spelled
+from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.columns_of_parts import Columns
 from apframe.formats.files import is_packed, read_unpacked, reading
 from apframe.formats.format import ANY, INDEX, OPEN, Format, held
@@ -32,6 +32,7 @@ from apframe.formats.tables import columns_of, read_ipc
 from apframe.paths import files_in, is_folder, not_deep
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import called
+from apframe.wording import did_you_mean, first_line, reason, spelled
 
 _PARQUET, _ARROW, _LINES = ".parquet", ".arrow", ".jsonl"
 _BATCH = 1 << 12  # images that are read at once, where results are read in parts

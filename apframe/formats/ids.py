@@ -6,13 +6,14 @@ from collections.abc import Collection
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, ParameterError, RowError, listed
+from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.formats.format import ANY, INDEX, NAME, NUMBER, Format
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known, replaced, unknown_ids, with_id_types
 from apframe.tables.names import called, places_of, stems
 from apframe.tables.tables import ID, KEYS, NAMES
 from apframe.tables.types import as_id
+from apframe.wording import listed
 
 
 def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:

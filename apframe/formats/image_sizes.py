@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, UnitWarning, import_optional, listed, reason, spelled, warn
+from apframe.exceptions import FormatError, ParameterError, UnitWarning, import_optional, warn
 from apframe.formats.documents import read_csv
 from apframe.formats.files import write_text
 from apframe.paths import is_file
@@ -19,6 +19,7 @@ from apframe.tables.names import bare, stems
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import ID, SIZE
+from apframe.wording import listed, reason, spelled
 
 IMAGE_SIZES = "image_sizes.csv"
 """Beside the files that the formats have of their own: `image_id`, `file_name`, `image_width`, `image_height`."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed, plural
+from apframe.exceptions import FormatError
+from apframe.wording import listed, plural
 
 _LARGEST = 2**63
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import MissingResultsWarning, ShapesLeftOutWarning, counted, listed, warn
+from apframe.exceptions import MissingResultsWarning, ShapesLeftOutWarning, warn
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.format import Format
 from apframe.formats.lines import (
@@ -26,6 +26,7 @@ from apframe.formats.names import categories_of, ids_to_write, image_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.cuboids import CUBOID, SIZES, with_cuboids
+from apframe.wording import counted, listed
 
 _EDGES = ("left", "top", "right", "bottom")
 _REGION = "DontCare"

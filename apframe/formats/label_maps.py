@@ -8,12 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, counted, listed
+from apframe.exceptions import FormatError
 from apframe.formats.files import read_text
 from apframe.formats.format import ReadOnly
 from apframe.paths import files_in, is_file
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
+from apframe.wording import counted, listed
 
 _CLASSES = "classes.txt"
 # what Cityscapes appends to the name of an image: of the ground truth, and of the image itself, as results are often called

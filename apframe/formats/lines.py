@@ -10,10 +10,11 @@ from pathlib import Path
 
 import polars as pl
 
-from apframe.exceptions import FormatError, counted, listed
+from apframe.exceptions import FormatError
 from apframe.formats.files import read_text, reading, write_text
 from apframe.paths import files_in
 from apframe.rows import malformed_rows
+from apframe.wording import counted, listed
 
 _passes: ContextVar[bool] = ContextVar("passes", default=False)
 _BLANKS, _FIELD = " \t\r\v\f", r"[^ \t\r\v\f]+"

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ImagesLeftOutWarning, counted, listed, warn
+from apframe.exceptions import FormatError, ImagesLeftOutWarning, warn
 from apframe.formats.documents import read_csv
 from apframe.formats.files import read_head
 from apframe.formats.format import ReadOnly
@@ -16,6 +16,7 @@ from apframe.paths import is_file, refuse_pipe
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.spheres import CENTRE, DIAMETER
+from apframe.wording import counted, listed
 
 _SCAN, _PLACES = "seriesuid", ("coordX", "coordY", "coordZ")
 _NODULES, _EXCLUDED, _SCANS = "annotations.csv", "annotations_excluded.csv", "seriesuids.csv"

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, FormatError, listed
+from apframe.exceptions import ColumnError, FormatError
 from apframe.formats.coco import Coco, read_unchecked
 from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import TABLES
+from apframe.wording import listed
 
 _LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
 _FREQUENCIES = ("r", "c", "f")

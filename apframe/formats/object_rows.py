@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, first_line
+from apframe.exceptions import ColumnError
 from apframe.formats.names import categories_of
 from apframe.tables.box_formats import columns_of_boxes
 from apframe.tables.names import stems
 from apframe.tables.shapes.cuboids import SIZES
 from apframe.tables.tables import SIZE
+from apframe.wording import first_line
 
 _CLASSES = ("category", "class", "label", "category_name", "class_name", "label_name", "name")
 _CALLED: dict[str, tuple[str, ...]] = {

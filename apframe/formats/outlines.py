@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, ShapesLeftOutWarning, first_line, warn
+from apframe.exceptions import ColumnError, ShapesLeftOutWarning, warn
+from apframe.wording import first_line
 
 POLYGONS = pl.List(pl.List(pl.Float64))
 

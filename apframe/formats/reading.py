@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypedDict
 
-from apframe.exceptions import FormatError, ParameterError, RowError, spelled
+from apframe.exceptions import FormatError, ParameterError, RowError
 from apframe.formats.catalogue import (
     choose_format,
     format_of_truth,
@@ -22,6 +22,7 @@ from apframe.formats.files import reading_from
 from apframe.formats.in_parts import take_results_in_parts
 from apframe.paths import kind_at
 from apframe.tables.dataset import Dataset
+from apframe.wording import spelled
 
 
 class ReadingOptions(TypedDict, total=False):

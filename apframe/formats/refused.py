@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, DuplicateIdError, IdTypeError, InputError, RowError, UnknownIdError, counted
+from apframe.exceptions import ColumnError, DuplicateIdError, IdTypeError, InputError, RowError, UnknownIdError
 from apframe.formats.ids import with_ids_by_name
 from apframe.rows import first_few
 from apframe.tables.box_formats import as_pixel_boxes
@@ -17,6 +17,7 @@ from apframe.tables.category_map import map_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import with_id_types
 from apframe.tables.tables import TABLES
+from apframe.wording import counted
 
 PLACE = "place in the source"
 _NAMES = {UnknownIdError: "unknown_reference", IdTypeError: "id_types", ColumnError: "column"}

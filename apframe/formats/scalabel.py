@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ShapesLeftOutWarning, listed, warn
+from apframe.exceptions import FormatError, ShapesLeftOutWarning, warn
 from apframe.formats.coco.rows import canonical_names, frame_of_rows
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head
@@ -20,6 +20,7 @@ from apframe.formats.json_fields import Fields
 from apframe.formats.names import categories_of
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import SIZE
+from apframe.wording import listed
 
 _CORNERS, _RLE = ("x1", "y1", "x2", "y2"), ("size", "counts")
 _OF_CROWDS = ("crowd", "ignored")

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import FormatError, first_line, listed, reason
+from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
 from apframe.formats.files import reading, write_text
 from apframe.formats.format import ANY, OPEN, USUAL, Format, held
@@ -20,6 +20,7 @@ from apframe.paths import is_file, is_folder, literal, parquet_of
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import from_arrow_stream
 from apframe.tables.tables import GROUND_TRUTH
+from apframe.wording import first_line, listed, reason
 
 _IPC_FILE = b"ARROW1"
 _BATCH = 1 << 19  # rows that are read at once, where a table is read in parts

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError
 from apframe.formats.files import read_head
 from apframe.formats.format import ReadOnly
 from apframe.formats.lines import (
@@ -23,6 +23,7 @@ from apframe.formats.lines import (
 )
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.intervals import INTERVAL
+from apframe.wording import listed
 
 _FILE = re.compile(r"(.+)_(test|val)", re.DOTALL)
 _NUMBERS = {

@@ -8,10 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, first_line
+from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.csv_table import typed
 from apframe.formats.nested_rows import METADATA, features_of
 from apframe.paths import kind_at
+from apframe.wording import first_line
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}([^/].*)")  # a `Path` keeps one slash
 _SCHEMES = ("http", "https", "s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "hf")

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import MissingResultsWarning, counted, listed, warn
+from apframe.exceptions import MissingResultsWarning, warn
 from apframe.formats.files import read_head
 from apframe.formats.format import NUMBER, ReadOnly
 from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
@@ -25,6 +25,7 @@ from apframe.formats.names import image_ids
 from apframe.tables.box_formats import warn_of_pixels
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
+from apframe.wording import counted, listed
 
 _CATEGORIES = (
     "ignored regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle", "awning-tricycle", "bus", "motor",

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, MissingResultsWarning, UnsortedScoresWarning, counted, import_optional, listed, warn
+from apframe.exceptions import FormatError, MissingResultsWarning, UnsortedScoresWarning, import_optional, warn
 from apframe.formats.files import read_head
 from apframe.formats.format import OPEN, ReadOnly
 from apframe.formats.lines import is_number, read_lines, refuse_lines, refuse_numbers, take_fields
 from apframe.paths import files_in, is_file, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
+from apframe.wording import counted, listed
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ColumnError, ParameterError, did_you_mean, whole_number
+from apframe.exceptions import ColumnError, ParameterError, whole_number
 from apframe.lists.ranked_lists import (
     Column,
     ThenBy,
@@ -28,6 +28,7 @@ from apframe.lists.ranked_lists import (
 )
 from apframe.metrics.definition import PRECISION, envelope, recall_of
 from apframe.tables.sources import to_polars
+from apframe.wording import did_you_mean
 
 Keys = str | Sequence[str]
 _TP, _FP, _RANK = pl.col("tp"), pl.col("fp"), pl.col("rank")

@@ -7,9 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import CountWarning, ParameterError, ScoreError, counted, listed, warn, whole_number
+from apframe.exceptions import CountWarning, ParameterError, ScoreError, warn, whole_number
 from apframe.metrics.definition import envelope, recall_of
 from apframe.rows import row_numbers
+from apframe.wording import counted, listed
 
 _EMPTY = 1e-10  # what VLFeat divides by where a class is said to be empty
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, listed
+from apframe.exceptions import ParameterError
 from apframe.tables.shapes.cuboids import SIZES, YAW
+from apframe.wording import listed
 
 if TYPE_CHECKING:
     import numpy as np

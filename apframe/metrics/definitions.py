@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, by_name, did_you_mean
+from apframe.exceptions import ParameterError, by_name
 from apframe.listing import Listing
 from apframe.metrics.at_cut_offs import R11, R40, Waymo
 from apframe.metrics.between_rows import Ultralytics, UltralyticsBefore
@@ -39,6 +39,7 @@ from apframe.metrics.definition import (
 from apframe.metrics.of_rows import CrowdHuman, WiderFace
 from apframe.metrics.sampled import Argoverse2, NuScenes
 from apframe.metrics.summed import PanopticQuality, PixelIoU, RecallByImage, Success
+from apframe.wording import did_you_mean
 
 
 class Step(WeightedSum):

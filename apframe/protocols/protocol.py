@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from apframe.exceptions import ParameterError, listed, one_of, spelled
+from apframe.exceptions import ParameterError, one_of
 from apframe.keywords import names_keywords
 from apframe.matching.policies import POLICIES
 from apframe.metrics.at_cut_offs import R11, R40, AtCutOffs
@@ -28,6 +28,7 @@ from apframe.protocols.report_lines import refuse_lines
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
+from apframe.wording import listed, spelled
 
 _USUAL = 0.5
 if TYPE_CHECKING:

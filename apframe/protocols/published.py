@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apframe.exceptions import ParameterError, by_name, spelled
+from apframe.exceptions import ParameterError, by_name
 from apframe.listing import Listing
 from apframe.protocols.activitynet import ACTIVITYNET
 from apframe.protocols.argoverse2 import ARGOVERSE2
@@ -34,6 +34,7 @@ from apframe.protocols.voc import VOC2007, VOC2012
 from apframe.protocols.waymo import WAYMO
 from apframe.protocols.wider_face import WIDER_FACE
 from apframe.similarity.named import as_iou_type
+from apframe.wording import spelled
 
 PUBLISHED = {
     protocol.name: protocol

@@ -14,7 +14,7 @@ import polars as pl
 from apframe.evaluation.pairing import pair
 from apframe.evaluation.pipeline import Pipeline
 from apframe.evaluation.prepare.inputs import make_inputs
-from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError, counted
+from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError
 from apframe.matching.verdicts import Verdicts, as_bits, has_bit
 from apframe.metrics.arrays import compute_arrays
 from apframe.metrics.definitions import Levels
@@ -23,6 +23,7 @@ from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import SMALLEST
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import with_id_types
+from apframe.wording import counted
 
 Cell = dict[str, Any]
 

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from apframe.adapters.arrays import tabulate_rows
-from apframe.exceptions import FormatError, RowError, UnknownIdError, listed
+from apframe.exceptions import FormatError, RowError, UnknownIdError
 from apframe.formats.coco import read_coco_results
 from apframe.paths import is_inside
 from apframe.pycocotools import mask as maskUtils
@@ -27,6 +27,7 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.sources import kind_of
 from apframe.tables.tables import KEYS
 from apframe.threads import pool
+from apframe.wording import listed
 
 PYTHON_VERSION = sys.version_info[0]
 _MADE = ("dataset", "anns", "cats", "imgs", "imgToAnns", "catToImgs")

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from apframe.evaluation.pipeline import Pipeline
-from apframe.exceptions import LostAnnotationsWarning, ParameterError, counted, warn
+from apframe.exceptions import LostAnnotationsWarning, ParameterError, warn
 from apframe.lazily import cached_property
 from apframe.protocols.coco import COCO as COCO_RULES
 from apframe.protocols.protocol import Protocol
@@ -27,6 +27,7 @@ from apframe.pycocotools.one_cell import compare_keypoints, compare_masks, compa
 from apframe.pycocotools.params import Order, Params, categories_of, order_of, protocol_of, refuse_changes
 from apframe.pycocotools.source import Row
 from apframe.pycocotools.tables import found_tables, pooled_in_order, truth_tables
+from apframe.wording import counted
 
 __all__ = ["COCOeval", "Params", "maskUtils"]
 

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from apframe.adapters.arrays import refuse_items
-from apframe.exceptions import ParameterError, RowError, counted
+from apframe.exceptions import ParameterError, RowError
 from apframe.pycocotools.mask_sizes import compare_masks
 from apframe.similarity.box_iou import BoxIoU
 from apframe.tables.shapes.boxes import BOX
@@ -27,6 +27,7 @@ from apframe.tables.shapes.polygons import rasterise
 from apframe.tables.shapes.run_lengths import count_pixels, count_runs, from_counts, from_text, to_text
 from apframe.tables.shapes.runs import Fault, Runs, in_at_least, to_bitmaps
 from apframe.tables.sources import kind_of
+from apframe.wording import counted
 
 Encoding = dict[str, Any]
 _AGAIN = "encode these masks again"

@@ -7,13 +7,14 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, listed
+from apframe.exceptions import ParameterError
 from apframe.formats.coco import read_coco, read_result_columns
 from apframe.pycocotools.coco import COCO, tables_of
 from apframe.pycocotools.source import Row
 from apframe.tables.canonical import canonical
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
+from apframe.wording import listed
 
 # what evaluation reads of the rows, beside the shape that is compared
 _OF_ANNOTATIONS = ("id", "image_id", "category_id", "bbox", "area", "iscrowd", "num_keypoints")

@@ -7,9 +7,10 @@ from typing import Any
 
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.slices.keys import Bins
-from apframe.exceptions import ParameterError, shown, spelled, whole_number
+from apframe.exceptions import ParameterError, whole_number
 from apframe.report.section import Section
 from apframe.retrieval.evaluation import RunEvaluation
+from apframe.wording import shown, spelled
 
 _LONGEST = 60  # characters of a value in a message
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import NotComparableError, ParameterError, counted, listed
+from apframe.exceptions import NotComparableError, ParameterError
+from apframe.wording import counted, listed
 
 if TYPE_CHECKING:
     from apframe.retrieval.evaluation import RunEvaluation

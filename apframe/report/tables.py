@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from apframe.exceptions import counted
 from apframe.report.section import Table
 from apframe.show.elements import Markup, element, joined, scrolling
+from apframe.wording import counted
 
 NOTHING = "–"
 _DIGITS = 3  # of numbers that are not integers

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import counted
 from apframe.report.section import Section, Table
 from apframe.report.tables import cell_texts
 from apframe.report.write import IN_TEXT, about, sections_of
 from apframe.show.terminal import table_lines
+from apframe.wording import counted
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, listed, proper_share, whole_number
+from apframe.exceptions import ParameterError, proper_share, whole_number
 from apframe.retrieval.comparing import plain_means, refuse_one_run, with_units
 from apframe.retrieval.one_run import Policies, ranked_list
 from apframe.tables.ids import different_id_types
+from apframe.wording import listed
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,16 +11,7 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import (
-    ColumnError,
-    InputError,
-    ParameterError,
-    did_you_mean,
-    listed,
-    one_of,
-    spelled,
-    whole_number,
-)
+from apframe.exceptions import ColumnError, InputError, ParameterError, one_of, whole_number
 from apframe.formats.stored_sets import read_table
 from apframe.keywords import names_keywords
 from apframe.lists.measures import USUAL, Measure, as_measures
@@ -38,6 +29,7 @@ from apframe.store.results import LazyTable, QueryableResult
 from apframe.tables.canonical import refuse_equal_pairs
 from apframe.tables.tables import RUN_RESULTS, TABLES
 from apframe.threads import pool
+from apframe.wording import did_you_mean, listed, spelled
 
 
 @names_keywords

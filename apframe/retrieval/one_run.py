@@ -8,10 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, NothingMatchesWarning, counted, listed, spelled, warn
+from apframe.exceptions import InputError, NothingMatchesWarning, warn
 from apframe.lists.measures import Measure, condensed, measure_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.tables.ids import different_id_types
+from apframe.wording import counted, listed, spelled
 
 _RARE = 100  # one in so many
 

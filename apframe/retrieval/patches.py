@@ -8,12 +8,13 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ColumnError, ParameterError, ScoreError, listed, one_of
+from apframe.exceptions import ColumnError, ParameterError, ScoreError, one_of
 from apframe.lists.expressions import average_precision
 from apframe.lists.list_curves import key_names
 from apframe.metrics.definition import Definition
 from apframe.rows import row_numbers
 from apframe.tables.sources import to_polars
+from apframe.wording import listed
 
 _TASKS = ("verification", "matching", "retrieval")
 

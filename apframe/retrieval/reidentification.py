@@ -7,21 +7,13 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import (
-    ColumnError,
-    DuplicateIdError,
-    InputError,
-    ParameterError,
-    RowError,
-    UnknownIdError,
-    listed,
-    one_of,
-)
+from apframe.exceptions import ColumnError, DuplicateIdError, InputError, ParameterError, RowError, UnknownIdError, one_of
 from apframe.lists.measures import Measure
 from apframe.retrieval.evaluation import RunEvaluation, evaluate_run
 from apframe.rows import row_numbers
 from apframe.tables.ids import different_id_types, is_known
 from apframe.tables.sources import to_polars
+from apframe.wording import listed
 
 _PAIR = ["query_id", "document_id"]
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, FormatError, first_line, import_optional, listed
+from apframe.exceptions import ColumnError, FormatError, import_optional
 from apframe.formats.documents import parse_json
 from apframe.formats.files import decoded, read_head, read_unpacked, reading_from
 from apframe.paths import kind_at, reading_once, scan_parquet
 from apframe.retrieval.trec_lines import QRELS, RUN, first_lines, read_lines
 from apframe.tables.tables import TABLES
+from apframe.wording import first_line, listed
 
 _LZ4 = b"\x04\x22\x4d\x18"
 _MOST = 1 << 32  # bytes that a file of LZ4 may unpack to

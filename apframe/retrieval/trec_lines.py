@@ -8,10 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
-from apframe.exceptions import FormatError, RisingScoresWarning, listed, warn
+from apframe.exceptions import FormatError, RisingScoresWarning, warn
 from apframe.formats.files import decoded, is_packed, read_head, read_unpacked
 from apframe.paths import kind_at, scan_csv
 from apframe.threads import pool
+from apframe.wording import listed
 
 QRELS = ("query_id", "iteration", "document_id", "relevance")
 RUN = ("query_id", "Q0", "document_id", "rank", "score", "tag")

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from apframe.exceptions import FormatError, ParameterError, listed
+from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.files import finish_replacing_in
 from apframe.formats.stored_sets import MANIFEST
 from apframe.paths import absolute, is_file, is_folder, is_pattern, matching
+from apframe.wording import listed
 
 
 def named_folders(folders: Any) -> tuple[list[Path], bool]:

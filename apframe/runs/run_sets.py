@@ -14,17 +14,7 @@ import polars.selectors as cs
 
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.stored import NEEDED, stored_evaluation, stored_protocol
-from apframe.exceptions import (
-    FormatError,
-    NotComparableError,
-    ParameterError,
-    RunsDifferWarning,
-    RunsLeftOutWarning,
-    did_you_mean,
-    listed,
-    reason,
-    warn,
-)
+from apframe.exceptions import FormatError, NotComparableError, ParameterError, RunsDifferWarning, RunsLeftOutWarning, warn
 from apframe.lazily import cached_property
 from apframe.paths import names_of
 from apframe.protocols.summary import less_is_better, main_headline
@@ -39,6 +29,7 @@ from apframe.store import sql
 from apframe.store.parquet import DETECTION, REPORT, RETRIEVAL, read_manifest
 from apframe.store.results import LazyTable, QueryableResult
 from apframe.tables.tables import DIFFERENCES
+from apframe.wording import did_you_mean, listed, reason
 
 if TYPE_CHECKING:
     from apframe.evaluation.slices.keys import SliceKey

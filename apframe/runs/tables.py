@@ -8,9 +8,10 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from apframe.exceptions import ColumnError, first_line
+from apframe.exceptions import ColumnError
 from apframe.formats.stored_sets import scan_table
 from apframe.runs.stored_run import StoredRun
+from apframe.wording import first_line
 
 
 class TablesOfRuns(Mapping[str, pl.LazyFrame]):

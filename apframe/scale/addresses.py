@@ -12,9 +12,10 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, first_line, import_optional, reason
+from apframe.exceptions import FormatError, ParameterError, import_optional
 from apframe.formats.urls import url_of
 from apframe.paths import files_in, is_pattern, kind_at, literal, matching, opened, refuse_pipe
+from apframe.wording import first_line, reason
 
 # what fsspec needs for each scheme; Polars reads these without a further package
 _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}

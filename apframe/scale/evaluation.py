@@ -16,7 +16,7 @@ from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.pipeline import Pipeline, arrays_of
 from apframe.evaluation.slices.measure import finish, shape_of, sum_lists
 from apframe.evaluation.slices.slices import Groups, mask_of
-from apframe.exceptions import FormatError, LargeResultWarning, counted, spelled, warn
+from apframe.exceptions import FormatError, LargeResultWarning, warn
 from apframe.lazily import cached_property
 from apframe.metrics.metrics import compute_metrics
 from apframe.metrics.rules import rank_by
@@ -28,6 +28,7 @@ from apframe.scale.spool import LINKS, Spool
 from apframe.scale.together import heights_of, without_rows
 from apframe.store.results import LazyTable
 from apframe.tables.conditions import refuse_nothing
+from apframe.wording import counted, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.slices.slices import Slicing

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from apframe.evaluation.prepare.inputs import Inputs
-from apframe.exceptions import counted
 from apframe.lazily import cached_property
 from apframe.protocols.protocol import Protocol
 from apframe.rows import MALFORMED_KEPT
@@ -16,6 +15,7 @@ from apframe.scale.layout import INPUT_ROW
 from apframe.scale.objects import OBJECTS, LateTable, Objects
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
+from apframe.wording import counted
 
 
 class ShardedInputs(Inputs):

@@ -10,9 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, counted, listed
+from apframe.exceptions import FormatError
 from apframe.formats.documents import parse_json
 from apframe.formats.files import write_text
+from apframe.wording import counted, listed
 
 LISTING = "shards.json"
 """The file beside the shards that lists them. It is written last."""

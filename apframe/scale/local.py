@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apframe.exceptions import OutputError, ShardError, reason, spelled
+from apframe.exceptions import OutputError, ShardError
 from apframe.progress import with_bar
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
@@ -16,6 +16,7 @@ from apframe.scale.store import LocalStore, given, head, intact, most_rows, read
 from apframe.scale.temporary import Temporary
 from apframe.scale.together import Head, put_together
 from apframe.threads import alone, map_lazily, pool
+from apframe.wording import reason, spelled
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.evaluation.prepare.inputs import Inputs
-from apframe.exceptions import ParameterError, SecondPassWarning, counted, warn
+from apframe.exceptions import ParameterError, SecondPassWarning, warn
 from apframe.lazily import cached_property
 from apframe.progress import with_bar
 from apframe.rows import KEY_OF
@@ -20,6 +20,7 @@ from apframe.scale.layout import INPUT_ROW
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
 from apframe.tables.conditions import Masks
+from apframe.wording import counted
 
 if TYPE_CHECKING:
     from apframe.scale.local import Matched

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from apframe.exceptions import ApframeError, ParameterError, ShardError, first_line, import_optional, spelled
+from apframe.exceptions import ApframeError, ParameterError, ShardError, import_optional
 from apframe.matching.verdicts import Verdicts
 from apframe.progress import with_bar
 from apframe.scale.addresses import absolute
@@ -26,6 +26,7 @@ from apframe.scale.store import LocalStore, Store, given, most_rows
 from apframe.scale.store import head as head_of_table
 from apframe.scale.together import Head, put_together
 from apframe.threads import set_threads, threads
+from apframe.wording import first_line, spelled
 
 if TYPE_CHECKING:
     import pyarrow as pa

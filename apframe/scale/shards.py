@@ -16,7 +16,7 @@ from apframe.evaluation.evaluate import read_valid
 from apframe.evaluation.options import Choice
 from apframe.evaluation.prepare.classes import own_categories
 from apframe.evaluation.prepare.inputs import Inputs
-from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError, counted, listed
+from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError
 from apframe.formats.reading import Reading
 from apframe.formats.refused import Refused, accept_truth
 from apframe.paths import kind_at
@@ -28,6 +28,7 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.segments import LABEL_MAP
 from apframe.tables.tables import GROUND_TRUTH, noun
+from apframe.wording import counted, listed
 
 _ENDINGS = (".parquet", ".arrow")
 _FILES = (*_ENDINGS, ".json")  # what may be beside the folders

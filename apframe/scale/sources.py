@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import DuplicateIdError, FormatError, RowError, listed
+from apframe.exceptions import DuplicateIdError, FormatError, RowError
 from apframe.formats.reading import Reading
 from apframe.paths import is_pattern, matching
 from apframe.rows import KEY_OF
@@ -17,6 +17,7 @@ from apframe.scale.sharded_rows import common_schema
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import different_id_types
 from apframe.tables.tables import GROUND_TRUTH
+from apframe.wording import listed
 
 
 def sources_of(source: Any) -> list[Any]:

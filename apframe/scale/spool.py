@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.evaluation.pipeline import Pipeline
-from apframe.exceptions import OutputError, reason
+from apframe.exceptions import OutputError
 from apframe.rows import KEY_OF
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.objects import COPY_OF, OBJECTS, Objects, unique_ids
 from apframe.scale.temporary import Temporary
+from apframe.wording import reason
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol

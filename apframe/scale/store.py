@@ -14,11 +14,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from apframe.exceptions import FormatError, OutputError, reason, spelled
+from apframe.exceptions import FormatError, OutputError
 from apframe.matching.verdicts import Verdicts
 from apframe.scale.together import Head, Together
 from apframe.scale.verdict_tables import counts_of, head_of, images_of, is_intact, join_arrow, with_sum
 from apframe.threads import alone, map_lazily, pool, threads
+from apframe.wording import reason, spelled
 
 if TYPE_CHECKING:
     import pyarrow as pa

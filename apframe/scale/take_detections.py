@@ -12,13 +12,14 @@ import polars as pl
 
 from apframe.evaluation.prepare.inputs import on_known_images
 from apframe.evaluation.prepare.rules import FIND_OUT
-from apframe.exceptions import DuplicateIdError, MostlyUnknownImagesWarning, RowError, counted, listed, warn
+from apframe.exceptions import DuplicateIdError, MostlyUnknownImagesWarning, RowError, warn
 from apframe.lazily import cached_property
 from apframe.rows import MOST
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.sharded_rows import ShardedRows
 from apframe.tables.dataset import Dataset, canonical_detections
 from apframe.tables.sources import to_polars
+from apframe.wording import counted, listed
 
 _ID = "detection_id"
 _MOST_IDS = 1 << 26  # of which the shards are looked up in a table

@@ -7,8 +7,9 @@ import weakref
 from contextlib import ExitStack
 from pathlib import Path
 
-from apframe.exceptions import OutputError, reason
+from apframe.exceptions import OutputError
 from apframe.formats.files import new_folder
+from apframe.wording import reason
 
 
 class Temporary:

@@ -11,11 +11,11 @@ import polars as pl
 
 from apframe import exceptions
 from apframe.evaluation.prepare.list_thresholds import lists_of
-from apframe.exceptions import ApframeWarning, Count, FormatError, Note, ShardError, counted, listed, warn
+from apframe.exceptions import ApframeWarning, FormatError, ShardError, warn
 from apframe.matching.verdicts import Verdicts, example
 from apframe.protocols.protocol import Protocol
 from apframe.scale.layout import INPUT_ROW
-from apframe.wording import in_words
+from apframe.wording import Count, Note, counted, in_words, listed
 
 _MOST = {  # doubts of a shard, and what they are where they are not of all shards
     exceptions.MostlyUnknownCategoriesWarning.__name__: exceptions.UnknownCategoryWarning.__name__,

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import counted
 from apframe.protocols.summary import less_is_better
+from apframe.wording import counted
 
 SIGNIFICANT = 0.05
 _LONGEST = 16  # characters of a name as the heading of a column

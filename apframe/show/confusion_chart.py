@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, counted, one_of, whole_number
+from apframe.exceptions import InputError, one_of, whole_number
 from apframe.lists.list_curves import refuse_missing
 from apframe.show.charts import DARK_GREY, PALETTE, head_chart, load_altair, shared_conditions
 from apframe.tables.sources import to_polars
+from apframe.wording import counted
 
 if TYPE_CHECKING:
     import altair as alt

@@ -7,10 +7,10 @@ from html import escape
 
 import polars as pl
 
-from apframe.exceptions import counted
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
 from apframe.protocols.summary import headlines
+from apframe.wording import counted
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

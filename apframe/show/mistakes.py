@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.exceptions import counted
+from apframe.wording import counted
 
 _SIDES = ("true", "found")
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import counted
 from apframe.lists.kinds import KINDS
 from apframe.show.html import html_table
+from apframe.wording import counted
 
 
 def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any], width: int | None = None) -> list[str]:

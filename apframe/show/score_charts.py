@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, did_you_mean, listed, whole_number
+from apframe.exceptions import InputError, whole_number
 from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve
 from apframe.show.charts import (
     PALETTE,
@@ -21,6 +21,7 @@ from apframe.show.charts import (
     shared_conditions,
 )
 from apframe.tables.sources import to_polars
+from apframe.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
     import altair as alt

@@ -14,7 +14,8 @@ from typing import Any, TextIO
 
 import polars as pl
 
-from apframe.exceptions import OutputError, reason
+from apframe.exceptions import OutputError
+from apframe.wording import reason
 
 _CONTROLS = {chr(code): repr(chr(code))[1:-1] for code in [*range(0x20), *range(0x7F, 0xA0)]}
 _NOT_A_LINE_END = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")

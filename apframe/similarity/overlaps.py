@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, SegmentsDifferWarning, counted, listed, warn
+from apframe.exceptions import ColumnError, SegmentsDifferWarning, warn
 from apframe.rows import refuse_rows
 from apframe.tables.shapes.label_maps import INNER, refuse_unlisted, share_pixels
+from apframe.wording import counted, listed
 
 _KEY = ["image", "segment_id"]
 

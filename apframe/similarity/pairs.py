@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, spelled
+from apframe.exceptions import ColumnError
 from apframe.tables.shapes.shape import Shape
+from apframe.wording import spelled
 
 
 @dataclass(frozen=True)

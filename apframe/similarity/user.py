@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, ParameterError, RowError, first_line
+from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.similarity.pairs import Similarity, join_on_cell
 from apframe.tables.sources import kind_of
+from apframe.wording import first_line
 
 _ANNOTATIONS_OWN = ("annotation_id", "is_crowd")
 _BLOCK = 1 << 20  # pairs at a time

@@ -15,11 +15,12 @@ from uuid import uuid4
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import FormatError, OutputError, ParameterError, listed
+from apframe.exceptions import FormatError, OutputError, ParameterError
 from apframe.formats.files import finish_replacing, reading_from, replacing, settled_kind, write_text
 from apframe.formats.stored_sets import FORMAT, MANIFEST, damage, find_manifest, manifest_at, read_table, refuse_replaced
 from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, scan_parquet, to_write
 from apframe.tables.tables import TABLES
+from apframe.wording import listed
 
 SCHEMA_VERSION = 4
 DETECTION, RETRIEVAL, REPORT = "detection", "retrieval", "report"

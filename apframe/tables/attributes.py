@@ -7,23 +7,14 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import (
-    ColumnError,
-    DuplicateIdError,
-    ParameterError,
-    RowError,
-    UnmatchedAttributesWarning,
-    counted,
-    listed,
-    nearest,
-    warn,
-)
+from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, UnmatchedAttributesWarning, warn
 from apframe.rows import KEY_OF, refuse_rows
 from apframe.tables.ids import unknown_ids
 from apframe.tables.names import called, places_of
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import NAMES, noun
 from apframe.tables.types import as_id
+from apframe.wording import counted, listed, nearest
 
 
 def with_attributes(table: str, frame: pl.DataFrame, source: Any, on: str | None) -> pl.DataFrame:

@@ -9,12 +9,13 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import BoxFormatWarning, ColumnError, ParameterError, one_of, spelled, warn
+from apframe.exceptions import BoxFormatWarning, ColumnError, ParameterError, one_of, warn
 from apframe.rows import refuse_rows
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import SIZE
 from apframe.tables.types import as_id
+from apframe.wording import spelled
 
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 """Two corners; the left top corner, width and height; the centre, width and height."""

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import Column
-from apframe.exceptions import ColumnError, DuplicateIdError, listed, spelled
+from apframe.exceptions import ColumnError, DuplicateIdError
 from apframe.rows import KEY_OF, refuse_malformed, refuse_rows, row_numbers
 from apframe.tables.box_formats import as_xywh
 from apframe.tables.shapes.boxes import BOX
@@ -17,6 +17,7 @@ from apframe.tables.shapes.catalogue import OTHERS, SHAPES, shape_of
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import OUTSIDE, TABLES
 from apframe.tables.types import as_column
+from apframe.wording import listed, spelled
 
 _READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
 # what others call the columns of shapes, and how to make ours of them

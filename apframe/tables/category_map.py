@@ -9,24 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import (
-    ColumnError,
-    FormatError,
-    ParameterError,
-    UnknownCategoryWarning,
-    did_you_mean,
-    listed,
-    nearest,
-    one_of,
-    reason,
-    spelled,
-    warn,
-)
+from apframe.exceptions import ColumnError, FormatError, ParameterError, UnknownCategoryWarning, one_of, warn
 from apframe.paths import opened
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
 from apframe.tables.sources import to_polars
 from apframe.tables.types import as_id
+from apframe.wording import did_you_mean, listed, nearest, reason, spelled
 
 UNMAPPED = ("keep", "drop", "error")
 _COLUMNS = ["category_id", "name", "new_category_id", "new_name"]

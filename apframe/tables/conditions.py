@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ParameterError, did_you_mean, first_line, listed, nearest, spelled
+from apframe.exceptions import ParameterError
 from apframe.tables.tables import OUTSIDE, TABLES
+from apframe.wording import did_you_mean, first_line, listed, nearest, spelled
 
 Tables = Mapping[str, pl.DataFrame]
 Masks = Mapping[str, Mapping[str, pl.Series]]  # see `conjunction`

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ParameterError, counted
+from apframe.exceptions import ParameterError
 from apframe.lazily import cached_property
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.tables.attributes import with_attributes
@@ -22,6 +22,7 @@ from apframe.tables.ids import check_references, is_known, with_id_types, with_k
 from apframe.tables.parts import consistent, part_of_split, sampled
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH, KEYS, noun
+from apframe.wording import counted
 
 
 @dataclass(frozen=True)

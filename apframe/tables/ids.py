@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import IdTypeError, UnknownIdError, listed, spelled
+from apframe.exceptions import IdTypeError, UnknownIdError
 from apframe.rows import rows_of
 from apframe.tables.tables import KEYS, NAMES, TABLES
+from apframe.wording import listed, spelled
 
 if TYPE_CHECKING:
     from apframe.tables.dataset import Dataset

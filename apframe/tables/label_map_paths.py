@@ -8,9 +8,10 @@ from pathlib import Path
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError
 from apframe.paths import absolute, is_file, is_folder, is_inside
 from apframe.tables.shapes.segments import LABEL_MAP
+from apframe.wording import listed
 
 _OWN = "label_maps"  # the folder of those that are written with tables
 _REMEDY = "put the label maps into the folder, and name them from there; paths of tables in memory are trusted"

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, ParameterError, first_line
+from apframe.exceptions import ColumnError, ParameterError
 from apframe.rows import KEY_OF
 from apframe.tables.category_map import map_images, map_lists
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import replaced
 from apframe.tables.names import called
 from apframe.tables.tables import GROUND_TRUTH, KEYS, NAMES
+from apframe.wording import first_line
 
 Change = tuple[str, str, int, str]
 

@@ -9,11 +9,12 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ParameterError, counted, did_you_mean
+from apframe.exceptions import ParameterError
 from apframe.tables.category_map import map_images, map_lists
 from apframe.tables.ids import is_known
 from apframe.tables.sources import from_arrow_stream
 from apframe.tables.tables import GROUND_TRUTH
+from apframe.wording import counted, did_you_mean
 
 
 def consistent(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -7,10 +7,11 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import Column
-from apframe.exceptions import ColumnError, RowError, first_line
+from apframe.exceptions import ColumnError, RowError
 from apframe.rows import refuse_rows, rows_of
 from apframe.tables.shapes.catalogue import SHAPES
 from apframe.tables.tables import ID
+from apframe.wording import first_line
 
 LIST_REMEDIES = {shape.column: shape.list_remedy for shape in SHAPES if shape.list_remedy}
 """Remedies for lists that do not hold numbers."""

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from apframe.exceptions import OutputError, reason
+from apframe.exceptions import OutputError
 from apframe.formats.files import finish_replacing, new_folder, reading_from, replacing, write_whole
+from apframe.wording import reason
 
 
 def write_folder(target: Path, text: str) -> None:

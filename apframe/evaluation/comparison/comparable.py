@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, counted, listed, one_of, spelled, warn
+from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, one_of, warn
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE, TABLES
+from apframe.wording import counted, listed, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ImagesLeftOutWarning, ParameterError, counted, did_you_mean, listed, warn
+from apframe.exceptions import ImagesLeftOutWarning, ParameterError, warn
+from apframe.wording import counted, did_you_mean, listed
 
 
 @dataclass(frozen=True)

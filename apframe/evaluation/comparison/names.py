@@ -8,8 +8,9 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from apframe.exceptions import ParameterError, counted, listed, shown
+from apframe.exceptions import ParameterError
 from apframe.paths import absolute, is_pattern, is_utf8, kind_at, names_of
+from apframe.wording import counted, listed, shown
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -9,18 +9,11 @@ import polars as pl
 
 from apframe.evaluation.diagnose.cuts import cut_scores
 from apframe.evaluation.diagnose.operating_points import Criterion
-from apframe.exceptions import (
-    ColumnError,
-    InputError,
-    MissingThresholdWarning,
-    ParameterError,
-    counted,
-    listed,
-    warn,
-)
+from apframe.exceptions import ColumnError, InputError, MissingThresholdWarning, ParameterError, warn
 from apframe.lists.list_curves import refuse_missing
 from apframe.tables.ids import different_id_types
 from apframe.tables.sources import to_polars
+from apframe.wording import counted, listed
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

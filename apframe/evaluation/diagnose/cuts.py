@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, listed
+from apframe.exceptions import ParameterError
 from apframe.tables.conditions import choose_categories
 from apframe.tables.names import called
+from apframe.wording import listed
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

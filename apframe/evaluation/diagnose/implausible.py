@@ -18,14 +18,12 @@ from apframe.exceptions import (
     MissedCategoryWarning,
     NoDetectionsWarning,
     NothingMatchesWarning,
-    counted,
-    listed,
-    spelled,
     warn,
 )
 from apframe.protocols.words import threshold_words
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
+from apframe.wording import counted, listed, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.prepare.inputs import Inputs

@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import counted
 from apframe.similarity.box_iou import box_iou
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
@@ -15,6 +14,7 @@ from apframe.tables.shapes.intervals import INTERVALS
 from apframe.tables.shapes.shape import Shape
 from apframe.tables.shapes.spheres import SPHERES
 from apframe.tables.tables import KEYS
+from apframe.wording import counted
 
 MOST = 20_000  # detections that are compared with annotations, evenly spread: enough to see a pattern
 _MOST_OF_IMAGES = 4 * MOST  # the same where all those of an image are wanted, and one image may have very many

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import polars as pl
 
 from apframe.evaluation.diagnose.overlaps import n_fitted, of_some_images
-from apframe.exceptions import spelled
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.tables import KEYS
+from apframe.wording import spelled
 
 # another numbering is believed if it gives nearly all detections known ids, and this share of the annotations a detection
 # that fits, which is this many times as many as the given ids do

@@ -18,12 +18,13 @@ from apframe.evaluation.gallery.gallery import draw_cards, images_of
 from apframe.evaluation.gallery.objects import objects_of, with_outlines
 from apframe.evaluation.gallery.pictures import PicturesInside
 from apframe.evaluation.tables import threshold_at
-from apframe.exceptions import ParameterError, counted, did_you_mean, nearest, shown, whole_number
+from apframe.exceptions import ParameterError, whole_number
 from apframe.protocols.refused import refuse_scores
 from apframe.show.cards import card
 from apframe.show.drawings import MODELS, TRUTH, draw_objects, legend, picture, picture_sizes, style
 from apframe.show.elements import Markup, element
 from apframe.tables.tables import SIZE
+from apframe.wording import counted, did_you_mean, nearest, shown
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

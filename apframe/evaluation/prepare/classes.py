@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.evaluation.prepare.hierarchy import expand_annotations
-from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning, listed, nearest, spelled, warn
+from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning, warn
 from apframe.protocols.protocol import Protocol
 from apframe.rows import refuse_rows
 from apframe.tables.category_map import map_ids, merge_categories
@@ -19,6 +19,7 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
 from apframe.tables.tables import TABLES
+from apframe.wording import listed, nearest, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.prepare.inputs import Inputs

@@ -17,10 +17,8 @@ from apframe.exceptions import (
     ColumnError,
     MissingColumnWarning,
     MostlyUnknownImagesWarning,
-    Note,
     UnitWarning,
     UnknownImageWarning,
-    spelled,
     warn,
 )
 from apframe.protocols.protocol import Protocol
@@ -37,7 +35,7 @@ from apframe.tables.shapes.keypoints import KEYPOINTS
 from apframe.tables.shapes.segments import SEGMENTS
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import OUTSIDE, TABLES
-from apframe.wording import in_words
+from apframe.wording import Note, in_words, spelled
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.evaluation.options import Choice
 from apframe.evaluation.prepare.extents import lacks_boxes, with_boxes, with_image_sizes
 from apframe.evaluation.prepare.inputs import check_detections
-from apframe.exceptions import Count, FormatError, InvalidRowsWarning, Note, RowError, warn
+from apframe.exceptions import FormatError, InvalidRowsWarning, RowError, warn
 from apframe.formats.accepted import read_found, read_truth
 from apframe.formats.lines import passing_invalid
 from apframe.formats.refused import Refused, accept
@@ -19,6 +19,7 @@ from apframe.protocols.protocol import Protocol
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.tables import noun
+from apframe.wording import Count, Note
 
 
 def valid_truth(truth: Any, choice: Choice) -> tuple[Dataset, list[Refused]]:

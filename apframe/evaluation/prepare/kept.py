@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, Count, Note, RowError, UnitWarning, UnknownValueWarning, counted, warn
+from apframe.exceptions import ColumnError, RowError, UnitWarning, UnknownValueWarning, warn
 from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.metrics.box_errors import NEEDS
 from apframe.protocols.protocol import Protocol
@@ -17,7 +17,7 @@ from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.catalogue import OTHERS, shape_of
 from apframe.tables.shapes.cuboids import CUBOIDS
 from apframe.tables.tables import SIZE, TABLES
-from apframe.wording import in_words
+from apframe.wording import Count, Note, counted, in_words
 
 if TYPE_CHECKING:
     from apframe.evaluation.prepare.inputs import Inputs

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, listed, spelled
+from apframe.exceptions import ParameterError
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
+from apframe.wording import listed, spelled
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import Count, Note
 from apframe.protocols.protocol import Protocol
 from apframe.tables.shapes.corners import CORNERS
 from apframe.tables.shapes.intervals import INTERVAL
+from apframe.wording import Count, Note
 
 if TYPE_CHECKING:
     import numpy as np

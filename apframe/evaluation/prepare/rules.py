@@ -39,18 +39,12 @@ from apframe.evaluation.prepare.malformed import leave_out_narrow, treat_malform
 from apframe.evaluation.prepare.unnamed import describe_unnamed
 from apframe.exceptions import (
     ColumnError,
-    Count,
     MostlyUnknownCategoriesWarning,
     NoAnnotationsWarning,
-    Note,
     ShapesLeftOutWarning,
     TurnedBoxesWarning,
     UnknownCategoryWarning,
     UnnamedCategoryWarning,
-    counted,
-    listed,
-    nearest,
-    spelled,
     warn,
 )
 from apframe.protocols.protocol import Protocol
@@ -61,7 +55,7 @@ from apframe.tables.ids import is_known, unknown_ids
 from apframe.tables.shapes.boxes import BOXES
 from apframe.tables.shapes.corners import CORNERS, is_turned, upright
 from apframe.tables.tables import noun
-from apframe.wording import in_words
+from apframe.wording import Count, Note, counted, in_words, listed, nearest, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.prepare.inputs import Inputs

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.exceptions import counted, listed
 from apframe.similarity.label_iou import LabelIoU
 from apframe.tables.dataset import Dataset
+from apframe.wording import counted, listed
 
 _IGNORED = LabelIoU().ignored
 

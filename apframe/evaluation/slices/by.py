@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.evaluation.slices.keys import make_keys
-from apframe.exceptions import NoAnnotationsWarning, ParameterError, counted, one_of, spelled, warn
+from apframe.exceptions import NoAnnotationsWarning, ParameterError, one_of, warn
 from apframe.protocols.summary import headlines
 from apframe.tables.conditions import conjunction
 from apframe.tables.tables import RESULTS, SUPPORT
+from apframe.wording import counted, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

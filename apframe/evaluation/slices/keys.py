@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, listed, nearest
+from apframe.exceptions import ParameterError
 from apframe.tables.conditions import (
     Condition,
     Masks,
@@ -26,6 +26,7 @@ from apframe.tables.conditions import (
     refuse_ambiguous,
     refuse_nothing,
 )
+from apframe.wording import listed, nearest
 
 SEVERAL = "several"  # the table of named slices that are about more than one
 

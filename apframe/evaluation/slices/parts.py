@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, MissingColumnWarning, UnknownValueWarning, listed, warn
+from apframe.exceptions import ColumnError, MissingColumnWarning, UnknownValueWarning, warn
 from apframe.protocols.classes import Part
 from apframe.protocols.protocol import Protocol
+from apframe.wording import listed
 
 
 def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.Expr]:

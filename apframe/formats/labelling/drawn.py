@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, import_optional, reason
+from apframe.exceptions import FormatError, import_optional
 from apframe.formats.coco.rows import frame_of_rows
 from apframe.formats.names import categories_of
 from apframe.formats.outlines import as_masks, polygon_extents, warn_left_out
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
+from apframe.wording import reason
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, did_you_mean
+from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head
 from apframe.formats.format import ReadOnly
@@ -15,6 +15,7 @@ from apframe.formats.labelling.drawn import Drawn
 from apframe.paths import files_in, folders_in, is_file, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import TABLES
+from apframe.wording import did_you_mean
 
 _META, _ANN = "meta.json", "ann"
 _SCORES = ("confidence", "score")

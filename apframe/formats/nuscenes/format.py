@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, MissingResultsWarning, counted, listed, spelled, warn
+from apframe.exceptions import FormatError, MissingResultsWarning, warn
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head
 from apframe.formats.format import ReadOnly
@@ -21,6 +21,7 @@ from apframe.paths import is_file
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import called, places_of
 from apframe.tables.shapes.cuboids import CUBOID
+from apframe.wording import counted, listed, spelled
 
 _TABLES = ("sample.json", "sample_annotation.json", "sample_data.json", "ego_pose.json")  # no other data set calls files so
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apframe.exceptions import FormatError, ParameterError, counted, did_you_mean
+from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.documents import read_json
 from apframe.paths import is_file
+from apframe.wording import counted, did_you_mean
 
 # numbers of scenes; what is no validation in v1.0-trainval is training
 _VALIDATION = (

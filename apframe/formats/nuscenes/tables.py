@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import polars as pl
 
-from apframe.exceptions import FormatError, first_line, listed
+from apframe.exceptions import FormatError
 from apframe.formats.coco.scan import json_database
 from apframe.formats.files import reading
 from apframe.formats.nuscenes.places import RACKS, with_places
@@ -17,6 +17,7 @@ from apframe.paths import duckdb_literal, refuse_pipe
 from apframe.rows import row_numbers
 from apframe.tables.shapes.cuboids import CUBOID
 from apframe.tables.sources import from_arrow_stream
+from apframe.wording import first_line, listed
 
 CLASSES = {
     "barrier": ("movable_object.barrier",),

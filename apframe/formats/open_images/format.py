@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, UnknownCategoryWarning, counted, listed, spelled, warn
+from apframe.exceptions import ParameterError, UnknownCategoryWarning, warn
 from apframe.formats.files import write_text
 from apframe.formats.format import ANY, Format
 from apframe.formats.image_sizes import (
@@ -37,6 +37,7 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.names import label_of
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
+from apframe.wording import counted, listed, spelled
 
 _DTYPES = {"source": pl.String, "confidence": pl.Float64, **dict.fromkeys(FLAGS.values(), pl.Boolean)}
 _VERIFIED = {"pos_category_ids": 1, "neg_category_ids": 0}  # the Confidence of a label

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed, spelled
+from apframe.exceptions import FormatError
 from apframe.formats.documents import read_csv
 from apframe.formats.edges import refuse_reversed
 from apframe.formats.files import read_head, read_text
@@ -16,6 +16,7 @@ from apframe.formats.image_sizes import FARTHEST, IMAGE_SIZES, NEAREST
 from apframe.formats.lines import refuse_lines
 from apframe.paths import files_in, kind_at
 from apframe.tables.tables import TABLES
+from apframe.wording import listed, spelled
 
 EDGES = {"XMin": "image_width", "XMax": "image_width", "YMin": "image_height", "YMax": "image_height"}
 """The edges of a box, and what they are fractions of."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed, spelled
+from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.files import read_head, write_text
 from apframe.formats.format import Format
@@ -29,6 +29,7 @@ from apframe.formats.voc.xml_file import EDGES, IMAGE, OBJECT, changed_values, r
 from apframe.paths import files_in, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
+from apframe.wording import did_you_mean, listed, spelled
 
 _LINE = ("image_id", "score", *EDGES)
 _RESULT_FILE = re.compile(r"(?P<run>.*?_det_[^_]+)_(?P<category>.+)", re.DOTALL)

@@ -9,12 +9,13 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError
 from apframe.formats.documents import read_xml
 from apframe.formats.edges import to_edges
 from apframe.formats.lines import refuse_lines, refuse_malformed_lines, refuse_numbers
 from apframe.formats.xml_text import escaped, refuse_illegal
 from apframe.tables.tables import SIZE
+from apframe.wording import listed
 
 # the elements of an annotation and of its objects, and the columns that they are
 IMAGE = {

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apframe.exceptions import FormatError, ParameterError, counted, import_optional, listed, shown, spelled
+from apframe.exceptions import FormatError, ParameterError, import_optional
 from apframe.formats.files import read_head, read_text, write_text
 from apframe.formats.lines import first_fields, is_number
 from apframe.paths import files_in, is_file, is_folder, is_inside, is_utf8, kind_at
+from apframe.wording import counted, listed, shown, spelled
 
 _SPLITS = ("val", "train", "test")
 _IMAGES = {

@@ -6,11 +6,11 @@ import polars as pl
 
 from apframe.evaluation.gallery.cards import MODELS, label_cards
 from apframe.evaluation.gallery.gallery import draw_cards
-from apframe.exceptions import ParameterError, counted
+from apframe.exceptions import ParameterError
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Fragment, Section, Table, without_numbers
 from apframe.report.sections.look import Filter, gallery, missing_pictures, only_two
-from apframe.wording import plural
+from apframe.wording import counted, plural
 
 HEADING = "Are the labels right?"
 _PAIR, _SHARE = 2, 5  # one card in five is about labels

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from apframe.evaluation.diagnose.error_kinds import KINDS
-from apframe.exceptions import ParameterError, counted
+from apframe.exceptions import ParameterError
 from apframe.protocols.summary import less_is_better
 from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import Compared, in_words
@@ -18,6 +18,7 @@ from apframe.report.sections.where import hint, last_ones, of_categories, ranges
 from apframe.show.comparison import SIGNIFICANT, ranks_table
 from apframe.show.error_chart import KIND_WORDS
 from apframe.tables.names import label_of
+from apframe.wording import counted
 
 _HEADS = HEADS | {"run": "model", "run_b": "model", "share_best": "resamples in which the model leads"}
 _MOST_NAMES = 5

@@ -10,13 +10,14 @@ import polars as pl
 from apframe.evaluation.gallery.cards import choose_cards, find_cards
 from apframe.evaluation.gallery.gallery import LEAST_SCORE, MOST_OBJECTS, are_on_pictures, draw_cards, images_of
 from apframe.evaluation.gallery.slices import slices_of_cards
-from apframe.exceptions import ParameterError, counted
+from apframe.exceptions import ParameterError
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Section, without_numbers
 from apframe.report.tables import NOTHING
 from apframe.show.drawings import legend
 from apframe.show.elements import Markup, element, joined
 from apframe.show.error_chart import KIND_WORDS
+from apframe.wording import counted
 
 HEADING = "Which errors? Show me."
 _PAIR = 2

@@ -5,12 +5,13 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.evaluation.diagnose.cuts import BEST_F1
-from apframe.exceptions import ParameterError, counted
+from apframe.exceptions import ParameterError
 from apframe.protocols.protocol import Protocol
 from apframe.report.charts.heat_map import heat_map
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Chart, Section, Table, without_numbers
 from apframe.show.mistakes import confusion_totals, mistakes
+from apframe.wording import counted
 
 KEY, HEADING = "mistaken", "What is mistaken for what?"
 MOST_DRAWN = 30

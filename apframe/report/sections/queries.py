@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.exceptions import counted
 from apframe.report.charts.sorted_bars import MOST_BARS, sorted_bars
 from apframe.report.searched import RUN, Searched
 from apframe.report.section import Block, Chart, Section, Table
 from apframe.show.runs import coverage_lines
+from apframe.wording import counted
 
 _CHANGED = 10  # queries that are shown on either side
 _MOST_ATTRIBUTES = 4

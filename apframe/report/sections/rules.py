@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from apframe.exceptions import counted
 from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.protocols.protocol import Protocol
 from apframe.report.compared import Compared, in_words
@@ -11,6 +10,7 @@ from apframe.report.sections.labels import most_labels
 from apframe.report.sections.mistaken import MOST_DRAWN, is_counted, min_score_of
 from apframe.report.sections.thresholds import MOST_POINTS
 from apframe.show.elements import element, joined
+from apframe.wording import counted
 
 ALONE = "This file needs no network and no other file"
 SAME_BYTES = "The same input gives the same bytes."

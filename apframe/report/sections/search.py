@@ -7,7 +7,6 @@ from importlib.metadata import version
 
 import polars as pl
 
-from apframe.exceptions import counted
 from apframe.report.compared import in_words
 from apframe.report.searched import RUN, Searched
 from apframe.report.section import MOST_ROWS, Block, Section, Table
@@ -15,6 +14,7 @@ from apframe.report.sections.better import HEADS, OF_PAIR, difference_table, lev
 from apframe.report.sections.leaderboard import leader_sentence
 from apframe.report.sections.rules import ALONE, SAME_BYTES, described
 from apframe.show.comparison import comparison_sentences
+from apframe.wording import counted
 
 _HEADS = HEADS | {"share_best": "resamples in which the run leads", "n_queries": "queries", "n_units": "queries"}
 

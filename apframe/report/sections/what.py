@@ -6,7 +6,6 @@ from importlib.metadata import version
 
 import polars as pl
 
-from apframe.exceptions import counted
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
 from apframe.protocols.refused import why_no_precision
@@ -17,6 +16,7 @@ from apframe.report.sections.rules import described
 from apframe.show.elements import element
 from apframe.store.parquet import input_hash
 from apframe.tables.dataset import Dataset
+from apframe.wording import counted
 
 _SHOWN = 12  # digits of a hash
 

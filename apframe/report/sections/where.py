@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import counted
 from apframe.protocols.summary import headlines, main_headline
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Section, Table
 from apframe.report.sections.better import HEADS, OF_PAIR, difference_table, level_table, pair_heads
 from apframe.show.comparison import comparison_sentences
+from apframe.wording import counted
 
 _NO_ATTRIBUTES = (  # columns of images that say nothing about what is on them
     "image_id", "image_width", "image_height", "file_name", "label_map", "coco_url", "flickr_url", "date_captured", "license",

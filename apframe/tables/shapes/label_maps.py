@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import FormatError, counted, import_optional, listed, reason
+from apframe.exceptions import FormatError, import_optional
 from apframe.paths import is_file
 from apframe.tables.shapes.boundaries import boundary_width
 from apframe.threads import map_parts
+from apframe.wording import counted, listed, reason
 
 _COLORS = ("RGB", "RGBA", "RGBX")
 _START_OF_PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"

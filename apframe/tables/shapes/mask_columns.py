@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ColumnError, MaskSizeWarning, RowError, listed, warn
+from apframe.exceptions import ColumnError, MaskSizeWarning, RowError, warn
 from apframe.rows import KEY_OF, refuse_rows
 from apframe.tables.shapes.limits import MOST_PIXELS, MOST_SIDE
 from apframe.tables.shapes.polygons import TOO_LONG, rasterise
 from apframe.tables.shapes.run_lengths import from_counts, from_text
 from apframe.tables.shapes.runs import TOO_MANY, Fault, Runs, concatenate, from_bitmaps
 from apframe.threads import pool
+from apframe.wording import listed
 
 _POLYGONS = pl.List(pl.List(pl.Float64))
 _TEXT = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})

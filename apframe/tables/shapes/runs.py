@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from apframe.exceptions import InputError, spelled
+from apframe.exceptions import InputError
 from apframe.tables.shapes.limits import MOST_RUNS, RUNS_PER_NUMBER
 from apframe.threads import pool
+from apframe.wording import spelled
 
 BLOCK = 1 << 20  # runs or pixels that are worked on together: few enough for a cache, enough that two threads seldom wait
 Made = TypeVar("Made")

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError
 from apframe.formats.documents import read_xml
 from apframe.formats.edges import from_edges
 from apframe.formats.files import read_head, write_text
@@ -39,6 +39,7 @@ from apframe.paths import files_in, folders_in, is_file, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
+from apframe.wording import listed
 
 _SHAPES = ("box", "polygon", "mask")
 _SIDES = ("xtl", "ytl", "xbr", "ybr")

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head, write_text
 from apframe.formats.format import NUMBER, Format
@@ -19,6 +19,7 @@ from apframe.formats.names import categories_of
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE, TABLES
+from apframe.wording import listed
 
 _IMAGE: dict[str, Any] = {"image_id": pl.Int64, "file_name": pl.String, "image_width": pl.Int64, "image_height": pl.Int64}
 _TAKEN = {column.name for column in TABLES["images"]} - {*SIZE}  # names that fields of `data` cannot have as columns

@@ -12,11 +12,12 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError
 from apframe.formats.outlines import angle_of, as_masks, polygon_extents, rotation_of, single_polygons, warn_left_out
 from apframe.rows import refuse_rows
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
+from apframe.wording import listed
 
 _LABELS = ("rectanglelabels", "polygonlabels", "labels")
 _UNLABELLED = ("rectangle", "polygon")  # the shape of a region whose labels stand beside it
