@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +15,7 @@ import apframe as apf
 from apframe.cli.declared import Argument, Option
 from apframe.cli.options import Latex, Markdown, one_style
 from apframe.cli.output import progress, show_table
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, QueryError
 from apframe.formats.files import decoded, read_text
 from apframe.paths import is_pattern
 from apframe.show.terminal import one_line
@@ -72,11 +74,12 @@ def query_evaluation(
         say("reading")
         connection = _opened(folder, text, unrestricted)
     with sql.closing(connection):
-        statements = sql.statements(connection, text)
+        with _naming(source):
+            statements = sql.statements(connection, text)
         if not statements:
-            raise ParameterError(f"{source} has no SQL statement", "write one, such as SHOW TABLES")
-        for statement in statements:
-            with progress() as say:
+            raise ParameterError(f"{source or 'the query'} has no SQL statement", "write one, such as SHOW TABLES")
+        for number, statement in enumerate(statements, 1):
+            with _naming(source, f"statement {number}" if len(statements) > 1 else ""), progress() as say:
                 say("querying")
                 answer = sql.answer(connection, statement.query)
             if sql.has_rows(statement, answer):
@@ -84,11 +87,11 @@ def query_evaluation(
 
 
 def _query_text(context: click.Context, query: str | None, file: Path | None) -> tuple[str, str]:
-    """The SQL, and what to call the place that it comes from: the argument, the file, or stdin unless that is a terminal."""
+    """The name of the file or stdin that the SQL comes from, empty if it is the argument; and the SQL. A terminal has none."""
     if query is not None and file is not None:
         context.fail("QUERY and --file cannot be combined.")
     if query is not None:
-        return "the query", query
+        return "", query
     if file is not None and str(file) != "-":
         return one_line(str(file)), read_text(file)
     text = "" if sys.stdin is None or sys.stdin.isatty() else decoded(Path("stdin"), sys.stdin.buffer.read())
@@ -98,6 +101,16 @@ def _query_text(context: click.Context, query: str | None, file: Path | None) ->
             "or on stdin, apframe sql DIR < FILE."
         )
     return "stdin", text
+
+
+@contextmanager
+def _naming(*places: str) -> Iterator[None]:
+    """Errors of SQL say in which file and statement they are."""
+    try:
+        yield
+    except QueryError as error:
+        where = ", ".join(filter(None, places))
+        raise QueryError(f"{where}: {error}" if where else str(error)) from None
 
 
 def _opened(folder: str, query: str, unrestricted: bool) -> Any:
@@ -125,7 +138,7 @@ def _read_any(folder: str) -> Any:
 def upgrade_evaluations(
     folders: Annotated[list[Path], Argument(metavar="RUN...", help="folders that --out wrote")],
 ) -> None:
-    """Rewrite stored evaluations of apframe 0.5.0 in place, in today's layout; their numbers stay the same.
+    """Rewrite stored evaluations of apframe 0.4 and 0.5.0 in place, in today's layout; their numbers stay the same.
 
     They can be read without an upgrade too. If one folder cannot be read, none is rewritten.
     """

@@ -275,10 +275,16 @@ def _answer(
 
 
 def _query_error(connection: duckdb.DuckDBPyConnection, error: Exception, sql: str) -> QueryError:
-    """DuckDB's message in one line, what to do, and the names of the tables."""
+    """DuckDB's message in one line, what to do, and the names of the tables; of a syntax error, its line instead of these."""
     import duckdb
 
     message = _in_one_line(error)
+    if message.startswith("Parser Error"):
+        if command := re.search(r"^\s*(\.(tables|schema|help|quit|exit)\b)", sql, re.MULTILINE):
+            remedy = "SHOW TABLES lists the tables, and DESCRIBE metrics the columns of one"
+            return QueryError(f"{command[1]} was a command of the prompt, which is gone", remedy)
+        line = re.search(r"\nLINE (\d+): ", str(error))
+        return QueryError(f"{message} in line {line[1]}" if line and "\n" in sql.strip() else message)
     message += _hint(message, sql)
     try:
         names = ", ".join(columns_of_tables(connection))
@@ -332,8 +338,6 @@ def _dates_in(column: pl.Series) -> Iterator[pl.Series]:
 
 
 def _hint(message: str, sql: str) -> str:
-    if re.search(r"^\s*\.(tables|schema)\b", sql, re.MULTILINE) and "syntax error" in message:
-        return "; SHOW TABLES lists the tables, and DESCRIBE metrics the columns of one"
     column = re.match(r'Binder Error: Referenced column "(.*)" not found', message)
     if column is not None and '"{}"'.format(column[1].replace('"', '""')) in sql:
         return "; text is written in 'single quotes'"

@@ -234,7 +234,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
         "https://x.org/a.json: only .parquet and .csv are read from a URL",
     ),
     "a bucket": (["eval", TRUTH, RESULTS, "--out=s3://a/b"], 2, "--out=s3://a/b: URLs are not read or written here; "),
-    "bad SQL": (["sql", "{run}", "SELEC 1"], 2, "the tables are images, categories"),
+    "bad SQL": (["sql", "{run}", "SELEC 1"], 2, "error: Parser Error: syntax error at or near"),
     "no such table": (["sql", "{run}", "SELECT * FROM boxes"], 2, "boxes"),
 }
 

@@ -98,7 +98,7 @@ def test_show_tables_names_all(place: str, places: dict[str, Path], capsys: Capt
 
 def test_the_first_error_ends_it(places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
     code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), "SELECT 1 AS a; FROM boxes; SELECT 2", "--csv")
-    assert (code, out) == (2, "a\n1\n") and err.startswith("error: Catalog Error") and err.count("\n") == 1
+    assert (code, out) == (2, "a\n1\n") and err.startswith("error: statement 2: Catalog Error") and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,26 @@ def test_nothing_is_run_if_there_is_a_syntax_error(
     text: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch
 ) -> None:
     code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), text)
-    assert (code, out) == (2, "") and err.startswith("error: Parser Error") and "; the tables are images, " in err
+    assert (code, out) == (2, "") and err.startswith("error: Parser Error") and err.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", [".tables", "  .schema metrics", "SELECT 1;\n.tables"])
+def test_errors_name_file_line_and_statement(
+    places: dict[str, Path], tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad.sql").write_text("SELECT 1;\n\n-- next\nFRM summary")
+    code, _, err = command(capsys, monkeypatch, "sql", str(places["set"]), "-f", "bad.sql")
+    assert (code, err) == (2, 'error: bad.sql: Parser Error: syntax error at or near "FRM" in line 4\n')
+    Path("wrong.sql").write_text("SELECT 1;\nFROM boxes")
+    code, _, err = command(capsys, monkeypatch, "sql", str(places["set"]), "-f", "wrong.sql")
+    assert code == 2 and err.startswith("error: wrong.sql, statement 2: Catalog Error: Table with name boxes does not exist!")
+
+
+@pytest.mark.parametrize("text", [".tables", "  .tables metrics", "SELECT 1;\n.tables"])
 def test_commands_of_the_former_prompt(text: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
     code, out, err = command(capsys, monkeypatch, "sql", str(places["set"]), text)
-    assert (code, out) == (2, "") and "; SHOW TABLES lists the tables, and DESCRIBE metrics the columns of one; " in err
+    remedy = "SHOW TABLES lists the tables, and DESCRIBE metrics the columns of one"
+    assert (code, out, err) == (2, "", f"error: .tables was a command of the prompt, which is gone; {remedy}\n")
 
 
 NO_STATEMENT = " has no SQL statement; write one, such as SHOW TABLES"
