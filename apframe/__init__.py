@@ -325,7 +325,8 @@ def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f"apframe.{name}")
     if name in _RENAMED:
-        raise AttributeError(f"apframe.{name} is now apframe.{_RENAMED[name]}")
+        # with no object, so that Python does not ask "Did you mean"
+        raise AttributeError(f"apframe.{name} is now apframe.{_RENAMED[name]}", name=name, obj=None)
     if name not in _HOME_OF:
         # with both, Python asks "Did you mean"
         raise AttributeError(f"module 'apframe' has no attribute {name!r}", name=name, obj=sys.modules[__name__])

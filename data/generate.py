@@ -228,7 +228,7 @@ def write_ground_truth(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make the sample set, or a large set for the benchmark.")
+    parser = argparse.ArgumentParser(description="Make the sample set, or a large set for `make bench`.")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "street", help="the folder to write")
     parser.add_argument("--seed", type=int, default=20_260)
     parser.add_argument("--images", type=int, default=300)

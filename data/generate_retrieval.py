@@ -1,4 +1,4 @@
-"""Make the sample retrieval collection in the folder `search` beside this file, and the large sets of the benchmark.
+"""Make the sample retrieval collection in the folder `search` beside this file, and the large sets of `make bench`.
 
     python data/generate_retrieval.py             the sample: 60 queries, judgements, three runs
     python data/generate_retrieval.py --out DIR --queries 5000 --documents 1000 --relevant 20 [--shuffled]
@@ -197,7 +197,7 @@ def make_large(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make the sample collection, or a large set for the benchmark.")
+    parser = argparse.ArgumentParser(description="Make the sample collection, or a large set for `make bench`.")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "search", help="the folder to write")
     parser.add_argument("--seed", type=int, default=20_260)
     parser.add_argument("--queries", type=int, help="make a large set of this many queries in place of the sample")

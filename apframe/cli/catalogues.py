@@ -19,7 +19,7 @@ def list_formats(name: Name = None, as_json: Json = False) -> None:
 
 
 def list_protocols(name: Name = None, as_json: Json = False) -> None:
-    """List the protocols, which are published rule sets, or print the rules of one."""
+    """List the protocols, which are published rules of evaluation, or print the rules of one."""
     table = apf.list_protocols(name)
     if name is None or as_json:
         _show(table, as_json=as_json)

@@ -37,11 +37,11 @@ TASKS = {
     },
     "Work with stored evaluations": {
         "sql": ("Query the tables of an evaluation.", 'apframe sql runs/a "SELECT * FROM summary"'),
-        "upgrade": ("Rewrite evaluations of apframe 0.5.0.", "apframe upgrade runs/a runs/b"),
+        "upgrade": ("Rewrite evaluations of apframe 0.4 and 0.5.0.", "apframe upgrade runs/a runs/b"),
     },
     "Look things up": {
         "formats": ("List the file formats.", "apframe formats yolo"),
-        "protocols": ("List the protocols: published rule sets.", "apframe protocols voc2007"),
+        "protocols": ("List the protocols: published rules of evaluation.", "apframe protocols voc2007"),
     },
 }  # fmt: skip
 SHORT_HELP = {verb: does for verbs in TASKS.values() for verb, (does, _) in verbs.items()}

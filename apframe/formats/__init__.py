@@ -1,1 +1,1 @@
-"""Files in and out of canonical tables, one module per format."""
+"""File formats: one module or folder for each. `apf.list_formats()` lists them."""

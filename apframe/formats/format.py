@@ -135,7 +135,7 @@ class Format(ABC):
 
     @abstractmethod
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """Detections, as `schema.canonical` takes them, not checked yet; `dataset` is needed if boxes are fractions."""
+        """Detections, as `tables.canonical` takes them, not checked yet; `dataset` is needed if boxes are fractions."""
 
     def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
         """The same detections in parts that follow each other, so that not all of them are in memory at once, if possible.

@@ -95,7 +95,7 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
     version = manifest.get("schema_version")
     if version != SCHEMA_VERSION:
         remedy = "update apframe" if isinstance(version, int) and version > SCHEMA_VERSION else "evaluate again"
-        raise FormatError(f"written with schema version {version}, this apframe reads {SCHEMA_VERSION}", remedy, path=folder)
+        raise FormatError(f"has schema version {version}; this apframe reads version {SCHEMA_VERSION}", remedy, path=folder)
     if kind is not None and manifest.get("kind", kind) != kind:
         there, needed_kind = (_HELD.get(each, each) for each in (manifest["kind"], kind))
         remedy = "read its Parquet files with Polars or DuckDB" if manifest["kind"] == REPORT else ""

@@ -371,7 +371,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "manifest gone": (lambda at: (at / "manifest.json").unlink(), "not an apframe evaluation"),
     "earlier version": (
         lambda at: edit_manifest(at, schema_version=3),
-        "written with schema version 3, this apframe reads 4",
+        "has schema version 3; this apframe reads version 4",
     ),
     "no hashes": (
         lambda at: edit_manifest(at, inputs={}),

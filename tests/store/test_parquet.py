@@ -198,11 +198,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "another's manifest": (lambda at: edit_manifest(at, format="other"), "not an apframe evaluation"),
     "earlier version": (
         lambda at: edit_manifest(at, schema_version=3),
-        "written with schema version 3, this apframe reads 4; evaluate again$",
+        "has schema version 3; this apframe reads version 4; evaluate again$",
     ),
     "later version": (
         lambda at: edit_manifest(at, schema_version=5),
-        "written with schema version 5, this apframe reads 4; update apframe$",
+        "has schema version 5; this apframe reads version 4; update apframe$",
     ),
     "tables are a list": (lambda at: edit_manifest(at, tables=["images"]), "tables is not an object of names and numbers"),
     "empty file": (lambda at: (at / "metrics.parquet").write_bytes(b""), r"metrics\.parquet: cannot be read as Parquet \("),
@@ -217,7 +217,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "manifest without version": (
         lambda at: (at / "manifest.json").write_text('{"format": "apframe evaluation"}'),
-        "written with schema version None, this apframe reads 4; evaluate again$",
+        "has schema version None; this apframe reads version 4; evaluate again$",
     ),
 }  # fmt: skip
 

@@ -104,7 +104,7 @@ def test_a_set_that_is_too_early_is_left_alone(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(STORED / "detection", tmp_path / "run"))
     text = (folder / "manifest.json").read_text().replace('"schema_version": 4', '"schema_version": 3')
     (folder / "manifest.json").write_text(text)
-    with pytest.raises(FormatError, match=r"written with schema version 3, this apframe reads 4; evaluate again$"):
+    with pytest.raises(FormatError, match=r"has schema version 3; this apframe reads version 4; evaluate again$"):
         apf.upgrade_evaluation(folder)
     assert (folder / "manifest.json").read_text() == text
 
