@@ -233,11 +233,7 @@ def _all_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, li
     reading = choice.reading
     with pool() as other_threads:
         read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)
-        for module in (
-            "apframe.evaluation.evaluation",
-            "apframe.evaluation.pipeline",
-            "numpy.ma",
-        ):  # Polars imports the last one
+        for module in ("apframe.evaluation.evaluation", "apframe.evaluation.pipeline", "numpy.ma"):  # Polars imports the last
             other_threads.submit(import_module, module)
         found = reading.raw_results(detections, read.result)
         dataset = choice.with_attributes(read.result())

@@ -16,7 +16,7 @@ from apframe.evaluation.diagnose import at_thresholds, error_rates, errors, jacc
 from apframe.evaluation.diagnose import calibration as calibrated
 from apframe.evaluation.diagnose import confusion as confused
 from apframe.evaluation.diagnose.implausible import warn_of_metrics
-from apframe.evaluation.gallery import show as look
+from apframe.evaluation.gallery import show as gallery
 from apframe.evaluation.prepare.inputs import Inputs
 from apframe.evaluation.slices import by as slices
 from apframe.evaluation.slices import waymo_breakdowns as broken_down
@@ -71,7 +71,7 @@ class Evaluation(QueryableResult):
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
     calibration, reliability = calibrated.calibration, calibrated.reliability
     errors, error_impact, label_errors = errors.errors, errors.error_impact, label_errors.label_errors
-    show, show_errors = look.show, look.show_errors
+    show, show_errors = gallery.show, gallery.show_errors
     intervals, compare, draws = resamples.intervals, resamples.compare, drawn.draws
     to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables

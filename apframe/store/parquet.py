@@ -16,6 +16,7 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import FormatError, OutputError, ParameterError
+from apframe.formats.documents import parse_json
 from apframe.formats.files import finish_replacing, reading_from, replacing, settled_kind, write_text
 from apframe.formats.stored_sets import FORMAT, MANIFEST, damage, find_manifest, manifest_at, read_table, refuse_replaced
 from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, scan_parquet, to_write
@@ -125,7 +126,7 @@ def _brought_up(manifest: dict[str, Any]) -> dict[str, Any]:
     from apframe.protocols.protocol import Protocol
 
     own = manifest["protocol"]
-    defaults = json.loads(json.dumps(Protocol("", "").as_dict()))  # lists, as a manifest has them
+    defaults = parse_json(Path(MANIFEST), json.dumps(Protocol("", "").as_dict()).encode())  # lists, as a manifest has them
     return manifest | {"protocol": defaults | {"adds_spacing": True, "malformed": _malformed_of(own)} | own}
 
 
