@@ -388,7 +388,7 @@ def proper_share(option: str, value: Any, such_as: float = 0.95) -> float:
 
 
 def whole_number(option: str, value: Any, least: int = 1, most: float = inf) -> int:
-    """The value of an option, which is a whole number between two others; NumPy's are some too, flags are not.
+    """The value of an option that is a whole number in a range. NumPy integers are accepted; True and False are not.
 
     >>> whole_number("bins", 2000, most=1000)
     Traceback (most recent call last):
