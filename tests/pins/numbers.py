@@ -37,14 +37,27 @@ TABLES: dict[str, Callable[[apf.Evaluation], pl.DataFrame]] = {
     "by category": lambda ev: ev.by("family"),
     "by object": lambda ev: ev.by("tag"),
     "by image, each category": lambda ev: ev.by("fold", level="category"),
+    "by object, each category": lambda ev: ev.by("tag", level="category"),
     "of some images": lambda ev: ev.where(pl.col("fold") == "a").summary,
     "intervals": lambda ev: ev.intervals(n_resamples=20, seed=0),
+    "intervals with weights": lambda ev: ev.intervals(weights="weight", n_resamples=20, seed=0),
+    "intervals of a mix": lambda ev: ev.intervals(to_mix={"fold": {"a": 0.7, "b": 0.3}}, n_resamples=20, seed=0),
     "assignments": lambda ev: ev.assignments,
     "matches": lambda ev: ev.matches(),
     "curves": lambda ev: ev.curves(),
     "thresholds": lambda ev: ev.thresholds(),
     "errors": lambda ev: ev.errors(None),
+    "error_impact": lambda ev: ev.error_impact(None),
+    "error_impact, resampled": lambda ev: ev.error_impact(None, n_resamples=20, seed=0),
     "per_image": lambda ev: ev.per_image(),
+    "lrp": lambda ev: ev.lrp(),
+    "miss_rates": lambda ev: ev.miss_rates(),
+    "froc": lambda ev: ev.froc(),
+}
+# of one protocol each
+OWN: dict[str, dict[str, Callable[[apf.Evaluation], pl.DataFrame]]] = {
+    "CROWDHUMAN": {"jaccard_index": lambda ev: ev.jaccard_index()},
+    "WAYMO": {"waymo_breakdowns": lambda ev: ev.waymo_breakdowns()},
 }
 
 
@@ -54,9 +67,9 @@ def protocol(name: str) -> pl.DataFrame:
     with TemporaryDirectory() as folder:
         for setting, data, evaluate in cases(name, Path(folder)):
             made = _attempt(evaluate)
-            wanted = ["summary"] if data == "files" else TABLES
+            wanted = {"summary": TABLES["summary"]} if data == "files" else TABLES | OWN.get(name, {})
             found = (
-                {table: _attempt(partial(TABLES[table], made)) for table in wanted}
+                {table: _attempt(partial(compute, made)) for table, compute in wanted.items()}
                 if isinstance(made, apf.Evaluation)
                 else {"evaluation": made}
             )

@@ -266,11 +266,12 @@ def _first_images(truth: Path, found: Path) -> Tables:
 
 
 def _evaluated(make: Callable[[], Tables], options: dict[str, Any]) -> apf.Evaluation:
-    """The evaluation, with a key of the images, of the categories and of the objects."""
+    """The evaluation, with a key of the images, of the categories and of the objects, and a weight of the images."""
     dataset, found = make()
     tables = zip(KEYS, (dataset.images, dataset.categories, dataset.annotations, found), strict=True)
     keyed = [
         frame.with_columns(pl.Series(key, [values[row % len(values)] for row in range(frame.height)], pl.String))
         for (key, values), frame in tables
     ]
-    return apf.evaluate(apf.Dataset(*keyed[:3]), keyed[3], **options)
+    images = keyed[0].with_columns(weight=0.25 + pl.int_range(pl.len()) % 3)
+    return apf.evaluate(apf.Dataset(images, *keyed[1:3]), keyed[3], **options)
