@@ -59,7 +59,7 @@ class JaccardCounts:
         people, regions = rows.filter(~ignored), rows.filter(ignored)
         if not len(people) or not len(regions):
             return people.clear()
-        as_detections = inputs.annotations[people].with_columns(score=pl.lit(1.0))
+        as_detections = inputs.annotations[people].with_columns(detection_id="annotation_id", score=pl.lit(1.0))
         only_regions = replace(inputs, annotations=inputs.annotations[regions], detections=as_detections, prepared={})
         whole = pl.repeat(True, len(regions), eager=True)
         pairs = pair(only_regions, protocol, least=self._threshold, is_crowd=whole)

@@ -20,6 +20,27 @@ def test_panoptic_results_have_no_scores(tmp_path: Path) -> None:
         evaluation.jaccard_index()
 
 
+def test_masks_that_are_boxes_have_the_index_of_boxes() -> None:
+    """Some lie inside a crowd, others beside it."""
+    images = [{"id": k, "width": 60, "height": 60} for k in (1, 2)]
+    places = [(0, 0, 40, 40), (4, 4, 10, 10), (20, 20, 10, 10), (45, 45, 10, 10)]
+
+    def row(place: tuple[int, ...], **fields: object) -> dict[str, object]:
+        x, y, width, height = place
+        corners = [x, y, x + width, y, x + width, y + height, x, y + height]
+        return {"category_id": 1, "bbox": [*place], "segmentation": [corners], "area": width * height} | fields
+
+    annotations = [row(place, id=4 * image + n, image_id=image) for image in (1, 2) for n, place in enumerate(places)]
+    annotations[0] |= {"iscrowd": 1, "segmentation": {"size": [60, 60], "counts": [0, *[40, 20] * 39, 40, 1220]}}
+    truth = {"images": images, "categories": [{"id": 1, "name": "a"}], "annotations": annotations}
+    found = [
+        row(place, image_id=1, score=0.9 - n / 10) for n, place in enumerate([(4, 4, 10, 9), (45, 44, 10, 10), (50, 0, 9, 9)])
+    ]
+    boxes, masks = (apf.evaluate(truth, found, iou_type=kind).jaccard_index(0.5) for kind in ("bbox", "segm"))
+    assert_frame_equal(boxes, masks)
+    assert boxes["jaccard_index"].max() > 0
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
 def test_shards_have_the_same_index(tmp_path: Path) -> None:
