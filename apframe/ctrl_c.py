@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 STATUS = 130  # the exit status, of 128 and the number of the signal
 is_pressed = False
-"""Whether Ctrl-C was pressed. Any error after that is a result of Ctrl-C."""
+"""True once Ctrl-C was pressed. Errors after that are its consequences."""
 
 
 def is_command(arguments: list[str], original: list[str]) -> bool:
-    """Whether this process runs the `apframe` command: as a script of that name, or as `python -m apframe`.
+    """Return True if this process is the `apframe` command: a script of that name, or `python -m apframe`.
 
     `arguments` are those of the program, which begin with its name, and `original` all that Python was started with. While
     Python looks for a module, that name is -m, and what stands before the other arguments is the module, or ends with it.

@@ -33,7 +33,7 @@ from apframe.protocols.published import as_protocol
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How ground truth and results are read, as a group of options; each field is an option."""
+    """The options for reading ground truth and results. Each field is an option of the command."""
 
     gt_format: GtFormat = None
     dt_format: DtFormat = None
@@ -64,7 +64,7 @@ class ReadingOptions:
 
 @dataclass(frozen=True)
 class Files(ReadingOptions):
-    """How files are read and evaluated, as a group of options."""
+    """The options for reading and evaluating files."""
 
     image_attributes: ImageAttributes = None
     protocol: ProtocolName = "coco"

@@ -87,7 +87,7 @@ def query_evaluation(
 
 
 def _query_text(context: click.Context, query: str | None, file: Path | None) -> tuple[str, str]:
-    """The name of the file or stdin that the SQL comes from, empty if it is the argument; and the SQL. A terminal has none."""
+    """Return the SQL, after the name of its file or "stdin"; the name is empty if the SQL was an argument."""
     if query is not None and file is not None:
         context.fail("QUERY and --file cannot be combined.")
     if query is not None:

@@ -333,7 +333,7 @@ def warn_of_few(n_units: pl.Series, unit: str | None) -> None:
 
 
 def pairs_of(runs: list[str], baseline: str | None) -> list[tuple[int, int]]:
-    """The places of the runs of each pair: the baseline and each other run, or without one every two.
+    """Return the positions of both runs of each pair: the baseline with each other run, or all pairs without a baseline.
 
     >>> pairs_of(["x", "y", "z"], None), pairs_of(["x", "y", "z"], "y")
     ([(0, 1), (0, 2), (1, 2)], [(1, 0), (1, 2)])

@@ -32,10 +32,10 @@ ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
     "label_errors": label_errors_table,
     "intervals": intervals_table,
 }
-"""What computes each table; its columns are those of the same name in `apframe.tables.tables.RESULTS`.
+"""The function that computes each table. `apframe.tables.tables.RESULTS` lists its columns.
 
-To add a table, add a line here and one to `RESULTS`. It must not fail for an evaluation that it says nothing about, such as one
-with pooled categories: it is empty then.
+To add a table, add a line here and one to `RESULTS`. If an evaluation has nothing to put into the table, such as one with
+pooled categories, the table is empty; it must not fail.
 """
 OF_SCORES = (
     "curves", "thresholds", "lrp", "miss_rates", "froc", "calibration", "reliability", "errors", "error_impact", "label_errors",

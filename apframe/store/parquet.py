@@ -122,7 +122,7 @@ def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[
 
 
 def _brought_up(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The manifest of a set of 0.5.0, with what it does not say of its protocol: every one added the spacing then."""
+    """Return the manifest of a set of 0.5.0 with the rules that it does not name; all protocols had `adds_spacing` then."""
     from apframe.protocols.protocol import Protocol
 
     own = manifest["protocol"]

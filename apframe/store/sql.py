@@ -209,7 +209,7 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
 
 
 def statements(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement]:
-    """The statements of a text, as DuckDB reads it; the last one needs no semicolon, and comments are none.
+    """Split SQL into statements, as DuckDB does. The last one needs no semicolon; comments are not statements.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def statements(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.
 
 
 def has_rows(statement: duckdb.Statement, answer: pl.DataFrame) -> bool:
-    """Whether a statement asks for the rows of its answer: CREATE, SET, INSERT and their like have nothing to show.
+    """Return True if a statement has rows to show. CREATE, SET and INSERT do not.
 
     >>> with connect({}) as connection:
     ...     for each in statements(connection, "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); SELECT 7 AS Count"):
