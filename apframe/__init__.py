@@ -93,9 +93,9 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.lists.measures import as_measure as as_measure
     from apframe.lists.measures import list_measures as list_measures
     from apframe.lists.vl_pr import vl_pr as vl_pr
-    from apframe.metrics.definition import Definition as Definition
     from apframe.metrics.definitions import as_definition as as_definition
     from apframe.metrics.definitions import list_definitions as list_definitions
+    from apframe.metrics.points import Definition as Definition
     from apframe.protocols.activitynet import ACTIVITYNET as ACTIVITYNET
     from apframe.protocols.argoverse2 import ARGOVERSE2 as ARGOVERSE2
     from apframe.protocols.ava import AVA as AVA
@@ -259,7 +259,7 @@ _HOMES = {
     "apframe.protocols.waymo": "WAYMO",
     "apframe.protocols.wider_face": "WIDER_FACE",
     "apframe.pycocotools": "patch_pycocotools",
-    "apframe.metrics.definition": "Definition",
+    "apframe.metrics.points": "Definition",
     "apframe.metrics.definitions": "as_definition list_definitions",
     "apframe.report.write": "write_report",
     "apframe.retrieval.agreement": "leaderboard_agreement",

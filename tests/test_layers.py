@@ -95,14 +95,14 @@ def test_import_brings_in_polars_alone() -> None:
 
 
 def test_headline_numbers_import_no_other_steps() -> None:
-    steps = ("evaluation.slices.slices", "evaluation.diagnose.thresholds", "metrics.curves", "metrics.arrays")
+    steps = ("evaluation.slices.slices", "evaluation.diagnose.thresholds", "metrics.curves", "metrics.coco_arrays")
     others = {f"apframe.{step}" for step in steps}
     assert all((PACKAGE.parent / f"{name.replace('.', '/')}.py").exists() for name in others)
     empty = {"images": [], "categories": [], "annotations": []}
     script = f"import sys, apframe; apframe.evaluate({empty}, []).summary; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "apframe.metrics.metrics" in loaded and not loaded & others
+    assert "apframe.metrics.plain_sums" in loaded and not loaded & others
 
 
 def test_type_checkers_see_the_public_names() -> None:

@@ -18,6 +18,7 @@ TESTED_IN = {
     "cli/test_command.py": "__main__ cli/check cli/declared cli/files cli/options",
     "cli/test_compare.py": "cli/models",
     "docs/test_dictionary.py": "tables/metric_columns tables/tables",
+    "evaluation/comparison/test_resampled.py": "evaluation/headlines",
     "evaluation/diagnose/test_at_thresholds.py": "evaluation/diagnose/chosen_scores evaluation/diagnose/cut_counts",
     "evaluation/diagnose/test_calibration.py": "evaluation/diagnose/calibration_intervals evaluation/diagnose/score_bins",
     "evaluation/diagnose/test_confusion.py": "evaluation/diagnose/cuts evaluation/diagnose/mistaken",
@@ -25,7 +26,8 @@ TESTED_IN = {
     "evaluation/diagnose/outcomes",
     "evaluation/diagnose/test_implausible.py": "evaluation/diagnose/shifted_ids",
     "evaluation/diagnose/test_label_errors.py": "evaluation/diagnose/suspects",
-    "evaluation/slices/test_slices.py": "evaluation/slices/by evaluation/slices/measure matching/competitors matching/regroup",
+    "evaluation/slices/test_slices.py": "evaluation/slices/by evaluation/slices/measure matching/competitors matching/regroup "
+    "metrics/remainder",
     "evaluation/test_evaluation.py": "evaluation/diagnose/per_image evaluation/evaluate evaluation/tables",
     "evaluation/test_evaluator.py": "evaluation/repeated",
     "evaluation/test_pipeline.py": "evaluation/pairing matching/outcomes",
@@ -51,9 +53,10 @@ TESTED_IN = {
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/policies",
-    "metrics/test_definitions.py": "metrics/at_cut_offs metrics/definition metrics/sampled",
-    "parity/test_coco.py": "metrics/arrays metrics/counts metrics/curves metrics/metrics metrics/precision metrics/ranking "
-    "protocols/coco",
+    "metrics/test_definitions.py": "metrics/at_cut_offs metrics/points metrics/sampled",
+    "metrics/test_weights.py": "metrics/average_precision metrics/cells metrics/metric",
+    "parity/test_coco.py": "evaluation/metrics_table metrics/coco_arrays metrics/curves metrics/plain_sums "
+    "metrics/running_counts protocols/coco",
     "properties/test_operating_points.py": "matching/operating_points",
     "protocols/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking protocols/report_lines",
     "protocols/test_crowdhuman.py": "evaluation/diagnose/jaccard_counts",
@@ -62,7 +65,7 @@ TESTED_IN = {
     "protocols/orientation",
     "protocols/test_luna16.py": "evaluation/prepare/copied matching/shared similarity/sphere_distance tables/shapes/spheres",
     "protocols/test_nuscenes.py": "evaluation/cuboid_errors evaluation/prepare/kept metrics/box_errors metrics/mean_errors "
-    "metrics/rules metrics/sampled_ranking",
+    "metrics/ranked metrics/rules metrics/sampled_ranking",
     "protocols/test_open_images_masks.py": "similarity/mask_or_box_iou",
     "protocols/test_panoptic.py": "metrics/summed metrics/summed_ranking protocols/refused similarity/panoptic_boundary_iou "
     "similarity/panoptic_iou",
@@ -100,7 +103,7 @@ TESTED_IN = {
     "test_odd_names.py": "columns",
     "training/test_losses.py": "training/torch_losses",
 }
-IN_THEIR_DOCTESTS = ["lazily", "wording"]
+IN_THEIR_DOCTESTS = ["lazily", "metrics/segments", "wording"]
 OF_MANY_MODULES = ("docs", "fuzz", "parity", "pins", "properties", "speed")  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {

@@ -11,18 +11,15 @@ import polars as pl
 
 from apframe.evaluation.diagnose.filtered import detections_per_image
 from apframe.evaluation.diagnose.implausible import Evaluated
+from apframe.evaluation.metrics_table import compute_columns, tabulate_columns
 from apframe.evaluation.pairing import arrange, matching_rules
 from apframe.evaluation.prepare.list_thresholds import lists_of, thresholds_of
-from apframe.exceptions import ParameterError
 from apframe.lazily import cached_property
 from apframe.matching.judge import judge
 from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
 from apframe.matching.policies import POLICIES
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.metrics.definitions import Levels
-from apframe.metrics.metrics import compute_metrics
-from apframe.metrics.ranking import Ranking
-from apframe.metrics.rules import AnyRanking, rank_by
+from apframe.metrics.cells import Cells
 from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:
@@ -102,9 +99,9 @@ class Pipeline:
         return self._across[1]
 
     @cached_property
-    def ranking(self) -> AnyRanking:
-        """The verdicts, ready to be ranked."""
-        return rank_by(self.verdicts, self.protocol.ranking_rules)
+    def cells(self) -> Cells:
+        """What metrics read."""
+        return Cells.of(self.verdicts)
 
     def evaluated(self) -> Evaluated:
         """What has been evaluated, as far as warnings look at it."""
@@ -134,38 +131,18 @@ class Pipeline:
         """The rules, lists and images of the verdicts, whose rows may be missing."""
         return self.verdicts
 
-    def compute(self, ap_at: Sequence[int]) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """The arrays of `compute_metrics`, and the positives of each list and area range."""
-        return compute_metrics(self.ranking, ap_at), self.ranking.positives
+    def columns(self, *, headlines_only: bool) -> dict[str, np.ndarray]:
+        """See `compute_columns`."""
+        return compute_columns(self.cells, self.protocol, headlines_only=headlines_only)
 
     def metrics(self, *, headlines_only: bool = False) -> pl.DataFrame:
         """See `Evaluation.metrics`; the headline numbers need no `ap` at smaller max_detections, and leave it null."""
-        values, positives = self.compute(() if headlines_only else range(len(self.protocol.max_detections)))
-        axes, outline = (1, 2, 0, 3), self.outline  # list, area range, threshold, max_detections: outermost first
-        shape = tuple(np.array(values["ap"].shape)[list(axes)])
-        number, area, threshold, limit = (index.ravel() for index in np.indices(shape, dtype=np.int32))
-        return (
-            pl.DataFrame(
-                {
-                    "category_id": outline.lists["category_id"].gather(number),
-                    "area_range": range_names(outline.ranges).gather(area),
-                    "iou_threshold": threshold_names(outline.thresholds).gather(threshold),
-                    "max_detections": pl.Series(self.protocol.max_detections, dtype=pl.Int64).gather(limit),
-                    "ap": values["ap"].transpose(axes).ravel(),
-                    "recall": values["recall"].transpose(axes).ravel(),
-                    "n_positives": positives[number, area].astype(np.int64),
-                    "n_detections": values["n_detections"].transpose(axes).ravel(),
-                    **{name: values[name].transpose(axes).ravel() for name in self.protocol.further_columns},
-                }
-            )
-            .with_columns(pl.col(pl.Float64).exclude("iou_threshold").fill_nan(None))
-            .with_columns(pl.col("^n_images$").cast(pl.Int64))
-        )
+        return tabulate_columns(self.columns(headlines_only=headlines_only), self.outline, self.protocol)
 
     def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
         """See `Evaluation.arrays`; the headline numbers need no `precision` at smaller max_detections, and leave it -1."""
         refuse_scores(self.protocol, "arrays of precision")
-        return arrays_of(self.verdicts, self.ranking, self.protocol, headlines_only=headlines_only)
+        return arrays_of(self.cells, self.protocol, headlines_only=headlines_only)
 
     def _ids(self, of: Rows | Verdicts, links: pl.DataFrame) -> list[pl.Series]:
         """detection_id and annotation_id of links, which are positions of the rows or of the verdicts."""
@@ -315,19 +292,13 @@ class Pipeline:
         return matches
 
 
-def arrays_of(verdicts: Verdicts, ranking: AnyRanking, protocol: Protocol, *, headlines_only: bool) -> dict[str, np.ndarray]:
-    """The arrays of verdicts and their ranking, see `Pipeline.arrays`.
+def arrays_of(cells: Cells, protocol: Protocol, *, headlines_only: bool) -> dict[str, np.ndarray]:
+    """The arrays of cells, see `Pipeline.arrays`.
 
     Raises
     ------
     ParameterError
         the definition has no recall levels
     """
-    from apframe.metrics.arrays import compute_arrays
-
-    definition = protocol.definition
-    if not isinstance(definition, Levels) or not isinstance(ranking, Ranking):
-        raise ParameterError(f"arrays: {definition.name} has no recall levels, which the reference's arrays are over")
-    n_limits = len(verdicts.limits)
-    scores = verdicts.detections["score"].to_numpy()
-    return compute_arrays(ranking, definition, scores, range(n_limits - 1 if headlines_only else 0, n_limits))
+    n_limits = len(cells.limits)
+    return protocol.definition.arrays(cells, protocol.addend, range(n_limits - 1 if headlines_only else 0, n_limits))

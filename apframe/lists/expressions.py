@@ -37,8 +37,8 @@ from apframe.lists.ranked_lists import (
     rank_counted,
     refuse_too_few,
 )
-from apframe.metrics.definition import PRECISION, Definition, recall_of
 from apframe.metrics.definitions import as_definition
+from apframe.metrics.points import PRECISION, Definition, recall_of
 
 _POSITIVES = pl.col("n_positives")
 _RECALL = recall_of(pl.col("tp"), _POSITIVES)

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import polars as pl
 
 from apframe.lists import relevance
-from apframe.metrics.definition import PRECISION
 from apframe.metrics.definitions import Trec9ElevenPoint, Trec10ElevenPoint, as_definition
+from apframe.metrics.points import PRECISION
 
 Level = Literal["relevant", "graded", "judged"]
 Cutoff = Literal["rank", "required rank", "recall"]

@@ -26,7 +26,7 @@ from apframe.lists.ranked_lists import (
     rank_counted,
     refuse_too_few,
 )
-from apframe.metrics.definition import PRECISION, envelope, recall_of
+from apframe.metrics.points import PRECISION, envelope, recall_of
 from apframe.tables.sources import to_polars
 from apframe.wording import did_you_mean
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import CountWarning, ParameterError, ScoreError, warn, whole_number
-from apframe.metrics.definition import envelope, recall_of
+from apframe.metrics.points import envelope, recall_of
 from apframe.rows import row_numbers
 from apframe.wording import counted, listed
 

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.metrics.definition import GAIN, PRECISION, Definition, envelope
+from apframe.metrics.average_precision import Recall
+from apframe.metrics.points import GAIN, PRECISION, Definition, envelope
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from apframe.metrics.cells import Cells
+    from apframe.metrics.weights import Weights
 
 
 class AtCutOffs(Definition):
@@ -52,6 +56,27 @@ class AtCutOffs(Definition):
             "use it with a protocol such as apframe.KITTI, or choose another definition",
             option="definition",
         )
+
+
+@dataclass(frozen=True)
+class RecallOfFound(Recall):
+    """Recall where what is found at the lowest score cut-off counts, also if it is an annotation that need not be found."""
+
+    def positives(self, cells: Cells, weights: Weights) -> np.ndarray:
+        """How many annotations are found or missed at the lowest cut-off."""
+        from apframe.matching.verdicts import has_bit
+        from apframe.metrics.segments import sums_of_weights
+
+        positives = super().positives(cells, weights).astype(float)
+        for place, cell in enumerate(cells.wanted):
+            k, hits = cell.area_range, cells.hits[cell.limit]
+            beside = has_bit(hits["true"], k).astype(float) - has_bit(cells.annotations["counts"], k)[hits["annotation"]]
+            image = cells.detections["image"][hits["detection"]]
+            for t in cell.thresholds:
+                held = (hits["first"] <= t) & (t < hits["last"]) & has_bit(hits["ranges"], k)
+                found = sums_of_weights(weights.given, image, hits["list"], cells.n_lists, beside * held)
+                positives[place] += found / len(cell.thresholds)
+        return positives
 
 
 class R11(AtCutOffs):
@@ -114,6 +139,7 @@ class Waymo(AtCutOffs):
     used_by = "Waymo Open Dataset"
     source = "Sun et al. 2020; waymo-open-dataset, metrics"
     chooses = False
+    recall = RecallOfFound()
     cut_offs = (*(unpack("f", pack("f", k * 0.01))[0] for k in range(100)), 1.0)
 
     def __post_init__(self) -> None:

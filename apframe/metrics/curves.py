@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.metrics.definition import envelope, recall_of
-from apframe.metrics.precision import precision
+from apframe.metrics.points import envelope, precision_of, recall_of
 
 GROUP = ["category_id", "area_range", "iou_threshold"]
 
@@ -76,7 +75,7 @@ def compute_curves(matches: pl.LazyFrame, addend: float = 0.0) -> pl.LazyFrame:
         matches.with_columns(n_positives=n_positives.replace(0, None))
         .filter(is_tp | is_fp)
         .with_columns(tp=is_tp.cum_sum().over(GROUP, order_by="rank"), fp=is_fp.cum_sum().over(GROUP, order_by="rank"))
-        .with_columns(rank=tp + fp, precision=precision(tp, tp + fp, addend), recall=recall_of(tp, pl.col("n_positives")))
+        .with_columns(rank=tp + fp, precision=precision_of(tp, tp + fp, addend), recall=recall_of(tp, pl.col("n_positives")))
         .with_columns(envelope=envelope(pl.col("precision")).over(GROUP, order_by="rank"))
         .select(*GROUP, "rank", "detection_id", "score", "tp", "fp", "precision", "recall", "envelope")
         .sort(*GROUP, "rank")

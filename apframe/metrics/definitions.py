@@ -13,8 +13,9 @@ where `reached` says which share of the whole recall axis k positives have cover
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -22,7 +23,8 @@ from apframe.exceptions import ParameterError, by_name
 from apframe.listing import Listing
 from apframe.metrics.at_cut_offs import R11, R40, Waymo
 from apframe.metrics.between_rows import Ultralytics, UltralyticsBefore
-from apframe.metrics.definition import (
+from apframe.metrics.of_rows import CrowdHuman, WiderFace
+from apframe.metrics.points import (
     GAIN,
     N_POSITIVES,
     N_RANKED,
@@ -36,10 +38,14 @@ from apframe.metrics.definition import (
     envelope,
     recall_of,
 )
-from apframe.metrics.of_rows import CrowdHuman, WiderFace
 from apframe.metrics.sampled import Argoverse2, NuScenes
 from apframe.metrics.summed import PanopticQuality, PixelIoU, RecallByImage, Success
 from apframe.wording import did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from apframe.metrics.cells import Cells
 
 
 class Step(WeightedSum):
@@ -119,6 +125,12 @@ class Levels(WeightedSum):
         """The share of the levels, which are written as doubles: 0.3 alone is a decimal number in SQL."""
         levels = ", ".join(f"{level!r}::DOUBLE" for level in self.levels)
         return f"len(list_filter([{levels}], lambda _ap_level: {self.level_in_sql})) / {len(self.levels)}"
+
+    def arrays(self, cells: Cells, addend: float, precision_at: Sequence[int]) -> dict[str, np.ndarray]:
+        """See `apframe.metrics.coco_arrays.compute_arrays`."""
+        from apframe.metrics.coco_arrays import compute_arrays
+
+        return compute_arrays(cells, self, addend, precision_at)
 
 
 @dataclass(frozen=True, repr=False)

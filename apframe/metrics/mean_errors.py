@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from apframe.metrics.box_errors import BoxErrors
-from apframe.metrics.weighted_curves import running_sums
+from apframe.metrics.segments import running_sums
 
 if TYPE_CHECKING:
     from apframe.metrics.sampled_ranking import Walk

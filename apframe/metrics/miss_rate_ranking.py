@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from apframe.matching.verdicts import Verdicts
 from apframe.metrics.counted import Counted, count_positives, count_rows
 from apframe.metrics.miss_rates import Froc, MissRates
-from apframe.metrics.ranking import Ranking
-from apframe.metrics.row_ranking import RowRanking
-from apframe.metrics.sampled_ranking import SampledRanking
-from apframe.metrics.weighted_curves import ROUNDING
+from apframe.metrics.weights import ROUNDING
 
 _MOST = 1 << 22  # of sums that are computed together
 _TINY = np.finfo(float).tiny
@@ -36,22 +31,10 @@ class MissRateRanking:
 
     rest = None
 
-    def __init__(self, base: Ranking | SampledRanking | RowRanking, verdicts: Verdicts, miss_rates: MissRates | Froc) -> None:
-        self.base, self._verdicts, self._miss_rates = base, verdicts, miss_rates
-        self.shape, self.limits, self.positives = base.shape, base.limits, base.positives
+    def __init__(self, verdicts: Verdicts, miss_rates: MissRates | Froc) -> None:
+        self._verdicts, self._miss_rates = verdicts, miss_rates
         self.column = miss_rates.column
-        self.counts_absent, self.further = base.counts_absent, (*base.further, self.column)
         self._rows: dict[tuple[int, int, int], Counted] = {}
-
-    def parts(self) -> list[tuple[slice, MissRateRanking]]:
-        """All lists at once."""
-        return [(slice(None), self)]
-
-    def compute(self, ranges: Sequence[int], m: int) -> np.ndarray:
-        """The number at limit number m, of shape (thresholds, ranges, lists); NaN in lists without positives."""
-        once = np.ones((self._verdicts.images.height, 1))
-        found = [[self.weighted(t, k, m, once)[:, 0] for k in ranges] for t in range(self.shape[0])]
-        return np.array(found).reshape(self.shape[0], len(ranges), self.shape[1])
 
     def weighted(self, t: int, k: int, m: int, weights: np.ndarray) -> np.ndarray:
         """The number at threshold t, in range k and within limit m, all by number, of shape (lists, weightings).

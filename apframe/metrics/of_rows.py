@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.metrics.definition import GAIN, NEW_N, NEW_TP, PRECISION, RANK, TP, Definition
+from apframe.metrics.points import GAIN, NEW_N, NEW_TP, PRECISION, RANK, TP, Definition
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.metrics.definition import (
+from apframe.metrics.points import (
     N_POSITIVES,
     N_RANKED,
     NEW_N,

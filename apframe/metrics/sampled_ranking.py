@@ -15,7 +15,9 @@ from apframe.metrics.counted import count_positives, count_rows
 from apframe.metrics.definitions import COCO_101
 from apframe.metrics.mean_errors import Cuts, mean_errors
 from apframe.metrics.sampled import LEVELS, Sampled
-from apframe.metrics.weighted_curves import ROUNDING, levels_reached, running_sums
+from apframe.metrics.segments import running_sums
+from apframe.metrics.weighted_sums import levels_reached
+from apframe.metrics.weights import ROUNDING
 
 _MOST = 1 << 23  # of sums that are computed together
 _REACHED = levels_reached(COCO_101)

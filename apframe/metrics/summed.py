@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.metrics.definition import Definition
+from apframe.metrics.points import Definition
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.metrics.at_cut_offs import AtCutOffs
-from apframe.metrics.definition import WeightedSum
+from apframe.metrics.points import WeightedSum
 from apframe.metrics.sampled import Sampled
 from apframe.protocols.named_choices import IGNORED_AS_CROWDS
 

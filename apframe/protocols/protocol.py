@@ -10,12 +10,12 @@ from apframe.exceptions import ParameterError, one_of
 from apframe.keywords import names_keywords
 from apframe.matching.policies import POLICIES
 from apframe.metrics.at_cut_offs import R11, R40, AtCutOffs
+from apframe.metrics.average_precision import AveragePrecision, DetectionCount, ImageCount, Recall
 from apframe.metrics.box_errors import BoxErrors
-from apframe.metrics.definition import WeightedSum
 from apframe.metrics.definitions import COCO_101, Levels, as_definition
 from apframe.metrics.miss_rates import Froc, MissRates, as_rates
 from apframe.metrics.of_rows import OfRows
-from apframe.metrics.precision import SPACING
+from apframe.metrics.points import SPACING, WeightedSum
 from apframe.metrics.sampled import Sampled
 from apframe.metrics.summed import Summed
 from apframe.protocols.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
@@ -32,7 +32,7 @@ from apframe.wording import listed, spelled
 
 _USUAL = 0.5
 if TYPE_CHECKING:
-    from apframe.metrics.rules import RankingRules
+    from apframe.metrics.metric import Metric
 
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
@@ -280,13 +280,30 @@ class Protocol:
         raise ParameterError(f"{self.name} has no {spelled('iou_type')} {iou_type!r}", f"it has {', '.join(self.iou_types)}")
 
     @property
-    def ranking_rules(self) -> RankingRules:
-        """The rules by which verdicts are ranked."""
-        from apframe.metrics.rules import RankingRules  # brings in NumPy
+    def metrics(self) -> tuple[Metric, ...]:
+        """The numbers of every list; the first column of the first metric says which lists count."""
+        absent = self.classes.counts_absent
+        metrics: list[Metric] = []
+        if isinstance(self.definition, WeightedSum):
+            metrics.append(AveragePrecision(self.definition, self.addend, absent))
+        else:
+            from apframe.metrics.ranked import Ranked
+            from apframe.metrics.rules import RankingRules
 
-        return RankingRules(
-            self.definition, self.addend, self.errors, self.miss_rates, self.classes.counts_absent, self.means_by_images
-        )
+            of_sums = isinstance(self.definition, Summed)
+            columns = self.definition.columns if isinstance(self.definition, Summed) else ("ap",)
+            columns += ("oriented_ap",) if self.orientation else ()
+            columns += self.errors.columns if self.errors is not None else ()
+            rules = RankingRules(self.definition, self.addend, self.errors, None, absent)
+            metrics.append(Ranked(rules, columns, not of_sums, self.has_scores))
+        if self.miss_rates is not None:
+            from apframe.metrics.ranked import Ranked
+            from apframe.metrics.rules import RankingRules
+
+            metrics.append(Ranked(RankingRules(self.definition, miss_rates=self.miss_rates), (self.miss_rates.column,)))
+        if self.means_by_images:
+            metrics.append(ImageCount())
+        return (*metrics, self.definition.recall, DetectionCount())
 
     @property
     def has_scores(self) -> bool:
@@ -328,11 +345,8 @@ class Protocol:
     @property
     def further_columns(self) -> tuple[str, ...]:
         """The columns of the metrics that other protocols do not have."""
-        errors = self.errors.columns if self.errors else ()
-        of_sums = self.definition.columns if isinstance(self.definition, Summed) else ()
-        rates = () if self.miss_rates is None else (self.miss_rates.column,)
-        n_images = ("n_images",) if self.means_by_images else ()
-        return (*(("oriented_ap",) if self.orientation else ()), *errors, *rates, *of_sums, *n_images)
+        usual = {"ap", *Recall.columns, *DetectionCount.columns}
+        return tuple(name for metric in self.metrics for name in metric.columns if name not in usual)
 
     @property
     def usual_threshold(self) -> float:

@@ -10,7 +10,7 @@ from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.protocols.protocol import Protocol
 
 if TYPE_CHECKING:
-    from apframe.metrics.rules import RankingRules
+    from apframe.metrics.metric import Metric
 
 
 def refuse_scores(protocol: Protocol, what: str) -> None:
@@ -36,8 +36,8 @@ def why_no_precision(protocol: Protocol) -> str:
     return f"{protocol.name} {'measures recall alone' if protocol.has_scores else 'does not rank detections by score'}"
 
 
-def rules_of_edits(protocol: Protocol) -> RankingRules:
-    """The rules by which verdicts that have been edited are ranked: their average precision alone.
+def metric_of_edits(protocol: Protocol) -> Metric:
+    """What is read of verdicts that have been edited: their average precision, which lists without positives do not have.
 
     Raises
     ------
@@ -46,8 +46,8 @@ def rules_of_edits(protocol: Protocol) -> RankingRules:
         their own
 
     >>> from apframe.protocols.coco import COCO
-    >>> rules_of_edits(COCO).errors is None
-    True
+    >>> metric_of_edits(COCO).columns
+    ('ap',)
     """
     refuse_scores(protocol, "average precision that errors cost")
     if isinstance(protocol.definition, AtCutOffs):
@@ -56,4 +56,5 @@ def rules_of_edits(protocol: Protocol) -> RankingRules:
             "evaluate with another protocol, such as COCO, to see what errors cost",
             option="protocol",
         )
-    return replace(protocol.ranking_rules, errors=None, miss_rates=None, counts_absent=False, means_by_images=False)
+    classes = replace(protocol.classes, counts_absent=False)
+    return replace(protocol, errors=None, miss_rates=None, classes=classes, report=("AP",)).metrics[0]

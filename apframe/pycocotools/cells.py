@@ -16,9 +16,7 @@ from apframe.evaluation.pipeline import Pipeline
 from apframe.evaluation.prepare.inputs import make_inputs
 from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError
 from apframe.matching.verdicts import Verdicts, as_bits, has_bit
-from apframe.metrics.arrays import compute_arrays
-from apframe.metrics.definitions import Levels
-from apframe.metrics.ranking import rank
+from apframe.metrics.cells import Cells
 from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import SMALLEST
 from apframe.tables.dataset import Dataset
@@ -270,8 +268,6 @@ def rank_cells(
     order = np.lexsort((-scores, category))
     place = (np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1)[order]
     positives = [np.bincount(category_of, weights=part["positives"], minlength=n_categories) for part in judged]
-    definition = protocol.definition
-    assert isinstance(definition, Levels)
     verdicts = Verdicts(
         thresholds=tuple(thresholds),
         ranges=tuple(name for name, *_ in protocol.area_ranges),
@@ -292,8 +288,7 @@ def rank_cells(
         annotations=_counted(np.stack(positives, axis=1).astype(np.int64)),
         hits=_hits(state[:, :, order]),
     )
-    ranking = rank(verdicts, definition, protocol.addend)
-    return compute_arrays(ranking, definition, scores[order], range(len(protocol.limits)))
+    return protocol.definition.arrays(Cells.of(verdicts), protocol.addend, range(len(protocol.limits)))
 
 
 def _together(cells: Sequence[Any], n_thresholds: int) -> dict[str, np.ndarray]:

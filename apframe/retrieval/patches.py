@@ -11,7 +11,7 @@ from apframe.columns import exact
 from apframe.exceptions import ColumnError, ParameterError, ScoreError, one_of
 from apframe.lists.expressions import average_precision
 from apframe.lists.list_curves import key_names
-from apframe.metrics.definition import Definition
+from apframe.metrics.points import Definition
 from apframe.rows import row_numbers
 from apframe.tables.sources import to_polars
 from apframe.wording import listed

@@ -13,13 +13,13 @@ import polars as pl
 
 from apframe.evaluation.diagnose.implausible import Evaluated
 from apframe.evaluation.evaluation import Evaluation
+from apframe.evaluation.metrics_table import compute_columns
 from apframe.evaluation.pipeline import Pipeline, arrays_of
 from apframe.evaluation.slices.measure import finish, shape_of, sum_lists
 from apframe.evaluation.slices.slices import Groups, mask_of
 from apframe.exceptions import FormatError, LargeResultWarning, warn
 from apframe.lazily import cached_property
-from apframe.metrics.metrics import compute_metrics
-from apframe.metrics.rules import rank_by
+from apframe.metrics.cells import Cells
 from apframe.scale.budget import in_words
 from apframe.scale.inputs import ShardedInputs
 from apframe.scale.layout import INPUT_ROW
@@ -74,11 +74,10 @@ class ShardedPipeline(Pipeline):
         """See `Pipeline.outline`: without rows."""
         return self.store.outline
 
-    def compute(self, ap_at: Sequence[int]) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """See `Pipeline.compute`."""
-        parts = self.store.map(partial(_compute, protocol=self.protocol, ap_at=tuple(ap_at)))
-        values = {name: np.concatenate([part[name] for part, _ in parts], axis=1) for name in parts[0][0]}
-        return values, np.concatenate([positives for _, positives in parts])
+    def columns(self, *, headlines_only: bool) -> dict[str, np.ndarray]:
+        """See `Pipeline.columns`."""
+        parts = self.store.map(partial(_columns, protocol=self.protocol, headlines_only=headlines_only))
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
         """See `Pipeline.arrays`."""
@@ -233,11 +232,9 @@ def _per_image(_: np.ndarray, verdicts: Verdicts, *, n_images: int) -> dict[str,
     return {name: np.bincount(table["image"].to_numpy(), minlength=n_images) for name, table in tables.items()}
 
 
-def _compute(_: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, ap_at: Sequence[int]) -> Any:
-    ranking = rank_by(verdicts, protocol.ranking_rules)
-    return compute_metrics(ranking, ap_at), ranking.positives
+def _columns(_: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, headlines_only: bool) -> dict[str, np.ndarray]:
+    return compute_columns(Cells.of(verdicts), protocol, headlines_only=headlines_only)
 
 
 def _arrays(_: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, headlines_only: bool) -> dict[str, np.ndarray]:
-    ranking = rank_by(verdicts, protocol.ranking_rules)
-    return arrays_of(verdicts, ranking, protocol, headlines_only=headlines_only)
+    return arrays_of(Cells.of(verdicts), protocol, headlines_only=headlines_only)

@@ -16,7 +16,7 @@ from sklearn import metrics
 from apframe.exceptions import ColumnError, ParameterError, ScoreError
 from apframe.lists.list_curves import pr_from_roc, precision_recall_curve, roc_curve, thin_curve, thin_roc
 from apframe.lists.ranked_lists import Ties
-from apframe.metrics.definition import envelope
+from apframe.metrics.points import envelope
 
 # a tie in the middle, an ignored item, one that was not retrieved
 ITEMS = pl.DataFrame(

@@ -17,10 +17,9 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError, UnknownValueWarning
-from apframe.metrics.miss_rate_ranking import MissRateRanking
 from apframe.metrics.miss_rates import LAMR_POINTS, MissRates
-from apframe.metrics.rules import rank_by
 from apframe.protocols.summary import headlines
+from tests.metrics.reading import under_weights
 from tests.protocols.generated import on_many_sets
 from tests.protocols.many_sets import Sets, together
 from tests.protocols.miss_rates_reference import BOUNDS, POINTS, eurocity, miss_rates
@@ -254,8 +253,6 @@ def test_weights_are_copies_of_images(row: str, together: bool) -> None:
     protocol = replace(apf.CITYPERSONS, name="mine", miss_rates=rule)
     truth, detections, _ = weathered(n_images=6)
     evaluation = evaluate(truth, detections, protocol, images=6)
-    ranking = rank_by(evaluation._pipeline.verdicts, protocol.ranking_rules)
-    assert isinstance(ranking, MissRateRanking)
     weights = np.random.default_rng(2).integers(0, 4, (6, 5)).astype(float)
     for weighting in range(5):
         copies = [(k, 10 * copy + k) for k in range(1, 7) for copy in range(int(weights[k - 1, weighting]))]
@@ -265,9 +262,9 @@ def test_weights_are_copies_of_images(row: str, together: bool) -> None:
         ]
         expected = dict(evaluate(rows[0], rows[1], protocol, {"image_id": [new for _, new in copies]}).summary.rows())
         for k, name in enumerate(NAMES):
-            own = ranking.weighted(0, k, 0, weights)[0, weighting]
+            own = under_weights(evaluation, "lamr", weights, area_range=k)[0, weighting]
             assert own == pytest.approx(math.nan if expected[name] is None else expected[name], abs=1e-9, nan_ok=True)
-    halves, ones = (ranking.weighted(0, 0, 0, np.full((6, 1), weight)) for weight in (0.5, 1.0))
+    halves, ones = (under_weights(evaluation, "lamr", np.full((6, 1), weight)) for weight in (0.5, 1.0))
     assert halves == exactly(ones)
 
 

@@ -13,9 +13,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import NotComparableError, ParameterError, UnitWarning
-from apframe.metrics.miss_rate_ranking import MissRateRanking
-from apframe.metrics.row_ranking import RowRanking
-from apframe.metrics.rules import rank_by
+from tests.metrics.reading import under_weights
 from tests.protocols import crowdhuman_reference as reference
 from tests.protocols.generated import on_many_sets
 from tests.protocols.many_sets import together
@@ -172,8 +170,7 @@ def test_slices_and_subsets_are_evaluations_of_their_images() -> None:
 
 def test_weights_are_copies_of_images() -> None:
     truth, detections, _ = crowded(n_images=6)
-    ranking = rank_by(evaluate(truth, detections, 6)._pipeline.verdicts, apf.CROWDHUMAN.ranking_rules)
-    assert isinstance(ranking, MissRateRanking) and isinstance(ranking.base, RowRanking)
+    evaluation = evaluate(truth, detections, 6)
     weights = np.random.default_rng(2).integers(0, 4, (6, 5)).astype(float)
     for weighting in range(5):
         copies = [(k, 10 * copy + k) for k in range(1, 7) for copy in range(int(weights[k - 1, weighting]))]
@@ -183,8 +180,8 @@ def test_weights_are_copies_of_images() -> None:
         ]
         expected = evaluate(rows[0], rows[1], {"image_id": [new for _, new in copies]}).summary["value"].to_list()
         own = [
-            ranking.base.weighted([0], 0, 0, weights)[0]["ap"][0, weighting],
-            ranking.weighted(0, 0, 0, weights)[0, weighting],
+            under_weights(evaluation, "ap", weights)[0, weighting],
+            under_weights(evaluation, "lamr", weights)[0, weighting],
         ]
         assert own == pytest.approx([math.nan if value is None else value for value in expected], abs=1e-9, nan_ok=True)
 

@@ -14,8 +14,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError
-from apframe.metrics.miss_rate_ranking import MissRateRanking
-from apframe.metrics.rules import rank_by
+from tests.metrics.reading import under_weights
 from tests.parity.reference import close
 from tests.protocols.generated import joined_by_name, on_many_sets, sets
 from tests.protocols.parts_of_sets import assert_parts_are_the_whole
@@ -208,9 +207,7 @@ def test_weights_are_copies_of_scans() -> None:
     truth, results = scans(random, 6)
     weights = random.integers(0, 4, (6, 5)).astype(float)
     evaluation = evaluate((truth, results))
-    ranking = rank_by(evaluation._pipeline.verdicts, evaluation.protocol.ranking_rules)
-    assert isinstance(ranking, MissRateRanking)
-    found = ranking.weighted(0, 0, 0, weights)
+    found = under_weights(evaluation, "cpm", weights)
     for weighting in range(5):
         copies = {f"scan {k}": [f"scan {k}/{copy}" for copy in range(int(weights[k, weighting]))] for k in range(6)}
         rows = [
@@ -219,7 +216,7 @@ def test_weights_are_copies_of_scans() -> None:
         ]
         expected = cpm({"images": rows[0], "annotations": rows[1]}, rows[2])
         assert found[0, weighting] == pytest.approx(expected, abs=1e-9)
-    halves = ranking.weighted(0, 0, 0, np.full((6, 1), 0.5))
+    halves = under_weights(evaluation, "cpm", np.full((6, 1), 0.5))
     assert halves[0, 0] == pytest.approx(evaluation.summary["value"][0], abs=1e-9)
 
 

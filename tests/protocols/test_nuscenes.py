@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.metrics.box_errors import BoxErrors
-from apframe.metrics.rules import rank_by
-from apframe.metrics.sampled_ranking import SampledRanking
+from tests.metrics.reading import under_weights
 from tests.parity.strategies import half_as_often
 from tests.protocols import nuscenes_reference as reference
 from tests.protocols.driving_boxes import Row, cuboid, evaluate, generated, of_category
@@ -204,23 +204,19 @@ def test_weights_are_copies_of_images(protocol: apf.Protocol) -> None:
     evaluation = evaluate(truth, found, protocol, images, CLASSES)
     weights = rng.integers(0, 4, (6, 5)).astype(float)
     columns = ["ap", *(kind for kind in reference.KINDS if kind in evaluation.metrics.columns)]
-    ranking = rank_by(evaluation._pipeline.verdicts, protocol.ranking_rules)
-    assert isinstance(ranking, SampledRanking)
     for weighting in range(5):
         copied = {f"i{k}": [f"i{k}/{copy}" for copy in range(int(weights[k, weighting]))] for k in range(6)}
         rows = [[row | {"image_id": copy} for row in rows for copy in copied[row["image_id"]]] for rows in (truth, found)]
         expected = evaluate(*rows, protocol, [copy for copies in copied.values() for copy in copies], CLASSES).metrics
-        at = ranking.weighted(range(4), 0, 0, weights)
         for t, threshold in enumerate(protocol.iou_thresholds):
             own = expected.filter(iou_threshold=threshold)
             for column in columns:
-                assert at[t][column][:, weighting] == pytest.approx(
+                assert under_weights(evaluation, column, weights, threshold=t)[:, weighting] == pytest.approx(
                     own[column].fill_null(np.nan).to_numpy(), abs=1e-9, nan_ok=True
                 )
-    halves, ones = (ranking.weighted(range(4), 0, 0, np.full((6, 1), weight)) for weight in (0.5, 1.0))
-    assert all(
-        halves[t][column] == pytest.approx(ones[t][column], abs=1e-9, nan_ok=True) for t in range(4) for column in columns
-    )
+    for t, column in product(range(4), columns):
+        halves, ones = (under_weights(evaluation, column, np.full((6, 1), weight), threshold=t) for weight in (0.5, 1.0))
+        assert halves == pytest.approx(ones, abs=1e-9, nan_ok=True)
 
 
 @pytest.mark.slow

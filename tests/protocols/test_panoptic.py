@@ -12,7 +12,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError
-from apframe.metrics.weighted import Cell, weighted_ranking
+from tests.metrics.reading import under_weights
 from tests.protocols.generated import on_many_sets
 from tests.protocols.panoptic_maps import Side, evaluate, generated, means, quality
 
@@ -157,8 +157,7 @@ def test_resamples_are_sums_of_weighted_images(tmp_path: Path) -> None:
     images = generated(11, n_images=24)
     evaluation = evaluate(tmp_path, images)
     times = np.array([[2.0, 0, 1, 3, 0, 1] * 4])
-    rules, cell = evaluation.protocol.ranking_rules, Cell("pq", (0,), 0, 0)
-    ((_, qualities),) = weighted_ranking(evaluation._pipeline.verdicts, rules, [cell]).values(times.T)
+    qualities = under_weights(evaluation, "pq", times.T)
     assert np.nanmean(qualities) == pytest.approx(means(quality(images, [2, 0, 1, 3, 0, 1] * 4))[0])  # type: ignore[index]
     drawn = evaluation.intervals(n_resamples=100, seed=5)
     assert drawn.filter(metric="PQ")["estimate"].item() == pytest.approx(of_summary(evaluation)[0])

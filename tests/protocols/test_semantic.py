@@ -13,7 +13,7 @@ from PIL import Image
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, UnitWarning, UnknownCategoryWarning
-from apframe.metrics.weighted import Cell, weighted_ranking
+from tests.metrics.reading import under_weights
 from tests.protocols.generated import on_many_sets
 
 N = 4
@@ -106,8 +106,8 @@ def test_stored_compared_resampled(tmp_path: Path) -> None:
     evaluation.write_parquet(tmp_path / "stored")
     again = apf.read_evaluation(tmp_path / "stored")
     assert again.protocol == apf.SEMANTIC and again.by("image_id").equals(evaluation.by("image_id"))
-    cell, times = Cell("iou", (0,), 0, 0), np.array([[2.0, 0, 1, 1, 1, 0, 3, 0]])
-    ((_, ious),) = weighted_ranking(evaluation._pipeline.verdicts, apf.SEMANTIC.ranking_rules, [cell]).values(times.T)
+    times = np.array([[2.0, 0, 1, 1, 1, 0, 3, 0]])
+    ious = under_weights(evaluation, "iou", times.T)
     kept = [k for k, n in enumerate(times[0]) for _ in range(int(n))]
     copied = [[side[k] for k in kept] for side in (truth, found)]
     assert np.nanmean(ious) == exactly(of_matrix(copied[0], copied[1])["mIoU"])

@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError
+from tests.metrics.reading import under_weights
 from tests.parity.reference import close
 from tests.protocols.generated import joined_by_name, on_many_sets
 
@@ -216,13 +217,7 @@ def test_weights_are_copies_of_images() -> None:
     random = np.random.default_rng(5)
     data = scenes(random, 6)
     weights = random.integers(0, 4, (6, 5)).astype(float)
-    verdicts = evaluate(data)._pipeline.verdicts
-    from apframe.metrics.rules import rank_by
-    from apframe.metrics.summed_ranking import SummedRanking
-
-    ranking = rank_by(verdicts, apf.VISUAL_GENOME.ranking_rules)
-    assert isinstance(ranking, SummedRanking)
-    found = ranking.weighted([0], 0, 2, weights)[0]["mean_recall"]
+    found = under_weights(evaluate(data), "mean_recall", weights, limit=2)
     of_each = {row["image_id"]: recalls(({**data[0], "images": [row]}, data[1]), LIMITS[2]) for row in data[0]["images"]}
     for weighting in range(5):
         copies = [share for k, shares in enumerate(of_each.values()) for share in shares * int(weights[k, weighting])]

@@ -13,8 +13,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import BoxFormatWarning, ColumnError, ParameterError
-from apframe.metrics.row_ranking import RowRanking
-from apframe.metrics.rules import rank_by
+from tests.metrics.reading import under_weights
 from tests.protocols.generated import on_many_sets
 from tests.protocols.many_sets import together
 from tests.protocols.wider_face_reference import average_precision
@@ -173,8 +172,7 @@ def test_slices_of_objects_are_matched_again() -> None:
 
 def test_weights_are_copies_of_images() -> None:
     truth, detections, images = weathered(n_images=6)
-    ranking = rank_by(evaluate(truth, detections, images)._pipeline.verdicts, apf.WIDER_FACE.ranking_rules)
-    assert isinstance(ranking, RowRanking)
+    evaluation = evaluate(truth, detections, images)
     weights = np.random.default_rng(2).integers(0, 4, (6, 5)).astype(float)
     for weighting in range(5):
         copies = [(f"i{k}", f"i{k}/{copy}") for k in range(6) for copy in range(int(weights[k, weighting]))]
@@ -183,10 +181,11 @@ def test_weights_are_copies_of_images() -> None:
             for rows in (truth, detections)
         ]
         expected = summary(evaluate(rows[0], rows[1], [new for _, new in copies]))
-        own = [ranking.weighted([0], k, 0, weights)[0]["ap"][0, weighting] for k in range(3)]
+        own = [under_weights(evaluation, "ap", weights, area_range=k)[0, weighting] for k in range(3)]
         assert own == pytest.approx([math.nan if value is None else value for value in expected], abs=1e-9, nan_ok=True)
-    halves, ones = (ranking.weighted([0], 2, 0, np.full((6, 1), weight))[0] for weight in (0.5, 1.0))
-    assert all(halves[name] == exactly(ones[name]) for name in halves)
+    for column in ("ap", "recall"):
+        halves, ones = (under_weights(evaluation, column, np.full((6, 1), weight), area_range=2) for weight in (0.5, 1.0))
+        assert halves == exactly(ones)
 
 
 def test_intervals_and_comparisons() -> None:

@@ -37,7 +37,7 @@ STAGES: dict[str, tuple[tuple[tuple[str, str], ...], Callable[[Any], Any]]] = {
     "write": ((("scale.local", "write_table"),), lambda _: ()),
     "number": ((("scale.local", "put_together"),), columns("codes", "counts")),
     "merge": ((("scale.store", "join_arrow"),), columns("detections", "annotations", "hits")),
-    "rank": ((("scale.evaluation", "rank_by"), ("scale.evaluation", "compute_metrics")), lambda _: ()),
+    "rank": ((("scale.evaluation", "compute_columns"),), lambda _: ()),
 }
 
 

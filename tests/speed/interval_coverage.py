@@ -22,10 +22,11 @@ import numpy as np
 import apframe as apf
 from apframe.compare.intervals import describe
 from apframe.compare.resampling import draw_counts
-from apframe.evaluation.comparison.resampled import cell_of
 from apframe.evaluation.comparison.sampling import chosen_lines
+from apframe.evaluation.headlines import values_of_lists
 from apframe.matching.verdicts import Verdicts
-from apframe.metrics.weighted import BLOCK, weighted_ranking
+from apframe.metrics.cells import Cells
+from apframe.metrics.weights import BLOCK, Weights
 from apframe.threads import map_lazily, pool
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,14 +50,13 @@ class Population:
     def numbers(self, verdicts: Sequence[Verdicts], weights: np.ndarray) -> np.ndarray:
         """The numbers in the order of NUMBERS, under weights of shape (images, weightings): (numbers, weightings)."""
         protocol, lines = self.evaluations[0].protocol, chosen_lines(self.evaluations[0], METRICS)
-        cells = [cell for line in lines if (cell := cell_of(line, protocol))]
-        found = np.empty((len(cells), 3, weights.shape[1]))
+        found = np.empty((len(lines), 3, weights.shape[1]))
         for model, of_model in enumerate(verdicts):
-            ranking = weighted_ranking(of_model, protocol.ranking_rules, cells)
+            cells = Cells.of(of_model)
             for start in range(0, weights.shape[1], BLOCK):
                 block = slice(start, start + BLOCK)
-                for metric, values in ranking.values(np.ascontiguousarray(weights[:, block], dtype=np.float64)):
-                    found[metric, model, block] = np.nanmean(values, axis=0)
+                for line, values in values_of_lists(cells, protocol, lines, Weights.of(weights[:, block])):
+                    found[lines.index(line), model, block] = np.nanmean(values, axis=0)
         found[:, 2] = found[:, 1] - found[:, 0]
         return found.reshape(-1, weights.shape[1])
 

@@ -12,13 +12,14 @@ import polars as pl
 
 from apframe.compare.resampling import Draws, fill_blocks
 from apframe.evaluation.comparison.image_weights import ImageWeights
+from apframe.evaluation.headlines import ListRows, images_of_lists, sum_values, values_of_lists
 from apframe.evaluation.slices.keys import Key
 from apframe.evaluation.slices.slices import Slicing, tabulate, walk
 from apframe.exceptions import LargeResultWarning, warn
 from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.metrics.counted import count_images
-from apframe.metrics.weighted import BLOCK, Cell, weighted_ranking
+from apframe.metrics.cells import Cells
+from apframe.metrics.weights import BLOCK, Weights
 from apframe.protocols.summary import Headline, composed, terms_of, with_terms
 
 if TYPE_CHECKING:
@@ -207,62 +208,34 @@ def _verdicts(self: Evaluation) -> Verdicts:
     return self._pipeline.verdicts
 
 
-def _targets(piece: _Piece, slicing: Slicing, offset: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which list counts in which row, as numbers of both, by row: a list counts in every group that its category is in."""
-    members = slicing.categories.members.select(pl.col("row").cast(pl.Int64).alias("category"), of="group")
-    met = piece.lists.select(pl.col("category", "group").cast(pl.Int64)).with_row_index("list").join(members, on="category")
-    row = pl.col("group") * len(slicing.categories) + pl.col("of") + offset
-    met = met.select("list", row=row).sort("row", "list")
-    return met["list"].to_numpy(), met["row"].to_numpy()
-
-
 class _Job:
-    """One piece of one evaluation, made ready to be ranked with weights, and the rows that its lists count in."""
+    """One piece of one evaluation, made ready to be read with weights, and the rows that its lists count in."""
 
     def __init__(self, piece: _Piece, lines: Sequence[Headline], protocol: Protocol) -> None:
-        self._piece, self._weighs = piece, protocol.means_by_images
-        self._means: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        cells = {at: cell for at, line in enumerate(lines) if (cell := cell_of(line, protocol)) is not None}
-        self._lines, self._ranges = list(cells), [cell.area_range for cell in cells.values()]
-        self._ranking = weighted_ranking(piece.verdicts, protocol.ranking_rules, list(cells.values()))
+        self._image, self._lists, self._lines, self._protocol = piece.image, piece.lists, lines, protocol
+        self._cells = Cells.of(piece.verdicts)
+        self._rows: list[tuple[slice, ListRows]] = []
 
     def add_rows(self, slicing: Slicing, offset: int) -> None:
         """Count the lists in the rows of a slicing, which have numbers from `offset` on."""
-        number, row = _targets(self._piece, slicing, offset)
-        starts = np.flatnonzero(np.diff(row, prepend=-1))
-        if len(starts):
-            self._means.append((number, starts, row[starts]))
+        rows = _rows_of(self._lists, slicing)
+        self._rows.append((slice(offset, offset + len(rows.bounds) - 1), rows))
 
     def fill(self, weights: np.ndarray, found: np.ndarray, row: np.ndarray) -> None:
         """Put the means over the lists of each row where they belong; `row` has the row of the table that each row is."""
-        own_weights = weights.take(self._piece.image, axis=0)
-        n_images = {k: count_images(self._piece.verdicts, k, own_weights) for k in {*self._ranges} if self._weighs}
-        for at, values in self._ranking.values(own_weights):
-            for number, starts, rows in self._means:
-                own = values.take(number, axis=0)
-                has_value = np.isfinite(own)
-                own[~has_value] = 0
-                counted = has_value
-                if self._weighs:
-                    counted = has_value * n_images[self._ranges[at]].take(number, axis=0)
-                    own *= counted
-                n = np.add.reduceat(counted, starts, axis=0, dtype=np.float64)
+        own = Weights.of(weights.take(self._image, axis=0))
+        n_images = images_of_lists(self._cells, self._protocol, own)
+        for line, values in values_of_lists(self._cells, self._protocol, self._lines, own):
+            for places, rows in self._rows:
+                summed = sum_values([(line, values)], rows, n_images)
+                at = np.flatnonzero(np.diff(rows.bounds))
                 with np.errstate(invalid="ignore"):
-                    found[self._lines[at], row[rows]] = np.add.reduceat(own, starts, axis=0) / n
+                    found[self._lines.index(line), row[places][at]] = (summed[line.metric] / summed[f"n {line.metric}"])[at]
 
 
-def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
-    """What a headline number is the mean of; None if its threshold is not evaluated, or if it is made of other numbers."""
-    if line.is_of_others:
-        return None
-    thresholds = tuple(range(len(protocol.iou_thresholds)))
-    if line.iou_threshold is not None:
-        number = protocol.threshold_number(line.iou_threshold)
-        if number is None:
-            return None
-        thresholds = (number,)
-    names = [name for name, *_ in protocol.area_ranges]
-    return Cell(line.column, thresholds, names.index(line.area_range), protocol.max_detections.index(line.max_detections))
+def _rows_of(lists: pl.DataFrame, slicing: Slicing) -> ListRows:
+    *groups, _ = slicing.axes.values()
+    return ListRows.of(lists, math.prod(map(len, groups)), slicing.categories)
 
 
 def _support(slicing: Slicing, offset: int, units: np.ndarray) -> dict[str, np.ndarray]:
@@ -284,8 +257,9 @@ def _units_with_positives(
     names = [name for name, *_ in protocol.area_ranges]
     counted = np.zeros((len(names), math.prod(len(groups) for groups in slicing.axes.values())), dtype=np.int64)
     for piece in pieces:
-        number, row = _targets(piece, slicing, 0)
-        rows = pl.DataFrame({"list": number, "row": row}, schema={"list": pl.UInt32, "row": pl.Int64})
+        of_piece = _rows_of(piece.lists, slicing)
+        row = np.repeat(np.arange(len(of_piece.bounds) - 1), np.diff(of_piece.bounds))
+        rows = pl.DataFrame({"list": of_piece.list, "row": row}, schema={"list": pl.UInt32, "row": pl.Int64})
         unit = units[piece.image[piece.verdicts.annotations["image"].to_numpy()]]
         bits = piece.verdicts.annotations["counts"].to_numpy()
         with_unit = piece.verdicts.annotations.select("list").with_columns(unit=pl.Series(unit))

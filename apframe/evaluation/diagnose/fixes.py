@@ -12,16 +12,19 @@ import polars as pl
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.evaluation.diagnose.find_errors import CLS, LOC, Errors
 from apframe.evaluation.diagnose.outcomes import Outcomes
+from apframe.evaluation.headlines import images_of_lists
 from apframe.matching.verdicts import Verdicts
-from apframe.metrics.counted import count_images
-from apframe.metrics.metrics import compute_cells
-from apframe.metrics.rules import rank_by
-from apframe.protocols.refused import rules_of_edits
+from apframe.metrics.average_precision import DetectionCount
+from apframe.metrics.cells import Cell, Cells
+from apframe.metrics.weights import Weights
+from apframe.protocols.refused import metric_of_edits
 from apframe.tables.tables import ERRORS
 from apframe.threads import pool
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
+
+THE_CELL = Cell((0,), area_range=0, limit=0)  # of verdicts at one threshold, area range and limit
 
 
 def fix(kind: str, verdicts: Verdicts, found: Outcomes, errors: Errors) -> Verdicts:
@@ -59,10 +62,10 @@ def average_precisions(verdicts: Verdicts, protocol: Protocol) -> np.ndarray:
     >>> average_precisions(example().without_annotations([0]), VOC2012).tolist()
     [0.0]
     """
-    ranking = rank_by(verdicts, rules_of_edits(protocol))
-    cells = compute_cells(ranking, [0], [0], [0])[0]
-    assert cells.ap is not None
-    return np.where(ranking.positives[:, 0] > 0, cells.ap[0, 0], cells.n_detections[0, 0] == 0)
+    cells, once = Cells.of(verdicts, [THE_CELL]), Weights.once(verdicts.images.height)
+    ap = metric_of_edits(protocol).read(cells, once)["ap"][0, :, 0]
+    n_detections = DetectionCount().read(cells, once)["n_detections"][0, :, 0]
+    return np.where(cells.positives[:, 0] > 0, ap, n_detections == 0)
 
 
 @dataclass(frozen=True)
@@ -108,13 +111,14 @@ class Impact:
         part = verdicts if images is None else verdicts.of_images(images)
         with pool() as threads:
             after = dict(zip(ERROR_KINDS, threads.map(of_kind, ERROR_KINDS), strict=True))
-        has = part.positives[:, 0] > 0
+        cells = Cells.of(part, [THE_CELL])
+        n_images = images_of_lists(cells, protocol, Weights.once(cells.n_images))
         return cls(
             count_errors(verdicts, found, errors, images),
             average_precisions(part, protocol),
             after,
-            has,
-            count_images(part, 0, np.ones((part.images.height, 1)))[:, 0] if protocol.means_by_images else np.ones(len(has)),
+            cells.positives[:, 0] > 0,
+            np.ones(cells.n_lists) if n_images is None else next(iter(n_images.values()))[:, 0],
         )
 
     def table(self) -> pl.DataFrame:

@@ -12,14 +12,16 @@ import polars as pl
 from apframe.compare.intervals import describe
 from apframe.compare.resampling import Draws, fill_blocks
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS
+from apframe.evaluation.diagnose.fixes import THE_CELL
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.metrics.weighted import BLOCK, Cell, weighted_ranking
-from apframe.protocols.refused import rules_of_edits
+from apframe.metrics.average_precision import DetectionCount
+from apframe.metrics.cells import Cells
+from apframe.metrics.weights import BLOCK, Weights
+from apframe.protocols.refused import metric_of_edits
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
 
-_CELLS = (Cell("ap", (0,), 0, 0), Cell("n_detections", (0,), 0, 0))
 ENDS = ["low", "high", "se"]
 
 
@@ -53,16 +55,18 @@ class Rises:
         fixing leaves a list no positives, its AP is 1 if no detection counts, otherwise 0.
         """
         edited = [verdicts, *(fixed[kind] for kind in ERROR_KINDS)]
-        ready = [weighted_ranking(each, rules_of_edits(protocol), _CELLS) for each in edited]
+        ready, metric = [Cells.of(each, [THE_CELL]) for each in edited], metric_of_edits(protocol)
         drawn = np.full((len(ERROR_KINDS), verdicts.lists.height, draws.n_resamples), np.nan)
 
         def fill(places: slice, counts: np.ndarray) -> None:
-            weights = counts.take(image, axis=0)
-            weights[image < 0] = 0
-            before = dict(ready[0].values(weights))[0]
-            for number, ranking in enumerate(ready[1:]):
-                after = dict(ranking.values(weights))
-                drawn[number, :, places] = np.where(np.isnan(after[0]), after[1] == 0, after[0]) - before
+            own = counts.take(image, axis=0)
+            own[image < 0] = 0
+            weights = Weights.of(own)
+            before = metric.read(ready[0], weights)["ap"][0]
+            for number, cells in enumerate(ready[1:]):
+                after = metric.read(cells, weights)["ap"][0]
+                without = DetectionCount().read(cells, weights)["n_detections"][0] == 0
+                drawn[number, :, places] = np.where(np.isnan(after), without, after) - before
 
         fill_blocks(draws, BLOCK, fill)
         counted = verdicts.annotations.filter(pl.Series(has_bit(verdicts.annotations["counts"].to_numpy(), 0)))

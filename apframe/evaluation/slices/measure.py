@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from apframe.evaluation.headlines import ListRows, images_of_lists, numbers, sum_values, values_of_lists
 from apframe.evaluation.pairing import matching_rules
 from apframe.evaluation.slices.slices import ObjectGroups, Slicing
 from apframe.matching.competitors import Side, add_competitors
@@ -17,12 +17,11 @@ from apframe.matching.judge import judge
 from apframe.matching.order import place_within
 from apframe.matching.regroup import Rows, count_only, regroup, split_by_images
 from apframe.matching.verdicts import Verdicts
-from apframe.metrics.definition import WeightedSum
-from apframe.metrics.metrics import Cells, compute_cells
-from apframe.metrics.ranking import Ranking, Rest
-from apframe.metrics.rules import AnyRanking, rank_by
-from apframe.metrics.summed_ranking import SummedRanking
-from apframe.protocols.summary import Headline, composed, headlines, with_terms
+from apframe.metrics.average_precision import DetectionCount, Recall
+from apframe.metrics.cells import Cells
+from apframe.metrics.remainder import Remainder
+from apframe.metrics.weights import Weights
+from apframe.protocols.summary import Headline, headlines, with_terms
 from apframe.tables.tables import SUPPORT
 from apframe.threads import pool
 
@@ -66,18 +65,18 @@ def shape_of(slicing: Slicing) -> tuple[int, ...]:
     return tuple(len(groups) for groups in slicing.axes.values())
 
 
-def sum_lists(numbers: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
+def sum_lists(of: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
     """What `finish` takes, of some lists: those of others are added. There are groups of images and categories alone.
 
-    `numbers` are those of the lists among all, by which the groups of categories name them.
+    `of` are the numbers of the lists among all, by which the groups of categories name them.
     """
-    images, lists = slicing.images, pl.DataFrame({"group": np.zeros_like(numbers), "category": numbers})
+    images, lists = slicing.images, pl.DataFrame({"group": np.zeros_like(of), "category": of})
     if not images.is_whole(verdicts.images.height):
         verdicts, parts = split_by_images(
             verdicts, images.members.rename({"row": "image"}), len(images), keeps_empty=protocol.classes.counts_absent
         )
-        lists = parts.with_columns(category=pl.Series(numbers).gather(parts["category"]))
-    return sum_part(_Part(rank_by(verdicts, protocol.ranking_rules), lists, 1), lists, protocol, slicing)
+        lists = parts.with_columns(category=pl.Series(of).gather(parts["category"]))
+    return sum_part(_Part(Cells.of(verdicts), lists, 1), lists, protocol, slicing)
 
 
 def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
@@ -86,10 +85,7 @@ def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing)
     if 0 in shape:
         empty = {line.metric: np.zeros(shape) for line in lines}
         return empty | {name: np.zeros(shape, dtype=np.int64) for name in SUPPORT}
-    with np.errstate(invalid="ignore", divide="ignore"):
-        of = [line for line in with_terms(lines, protocol) if not line.is_of_others]
-        means = {line.metric: sums[line.metric] / sums[f"n {line.metric}"] for line in of}
-        values = {line.metric: composed(line, means, protocol) for line in lines}
+    values = numbers(sums, lines, protocol)
     n_images = np.bincount(slicing.images.members["group"].to_numpy(), minlength=len(slicing.images))
     support = {name: sums[name].astype(np.int64) for name in ("n_annotations", "n_detections")}
     support["n_categories"] = sums["n_categories"].astype(np.int64)
@@ -100,9 +96,9 @@ def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing)
 
 @dataclass(frozen=True)
 class _Part:
-    """Some groups of the objects: their ranking, the `group` and `category` of its lists, and the number of the groups."""
+    """Some groups of the objects: their cells, the `group` and `category` of the lists, and the number of the groups."""
 
-    ranking: AnyRanking
+    cells: Cells
     lists: pl.DataFrame
     n_objects: int
 
@@ -151,26 +147,25 @@ class _Work:
         return replace(parts, detections=parts.detections.with_columns(place=pl.Series(place_within(cell.to_numpy()))))
 
     def parts(self, base: Rows) -> Iterator[_Part]:
-        """The rankings of some groups of objects at a time."""
+        """The cells of some groups of objects at a time."""
         objects = self.slicing.objects
         base = _restrict(base, objects)
         if not objects.keys:
-            yield _Part(self._rank(base), base.lists, 1)
+            yield _Part(self._judge(base), base.lists, 1)
             return
         sides = [
             self._side(table, base.links[name], objects.members(f"{name}s"))
             for table, name in ((base.detections, "detection"), (base.annotations, "annotation"))
         ]
-        whole: AnyRanking | None = None
-        needs_rows = self.protocol.miss_rates is not None or not isinstance(self.protocol.definition, WeightedSum)
-        if sides[0].members is None and needs_rows:
+        whole: Cells | None = None
+        if sides[0].members is None and not all(metric.reads_remainder for metric in self.protocol.metrics):
             every = base.detections.select(at=pl.int_range(pl.len(), dtype=pl.UInt32))
             groups = pl.DataFrame({"group": range(len(objects))}, schema={"group": pl.UInt32})
             sides[0] = replace(sides[0], members=every.join(groups, how="cross"))
         elif sides[0].members is None:  # all detections count in all groups
             bits = base.annotations.schema["counts"]
             nothing = replace(base, annotations=base.annotations.with_columns(counts=pl.lit(0, bits)))
-            whole = self._rank(nothing)
+            whole = self._judge(nothing)
         for n, (found, expected) in add_competitors(sides, len(objects), _MOST_ROWS):
             positions = base.detections.select(position=pl.int_range(pl.len(), dtype=pl.Int64))
             part = regroup(
@@ -184,17 +179,17 @@ class _Work:
             lists = part.lists.select(
                 group=base.lists["group"].gather(of) * n + pl.col("group"), category=base.lists["category"].gather(of)
             )
-            rest = (
-                None if not isinstance(whole, Ranking) else Rest(whole, part.detections["position"].to_numpy(), of.to_numpy())
-            )
-            yield _Part(self._rank(part, rest), lists, n)
+            remainder = None
+            if whole is not None:
+                remainder = Remainder(whole, part.detections["position"].to_numpy(), of.to_numpy())
+            yield _Part(self._judge(part, remainder), lists, n)
 
-    def _rank(self, rows: Rows, rest: Rest | None = None) -> AnyRanking:
-        """Match and rank rows."""
+    def _judge(self, rows: Rows, remainder: Remainder | None = None) -> Cells:
+        """Match rows."""
         verdicts = judge(rows, matching_rules(self.protocol), self.verdicts.images, rows.lists)
         if "images" in rows.lists.columns:
             verdicts = replace(verdicts, members=self.slicing.images.members.rename({"row": "image"}))
-        return rank_by(verdicts, self.protocol.ranking_rules, rest)
+        return Cells.of(verdicts, remainder=remainder)
 
     def _side(self, table: pl.DataFrame, paired: pl.Series, members: pl.DataFrame | None) -> Side:
         """The detections or the annotations as a side, with the members of each group, which are given by `row`."""
@@ -216,66 +211,37 @@ def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slici
     By name: the sums of the headline numbers; "n " and the name of one, how many lists it is a sum of; n_categories, how many
     lists count; n_annotations and n_detections.
     """
-    ranking = part.ranking
+    cells, n_groups = part.cells, len(slicing.images) * len(slicing.detections)
     names, last = [name for name, *_ in protocol.area_ranges], len(protocol.max_detections) - 1
-    lines = with_terms(headlines(protocol), protocol)
-    sums = _summing(part.lists, part.n_objects, slicing)
+    lines = [line for line in with_terms(headlines(protocol), protocol) if not line.is_of_others]
+    rows, once = ListRows.of(part.lists, n_groups * part.n_objects, slicing.categories), Weights.once(cells.n_images)
+    n_images = images_of_lists(cells, protocol, once)
+    # what counts of each list, and whether it counts: at the lowest threshold, and at all of them
+    at, most = protocol.iou_thresholds[0], protocol.max_detections[last]
+    counted = {name: Headline(name, name, at, protocol.whole, most) for name in (*Recall.columns[1:], *DetectionCount.columns)}
+    main = Headline("main", protocol.metrics[0].columns[0], None, protocol.whole, most)
 
-    def of_range(k: int) -> dict[str, np.ndarray]:
-        own = [line for line in lines if line.area_range == names[k] and not line.is_of_others]
-        cells = compute_cells(ranking, [k], [protocol.max_detections.index(line.max_detections) for line in own], ())
-        positives = ranking.positives[:, k]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            values = {line.metric: _values(line, cells, positives, protocol) for line in own}
-        counts = _has_numbers(ranking, cells[last], k)
-        n_categories = sums(counts)
-        weight = None if not isinstance(ranking, Ranking) or ranking.n_images is None else ranking.n_images[:, k]
-        found: dict[str, np.ndarray] = {}
-        for line in own:
-            value = values[line.metric]
-            if weight is not None:
-                found |= {line.metric: sums(np.where(counts, value, 0) * weight), f"n {line.metric}": sums(counts * weight)}
-            elif line.column in ranking.further:  # which may have no value where there are positives
-                has_value = counts & np.isfinite(value)
-                found |= {line.metric: sums(np.where(has_value, value, 0)), f"n {line.metric}": sums(has_value)}
-            else:
-                found |= {line.metric: sums(np.where(counts, value, 0)), f"n {line.metric}": n_categories}
-        if names[k] != protocol.whole:
+    def of_range(name: str) -> dict[str, np.ndarray]:
+        own = [line for line in lines if line.area_range == name]
+        support = [*counted.values(), main] if name == protocol.whole else []
+        values = dict(values_of_lists(cells, protocol, [*own, *support], once))
+        found = sum_values(((line, values[line]) for line in own if line in values), rows, n_images)
+        if not support:
             return found
-        found["n_categories"] = n_categories
-        n_detections = cells[last].n_detections[0, 0]
-        if ranking.rest is None:
-            counted = sums(n_detections)
-        else:  # groups that have no list of their own in a category have the whole one there
-            of_whole = ranking.rest.n_detections(k, last)[0]
-            counted = _summing(base, 1, slicing)(of_whole) + sums(n_detections - of_whole[ranking.rest.whole])
-        return found | {"n_annotations": sums(positives), "n_detections": counted}
+        found["n_categories"] = rows.sums(np.isfinite(values[main]))
+        found["n_annotations"] = rows.sums(values[counted["n_positives"]])
+        n_detections = values[counted["n_detections"]]
+        if cells.remainder is None:
+            return found | {"n_detections": rows.sums(n_detections)}
+        # groups that have no list of their own in a category have the whole one there
+        of_whole = cells.remainder.n_detections(names.index(name), last)[0][:, None]
+        everywhere = ListRows.of(base, n_groups, slicing.categories).sums(of_whole).reshape(n_groups, 1, -1)
+        further = rows.sums(n_detections - of_whole[cells.remainder.whole]).reshape(n_groups, part.n_objects, -1)
+        return found | {"n_detections": everywhere + further}
 
+    shape = (n_groups, part.n_objects, len(slicing.categories))
     with pool() as threads:
-        return {name: value for each in threads.map(of_range, range(len(names))) for name, value in each.items()}
-
-
-def _has_numbers(ranking: AnyRanking, cells: Cells, k: int) -> np.ndarray:
-    """Flags of the lists that are averaged in range number k: those with positives, and by some rules others too."""
-    counts: np.ndarray = (ranking.positives[:, k] > 0) | ranking.counts_absent
-    if isinstance(ranking, SummedRanking):
-        counts = np.isfinite(cells.further[ranking.further[0]]).all(axis=(0, 1))
-    return counts
-
-
-def _summing(lists: pl.DataFrame, n_objects: int, slicing: Slicing) -> Callable[[np.ndarray], np.ndarray]:
-    """What sums values of the lists: each list counts in every group of categories that its category is in."""
-    shape = (len(slicing.images) * len(slicing.detections), n_objects, len(slicing.categories))
-    members = slicing.categories.members.with_columns(pl.col("row").cast(pl.Int64))
-    summed = lists.select(row=pl.col("category").cast(pl.Int64)).with_row_index("list")
-    summed = summed.join(members, on="row", maintain_order="left")
-    number = summed["list"].to_numpy()
-    target = lists["group"].to_numpy()[number] * len(slicing.categories) + summed["group"].to_numpy()
-
-    def sums(per_list: np.ndarray) -> np.ndarray:
-        return np.bincount(target, weights=per_list[number], minlength=math.prod(shape)).reshape(shape)
-
-    return sums
+        return {name: value.reshape(shape) for each in threads.map(of_range, names) for name, value in each.items()}
 
 
 def _restrict(rows: Rows, objects: ObjectGroups) -> Rows:
@@ -287,15 +253,3 @@ def _restrict(rows: Rows, objects: ObjectGroups) -> Rows:
             table = count_only(table, bits, objects.within[name].gather(table["row"]))
         tables[name] = table
     return replace(rows, **tables)
-
-
-def _values(line: Headline, cells: Mapping[int, Cells], positives: np.ndarray, protocol: Protocol) -> np.ndarray:
-    """One headline number of every list."""
-    cell = cells[protocol.max_detections.index(line.max_detections)]
-    values = cell.hits / positives if line.column == "recall" else cell.further.get(line.column, cell.ap)
-    assert values is not None
-    values = values[:, 0]
-    if line.iou_threshold is None:
-        return values.mean(axis=0)
-    number = protocol.threshold_number(line.iou_threshold)
-    return np.full(values.shape[1], np.nan) if number is None else values[number]

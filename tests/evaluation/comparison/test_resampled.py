@@ -11,18 +11,18 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.compare.resampling import make_draws
-from apframe.evaluation.comparison.resampled import cell_of
 from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, sample
-from apframe.metrics.weighted import Cell
+from apframe.evaluation.headlines import cell_of
+from apframe.metrics.cells import Cell
 
 
 def test_cells_of_headlines() -> None:
     lines = {line.metric: line for line in chosen_lines(apf.evaluate(*tiny()), None)}
     every = tuple(range(10))
-    assert cell_of(lines["AP"], apf.COCO) == Cell("ap", every, 0, 2)
-    assert cell_of(lines["AP75"], apf.COCO) == Cell("ap", (5,), 0, 2)
-    assert cell_of(lines["ARs"], apf.COCO) == Cell("recall", every, 1, 2)
-    assert cell_of(lines["AR10"], apf.COCO) == Cell("recall", every, 0, 1)
+    assert cell_of(lines["AP"], apf.COCO) == Cell(every, 0, 2)
+    assert cell_of(lines["AP75"], apf.COCO) == Cell((5,), 0, 2)
+    assert cell_of(lines["ARs"], apf.COCO) == Cell(every, 1, 2)
+    assert cell_of(lines["AR10"], apf.COCO) == Cell(every, 0, 1)
     assert cell_of(lines["AP75"], apf.COCO.with_options(iou_thresholds=[0.5])) is None
 
 

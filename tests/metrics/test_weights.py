@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.metrics.definition import WeightedSum
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.definitions import as_definition
-from apframe.metrics.metrics import compute_metrics
-from apframe.metrics.ranking import rank
-from apframe.metrics.weighted import Cell, average_precision
+from apframe.metrics.points import WeightedSum
+from apframe.metrics.weights import Weights
+from tests.metrics.reading import average_precision
 from tests.parity.reference import evaluate_by_reference
 from tests.parity.strategies import Case, cases, half_as_often
 
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings(
 def weighted(ev: apf.Evaluation, weights: Any, k: int = 0) -> np.ndarray:
     """AP of shape (weightings, thresholds, categories) at the largest limit."""
     verdicts, protocol = ev._pipeline.verdicts, ev.protocol
-    cells = [Cell("ap", (t,), k, len(verdicts.limits) - 1) for t in range(len(verdicts.thresholds))]
+    cells = [Cell((t,), k, len(verdicts.limits) - 1) for t in range(len(verdicts.thresholds))]
     return average_precision(verdicts, protocol.definition, weights, cells, protocol.addend).transpose(1, 0, 2)
 
 
@@ -77,8 +78,8 @@ def test_ones_are_the_plain_number_by_every_definition(name: str) -> None:
     definition = as_definition(name)
     assert isinstance(definition, WeightedSum)
     verdicts = apf.evaluate("data/street/instances.json", "data/street/model_a.json")._pipeline.verdicts
-    cells = [Cell("ap", (t,), 0, 2) for t in range(10)]
-    plain = compute_metrics(rank(verdicts, definition), ap_at=())["ap"][:, :, 0, 2]
+    cells = [Cell((t,), 0, 2) for t in range(10)]
+    plain = AveragePrecision(definition).read(Cells.of(verdicts, cells), Weights.once(300))["ap"][..., 0]
     for weight in (1, 3, 0.7) if "trec" not in name else (1,):  # trec_eval's levels are given to whole positives
         found = average_precision(verdicts, definition, np.full((1, 300), weight), cells)[:, 0]
         np.testing.assert_allclose(found, plain, rtol=0, atol=1e-9 if weight == 0.7 else 1e-12)
@@ -123,4 +124,5 @@ def test_what_is_perfect_is_perfect_by_any_weights(protocol: str) -> None:
 def test_only_the_ratio_of_weights_counts(case: Case, factor: float) -> None:
     ev = apf.evaluate(case.truth, case.results)
     n = ev._pipeline.verdicts.images.height
-    np.testing.assert_allclose(*weighted(ev, np.array([[1.0] * n, [factor] * n])), rtol=0, atol=1e-8)
+    ones, others = weighted(ev, np.array([[1.0] * n, [factor] * n]))
+    np.testing.assert_allclose(ones, others, rtol=0, atol=1e-8)

@@ -8,60 +8,55 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from apframe.metrics.counts import count_down, count_hits
+from apframe.metrics.cells import Cells
 from apframe.metrics.definitions import Levels
-from apframe.metrics.metrics import running_best
-from apframe.metrics.ranking import Ranking
+from apframe.metrics.plain_sums import Recalls, precision_down
+from apframe.metrics.running_counts import count_down, count_hits
+from apframe.metrics.segments import ranges, suffix_maxima
 from apframe.threads import pool
 
 
-def compute_arrays(
-    ranking: Ranking, definition: Levels, scores: np.ndarray, precision_at: Sequence[int]
-) -> dict[str, np.ndarray]:
+def compute_arrays(cells: Cells, definition: Levels, addend: float, precision_at: Sequence[int]) -> dict[str, np.ndarray]:
     """The reference's arrays: `precision` and `scores` (T, R, K, A, M) and `recall` (T, K, A, M), -1 if not evaluated.
 
     Parameters
     ----------
-    ranking
-        what to compute from
-    definition
-        the ranking's, which has recall levels
-    scores
-        of the detections in order; the reference puts that of each list's first detection at recall levels of 0, whatever
-        its outcome
+    cells
+        of all lists; the reference puts the score of each list's first detection at recall levels of 0, whatever its outcome
+    definition, addend
+        the recall levels, and what is added to the divisor of precision
     precision_at
         places of the `max_detections` at which `precision` and `scores` are computed; they are -1 at the others
 
     Source: `COCOeval.accumulate`. T thresholds, R recall levels, K categories, A area ranges, M max_detections.
     """
-    n_thresholds, n_lists, n_ranges, n_limits = ranking.shape
-    n_levels = len(definition.levels)
+    (n_lists, n_ranges), n_thresholds, n_limits = cells.positives.shape, len(cells.thresholds), len(cells.limits)
+    n_levels, recalls, scores = len(definition.levels), Recalls.of(cells), cells.detections["score"]
     # the axes that are filled together come last
     precisions, at_scores = np.full((2, n_ranges, n_limits, n_thresholds, n_levels, n_lists), -1.0)
-    recall = np.zeros(ranking.shape)
+    recall = np.zeros((n_thresholds, n_lists, n_ranges, n_limits))
     at_zero = np.asarray(definition.levels) <= 0
     first_scores = np.zeros(n_lists)
-    first_scores[ranking.number[::-1]] = scores[::-1]  # the first of each list is written last
+    first_scores[cells.detections["list"][::-1]] = scores[::-1]  # the first of each list is written last
     reached = definition.levels_reached(pl.col("k"), pl.col("n_positives"))
-    levels = ranking.recalls.select(reached).to_series().to_numpy().astype(np.int64)
+    levels = recalls.table.select(reached).to_series().to_numpy().astype(np.int64)
 
     def fill(k: int, m: int) -> None:
-        rows = ranking.rows_of([k], m, for_curves=m in precision_at)
+        rows = cells.rows_of([k], m, for_curves=m in precision_at)
         recall[:, :, k, m] = count_hits(rows, n_thresholds)
         if m not in precision_at:
             return
-        is_evaluated = ranking.positives[:, k] > 0
+        is_evaluated = cells.positives[:, k] > 0
         precisions[k, m] = np.where(is_evaluated, 0.0, -1.0)
         at_scores[k, m] = np.where(is_evaluated, np.where(at_zero[:, None], np.nan_to_num(first_scores), 0.0), -1.0)
         counts = count_down(rows, n_thresholds)
-        best = running_best(ranking.precision(counts), counts)
+        best = suffix_maxima(precision_down(counts, addend), counts.run)
         # no level is left for more true positives than there are annotations, which others may have put together
-        each = np.flatnonzero(counts.k <= ranking.positives[counts.category, k][counts.run])
+        each = np.flatnonzero(counts.k <= cells.positives[counts.category, k][counts.run])
         # each true positive fills the levels that it is the first to reach
-        step = ranking.step([k], counts)[each]
+        step = recalls.rows_of([k], counts)[each]
         before, new = levels[step - 1], levels[step] - levels[step - 1]
-        hit = np.repeat(np.arange(len(new)), new)
-        level = before[hit] + np.arange(len(hit)) - (np.cumsum(new) - new)[hit]
+        level, hit = ranges(before, new)
         each = each[hit]
         at = (k, m, counts.threshold[counts.run[each]], level, counts.category[counts.run[each]])
         precisions[at] = best[each]
@@ -69,7 +64,7 @@ def compute_arrays(
 
     with pool() as threads:
         list(threads.map(fill, *zip(*product(range(n_ranges), range(n_limits)), strict=True)))
-    n_positives = ranking.positives[None, :, :, None]
+    n_positives = cells.positives[None, :, :, None]
     return {
         "precision": precisions.transpose(2, 3, 4, 0, 1),
         "recall": np.where(n_positives > 0, recall / np.maximum(n_positives, 1), -1),

@@ -1,4 +1,4 @@
-"""Average precision under weightings of the images: running sums of the weights down the lists, in chunks of rows.
+"""Weighted sums and counts under weights of the images: running sums of the weights down the lists, in chunks of rows.
 
 A chunk fits into the processor's cache, and so does a block of weightings for its rows.
 """
@@ -7,21 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
 
 import numpy as np
 import polars as pl
 
-from apframe.metrics.counts import SliceRows
+from apframe.metrics.cells import Cells
 from apframe.metrics.definitions import Levels
-from apframe.metrics.ranking import Ranking
+from apframe.metrics.points import WeightedSum
+from apframe.metrics.running_counts import SliceRows
+from apframe.metrics.segments import (
+    cut_into_runs,
+    lasts_of,
+    ranges,
+    running_sums,
+    starts_of,
+    suffix_maxima_of_shares,
+    sums_of_weights,
+)
+from apframe.metrics.weights import ROUNDING, Weights
 
 _ROWS = 1 << 9  # of a chunk, unless a single list has more
 _SEGMENTS = 64  # of a chunk, at most: whole numbers are added to keep their precisions apart, which costs bits
 _MARKS = 1 << 12  # of the lists that are counted together, unless a single list has more
-_STRIDE = 8  # rows of which the best is found one row after the other
 _TINY = 1e-300
-ROUNDING = 1e-9  # the share of a list's positives that sums of weights may be short of, where these are not whole
 
 
 @dataclass(frozen=True)
@@ -86,19 +95,21 @@ class _Lists:
 class Curves:
     """The rows that average precision is computed from, in one area range at one limit."""
 
-    def __init__(self, ranking: Ranking, image: np.ndarray, k: int, m: int, thresholds: Sequence[tuple[int, ...]]) -> None:
+    def __init__(
+        self, cells: Cells, definition: WeightedSum, addend: float, k: int, m: int, thresholds: Sequence[tuple[int, ...]]
+    ) -> None:
         """`thresholds` are those that each number is a mean over."""
         every = sorted({t for each in thresholds for t in each})
         self._n_thresholds = len(every)
         self._means = [_as_slice([every.index(t) for t in each]) for each in thresholds]
-        self._definition, self._n_lists = ranking.definition, len(ranking.starts) - 1
-        self._least = ranking.addend or _TINY  # keeps 0 / 0 from being anything but 0
+        self._definition, self._n_lists = definition, cells.n_lists
+        self._least = addend or _TINY  # keeps 0 / 0 from being anything but 0
         self._reached = None
-        if isinstance(ranking.definition, Levels):
-            self._reached, self._n_levels = levels_reached(ranking.definition), len(ranking.definition.levels)
-        rows = ranking.rows_of([k], m, for_curves=False)
-        counted = ranking.walk([k], m).counted
-        self._groups = list(_prepare(rows, counted, ranking.starts, image, every)) if rows.is_true.any() else []
+        if isinstance(definition, Levels):
+            self._reached, self._n_levels = levels_reached(definition), len(definition.levels)
+        rows, image = cells.rows_of([k], m, for_curves=False), cells.detections["image"]
+        counted = cells.walk([k], m).counted
+        self._groups = list(_prepare(rows, counted, cells.starts, image, every)) if rows.is_true.any() else []
 
     def compute(self, weights: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:
         """Mean average precision of shape (numbers, lists, weightings); `positives` are of shape (lists, weightings)."""
@@ -131,7 +142,7 @@ class Curves:
         n += self._least
         precision = np.divide(k, n, out=n)
         if self._definition.interpolated:
-            precision = _running_best(precision, chunk.segment)
+            precision = suffix_maxima_of_shares(precision, chunk.segment)
         if self._reached is None:
             precision *= own
             return np.add.reduceat(precision, chunk.starts, axis=0) / expected
@@ -143,6 +154,77 @@ class Curves:
         return np.add.reduceat(precision, chunk.starts, axis=0) / self._n_levels
 
 
+def weighted_average_precision(definition: WeightedSum, addend: float, cells: Cells, weights: Weights) -> np.ndarray:
+    """Average precision of what is wanted, of shape (cells, lists, weightings); NaN without positives.
+
+    For definitions with an envelope and whole weights, the numbers are those of a data set with copies of its images; other
+    definitions take the precision after all copies of a detection. Detections of one image that have equal scores must be alike
+    for that. Where weights are not whole numbers, their sums are rounded, so a recall within 1e-9 of a level is taken as equal
+    to it: what is perfect stays perfect.
+    """
+    found = np.empty((len(cells.wanted), cells.n_lists, weights.n))
+    expected: dict[int, np.ndarray] = {}
+    for k, m in dict.fromkeys((cell.area_range, cell.limit) for cell in cells.wanted):
+        places = [place for place, cell in enumerate(cells.wanted) if (cell.area_range, cell.limit) == (k, m)]
+        thresholds = tuple(cells.wanted[place].thresholds for place in places)
+        key = Curves, definition, addend, k, m, thresholds
+        curves = cells.kept(key, partial(Curves, cells, definition, addend, k, m, thresholds))
+        if k not in expected:
+            expected[k] = cells.expected(k, weights.given)
+        nothing = expected[k] == 0
+        means = curves.compute(weights.given, np.where(nothing, 1, expected[k]), weights.slack)
+        means[:, nothing] = np.nan
+        found[places] = means
+    return found
+
+
+def weighted_hits(cells: Cells, weights: Weights) -> np.ndarray:
+    """The weights of the true positives of what is wanted, the mean over thresholds, of shape (cells, lists, weightings)."""
+
+    def make(k: int, m: int, thresholds: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rows = cells.rows_of([k], m, for_curves=False)
+        times = _times(cells, rows, thresholds) * rows.is_true
+        kept = np.flatnonzero(times)
+        return cells.detections["image"][rows.detection[kept]], rows.category[kept], times[kept] / len(thresholds)
+
+    return _sums(cells, weights, "hits", make)
+
+
+def weighted_detections(cells: Cells, weights: Weights) -> np.ndarray:
+    """The weights of the detections that count, as in `weighted_hits`."""
+
+    def make(k: int, m: int, thresholds: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rows, counted = cells.rows_of([k], m, for_curves=False), cells.walk([k], m).counted
+        change = _times(cells, rows, thresholds) * rows.change / len(thresholds)
+        number = np.concatenate([cells.detections["list"][counted], rows.category])
+        image = cells.detections["image"][np.concatenate([counted, rows.detection])]
+        order = np.argsort(number, kind="stable")
+        return image[order], number[order], np.concatenate([np.ones(len(counted)), change])[order]
+
+    return _sums(cells, weights, "detections", make)
+
+
+def _sums(
+    cells: Cells,
+    weights: Weights,
+    name: str,
+    make: Callable[[int, int, tuple[int, ...]], tuple[np.ndarray, np.ndarray, np.ndarray]],
+) -> np.ndarray:
+    """The sums of image, list and factor of each row, which `make` gives once for each cell."""
+    found = np.empty((len(cells.wanted), cells.n_lists, weights.n))
+    for place, cell in enumerate(cells.wanted):
+        of = partial(make, cell.area_range, cell.limit, cell.thresholds)
+        image, number, factor = cells.kept((name, cell), of)
+        found[place] = sums_of_weights(weights.given, image, number, cells.n_lists, factor)
+    return found
+
+
+def _times(cells: Cells, rows: SliceRows, thresholds: tuple[int, ...]) -> np.ndarray:
+    """At how many of the thresholds each row holds."""
+    upto = np.append(0, np.cumsum(np.isin(np.arange(len(cells.thresholds)), thresholds)))
+    return upto[rows.last] - upto[rows.first]
+
+
 def _prepare(
     rows: SliceRows, counted: np.ndarray, starts: np.ndarray, image: np.ndarray, thresholds: Sequence[int]
 ) -> Iterator[_Lists]:
@@ -152,8 +234,8 @@ def _prepare(
     that of each detection.
     """
     true, changing = rows.only(np.flatnonzero(rows.is_true)), rows.only(np.flatnonzero(rows.change))
-    first = np.flatnonzero(np.diff(true.category.astype(np.int64), prepend=-1))
-    last = np.append(first[1:], len(true.category)) - 1
+    first = starts_of(true.category)
+    last = lasts_of(first, len(true.category))
     before = np.searchsorted(counted, starts[true.category[first]])
     upto = np.searchsorted(counted, true.detection, side="right")
     # what follows the last true positive of a list changes nothing
@@ -190,7 +272,7 @@ def _chunks(
     """The true positives of some lists by threshold and list, with the rows that change their counts."""
     row, threshold = _held(true, thresholds)
     number = true.category[row].astype(np.int64)
-    starts = np.flatnonzero((np.diff(number, prepend=-1) != 0) | (np.diff(threshold, prepend=-1) != 0))
+    starts = starts_of(number, threshold)
     lengths = np.diff(starts, append=len(row))
     # down the lists, threshold after threshold: how many rows with a change there are before each segment and down to each row
     other, other_threshold = _held(changing, thresholds)
@@ -238,8 +320,7 @@ def _stretches(first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray
     >>> [each.tolist() for each in _stretches(np.array([5, 2]), np.array([2, 1]))]
     [[-1, 5, 6, -1, 2], [0, 3]]
     """
-    begin = np.cumsum(n + 1) - (n + 1)
-    at = np.arange(int((n + 1).sum())) - np.repeat(begin - first, n + 1) - 1
+    at, begin = ranges(first - 1, n + 1)[0], np.cumsum(n + 1) - (n + 1)
     at[begin] = -1
     return at, begin
 
@@ -248,51 +329,6 @@ def _as_slice(places: Sequence[int]) -> slice | list[int]:
     """Places as a slice if they are without a gap, which spares a copy."""
     whole = slice(places[0], places[-1] + 1)
     return whole if list(places) == list(range(whole.start, whole.stop)) else list(places)
-
-
-def cut_into_runs(lengths: np.ndarray, most: int, most_items: int | None = None) -> Iterator[tuple[int, int]]:
-    """Runs of items that are about `most` long together, by their first and last number (exclusive).
-
-    >>> list(cut_into_runs(np.array([2, 2, 9, 1]), most=4))
-    [(0, 2), (2, 3), (3, 4)]
-    """
-    if len(lengths):
-        run = (np.cumsum(lengths) - lengths) // most
-        item = np.arange(len(lengths)) // (most_items or len(lengths))
-        yield from pairwise([0, *(np.flatnonzero((np.diff(run) > 0) | (np.diff(item) > 0)) + 1).tolist(), len(lengths)])
-
-
-def running_sums(values: np.ndarray, starts: np.ndarray, segment: np.ndarray) -> np.ndarray:
-    """Running sums down the columns, begun anew at each of the starts; `segment` is the number of each row's start."""
-    sums = np.cumsum(values, axis=0)
-    if len(starts) > 1:
-        before = np.zeros((len(starts), values.shape[1]))
-        before[1:] = sums[starts[1:] - 1]
-        sums -= before.take(segment, axis=0)
-    return sums
-
-
-def _running_best(values: np.ndarray, segment: np.ndarray) -> np.ndarray:
-    """The largest value from here to the end of the segment, of values from 0 to 1; in place.
-
-    Each segment is lifted by 2 above the next, so that one maximum from the end serves them all.
-    """
-    lift = None if segment[-1] == 0 else 2.0 * (segment[-1] - segment[:, None])
-    if lift is not None:
-        values += lift
-    whole = len(values) // _STRIDE * _STRIDE
-    np.maximum.accumulate(values[whole:][::-1], axis=0, out=values[whole:][::-1])
-    if whole:  # within short runs of rows first, which is faster, then from run to run
-        runs = values[:whole].reshape(-1, _STRIDE, values.shape[1])
-        if whole < len(values):
-            np.maximum(runs[-1, -1], values[whole], out=runs[-1, -1])
-        for j in range(_STRIDE - 2, -1, -1):
-            np.maximum(runs[:, j], runs[:, j + 1], out=runs[:, j])
-        best = np.maximum.accumulate(runs[::-1, 0], axis=0)[::-1]
-        np.maximum(runs[:-1], best[1:, None], out=runs[:-1])
-    if lift is not None:
-        values -= lift
-    return values
 
 
 def levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray]:

@@ -1,0 +1,145 @@
+"""Headline numbers: what metrics read of every list, the means over the lists of each row, and what is made of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.matching.verdicts import list_bounds
+from apframe.metrics.average_precision import ImageCount
+from apframe.metrics.cells import Cell, Cells
+from apframe.metrics.segments import sums
+from apframe.metrics.weights import Weights
+from apframe.protocols.summary import Headline, composed, with_terms
+
+if TYPE_CHECKING:
+    from apframe.evaluation.slices.slices import Groups
+    from apframe.protocols.protocol import Protocol
+
+
+@dataclass(frozen=True)
+class ListRows:
+    """Which lists count in which rows of a result: a list may count in several.
+
+    Attributes
+    ----------
+    list
+        numbers of lists, by row
+    bounds
+        where those of each row begin, and the last ones end
+    """
+
+    list: np.ndarray
+    bounds: np.ndarray
+
+    @classmethod
+    def of(cls, lists: pl.DataFrame, n_groups: int, categories: Groups) -> ListRows:
+        """Of lists with a `group` (of `n_groups`) and a `category`: each counts in every group that its category is in.
+
+        There is a row for each group, and within it for each of the groups of categories.
+        """
+        members = categories.members.select(pl.col("row").cast(pl.Int64).alias("category"), of="group")
+        met = lists.select(pl.col("category", "group").cast(pl.Int64)).with_row_index("list").join(members, on="category")
+        met = met.select("list", row=pl.col("group") * len(categories) + pl.col("of")).sort("row", "list")
+        return cls(met["list"].to_numpy(), list_bounds(met["row"].to_numpy(), n_groups * len(categories)))
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """The sums of values of the lists, of shape (lists, weightings), in each row.
+
+        >>> ListRows(np.array([0, 1, 1]), np.array([0, 2, 2, 3])).sums(np.array([[0.5], [0.25]])).ravel().tolist()
+        [0.75, 0.0, 0.25]
+        """
+        return sums(values.take(self.list, axis=0), self.bounds)
+
+
+def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
+    """What a headline number is the mean of; None if its threshold is not evaluated, or if it is made of other numbers."""
+    if line.is_of_others:
+        return None
+    thresholds = tuple(range(len(protocol.iou_thresholds)))
+    if line.iou_threshold is not None:
+        number = protocol.threshold_number(line.iou_threshold)
+        if number is None:
+            return None
+        thresholds = (number,)
+    names = [name for name, *_ in protocol.area_ranges]
+    return Cell(thresholds, names.index(line.area_range), protocol.max_detections.index(line.max_detections))
+
+
+def values_of_lists(
+    cells: Cells, protocol: Protocol, lines: Iterable[Headline], weights: Weights
+) -> Iterator[tuple[Headline, np.ndarray]]:
+    """Each headline number that is a mean over lists, and its values of shape (lists, weightings); NaN where there is none.
+
+    Plain numbers are read together for each area range, as they share much. Others are read for each limit too, so that not all
+    of them are in memory at once.
+    """
+    places: dict[tuple[int, int, int | None], dict[Headline, Cell]] = {}
+    for line in lines:
+        cell = cell_of(line, protocol)
+        for number, metric in enumerate(protocol.metrics):
+            if cell is not None and line.column in metric.columns:
+                place = number, cell.area_range, None if weights.are_once else cell.limit
+                places.setdefault(place, {})[line] = cell
+    for (number, *_), own in sorted(places.items(), key=str):
+        wanted = list(dict.fromkeys(own.values()))
+        found = protocol.metrics[number].read(cells.wanting(wanted), weights)
+        for line, cell in own.items():
+            yield line, found[line.column][wanted.index(cell)]
+
+
+def values_of_table(
+    metrics: pl.DataFrame, protocol: Protocol, lines: Iterable[Headline]
+) -> Iterator[tuple[Headline, np.ndarray]]:
+    """As `values_of_lists`, from the metrics table."""
+    shape = (-1, len(protocol.area_ranges), len(protocol.iou_thresholds), len(protocol.max_detections))
+    for line in lines:
+        cell = cell_of(line, protocol)
+        if cell is not None:
+            values = metrics[line.column].cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(shape)
+            yield line, values[:, cell.area_range, list(cell.thresholds), cell.limit].mean(axis=1, keepdims=True)
+
+
+def sum_values(
+    values: Iterable[tuple[Headline, np.ndarray]], rows: ListRows, n_images: Mapping[str, np.ndarray] | None
+) -> dict[str, np.ndarray]:
+    """Sums over the lists of each row: of each number by its name, and by "n " and that, how many lists it is a sum of.
+
+    `n_images`, of each area range by name, is how often a list counts; None: once.
+    """
+    found: dict[str, np.ndarray] = {}
+    for line, of_lists in values:
+        counts = np.isfinite(of_lists)
+        own = np.where(counts, of_lists, 0)
+        if n_images is not None:
+            counts = counts * n_images[line.area_range]
+            own *= counts
+        found |= {line.metric: rows.sums(own), f"n {line.metric}": rows.sums(counts)}
+    return found
+
+
+def images_of_lists(cells: Cells, protocol: Protocol, weights: Weights) -> dict[str, np.ndarray] | None:
+    """How often each list counts in means, by area range, of shape (lists, weightings); None if all count once."""
+    if not protocol.means_by_images:
+        return None
+    names, last = [name for name, *_ in protocol.area_ranges], len(cells.limits) - 1
+    asked = [Cell((0,), k, last) for k in range(len(names))]
+    return dict(zip(names, ImageCount().read(cells.wanting(asked), weights)["n_images"], strict=True))
+
+
+def numbers(summed: Mapping[str, np.ndarray], lines: Sequence[Headline], protocol: Protocol) -> dict[str, np.ndarray]:
+    """The headline numbers by name, from what `sum_values` gives for them and their terms; NaN where there is none."""
+    some = next(iter(summed.values()), np.zeros(1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = {
+            line.metric: summed[line.metric] / summed[f"n {line.metric}"]
+            if line.metric in summed
+            else np.full(some.shape, np.nan)
+            for line in with_terms(lines, protocol)
+            if not line.is_of_others
+        }
+        return {line.metric: composed(line, means, protocol) for line in lines}

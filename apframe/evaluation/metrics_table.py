@@ -1,0 +1,69 @@
+"""The metrics table: every number of every list, area range, threshold and number of detections."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.matching.outcomes import range_names, threshold_names
+from apframe.metrics.cells import Cell, Cells
+from apframe.metrics.weights import Weights
+from apframe.protocols.summary import headlines, with_terms
+from apframe.threads import map_parts
+
+if TYPE_CHECKING:
+    from apframe.matching.verdicts import Verdicts
+    from apframe.protocols.protocol import Protocol
+
+
+def compute_columns(cells: Cells, protocol: Protocol, *, headlines_only: bool) -> dict[str, np.ndarray]:
+    """The columns of the protocol's metrics, of shape (lists, ranges, thresholds, limits), NaN where there is no value.
+
+    The headline numbers need most metrics at the largest limit alone, and leave them NaN at others.
+    """
+    n_ranges, n_thresholds, n_limits = cells.positives.shape[1], len(cells.thresholds), len(cells.limits)
+    shape = (cells.n_lists, n_ranges, n_thresholds, n_limits)
+    found = {name: np.full(shape, np.nan) for metric in protocol.metrics for name in metric.columns}
+    lines = with_terms(headlines(protocol), protocol)
+    once = Weights.once(cells.n_images)
+    wanted = {}
+    for metric in protocol.metrics:
+        limits = {protocol.max_detections.index(line.max_detections) for line in lines if line.column in metric.columns}
+        wanted[metric] = sorted(limits | {n_limits - 1}) if headlines_only else list(range(n_limits))
+
+    def fill(part: tuple[slice, Cells]) -> None:
+        lists, own = part
+        for metric, limits in wanted.items():
+            asked = [Cell((t,), k, m) for k, t, m in product(range(n_ranges), range(n_thresholds), limits)]
+            for name, values in metric.read(own.wanting(asked), once).items():
+                if name in metric.columns:
+                    of_lists = values[..., 0].T.reshape(own.n_lists, n_ranges, n_thresholds, len(limits))
+                    found[name][lists, ..., limits] = of_lists
+
+    whole = any(type(metric).__name__ == "Ranked" for metric in protocol.metrics)
+    map_parts(fill, [(slice(None), cells)] if whole else cells.parts())
+    return found
+
+
+def tabulate_columns(columns: dict[str, np.ndarray], outline: Verdicts, protocol: Protocol) -> pl.DataFrame:
+    """The metrics table; `outline` has the lists, ranges and thresholds."""
+    shape = columns["recall"].shape
+    number, area, threshold, limit = (index.ravel() for index in np.indices(shape, dtype=np.int32))
+    values = {"ap": np.full(shape, np.nan)} | columns
+    names = ("ap", "recall", "n_positives", "n_detections", *protocol.further_columns)
+    return (
+        pl.DataFrame(
+            {
+                "category_id": outline.lists["category_id"].gather(number),
+                "area_range": range_names(outline.ranges).gather(area),
+                "iou_threshold": threshold_names(outline.thresholds).gather(threshold),
+                "max_detections": pl.Series(protocol.max_detections, dtype=pl.Int64).gather(limit),
+                **{name: values[name].ravel() for name in names},
+            }
+        )
+        .with_columns(pl.col(pl.Float64).exclude("iou_threshold").fill_nan(None))
+        .with_columns(pl.col("^n_(positives|detections|images)$").cast(pl.Int64))
+    )

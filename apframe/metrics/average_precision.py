@@ -1,0 +1,124 @@
+"""Average precision, recall and counts, as metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from apframe.metrics.metric import Metric
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from apframe.metrics.cells import Cells
+    from apframe.metrics.points import Definition
+    from apframe.metrics.weights import Weights
+
+
+@dataclass(frozen=True)
+class AveragePrecision(Metric):
+    """Average precision by a definition.
+
+    Attributes
+    ----------
+    definition, addend
+        of average precision, and what is added to the divisor of precision
+    counts_absent
+        whether a list without positives has an average precision, of 0; otherwise it has none
+    """
+
+    definition: Definition
+    addend: float = 0.0
+    counts_absent: bool = False
+    columns: ClassVar = ("ap",)
+
+    @property
+    def reads_remainder(self) -> bool:
+        """See `Metric`."""
+        return self.definition.reads_remainder
+
+    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+        """Average precision.
+
+        >>> import numpy as np
+        >>> from apframe.matching.verdicts import example
+        >>> from apframe.metrics.cells import Cell, Cells
+        >>> from apframe.metrics.definitions import as_definition
+        >>> from apframe.metrics.weights import Weights
+        >>> cells = Cells.of(example(), [Cell((0,), area_range=0, limit=0)])
+        >>> AveragePrecision(as_definition("step")).read(cells, Weights.of(np.array([[1, 0, 2], [1, 3, 0]])))["ap"].tolist()
+        [[[1.0, nan, 1.0]]]
+        """
+        ap = self.definition.average(cells, weights, self.addend)
+        if self.counts_absent:
+            ap[ap != ap] = 0.0
+        return {"ap": ap}
+
+
+@dataclass(frozen=True)
+class Recall(Metric):
+    """The share of the positives that are found in the whole list, and how many positives there are."""
+
+    columns: ClassVar = ("recall", "n_positives")
+    reads_remainder: ClassVar = True
+
+    def positives(self, cells: Cells, weights: Weights) -> np.ndarray:
+        """How many positives there are of what is wanted, of shape (cells, lists, weightings)."""
+        import numpy as np
+
+        of_range = {
+            k: cells.positives[:, [k]] if weights.are_once else cells.expected(k, weights.given)
+            for k in {cell.area_range for cell in cells.wanted}
+        }
+        return np.stack([of_range[cell.area_range] for cell in cells.wanted])
+
+    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+        """Recall, NaN without positives, and their number."""
+        import numpy as np
+
+        if weights.are_once:
+            from apframe.metrics.plain_sums import hits
+
+            found = hits(cells)
+        else:
+            from apframe.metrics.weighted_sums import weighted_hits
+
+            found = weighted_hits(cells, weights)
+        positives = self.positives(cells, weights)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            recall = np.where(positives > 0, found / positives, np.nan)
+        return {"recall": recall, "n_positives": positives}
+
+
+@dataclass(frozen=True)
+class DetectionCount(Metric):
+    """How many detections count: true and false positives."""
+
+    columns: ClassVar = ("n_detections",)
+    reads_remainder: ClassVar = True
+
+    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+        """The number of detections."""
+        if weights.are_once:
+            from apframe.metrics.plain_sums import detections
+
+            return {"n_detections": detections(cells)}
+        from apframe.metrics.weighted_sums import weighted_detections
+
+        return {"n_detections": weighted_detections(cells, weights)}
+
+
+@dataclass(frozen=True)
+class ImageCount(Metric):
+    """How many images have annotations that count: by so many, a list counts in means where a protocol weighs them so."""
+
+    columns: ClassVar = ("n_images",)
+    reads_remainder: ClassVar = True
+
+    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+        """The number of images."""
+        import numpy as np
+
+        found = [cells.images_with_positives(cell.area_range, weights.given) for cell in cells.wanted]
+        return {"n_images": np.stack(found)}

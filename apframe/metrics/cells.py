@@ -1,0 +1,337 @@
+"""Cells of verdicts, as arrays: what every metric reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import polars as pl
+
+from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
+from apframe.metrics.running_counts import SliceRows, Walk, pack, select_rows
+from apframe.metrics.segments import extremes, starts_of, sums_before, sums_of_weights
+from apframe.threads import part_bounds
+
+if TYPE_CHECKING:
+    from apframe.metrics.remainder import Remainder
+
+Made = TypeVar("Made")
+Columns = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number that is wanted of every list: in an area range, at a limit, the mean over thresholds; all by number, from 0."""
+
+    thresholds: tuple[int, ...]
+    area_range: int
+    limit: int
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The detections that count at a threshold, in a range, within a limit; by list, then rank.
+
+    Attributes
+    ----------
+    at
+        their places among all detections
+    list, image, score
+        of each of them
+    bounds
+        where each list begins, and the last one ends
+    hit
+        the row in the hits of the limit by which each is a true positive; -1 for false positives
+    """
+
+    at: np.ndarray
+    list: np.ndarray
+    image: np.ndarray
+    score: np.ndarray
+    bounds: np.ndarray
+    hit: np.ndarray
+
+    @property
+    def is_true(self) -> np.ndarray:
+        """Flags of the true positives."""
+        flags: np.ndarray = self.hit >= 0
+        return flags
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Verdicts of some whole lists as arrays, complete when made, so that threads can share them; `Cells.of` makes them.
+
+    What metrics prepare from them is kept with them, see `kept`.
+
+    Attributes
+    ----------
+    wanted
+        what is asked for
+    thresholds, limits
+        of similarity, and numbers of `max_detections`, ascending
+    n_images
+        how many images there are, also those without rows
+    detections, annotations
+        the columns of these tables of `Verdicts`, by list
+    hits
+        columns of `Verdicts.hits`, and `list`, `place` and `inside` of their detections; for each limit
+    at_cut_offs, to_choose_by
+        hits at score cut-offs, and those from whose scores cut-offs are chosen; None where matching has no cut-offs
+    positives
+        how many annotations count, of shape (lists, ranges)
+    starts
+        where the detections of each list begin, and the last one ends
+    deepest
+        the largest place of each list: a limit of that many detections, or more, does not change the list
+    undefined
+        of each list, bits of the kinds of errors that have no value
+    members, members_of
+        numbers of images, and where those of each list begin and end among these, of shape (2, lists)
+    remainder
+        detections that are not among these, but count
+    """
+
+    wanted: tuple[Cell, ...]
+    thresholds: tuple[float, ...]
+    limits: tuple[int, ...]
+    n_images: int
+    detections: Columns
+    annotations: Columns
+    hits: Sequence[Columns]
+    at_cut_offs: Columns | None
+    to_choose_by: Columns | None
+    positives: np.ndarray
+    starts: np.ndarray
+    deepest: np.ndarray
+    undefined: np.ndarray
+    members: np.ndarray
+    members_of: np.ndarray
+    remainder: Remainder | None = None
+    verdicts: Any = None
+    _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    _lock: Any = field(default_factory=RLock, repr=False)
+
+    @classmethod
+    def of(cls, verdicts: Verdicts, wanted: Sequence[Cell] = (), remainder: Remainder | None = None) -> Cells:
+        """The cells of all lists.
+
+        >>> from apframe.matching.verdicts import example
+        >>> Cells.of(example()).positives.tolist()
+        [[1]]
+        """
+        detections, annotations = (
+            _columns(table.drop("row", strict=False)) for table in (verdicts.detections, verdicts.annotations)
+        )
+        n_lists, has_cut_offs = verdicts.lists.height, "above" in verdicts.hits.columns
+        starts = list_bounds(detections["list"], n_lists)
+        undefined = np.zeros(n_lists, dtype=np.uint8)
+        if "undefined_errors" in verdicts.lists.columns:
+            undefined = verdicts.lists["undefined_errors"].to_numpy()
+        members, members_of = _members(verdicts)
+
+        def beside(hits: pl.DataFrame) -> Columns:
+            columns = _columns(hits)
+            return columns | {name: detections[name][columns["detection"]] for name in ("list", "place", "inside")}
+
+        frames = [verdicts.hits_at(m) for m in range(len(verdicts.limits))]
+        hits = [beside(frames[0])]
+        for before, frame in pairwise(frames):
+            hits.append(hits[-1] if frame is before else beside(frame))
+        return cls(
+            wanted=tuple(wanted),
+            thresholds=verdicts.thresholds,
+            limits=verdicts.limits,
+            n_images=verdicts.images.height,
+            detections=detections,
+            annotations=annotations,
+            hits=hits,
+            at_cut_offs=beside(verdicts.hits_at_cut_offs) if has_cut_offs else None,
+            to_choose_by=beside(verdicts.hits_to_choose_by) if has_cut_offs else None,
+            positives=verdicts.positives,
+            starts=starts,
+            deepest=extremes(np.maximum, detections["place"], starts, empty=0).astype(np.int64),
+            undefined=undefined,
+            members=members,
+            members_of=members_of,
+            remainder=remainder,
+            verdicts=verdicts,
+        )
+
+    @property
+    def n_lists(self) -> int:
+        """How many lists there are."""
+        return len(self.positives)
+
+    def wanting(self, wanted: Sequence[Cell]) -> Cells:
+        """The same, with other numbers asked for; what is kept is shared."""
+        return replace(self, wanted=tuple(wanted))
+
+    def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What has been made under a key, or is made now: metrics prepare something once, and read it under many weights."""
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make()
+            made: Made = self._kept[key]
+        return made
+
+    def has(self, key: Hashable) -> bool:
+        """Whether something is kept under a key."""
+        return key in self._kept
+
+    def parts(self) -> list[tuple[slice, Cells]]:
+        """The cells in parts of whole lists, which can be read on their own, and the numbers of their lists."""
+        if self.remainder is not None:
+            return [(slice(None), self)]
+        work = self.starts // 8  # of a detection there are some bits, of a hit a number at each threshold where it holds
+        work += len(self.thresholds) // 2 * np.searchsorted(self.hits[-1]["detection"], self.starts)
+        return [(slice(*bounds), self._of_lists(*bounds)) for bounds in part_bounds(np.diff(work))]
+
+    def _of_lists(self, begin: int, end: int) -> Cells:
+        """The lists number begin .. end - 1."""
+        lists, found = slice(begin, end), slice(*self.starts[[begin, end]])
+        number = self.annotations["list"]
+        expected = slice(*np.searchsorted(number, np.array([begin, end], dtype=number.dtype)))
+        before = {"list": begin, "detection": found.start, "annotation": expected.start}
+
+        def cut(columns: Columns, rows: slice) -> Columns:
+            cuts = {name: column[rows] for name, column in columns.items()}
+            return cuts | {name: cuts[name] - cuts[name].dtype.type(first) for name, first in before.items() if name in cuts}
+
+        def cut_hits(columns: Columns) -> Columns:
+            return cut(columns, slice(*np.searchsorted(columns["detection"], [found.start, found.stop])))
+
+        hits = [cut_hits(self.hits[0])]
+        for m in range(1, len(self.hits)):
+            hits.append(hits[-1] if self.hits[m] is self.hits[m - 1] else cut_hits(self.hits[m]))
+        return replace(
+            self,
+            detections=cut(self.detections, found),
+            annotations=cut(self.annotations, expected),
+            hits=hits,
+            at_cut_offs=None if self.at_cut_offs is None else cut_hits(self.at_cut_offs),
+            to_choose_by=None if self.to_choose_by is None else cut_hits(self.to_choose_by),
+            positives=self.positives[lists],
+            starts=self.starts[begin : end + 1] - found.start,
+            deepest=self.deepest[lists],
+            undefined=self.undefined[lists],
+            members_of=self.members_of[:, lists],
+            _kept={},
+            _lock=RLock(),
+        )
+
+    def walk(self, ranges: Sequence[int], m: int) -> Walk:
+        """The detections, of which those count that are inside area ranges, given by number, within limit number m."""
+        every, limit = range(self.positives.shape[1]), self.limits[m]
+        flags = self.kept("inside", lambda: pack(np.stack([has_bit(self.detections["inside"], k) for k in every])))
+        inside = flags[list(ranges)]
+        if limit >= self.deepest.max(initial=0):
+            return Walk(self.starts, inside)
+        return Walk(self.starts, inside & pack((self.detections["place"] <= limit)[None]), limit)
+
+    def rows_of(self, ranges: Sequence[int], m: int, *, lists: np.ndarray | None = None, for_curves: bool = True) -> SliceRows:
+        """The assignments that change a count in area ranges, given by number, within limit number m.
+
+        `lists` has a flag for each list that is wanted. There is one range only where there is a `remainder`.
+        """
+        rows = select_rows(self.hits[m], self.walk(ranges, m), ranges, lists=lists, for_curves=for_curves)
+        if self.remainder is None:
+            return rows
+        return self.remainder.count(rows, ranges, m, self.detections["list"], for_curves=for_curves)
+
+    def counted(self, t: int, k: int, m: int) -> Counted:
+        """The detections that count at threshold t, in range k and within limit m, all by number.
+
+        Where the same ones count at several thresholds, their `image` is the same array.
+
+        >>> from apframe.matching.verdicts import example
+        >>> Cells.of(example()).counted(0, 0, 0).is_true.tolist()
+        [True, False]
+        """
+        return self.kept(("counted", t, k, m), lambda: self._count(t, k, m))
+
+    def _count(self, t: int, k: int, m: int) -> Counted:
+        rows, hits = self.detections, self.hits[m]
+        held = np.flatnonzero((hits["first"] <= t) & (t < hits["last"]) & has_bit(hits["ranges"], k))
+        detection, is_true = hits["detection"][held], has_bit(hits["true"][held], k)
+        counts = has_bit(rows["inside"], k).copy()
+        hit = np.full(len(counts), -1)
+        counts[detection], hit[detection[is_true]] = is_true, held[is_true]
+        counts &= rows["place"] <= self.limits[m]
+        at = np.flatnonzero(counts)
+        of, image, score = (rows[name][at] for name in ("list", "image", "score"))
+        for other in range(len(self.thresholds)):
+            made = self._kept.get(("counted", other, k, m))
+            if made is not None and np.array_equal(made.image, image):
+                image = made.image
+        return Counted(at, of, image, score, list_bounds(of, self.n_lists), hit[at])
+
+    def expected(self, k: int, weights: np.ndarray) -> np.ndarray:
+        """How many annotations count in range k, under weights of shape (images, weightings); of shape (lists, weightings).
+
+        >>> from apframe.matching.verdicts import example
+        >>> Cells.of(example()).expected(0, np.array([[2.0], [1.0]])).tolist()
+        [[2.0]]
+        """
+        counts = has_bit(self.annotations["counts"], k)
+        number, image = (self.annotations[name][counts] for name in ("list", "image"))
+        return sums_of_weights(weights, image, number, self.n_lists)
+
+    def images_with_positives(self, k: int, weights: np.ndarray) -> np.ndarray:
+        """How many images have annotations that count in range k, as in `expected`.
+
+        >>> from apframe.matching.verdicts import example
+        >>> Cells.of(example()).images_with_positives(0, np.array([[2.0], [1.0]])).tolist()
+        [[2.0]]
+        """
+        counts = has_bit(self.annotations["counts"], k)
+        number, image = (self.annotations[name][counts] for name in ("list", "image"))
+        order = np.lexsort((image, number))
+        first = order[starts_of(number[order], image[order])]
+        return sums_of_weights(weights, image[first], number[first], self.n_lists)
+
+    def images_of(self, weights: np.ndarray) -> np.ndarray:
+        """How many images each list is of, under weights of shape (images, weightings); of shape (lists, weightings).
+
+        >>> from apframe.matching.verdicts import example
+        >>> Cells.of(example()).images_of(np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
+        [[2.0, 2.0]]
+        """
+        upto = sums_before(weights.take(self.members, axis=0))
+        begin, end = self.members_of
+        return upto[end] - upto[begin]
+
+    def means(
+        self, columns: Sequence[str], read: Callable[[int, int, int], Mapping[str, np.ndarray]], n_weightings: int
+    ) -> dict[str, np.ndarray]:
+        """The means over thresholds of what is wanted, by column, each of shape (cells, lists, weightings).
+
+        `read` gives the columns at a threshold, in a range, at a limit, all by number, of shape (lists, weightings). A number
+        that has no value (NaN) at one of the thresholds has none.
+        """
+        places = {(t, cell.area_range, cell.limit) for cell in self.wanted for t in cell.thresholds}
+        found = {place: read(*place) for place in sorted(places)}
+        made = {name: np.empty((len(self.wanted), self.n_lists, n_weightings)) for name in columns}
+        for place, cell in enumerate(self.wanted):
+            of = [found[t, cell.area_range, cell.limit] for t in cell.thresholds]
+            for name, values in made.items():
+                values[place] = np.mean([each[name] for each in of], axis=0)
+        return made
+
+
+def _columns(table: pl.DataFrame) -> dict[str, np.ndarray]:
+    return {column.name: column.to_numpy() for column in table}
+
+
+def _members(verdicts: Verdicts) -> tuple[np.ndarray, np.ndarray]:
+    """The images of the lists, see `Cells.members`."""
+    if verdicts.members is None:
+        n = verdicts.images.height
+        return np.arange(n), np.tile(np.array([[0], [n]]), (1, verdicts.lists.height))
+    group, image = (verdicts.members[name].to_numpy() for name in ("group", "image"))
+    order, of = np.argsort(group, kind="stable"), verdicts.lists["images"].to_numpy()
+    return image[order], np.stack([np.searchsorted(group[order], of, side) for side in ("left", "right")])

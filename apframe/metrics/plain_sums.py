@@ -1,0 +1,141 @@
+"""Weighted sums and counts as plain numbers: of all lists, area ranges and thresholds at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from apframe.metrics.cells import Cells
+from apframe.metrics.points import WeightedSum, precision_of
+from apframe.metrics.running_counts import Counts, SliceRows, count_detections, count_down, count_hits
+from apframe.metrics.segments import ranges as numbers_from
+from apframe.metrics.segments import suffix_maxima
+
+
+@dataclass(frozen=True)
+class Recalls:
+    """All recalls that there can be: of k = 0..R true positives for each R among the numbers of positives.
+
+    Attributes
+    ----------
+    table
+        columns k and n_positives
+    starts
+        where the rows of each list and range start, of shape (lists, ranges)
+    """
+
+    table: pl.DataFrame
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, cells: Cells) -> Recalls:
+        """Those of the lists and ranges of cells.
+
+        >>> from apframe.matching.verdicts import example
+        >>> Recalls.of(Cells.of(example())).table.rows()
+        [(0, 1), (1, 1)]
+        """
+
+        def make() -> Recalls:
+            distinct, which = np.unique(cells.positives, return_inverse=True)
+            k, of = numbers_from(np.zeros_like(distinct), distinct + 1)
+            start = np.cumsum(distinct + 1) - (distinct + 1)
+            table = pl.DataFrame({"k": k, "n_positives": distinct[of]})
+            return cls(table, start[which].reshape(cells.positives.shape).astype(np.int32))
+
+        return cells.kept("recalls", make)
+
+    def rows_of(self, ranges: Sequence[int], counts: Counts) -> np.ndarray:
+        """The rows of the recalls of some counts in area ranges, given by number."""
+        return counts.k + self.starts.T[list(ranges)].ravel()[counts.category][counts.run]
+
+    def added(self, definition: WeightedSum) -> np.ndarray:
+        """What the k-th of R true positives weighs; 0 for k = 0."""
+        added = definition.reached(pl.col("k"), pl.col("n_positives")).diff()  # the row before holds k - 1
+        return self.table.select(pl.when(pl.col("k") > 0).then(added).otherwise(0.0)).to_series().to_numpy()
+
+
+def average_precision(definition: WeightedSum, addend: float, cells: Cells) -> np.ndarray:
+    """Average precision of what is wanted, of shape (cells, lists, 1); NaN without positives."""
+    added = cells.kept((definition, "added"), lambda: Recalls.of(cells).added(definition))
+    ap = _at_limits(cells, partial(_sums, definition, addend, added, cells))
+    ap[cells.positives.T[[cell.area_range for cell in cells.wanted]] == 0] = np.nan
+    return ap
+
+
+def _sums(
+    definition: WeightedSum,
+    addend: float,
+    added: np.ndarray,
+    cells: Cells,
+    ranges: Sequence[int],
+    m: int,
+    lists: np.ndarray | None,
+) -> np.ndarray:
+    """Average precision of all thresholds in some ranges, at limit number m, of shape (thresholds, ranges, lists)."""
+    counts = count_down(_rows(cells, ranges, m, lists, for_curves=True), len(cells.thresholds))
+    ap = np.zeros((len(cells.thresholds), len(ranges) * cells.n_lists))
+    if len(counts.starts):
+        precision = precision_down(counts, addend)
+        if definition.interpolated:
+            # between true positives the precision only falls, so they alone make the envelope
+            precision = suffix_maxima(precision, counts.run)
+        precision *= added[Recalls.of(cells).rows_of(ranges, counts)]
+        ap[counts.threshold, counts.category] = np.add.reduceat(precision, counts.starts)
+    return ap.reshape(len(cells.thresholds), len(ranges), cells.n_lists)
+
+
+def precision_down(counts: Counts, addend: float) -> np.ndarray:
+    """Precision at each of the counts; 0 where nothing counts yet."""
+    return precision_of(counts.k, counts.n if addend else np.maximum(counts.n, 1), addend)
+
+
+def hits(cells: Cells) -> np.ndarray:
+    """How many true positives there are of what is wanted, the mean over thresholds, of shape (cells, lists, 1)."""
+    return _at_limits(cells, partial(_counts, count_hits, cells))
+
+
+def detections(cells: Cells) -> np.ndarray:
+    """How many detections count, as in `hits`."""
+    return _at_limits(cells, partial(_counts, count_detections, cells))
+
+
+def _counts(
+    count: Callable[[SliceRows, int], np.ndarray], cells: Cells, ranges: Sequence[int], m: int, lists: np.ndarray | None
+) -> np.ndarray:
+    counted = count(_rows(cells, ranges, m, lists, for_curves=False), len(cells.thresholds))
+    return counted.reshape(len(cells.thresholds), len(ranges), cells.n_lists)
+
+
+def _rows(cells: Cells, ranges: Sequence[int], m: int, lists: np.ndarray | None, *, for_curves: bool) -> SliceRows:
+    """See `Cells.rows_of`; metrics that are read one after the other share them."""
+    key = SliceRows, (*ranges,), m, lists is None
+    for_curves = for_curves or cells.has((*key, True))
+    return cells.kept((*key, for_curves), lambda: cells.rows_of(ranges, m, lists=lists, for_curves=for_curves))
+
+
+def _at_limits(cells: Cells, compute: Callable[[Sequence[int], int, np.ndarray | None], np.ndarray]) -> np.ndarray:
+    """What is wanted, from what `compute` gives for some ranges at a limit, of shape (thresholds, ranges, lists).
+
+    A list that has no more detections than a limit is the same as without it, so smaller limits are computed for others alone:
+    those with a flag, which `compute` is given. What it gives for the others is ignored.
+    """
+    limits = sorted({cell.limit for cell in cells.wanted}, reverse=True)
+    every = sorted({cell.area_range for cell in cells.wanted})
+    whole = compute(every, limits[0], None) if limits else np.empty((0, 0, cells.n_lists))
+    found = np.empty((len(cells.wanted), cells.n_lists, 1))
+    for m in limits:
+        ranges, values = every, whole
+        if m < limits[0]:
+            ranges = sorted({cell.area_range for cell in cells.wanted if cell.limit == m})
+            is_limited, same = cells.deepest > cells.limits[m], [every.index(k) for k in ranges]
+            values = np.where(is_limited, compute(ranges, m, is_limited), whole[:, same])
+        for place, cell in enumerate(cells.wanted):
+            if cell.limit == m:
+                of_range, at = values[:, ranges.index(cell.area_range)], cell.thresholds
+                found[place, :, 0] = of_range[at[0]] if len(at) == 1 else of_range[list(at)].mean(axis=0)
+    return found
