@@ -90,10 +90,6 @@ class R11(AtCutOffs):
     """
 
     name = "r11"
-    precision, weights = "envelope over positions", "1/11 each, of every fourth of 41 positions, from the first on"
-    formula = "mean over positions 0, 4 ... 40 of P at cut-offs of scores that are chosen to be 1/40 of recall apart"
-    used_by = "KITTI until October 2019"
-    source = "KITTI development kit for objects, evaluate_object.cpp"
     chooses = True
     positions: ClassVar[slice] = slice(0, 41, 4)
 
@@ -113,10 +109,6 @@ class R40(R11):
     """
 
     name = "r40"
-    weights = "1/40 each, of 41 positions but the first"
-    formula = "mean over positions 1 ... 40 of P at cut-offs of scores that are chosen to be 1/40 of recall apart"
-    used_by = "KITTI from October 2019 on"
-    source = "Simonelli et al. 2019; KITTI development kit for objects, evaluate_object.cpp"
     positions = slice(1, 41)
 
 
@@ -134,10 +126,6 @@ class Waymo(AtCutOffs):
 
     gap: float = 0.05
     name = "waymo"
-    precision, weights = "envelope", "r_k - r_(k-1)"
-    formula = "trapezoids under the envelope, recall gaps wider than .05 filled flat from the right"
-    used_by = "Waymo Open Dataset"
-    source = "Sun et al. 2020; waymo-open-dataset, metrics"
     chooses = False
     recall = RecallOfFound()
     cut_offs = (*(unpack("f", pack("f", k * 0.01))[0] for k in range(100)), 1.0)

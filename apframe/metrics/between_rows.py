@@ -25,10 +25,6 @@ class Ultralytics(OfRows):
     """
 
     name = "ultralytics"
-    precision, weights = "envelope of all rows, straight lines between them", "trapezoids between 101 recalls"
-    formula = "area under the curve through all rows, read at linspace(0, 1, 101); 0 from the last row on"
-    used_by = "Ultralytics from 8.4.37"
-    source = "ultralytics, utils/metrics.py"
     falls_at_once: ClassVar[bool] = True  # to 0 after the last row; otherwise along a line to recall 1
 
     def area(self, rows: ListedRows) -> np.ndarray:
@@ -87,8 +83,6 @@ class UltralyticsBefore(Ultralytics):
     """
 
     name = "ultralytics_8_4_35"
-    formula = "area under the curve through all rows and (1, 0), read at linspace(0, 1, 101)"
-    used_by = "Ultralytics up to 8.4.36"
     falls_at_once = False
 
 

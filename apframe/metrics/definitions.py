@@ -36,6 +36,7 @@ from apframe.metrics.points import (
     Definition,
     WeightedSum,
     envelope,
+    read_texts,
     recall_of,
 )
 from apframe.metrics.sampled import Argoverse2, NuScenes
@@ -57,10 +58,6 @@ class Step(WeightedSum):
     """
 
     name = "step"
-    precision, weights = "as observed", "r_k - r_(k-1)"
-    formula = "sum over k of p_k (r_k - r_(k-1))"
-    used_by = "TREC map, VLFeat ap, scikit-learn with ties='group'"
-    source = "Buckley and Voorhees 2000; trec_eval m_map.c"
     interpolated = False
 
     def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
@@ -80,10 +77,6 @@ class Interpolated(WeightedSum):
     """
 
     name = "interpolated"
-    precision, weights = "envelope", "r_k - r_(k-1)"
-    formula = "sum over k of P_k (r_k - r_(k-1))"
-    used_by = "VOC 2010 and later, Open Images, ActivityNet, VLFeat Interpolate"
-    source = "Everingham et al. 2012, VOC development kit, VOCap.m"
     interpolated = True
 
     def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
@@ -100,7 +93,7 @@ class Levels(WeightedSum):
     """The mean of the envelope at fixed levels of recall: `P` at the first recall >= level, 0 where none reaches it."""
 
     levels: tuple[float, ...]
-    precision, interpolated = "envelope", True
+    interpolated = True
     level_in_sql: ClassVar[str] = "_ap_level <= _ap_k / _ap.n"  # whether `_ap_k` true positives reach `_ap_level`
 
     def __repr__(self) -> str:
@@ -143,10 +136,6 @@ class Voc2007(Levels):
 
     levels: tuple[float, ...] = tuple(level * 0.1 for level in range(11))
     name = "voc2007"
-    weights = "levels 0 · .1, 1 · .1 … in (r_(k-1), r_k], over 11"
-    formula = "mean over the levels of max precision at recall >= level, levels np.arange(0, 1.1, .1)"
-    used_by = "VOC 2007, DOTA"
-    source = "Everingham et al. 2010; VOC development kit 2007"
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,10 +148,6 @@ class ElevenPoint(Levels):
 
     levels: tuple[float, ...] = tuple(level / 10 for level in range(11))
     name = "eleven_point"
-    weights = "levels 0/10, 1/10 … in (r_(k-1), r_k], over 11"
-    formula = "mean over the levels of max precision at recall >= level, levels k / 10"
-    used_by = "VLFeat ap_interp_11, textbooks"
-    source = "Manning, Raghavan and Schütze 2008, chapter 8"
 
 
 class Trec9ElevenPoint(ElevenPoint):
@@ -173,10 +158,6 @@ class Trec9ElevenPoint(ElevenPoint):
     """
 
     name = "eleven_point_trec9"
-    weights = "levels given to the int(level R + .9)-th positive, over 11"
-    formula = "mean over the levels of the envelope at the int(level R + .9)-th positive"
-    used_by = "trec_eval 9: 11pt_avg, iprec_at_recall"
-    source = "trec_eval 9.0.8, m_11pt_avg.c"
     level_in_sql = "floor(_ap_level * _ap.n + 0.9::DOUBLE) <= _ap_k"
 
     def given_to(self, level: float, n_positives: pl.Expr) -> pl.Expr:
@@ -196,10 +177,6 @@ class Trec10ElevenPoint(Trec9ElevenPoint):
     """
 
     name = "eleven_point_trec10"
-    weights = "levels given to the round(level R)-th positive, over 11"
-    formula = "mean over the levels of the envelope at the round(level R)-th positive"
-    used_by = "trec_eval 10: 11pt_avg, iprec_at_recall"
-    source = "trec_eval 10.0, m_11pt_avg.c"
     level_in_sql = "round(_ap_level * _ap.n) <= _ap_k"
 
     def given_to(self, level: float, n_positives: pl.Expr) -> pl.Expr:
@@ -217,10 +194,6 @@ class Coco101(Levels):
 
     levels: tuple[float, ...] = (*(level * 0.01 for level in range(100)), 1.0)
     name = "coco101"
-    weights = "levels 0, .01 … 1 in (r_(k-1), r_k], over 101"
-    formula = "mean over the levels linspace(0, 1, 101) of the envelope at the first recall >= level, else 0"
-    used_by = "COCO, LVIS, CrowdPose"
-    source = "Lin et al. 2014; pycocotools, cocoeval.py"
 
 
 class Trapezoid(Definition):
@@ -231,10 +204,6 @@ class Trapezoid(Definition):
     """
 
     name = "trapezoid"
-    precision, weights = "mean of precision before and at the positive", "r_k - r_(k-1)"
-    formula = "sum over k of (precision before + at) / 2 (r_k - r_(k-1))"
-    used_by = "VLFeat auc, Oxford and Paris (revisitop), HPatches in Python"
-    source = "Philbin et al. 2007, compute_ap"
 
     def of_points(self) -> pl.Expr:
         """The sum of the trapezoids."""
@@ -251,10 +220,6 @@ class DavisGoadrich(Definition):
     """
 
     name = "davis_goadrich"
-    precision, weights = "hyperbola between points", "r_k - r_(k-1)"
-    formula = "sum over points of the integral of (tp + x) / (tp + x + fp + h x) dx / R"
-    used_by = "studies of skewed classes, PRROC"
-    source = "Davis and Goadrich 2006"
 
     def of_points(self) -> pl.Expr:
         """The sum of the integrals of (a + x) / (b + c x)."""
@@ -274,10 +239,6 @@ class Normalized(Definition):
 
     n: float
     name = "normalized"
-    precision, weights = "envelope of (tp n / R) / (tp n / R + fp)", "r_k - r_(k-1)"
-    formula = "mean of the envelope at the hits, times final recall"
-    used_by = "Hoiem's diagnosis"
-    source = "Hoiem et al. 2012"
 
     def __post_init__(self) -> None:
         if not 0 < self.n < float("inf"):
@@ -299,10 +260,6 @@ class SetAP(Definition):
     """
 
     name = "set"
-    precision, weights = "of the whole list", "final recall"
-    formula = "precision * recall of the whole list"
-    used_by = "trec_eval set_map"
-    source = "trec_eval, m_set_map.c"
 
     def of_points(self) -> pl.Expr:
         """hits / list · hits / R."""
@@ -335,9 +292,7 @@ def list_definitions(name: str | None = None) -> Listing:
     >>> list_definitions("step")["formula"].item()
     'sum over k of p_k (r_k - r_(k-1))'
     """
-    columns = ["name", "used_by", "precision", "weights", "formula", "source"]
-    table = Listing({column: [getattr(kind, column) for kind in _KINDS.values()] for column in columns})
-    return table.named("definition", name)
+    return Listing(read_texts().filter(~pl.col("name").is_in(_SUMMED))).named("definition", name)
 
 
 def as_definition(definition: str | Definition) -> Definition:

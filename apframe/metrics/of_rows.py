@@ -95,10 +95,6 @@ class WiderFace(OfRows):
     """
 
     name = "wider_face"
-    precision, weights = "envelope at 1,000 score cut-offs", "r_t - r_(t-1)"
-    formula = "sum over cut-offs t of P_t (r_t - r_(t-1)), cut-offs max - (max - min) t / 1000 of the scores"
-    used_by = "WIDER FACE"
-    source = "Yang et al. 2016; WIDER FACE evaluation tools, evaluation.m"
     n_steps = 1000
 
     def area(self, rows: ListedRows) -> np.ndarray:
@@ -134,10 +130,6 @@ class CrowdHuman(OfRows):
     """
 
     name = "crowdhuman"
-    precision, weights = "mean of precision here and one row above", "r_k - r_(k-1), 0 in the first row"
-    formula = "sum over true positives below the first row of (p_k + p_(k-1)) / 2 / R"
-    used_by = "CrowdHuman"
-    source = "Shao et al. 2018; CrowdDet, lib/evaluate/APMRToolkits/database.py"
 
     def of_points(self) -> pl.Expr:
         """The sum of the trapezoids that have a row above; a block of equal scores is one row."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import polars as pl
@@ -28,11 +30,22 @@ PRECISION = TP / RANK
 GAIN = NEW_TP / N_POSITIVES  # what a point adds to recall
 
 
+@cache
+def read_texts() -> pl.DataFrame:
+    """What `definitions.csv` says of each definition of apframe, by name.
+
+    >>> read_texts().row(by_predicate=pl.col("name") == "coco101", named=True)["used_by"]
+    'COCO, LVIS, CrowdPose'
+    """
+    return pl.read_csv(files("apframe.metrics").joinpath("definitions.csv").read_bytes())
+
+
 @dataclass(frozen=True)
 class Definition(ABC):
     """One way to make a number of a ranking; frozen, comparable, and printed as the name that `definition=` takes.
 
-    The class attributes are the columns of `apframe.list_definitions()`.
+    The texts, which are columns of `apframe.list_definitions()`, are rows of `definitions.csv` for apframe's own definitions; a
+    definition of yours sets them in its class.
 
     Attributes
     ----------
@@ -91,6 +104,14 @@ class Definition(ABC):
 
     def __str__(self) -> str:
         return self.name
+
+    if not TYPE_CHECKING:  # which knows the attributes, and would accept any other
+
+        def __getattr__(self, name: str) -> str:
+            if name in ("precision", "weights", "formula", "used_by", "source"):
+                for text in read_texts().filter(pl.col("name") == self.name)[name]:
+                    return text
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; set it in the class")
 
 
 class WeightedSum(Definition):

@@ -78,10 +78,6 @@ class NuScenes(Sampled):
 
     name = "nuscenes"
     first_level = 11
-    precision, weights = "straight lines between items, less .1, over .9", "levels .11, .12 … 1, over 90"
-    formula = "mean over the levels of max(precision on straight lines between items - .1, 0) / .9"
-    used_by = "nuScenes detection"
-    source = "Caesar et al. 2020; nuscenes-devkit, detection/algo.py"
 
     def at_level(self, of: Mapping[str, pl.Expr]) -> pl.Expr:
         """Between the two points; at the recall of a true positive, the precision of the last item with that recall."""
@@ -101,10 +97,6 @@ class Argoverse2(Sampled):
 
     name = "argoverse2"
     first_level = 0
-    precision, weights = "envelope", "levels 0, .01 … 1 in [r_(k-1), r_k), over 101"
-    formula = "mean over the levels linspace(0, 1, 101) of the envelope at the first recall > level; at the last recall tp / n"
-    used_by = "Argoverse 2 detection"
-    source = "Wilson et al. 2021; av2-api, evaluation/detection/utils.py"
 
     def at_level(self, of: Mapping[str, pl.Expr]) -> pl.Expr:
         """The envelope at the true positive, or, where the level is its recall, at the next one."""

@@ -77,10 +77,6 @@ class PanopticQuality(Summed):
     """
 
     name = "panoptic_quality"
-    precision, weights = "none: scores take no part", "similarity of the true positives"
-    formula = "PQ: sum of IoU / (TP + FP / 2 + FN / 2); SQ: sum of IoU / TP; RQ: TP / (TP + FP / 2 + FN / 2)"
-    used_by = "COCO and Cityscapes panoptic segmentation"
-    source = "Kirillov et al. 2019; panopticapi, evaluation.py"
     columns = ("pq", "sq", "rq")
 
     def of_sums(self, sums: Sums) -> Mapping[str, np.ndarray]:
@@ -103,10 +99,6 @@ class PixelIoU(Summed):
     """
 
     name = "pixel_iou"
-    precision, weights = "none: scores take no part", "pixels"
-    formula = "IoU: TP / (TP + FP + FN); accuracy: TP / (TP + FN); of the pixels of all images"
-    used_by = "semantic segmentation: Cityscapes, PASCAL VOC, ADE20K"
-    source = "cityscapesScripts, evalPixelLevelSemanticLabeling.py; Long et al. 2015"
     columns = ("iou", "accuracy", "pixels", "correct_pixels", "weighted_iou")
     weighs = "pixels"
 
@@ -133,10 +125,6 @@ class RecallByImage(Summed):
     """
 
     name = "recall_by_image"
-    precision, weights = "none", "the same for every image"
-    formula = "R@k: mean over images of the share of their annotations that the k best detections of the image find"
-    used_by = "Visual Genome: R@k, mR@k"
-    source = "Lu et al. 2016; neural-motifs, sg_eval.py"
     columns = ("mean_recall",)
     by_score = True
     weighs = "images"
@@ -153,10 +141,6 @@ class Success(Summed):
     """
 
     name = "success"
-    precision, weights = "none", "the same for every image"
-    formula = "Success@k: share of the images of which one of the k best detections finds an annotation"
-    used_by = "phrases and referring expressions: Flickr30k Entities, RefCOCO"
-    source = "Plummer et al. 2015"
     columns = ("success",)
     by_score = True
     weighs = "images_found"

@@ -10,7 +10,8 @@ import pytest
 from apframe.exceptions import ParameterError
 from apframe.lists.expressions import average_precision, precision, precision_at_recall, recall
 from apframe.metrics.at_cut_offs import Waymo
-from apframe.metrics.definitions import Coco101, Normalized, as_definition, list_definitions
+from apframe.metrics.definition import read_texts
+from apframe.metrics.definitions import Coco101, Normalized, Step, as_definition, list_definitions
 
 LISTS = {"A": ([1, 0, 1, 0, 1], 3), "B": ([1, 1, 0, 1, 0, 1, 0, 0, 0, 1], 5), "C": ([1, 0, 1, 0, 1], 6)}
 REFERENCE = {
@@ -74,6 +75,22 @@ def test_every_definition_is_listed_and_taken_by_its_name() -> None:
     assert listed.null_count().sum_horizontal().item() == 0
     for name in REFERENCE:
         assert str(as_definition(name)) == name
+
+
+def test_every_row_of_the_texts_is_a_definition() -> None:
+    for row in read_texts().iter_rows(named=True):
+        definition = as_definition("normalized(5)" if row["name"] == "normalized" else row["name"])
+        assert {column: getattr(definition, column) for column in row} == row
+
+
+def test_a_definition_of_your_own_sets_its_texts() -> None:
+    class Own(Step):
+        name = "own"
+        formula = "the same, by another name"
+
+    assert Own().formula == "the same, by another name"
+    with pytest.raises(AttributeError, match="Own has no attribute 'source'; set it in the class"):
+        _ = Own().source
 
 
 def test_precision_and_recall_at_every_cut_off() -> None:
