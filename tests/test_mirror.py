@@ -55,7 +55,7 @@ TESTED_IN = {
     "matching/test_verdicts.py": "matching/judge matching/policies",
     "metrics/test_definitions.py": "metrics/at_cut_offs metrics/points metrics/sampled",
     "metrics/test_weights.py": "metrics/average_precision metrics/cells metrics/metric",
-    "parity/test_coco.py": "evaluation/metrics_table metrics/coco_arrays metrics/curves metrics/plain_sums "
+    "parity/test_coco.py": "evaluation/curves evaluation/metrics_table metrics/coco_arrays metrics/plain_sums "
     "metrics/running_counts protocols/coco",
     "properties/test_operating_points.py": "matching/operating_points",
     "protocols/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking protocols/report_lines",

@@ -180,7 +180,7 @@ class Pipeline:
 
     def curves(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
         """The curves table as a plan, of thresholds and area ranges as in `matches`; pooled categories have one curve."""
-        from apframe.metrics.curves import compute_curves, curves_of_thresholds
+        from apframe.evaluation.curves import compute_curves, curves_of_thresholds
 
         refuse_scores(self.protocol, "curves")
         if POLICIES[self.protocol.matching].at_cut_offs:

@@ -1,1 +1,1 @@
-"""From matches to curves and metrics: running counts, and average precision as a weighted sum."""
+"""From verdicts to metrics: running counts, and average precision as a weighted sum."""
