@@ -53,7 +53,7 @@ TESTED_IN = {
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/policies",
-    "metrics/test_definitions.py": "metrics/at_cut_offs metrics/points metrics/sampled",
+    "metrics/test_definitions.py": "lists/list_average_precision metrics/at_cut_offs metrics/points metrics/sampled",
     "metrics/test_weights.py": "metrics/average_precision metrics/cells metrics/metric",
     "parity/test_coco.py": "evaluation/curves evaluation/metrics_table metrics/coco_arrays metrics/plain_sums "
     "metrics/running_counts protocols/coco",

@@ -7,7 +7,7 @@ weighted sum
     AP = sum over k of precision * (reached(k) - reached(k - 1))
 
 where `reached` says which share of the whole recall axis k positives have covered. They differ in the precision (p or P) and in
-`reached`; the few that are of another form stand beside them.
+`reached`; the few that are of another form have modules of their own.
 """
 
 from __future__ import annotations
@@ -15,32 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import ParameterError, by_name
 from apframe.listing import Listing
-from apframe.metrics.at_cut_offs import R11, R40, Waymo
-from apframe.metrics.between_rows import Ultralytics, UltralyticsBefore
-from apframe.metrics.of_rows import CrowdHuman, WiderFace
-from apframe.metrics.points import (
-    GAIN,
-    N_POSITIVES,
-    N_RANKED,
-    NEW_N,
-    NEW_TP,
-    PRECISION,
-    RANK,
-    TP,
-    Definition,
-    WeightedSum,
-    envelope,
-    read_texts,
-    recall_of,
-)
-from apframe.metrics.sampled import Argoverse2, NuScenes
-from apframe.metrics.summed import PanopticQuality, PixelIoU, RecallByImage, Success
+from apframe.metrics.points import Definition, WeightedSum, read_texts, recall_of
 from apframe.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -196,91 +178,38 @@ class Coco101(Levels):
     name = "coco101"
 
 
-class Trapezoid(Definition):
-    """The area under straight lines between the observed points, starting at recall 0 and precision 1.
-
-    Source: VLFeat `auc`; the Oxford and Paris retrieval benchmarks (Philbin et al. 2007; revisitop). Straight lines between
-    points of a precision–recall curve are too high where false positives lie between them; `davis_goadrich` is exact there.
-    """
-
-    name = "trapezoid"
-
-    def of_points(self) -> pl.Expr:
-        """The sum of the trapezoids."""
-        n_before = RANK - NEW_N
-        before = pl.when(n_before > 0).then((TP - NEW_TP) / n_before).otherwise(1.0)
-        return ((before + PRECISION) / 2 * GAIN).sum()
-
-
-class DavisGoadrich(Definition):
-    """The area under the achievable curve: between two points each new true positive brings h false ones, evenly.
-
-    Source: Davis and Goadrich 2006. Between (tp, fp) and (tp + t, fp + h t) precision at x is (tp + x) / (tp + x + fp + h x),
-    integrated exactly. Without ties h is 0; with ties="group" a block of equal scores is the expectation over its orders.
-    """
-
-    name = "davis_goadrich"
-
-    def of_points(self) -> pl.Expr:
-        """The sum of the integrals of (a + x) / (b + c x)."""
-        a, b, c = TP - NEW_TP, RANK - NEW_N, NEW_N / NEW_TP
-        curved = (a - b / c) / c * (RANK / b.clip(1)).log()
-        area = NEW_TP / c + pl.when(b > 0).then(curved).otherwise(0.0)
-        return (area / N_POSITIVES).sum()
-
-
-@dataclass(frozen=True)
-class Normalized(Definition):
-    """AP as if there were `n` positives: precision from `tp n / R`, its envelope, averaged at the hits, times final recall.
-
-    Source: Hoiem, Chodpathumwan and Dai 2012, "Diagnosing error in object detectors", which compares categories of different
-    sizes. The false positives stay as they are.
-    """
-
-    n: float
-    name = "normalized"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.n < float("inf"):
-            raise ParameterError(f"normalized: the number of positives must be above 0, not {self.n}")
-
-    def of_points(self) -> pl.Expr:
-        """The envelope of the normalized precision, weighted by recall."""
-        tp = TP * self.n / N_POSITIVES
-        return (envelope(tp / (tp + RANK - TP)) * GAIN).sum()
-
-    def __str__(self) -> str:
-        return f"{self.name}({str(self.n).removesuffix('.0')})"
-
-
-class SetAP(Definition):
-    """Precision times recall of the whole list, as a set.
-
-    Source: trec_eval `set_map`. The order does not matter.
-    """
-
-    name = "set"
-
-    def of_points(self) -> pl.Expr:
-        """hits / list · hits / R."""
-        hits = NEW_TP.sum()
-        return (hits / N_RANKED.first() * hits / N_POSITIVES.first()).fill_null(0.0)
-
-
 COCO_101 = Coco101()
 IN_SQL: tuple[WeightedSum, ...] = (
     Step(), Interpolated(), Voc2007(), ElevenPoint(), Coco101(), Trec9ElevenPoint(), Trec10ElevenPoint(),
 )  # fmt: skip
-_KINDS: dict[str, type[Definition]] = {
-    kind.name: kind
-    for kind in (
-        Step, Interpolated, Voc2007, ElevenPoint, Trec9ElevenPoint, Trec10ElevenPoint, Coco101, Trapezoid, DavisGoadrich, Waymo,
-        NuScenes, Argoverse2, Normalized, SetAP, R11, R40, WiderFace, CrowdHuman,
-        Ultralytics, UltralyticsBefore,
-    )
-}  # fmt: skip
-# which are no AP
-_SUMMED: dict[str, type[Definition]] = {kind.name: kind for kind in (PanopticQuality, PixelIoU, RecallByImage, Success)}
+_KINDS = {  # module and class by name; imported when one is named
+    "step": "metrics.definitions:Step",
+    "interpolated": "metrics.definitions:Interpolated",
+    "voc2007": "metrics.definitions:Voc2007",
+    "eleven_point": "metrics.definitions:ElevenPoint",
+    "eleven_point_trec9": "metrics.definitions:Trec9ElevenPoint",
+    "eleven_point_trec10": "metrics.definitions:Trec10ElevenPoint",
+    "coco101": "metrics.definitions:Coco101",
+    "trapezoid": "lists.list_average_precision:Trapezoid",
+    "davis_goadrich": "lists.list_average_precision:DavisGoadrich",
+    "waymo": "metrics.at_cut_offs:Waymo",
+    "nuscenes": "metrics.sampled:NuScenes",
+    "argoverse2": "metrics.sampled:Argoverse2",
+    "normalized": "lists.list_average_precision:Normalized",
+    "set": "lists.list_average_precision:SetAP",
+    "r11": "metrics.at_cut_offs:R11",
+    "r40": "metrics.at_cut_offs:R40",
+    "wider_face": "metrics.of_rows:WiderFace",
+    "crowdhuman": "metrics.of_rows:CrowdHuman",
+    "ultralytics": "metrics.between_rows:Ultralytics",
+    "ultralytics_8_4_35": "metrics.between_rows:UltralyticsBefore",
+}
+_SUMMED = {  # which are no AP
+    "panoptic_quality": "metrics.summed:PanopticQuality",
+    "pixel_iou": "metrics.summed:PixelIoU",
+    "recall_by_image": "metrics.summed:RecallByImage",
+    "success": "metrics.summed:Success",
+}
 
 
 def list_definitions(name: str | None = None) -> Listing:
@@ -312,10 +241,11 @@ def as_definition(definition: str | Definition) -> Definition:
         raise ParameterError(f"a definition must be a name or one of apframe's values, not {definition!r}")
     parts = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", definition)
     name, number = parts.groups() if parts else (definition, None)
-    kind: Any = _SUMMED.get(name) or by_name("definition", name, _KINDS)
-    if number and kind not in (Waymo, Normalized):
+    module, class_name = (_SUMMED.get(name) or by_name("definition", name, _KINDS)).split(":")
+    kind = getattr(import_module(f"apframe.{module}"), class_name)
+    if number and kind.name not in ("waymo", "normalized"):
         raise ParameterError(f"no definition {definition!r}", did_you_mean(definition, [*_KINDS]))
-    if kind is Normalized and not number:
+    if kind.name == "normalized" and not number:
         raise ParameterError('definition "normalized" needs its number of positives, as in "normalized(5)"')
     try:
         numbers = [float(number)] if number else []

@@ -12,7 +12,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ParameterError
-from apframe.metrics.definitions import Trapezoid
+from apframe.lists.list_average_precision import Trapezoid
 from apframe.metrics.sampled import NuScenes
 from tests.protocols.everywhere import assert_same_everywhere
 from tests.protocols.generated import joined, on_many_sets
