@@ -72,11 +72,11 @@ TESTED_IN = {
     "protocols/test_protocol_values.py": "evaluation/prepare/counting protocols/further_rules protocols/given "
     "protocols/named_choices protocols/protocol protocols/published protocols/summary protocols/words show/console show/html",
     "protocols/test_semantic.py": "similarity/label_iou",
-    "protocols/test_ultralytics.py": "metrics/between_rows similarity/single_iou",
+    "protocols/test_ultralytics.py": "similarity/single_iou",
     "protocols/test_visdrone.py": "evaluation/prepare/excluded protocols/combinations",
     "protocols/test_visual_genome.py": "tables/shapes/relations",
     "protocols/test_waymo.py": "evaluation/slices/waymo_breakdowns matching/largest_sum",
-    "protocols/test_wider_face.py": "metrics/of_rows metrics/row_ranking",
+    "protocols/test_wider_face.py": "metrics/all_rows",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines pycocotools/one_cell "
     "pycocotools/params",

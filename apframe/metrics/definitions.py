@@ -199,10 +199,10 @@ _KINDS = {  # module and class by name; imported when one is named
     "set": "lists.list_average_precision:SetAP",
     "r11": "metrics.at_cut_offs:R11",
     "r40": "metrics.at_cut_offs:R40",
-    "wider_face": "metrics.of_rows:WiderFace",
-    "crowdhuman": "metrics.of_rows:CrowdHuman",
-    "ultralytics": "metrics.between_rows:Ultralytics",
-    "ultralytics_8_4_35": "metrics.between_rows:UltralyticsBefore",
+    "wider_face": "metrics.all_rows:WiderFace",
+    "crowdhuman": "metrics.all_rows:CrowdHuman",
+    "ultralytics": "metrics.all_rows:Ultralytics",
+    "ultralytics_8_4_35": "metrics.all_rows:UltralyticsBefore",
 }
 _SUMMED = {  # which are no AP
     "panoptic_quality": "metrics.summed:PanopticQuality",

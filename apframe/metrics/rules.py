@@ -10,15 +10,13 @@ from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.cut_offs import CutOffRanking
 from apframe.metrics.miss_rate_ranking import MissRateRanking
 from apframe.metrics.miss_rates import Froc, MissRates
-from apframe.metrics.of_rows import OfRows
 from apframe.metrics.points import Definition
-from apframe.metrics.row_ranking import RowRanking
 from apframe.metrics.sampled import Sampled
 from apframe.metrics.sampled_ranking import SampledRanking
 from apframe.metrics.summed import Summed
 from apframe.metrics.summed_ranking import SummedRanking
 
-AnyRanking = CutOffRanking | SampledRanking | RowRanking | MissRateRanking | SummedRanking
+AnyRanking = CutOffRanking | SampledRanking | MissRateRanking | SummedRanking
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,6 @@ def rank_by(verdicts: Verdicts, rules: RankingRules) -> AnyRanking:
     definition = rules.definition
     if isinstance(definition, AtCutOffs):
         return CutOffRanking(verdicts, definition, counts_absent=rules.counts_absent)
-    if isinstance(definition, OfRows):
-        return RowRanking(verdicts, definition, counts_absent=rules.counts_absent)
     if isinstance(definition, Sampled):
         return SampledRanking(verdicts, definition, rules.addend, rules.errors, counts_absent=rules.counts_absent)
     assert isinstance(definition, Summed)

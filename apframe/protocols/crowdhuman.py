@@ -1,7 +1,7 @@
 """CrowdHuman's benchmark of people in crowds, as CrowdDet's evaluation computes it."""
 
+from apframe.metrics.all_rows import CrowdHuman
 from apframe.metrics.miss_rates import MissRates
-from apframe.metrics.of_rows import CrowdHuman
 from apframe.protocols.citypersons import ROUNDED_POINTS
 from apframe.protocols.classes import Classes
 from apframe.protocols.given import ALL_AREAS

@@ -14,8 +14,7 @@ from apframe.metrics.average_precision import AveragePrecision, DetectionCount, 
 from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.definitions import COCO_101, Levels, as_definition
 from apframe.metrics.miss_rates import Froc, MissRates, as_rates
-from apframe.metrics.of_rows import OfRows
-from apframe.metrics.points import SPACING, WeightedSum
+from apframe.metrics.points import SPACING, Definition
 from apframe.metrics.sampled import Sampled
 from apframe.metrics.summed import Summed
 from apframe.protocols.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
@@ -141,7 +140,7 @@ class Protocol:
     ignores: tuple[str, ...] = ()
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
     category_thresholds: tuple[tuple[str, float], ...] = ()
-    definition: WeightedSum | AtCutOffs | Sampled | OfRows | Summed = COCO_101
+    definition: Definition = COCO_101
     area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
     max_detections: tuple[int | None, ...] = (100,)
     per_image: bool = False
@@ -207,7 +206,7 @@ class Protocol:
             if unknown := [name for name in getattr(self, option) if name not in known]:
                 raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
         refuse_other_similarity(self.iou_type, self.similarity)
-        if not isinstance(self.definition, WeightedSum | AtCutOffs | Sampled | OfRows | Summed):
+        if not (self.definition.reads_cells or isinstance(self.definition, AtCutOffs | Sampled | Summed)):
             raise ParameterError(
                 f"{self.definition!r} is not a weighted sum, see apframe.list_definitions()", option="definition"
             )
@@ -284,7 +283,7 @@ class Protocol:
         """The numbers of every list; the first column of the first metric says which lists count."""
         absent = self.classes.counts_absent
         metrics: list[Metric] = []
-        if isinstance(self.definition, WeightedSum):
+        if self.definition.reads_cells:
             metrics.append(AveragePrecision(self.definition, self.addend, absent))
         else:
             from apframe.metrics.ranked import Ranked

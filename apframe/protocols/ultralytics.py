@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apframe.metrics.between_rows import Ultralytics, UltralyticsBefore
+from apframe.metrics.all_rows import Ultralytics, UltralyticsBefore
 from apframe.protocols.classes import ALL_CLASSES, Keep
 from apframe.protocols.given import ALL_AREAS, linspace
 from apframe.protocols.protocol import Protocol

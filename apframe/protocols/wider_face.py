@@ -1,6 +1,6 @@
 """WIDER FACE's benchmark of faces: three sets by difficulty, scores in 1,000 steps."""
 
-from apframe.metrics.of_rows import WiderFace
+from apframe.metrics.all_rows import WiderFace
 from apframe.protocols.classes import Classes, Difficulty
 from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol

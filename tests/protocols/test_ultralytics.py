@@ -11,8 +11,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ParameterError
-from apframe.metrics.between_rows import Ultralytics, UltralyticsBefore
-from apframe.metrics.of_rows import ListedRows
+from apframe.metrics.all_rows import ListedRows, Ultralytics, UltralyticsBefore
 from tests.protocols.everywhere import assert_same_everywhere
 from tests.protocols.generated import joined, on_many_sets
 from tests.protocols.ultralytics_reference import average_precision, evaluate
@@ -48,7 +47,6 @@ def area(definition: Ultralytics, flags: list[int], n: int, weights: list[float]
     """Of one list, each row in an image of its own weight."""
     rows = np.array(flags)
     own = np.array(weights or [1.0] * len(flags))[:, None]
-    edges = np.full((1, 1), np.nan)
     scores = -np.arange(len(flags), dtype=float)
     listed = ListedRows(
         np.zeros(len(rows), dtype=np.int64),
@@ -57,8 +55,7 @@ def area(definition: Ultralytics, flags: list[int], n: int, weights: list[float]
         np.array([0, len(rows)]),
         own,
         np.array([[float(n)]]),
-        edges,
-        edges,
+        lambda: np.full((2, 1, 1), np.nan),
     )
     return float(definition.area(listed)[0, 0])
 
