@@ -53,7 +53,7 @@ TESTED_IN = {
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/policies",
-    "metrics/test_definitions.py": "lists/list_average_precision metrics/at_cut_offs metrics/points metrics/sampled",
+    "metrics/test_definitions.py": "lists/list_average_precision metrics/points metrics/sampled metrics/score_cutoffs",
     "metrics/test_weights.py": "metrics/average_precision metrics/cells metrics/metric",
     "parity/test_coco.py": "evaluation/curves evaluation/metrics_table metrics/coco_arrays metrics/plain_sums "
     "metrics/running_counts protocols/coco",
@@ -61,7 +61,7 @@ TESTED_IN = {
     "protocols/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking protocols/report_lines",
     "protocols/test_crowdhuman.py": "evaluation/diagnose/jaccard_counts",
     "protocols/test_crowdpose.py": "evaluation/slices/parts",
-    "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cut_offs protocols/classes "
+    "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cutoff_counts protocols/classes "
     "protocols/orientation",
     "protocols/test_luna16.py": "evaluation/prepare/copied matching/shared similarity/sphere_distance tables/shapes/spheres",
     "protocols/test_nuscenes.py": "evaluation/cuboid_errors evaluation/prepare/kept metrics/box_errors metrics/mean_errors "

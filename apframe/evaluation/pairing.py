@@ -19,7 +19,6 @@ from apframe.matching.policies import POLICIES
 from apframe.matching.reached import NEARLY_ONE, reaches
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import as_bits
-from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.metrics.summed import Summed
 from apframe.protocols.orientation import agreement
 from apframe.rows import treating_malformed
@@ -220,7 +219,7 @@ def matching_rules(protocol: Protocol) -> MatchingRules:
         own_limits="limits_by_rows" in protocol.further_rules,
         all_reach=bool(protocol.category_thresholds),
         in_single=protocol.similarity.in_single,
-        cut_offs=protocol.definition.cut_offs if isinstance(protocol.definition, AtCutOffs) else (),
+        cut_offs=protocol.definition.cut_offs,
     )
 
 

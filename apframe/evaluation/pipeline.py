@@ -19,7 +19,7 @@ from apframe.matching.judge import judge
 from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
 from apframe.matching.policies import POLICIES
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.metrics.cells import Cells
+from apframe.metrics.cells import Cells, Columns, columns_of
 from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:
@@ -223,20 +223,23 @@ class Pipeline:
         from apframe.metrics.changes import changes_of_hits
 
         rules, verdicts = matching_rules(self.protocol), self.verdicts
-        hits = None
+        hits: Columns | None = None
         if rules.policy.at_cut_offs:
-            hits = verdicts.hits_at_cut_offs
+            hits = self.cells.at_cut_offs
         elif cells and not rules.policy.cutting_is_filtering:
             begin, end = min(t for t, _ in cells), max(t for t, _ in cells) + 1
             rules = replace(rules, thresholds=rules.thresholds[begin:end], limits=rules.limits[-1:])
-            hits = hits_by_score(self.rows, rules).with_columns(pl.col("first", "last") + begin)  # numbers among all thresholds
+            by_score = hits_by_score(self.rows, rules).with_columns(
+                pl.col("first", "last") + begin
+            )  # numbers among all thresholds
+            hits = columns_of(by_score)
         names, areas = threshold_names(verdicts.thresholds), range_names(verdicts.ranges)
         most, tables = self.protocol.similarity.bounds[1], []
         for t, k in cells:
             changes = (
                 changes_of_verdicts(verdicts, t, k, most)
                 if hits is None
-                else changes_of_hits(verdicts, hits, t, k, most, rules.cut_offs)
+                else changes_of_hits(self.cells, hits, t, k, most, rules.cut_offs)
             )
             reach = most - thresholds_of(self.inputs, self.protocol, t).round(10)
             if pooled:

@@ -50,10 +50,13 @@ class AveragePrecision(Metric):
         >>> AveragePrecision(as_definition("step")).read(cells, Weights.of(np.array([[1, 0, 2], [1, 3, 0]])))["ap"].tolist()
         [[[1.0, nan, 1.0]]]
         """
-        ap = self.definition.average(cells, weights, self.addend)
-        if self.counts_absent:
-            ap[ap != ap] = 0.0
-        return {"ap": ap}
+        return {"ap": self.with_absent(self.definition.average(cells, weights, self.addend))}
+
+    def with_absent(self, values: np.ndarray) -> np.ndarray:
+        """Values of lists, with 0 for those that have none, if these count."""
+        import numpy as np
+
+        return np.nan_to_num(values, copy=False) if self.counts_absent else values
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ class Cells:
         [[1]]
         """
         detections, annotations = (
-            _columns(table.drop("row", strict=False)) for table in (verdicts.detections, verdicts.annotations)
+            columns_of(table.drop("row", strict=False)) for table in (verdicts.detections, verdicts.annotations)
         )
         n_lists, has_cut_offs = verdicts.lists.height, "above" in verdicts.hits.columns
         starts = list_bounds(detections["list"], n_lists)
@@ -135,7 +135,7 @@ class Cells:
         members, members_of = _members(verdicts)
 
         def beside(hits: pl.DataFrame) -> Columns:
-            columns = _columns(hits)
+            columns = columns_of(hits)
             return columns | {name: detections[name][columns["detection"]] for name in ("list", "place", "inside")}
 
         frames = [verdicts.hits_at(m) for m in range(len(verdicts.limits))]
@@ -323,7 +323,8 @@ class Cells:
         return made
 
 
-def _columns(table: pl.DataFrame) -> dict[str, np.ndarray]:
+def columns_of(table: pl.DataFrame) -> dict[str, np.ndarray]:
+    """The columns of a table as arrays."""
     return {column.name: column.to_numpy() for column in table}
 
 

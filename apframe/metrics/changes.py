@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-import polars as pl
 
 from apframe.matching.operating_points import cut_down
-from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.matching.verdicts import has_bit
+from apframe.metrics.cells import Cells, Columns
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,16 @@ class Changes:
 
 
 def changes_of_hits(
-    verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: int, most: float = 1, cut_offs: Sequence[float] = ()
+    cells: Cells, hits: Columns, threshold: int, k: int, most: float = 1, cut_offs: Sequence[float] = ()
 ) -> Changes:
     """What changes at each score, where it takes another match.
 
     Parameters
     ----------
-    verdicts
-        of the detections
+    cells
+        of all lists
     hits
-        from `hits_by_score`, by the same numbers of detections and thresholds
+        columns of those at cut-offs, or of `hits_by_score`, by the same numbers of detections and thresholds
     threshold, k
         the threshold and the area range, by number
     most
@@ -80,43 +80,44 @@ def changes_of_hits(
     cut_offs
         the only scores at which something changes, where these are fixed
     """
-    rows, hits = verdicts.detections, held_at(hits, threshold, k)
-    inside = has_bit(rows["inside"].to_numpy(), k).astype(np.int64)
-    alone = np.flatnonzero(rows["place"].to_numpy() <= verdicts.limits[-1])
-    detection, is_true = hits["detection"].to_numpy(), has_bit(hits["true"].to_numpy(), k).astype(np.int64)
-    counts = has_bit(verdicts.annotations["counts"].to_numpy(), k)[hits["annotation"].to_numpy()].astype(np.int64)
-    begin, end = hits["up_to"].to_numpy(), hits["above"].to_numpy()
+    rows, held = cells.detections, held_at(hits, threshold, k)
+    hits = {name: column[held] for name, column in hits.items()}
+    inside = has_bit(rows["inside"], k).astype(np.int64)
+    alone = np.flatnonzero(rows["place"] <= cells.limits[-1])
+    detection, is_true = hits["detection"], has_bit(hits["true"], k).astype(np.int64)
+    counts = has_bit(cells.annotations["counts"], k)[hits["annotation"]].astype(np.int64)
+    begin, end = hits["up_to"], hits["above"]
     nothing = np.zeros(len(alone), dtype=np.int64)
-    weight = hits["weight"].to_numpy() * is_true if "weight" in hits.columns else np.zeros(len(detection))
+    weight = hits["weight"] * is_true if "weight" in hits else np.zeros(len(detection))
 
     def both(begun: np.ndarray, unmatched: np.ndarray = nothing) -> np.ndarray:
         """Return a column: a hit makes something of an unmatched detection from `up_to` on, and takes it back at `above`."""
         return np.concatenate([unmatched, begun, -begun])
 
     which = np.concatenate([alone, detection, detection])
-    own = rows["score"].to_numpy()[alone]
+    own = rows["score"][alone]
     score = np.concatenate([cut_down(own, cut_offs) if cut_offs else own, begin, end])
     columns = {
         "tp": both(is_true),
         "fp": both(-inside[detection], inside[alone]),
         "fn": both(-counts),
-        "loss": both((most - hits["similarity"].to_numpy()) * is_true),
+        "loss": both((most - hits["similarity"]) * is_true),
         "weight": both(weight),
     }
-    number = rows["list"].to_numpy()[which].astype(np.int64)
+    number = rows["list"][which].astype(np.int64)
     order = np.lexsort((-score, number))
     changed = (columns["tp"][order] != 0) | (columns["fp"][order] != 0) | (columns["fn"][order] != 0)
     order = order[np.isfinite(score[order]) & changed]
     return Changes(
         number=number[order],
         score=score[order],
-        image=rows["image"].to_numpy()[which[order]].astype(np.int64),
+        image=rows["image"][which[order]].astype(np.int64),
         **{name: column[order] for name, column in columns.items()},
-        positives=verdicts.positives[:, k],
+        positives=cells.positives[:, k],
     )
 
 
-def held_at(hits: pl.DataFrame, threshold: int, k: int) -> pl.DataFrame:
-    """The hits that hold at the threshold in the area range."""
-    first, last, ranges = (hits[name].to_numpy() for name in ("first", "last", "ranges"))
-    return hits.filter(pl.Series((first <= threshold) & (threshold < last) & has_bit(ranges, k)))
+def held_at(hits: Columns, threshold: int, k: int) -> np.ndarray:
+    """Flags of the hits that hold at the threshold in the area range."""
+    held: np.ndarray = (hits["first"] <= threshold) & (threshold < hits["last"]) & has_bit(hits["ranges"], k)
+    return held

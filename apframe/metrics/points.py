@@ -53,12 +53,16 @@ class Definition(ABC):
         whether `average` reads verdicts, so that protocols can have it; otherwise it is for ranked lists alone
     reads_remainder
         see `apframe.metrics.metric.Metric`
+    at_cut_offs, cut_offs
+        whether it reads the matches of score cut-offs, which matching must then give; and what these are, where they are fixed
     recall
         the recall that goes with it
     """
 
     reads_cells: ClassVar[bool] = False
     reads_remainder: ClassVar[bool] = False
+    at_cut_offs: ClassVar[bool] = False
+    cut_offs: ClassVar[tuple[float, ...]] = ()
     recall: ClassVar[Recall] = Recall()
 
     name: ClassVar[str]

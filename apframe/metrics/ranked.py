@@ -31,7 +31,6 @@ class Ranked(Metric):
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
         """See `Metric`."""
-        from apframe.metrics.cut_offs import CutOffRanking
         from apframe.metrics.miss_rate_ranking import MissRateRanking
         from apframe.metrics.rules import rank_by
 
@@ -40,8 +39,6 @@ class Ranked(Metric):
         def at(t: int, k: int, m: int) -> Mapping[str, np.ndarray]:
             if isinstance(ranking, MissRateRanking):
                 return {self.columns[0]: ranking.weighted(t, k, m, weights.given)}
-            if isinstance(ranking, CutOffRanking):
-                return {name: ranking.weighted(name, [t], k, weights.given) for name in self.columns}
             found: Mapping[str, np.ndarray] = ranking.weighted([t], k, m, weights.given)[t]
             return found
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apframe.matching.verdicts import Verdicts
-from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.metrics.box_errors import BoxErrors
-from apframe.metrics.cut_offs import CutOffRanking
 from apframe.metrics.miss_rate_ranking import MissRateRanking
 from apframe.metrics.miss_rates import Froc, MissRates
 from apframe.metrics.points import Definition
@@ -16,7 +14,7 @@ from apframe.metrics.sampled_ranking import SampledRanking
 from apframe.metrics.summed import Summed
 from apframe.metrics.summed_ranking import SummedRanking
 
-AnyRanking = CutOffRanking | SampledRanking | MissRateRanking | SummedRanking
+AnyRanking = SampledRanking | MissRateRanking | SummedRanking
 
 
 @dataclass(frozen=True)
@@ -47,8 +45,6 @@ def rank_by(verdicts: Verdicts, rules: RankingRules) -> AnyRanking:
     if rules.miss_rates is not None:
         return MissRateRanking(verdicts, rules.miss_rates)
     definition = rules.definition
-    if isinstance(definition, AtCutOffs):
-        return CutOffRanking(verdicts, definition, counts_absent=rules.counts_absent)
     if isinstance(definition, Sampled):
         return SampledRanking(verdicts, definition, rules.addend, rules.errors, counts_absent=rules.counts_absent)
     assert isinstance(definition, Summed)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
-from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.metrics.points import WeightedSum
 from apframe.metrics.sampled import Sampled
 from apframe.protocols.named_choices import IGNORED_AS_CROWDS
@@ -31,10 +30,13 @@ def refuse_combinations(protocol: Protocol) -> None:
 r40 goes with by_annotation, largest_sum, score_first
     """
     policy, definition = POLICIES[protocol.matching], protocol.definition
-    if policy.at_cut_offs != isinstance(definition, AtCutOffs):
+    if policy.at_cut_offs != definition.at_cut_offs:
         fit = ", ".join(name for name, each in POLICIES.items() if each.at_cut_offs != policy.at_cut_offs)
         problem = f"definition {definition} does not go with matching {protocol.matching!r}"
         raise ParameterError(problem, f"use both of one protocol; {definition} goes with {fit}", option="matching")
+    if protocol.orientation and not definition.at_cut_offs:
+        problem = f"orientations are averaged at score cut-offs, with r11, r40 or waymo, not {definition}"
+        raise ParameterError(problem, option="orientation")
     if policy.at_cut_offs and len(protocol.max_detections) > 1:
         problem = f"matching {protocol.matching!r} takes one number, not {protocol.max_detections}"
         raise ParameterError(problem, option="max_detections")

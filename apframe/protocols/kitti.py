@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apframe.metrics.at_cut_offs import R40
+from apframe.metrics.score_cutoffs import R40
 from apframe.protocols.classes import Classes, Difficulty, Part
 from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol

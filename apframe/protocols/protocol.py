@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 from apframe.exceptions import ParameterError, one_of
 from apframe.keywords import names_keywords
 from apframe.matching.policies import POLICIES
-from apframe.metrics.at_cut_offs import R11, R40, AtCutOffs
 from apframe.metrics.average_precision import AveragePrecision, DetectionCount, ImageCount, Recall
 from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.definitions import COCO_101, Levels, as_definition
 from apframe.metrics.miss_rates import Froc, MissRates, as_rates
 from apframe.metrics.points import SPACING, Definition
 from apframe.metrics.sampled import Sampled
+from apframe.metrics.score_cutoffs import R11, R40, OrientedPrecision
 from apframe.metrics.summed import Summed
 from apframe.protocols.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
 from apframe.protocols.combinations import refuse_combinations
@@ -206,7 +206,7 @@ class Protocol:
             if unknown := [name for name in getattr(self, option) if name not in known]:
                 raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
         refuse_other_similarity(self.iou_type, self.similarity)
-        if not (self.definition.reads_cells or isinstance(self.definition, AtCutOffs | Sampled | Summed)):
+        if not (self.definition.reads_cells or isinstance(self.definition, Sampled | Summed)):
             raise ParameterError(
                 f"{self.definition!r} is not a weighted sum, see apframe.list_definitions()", option="definition"
             )
@@ -284,14 +284,14 @@ class Protocol:
         absent = self.classes.counts_absent
         metrics: list[Metric] = []
         if self.definition.reads_cells:
-            metrics.append(AveragePrecision(self.definition, self.addend, absent))
+            average = AveragePrecision(self.definition, self.addend, absent)
+            metrics.append(OrientedPrecision(average) if self.orientation else average)
         else:
             from apframe.metrics.ranked import Ranked
             from apframe.metrics.rules import RankingRules
 
             of_sums = isinstance(self.definition, Summed)
             columns = self.definition.columns if isinstance(self.definition, Summed) else ("ap",)
-            columns += ("oriented_ap",) if self.orientation else ()
             columns += self.errors.columns if self.errors is not None else ()
             rules = RankingRules(self.definition, self.addend, self.errors, None, absent)
             metrics.append(Ranked(rules, columns, not of_sums, self.has_scores))

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apframe.exceptions import ParameterError
-from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.protocols.protocol import Protocol
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def metric_of_edits(protocol: Protocol) -> Metric:
     ('ap',)
     """
     refuse_scores(protocol, "average precision that errors cost")
-    if isinstance(protocol.definition, AtCutOffs):
+    if protocol.definition.at_cut_offs:
         raise ParameterError(
             f"{protocol.name} matches again at every score cut-off, so an error has no single cost in AP",
             "evaluate with another protocol, such as COCO, to see what errors cost",

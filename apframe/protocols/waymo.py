@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apframe.metrics.at_cut_offs import Waymo
+from apframe.metrics.score_cutoffs import Waymo
 from apframe.protocols.classes import Classes, Difficulty, Keep, Part
 from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol

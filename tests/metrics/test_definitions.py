@@ -10,9 +10,9 @@ import pytest
 from apframe.exceptions import ParameterError
 from apframe.lists.expressions import average_precision, precision, precision_at_recall, recall
 from apframe.lists.list_average_precision import Normalized
-from apframe.metrics.at_cut_offs import Waymo
 from apframe.metrics.definitions import Coco101, Step, as_definition, list_definitions
 from apframe.metrics.points import read_texts
+from apframe.metrics.score_cutoffs import Waymo
 
 LISTS = {"A": ([1, 0, 1, 0, 1], 3), "B": ([1, 1, 0, 1, 0, 1, 0, 0, 0, 1], 5), "C": ([1, 0, 1, 0, 1], 6)}
 REFERENCE = {

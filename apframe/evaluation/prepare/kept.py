@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import ColumnError, RowError, UnitWarning, UnknownValueWarning, warn
-from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.metrics.box_errors import NEEDS
 from apframe.protocols.protocol import Protocol
 from apframe.rows import refuse_rows, refuse_texts
@@ -91,7 +90,7 @@ def need_image_boxes(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 def warn_of_scores_beyond_cut_offs(inputs: Inputs, protocol: Protocol) -> Inputs:
     """A warning where scores are above the highest of fixed cut-offs, which do not tell them apart: WAYMO."""
-    cut_offs = protocol.definition.cut_offs if isinstance(protocol.definition, AtCutOffs) else ()
+    cut_offs = protocol.definition.cut_offs
     if cut_offs and (beyond := inputs.detections["score"] > cut_offs[-1]).any():
         warn(
             f"{beyond.sum():,} of {counted(inputs.detections.height, 'detection')} have scores above {cut_offs[-1]:g}, such as "

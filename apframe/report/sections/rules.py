@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from apframe.metrics.at_cut_offs import AtCutOffs
 from apframe.protocols.protocol import Protocol
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import MOST_ROWS, Fragment, Section
@@ -88,7 +87,7 @@ def _tables(protocol: Protocol) -> list[tuple[str, str]]:
     has_precision = protocol.has_precision
     has_answer = {
         "errors": has_precision,
-        "error_impact": has_precision and not isinstance(protocol.definition, AtCutOffs),
+        "error_impact": has_precision and not protocol.definition.at_cut_offs,
         "confusion": is_counted(protocol) and not protocol.agnostic,
         "thresholds": has_precision,
         "calibration": has_precision,

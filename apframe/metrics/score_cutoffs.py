@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from struct import pack, unpack
 from typing import TYPE_CHECKING, ClassVar
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.metrics.average_precision import Recall
+from apframe.metrics.average_precision import AveragePrecision, Recall
+from apframe.metrics.metric import Metric
 from apframe.metrics.points import GAIN, PRECISION, Definition, envelope
 
 if TYPE_CHECKING:
@@ -26,13 +28,13 @@ class AtCutOffs(Definition):
     Attributes
     ----------
     chooses
-        whether cut-offs are scores of true positives, see `apframe.metrics.cut_offs.choose_copies`
+        whether cut-offs are scores of true positives, see `apframe.metrics.cutoff_counts.choose_copies`
     cut_offs
         otherwise, what they are, ascending
     """
 
+    reads_cells, at_cut_offs = True, True
     chooses: ClassVar[bool]
-    cut_offs: ClassVar[tuple[float, ...]] = ()
 
     def positives(self, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
         """How many annotations there are: `expected` count, and at the lowest cut-off there are `found`, or missed."""
@@ -42,6 +44,13 @@ class AtCutOffs(Definition):
     @abstractmethod
     def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
         """Average precision from arrays of which the first axis is the cut-offs, 0 where these lack."""
+
+    def average(self, cells: Cells, weights: Weights, addend: float) -> np.ndarray:
+        """See `Definition.average`."""
+        from apframe.metrics.cutoff_counts import areas
+
+        del addend
+        return areas(self, cells, weights, ("tp",))["tp"]
 
     def of_points(self) -> pl.Expr:
         """Not there: a list has no matches of its own at each cut-off.
@@ -56,6 +65,26 @@ class AtCutOffs(Definition):
             "use it with a protocol such as apframe.KITTI, or choose another definition",
             option="definition",
         )
+
+
+@dataclass(frozen=True)
+class OrientedPrecision(Metric):
+    """Average precision at score cut-offs, and that of true positives weighted by how well orientations agree: AOS, APH.
+
+    The second has no value if no orientation is known.
+    """
+
+    average: AveragePrecision
+    columns: ClassVar = ("ap", "oriented_ap")
+
+    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+        """Both kinds of average precision."""
+        from apframe.metrics.cutoff_counts import areas
+
+        definition = self.average.definition
+        assert isinstance(definition, AtCutOffs)  # as protocols refuse others
+        found = areas(definition, cells, weights, ("tp", "weight"))
+        return dict(zip(self.columns, map(self.average.with_absent, found.values()), strict=True))
 
 
 @dataclass(frozen=True)
@@ -83,7 +112,7 @@ class R11(AtCutOffs):
     """Eleven of KITTI's 41 positions, from the first one on: `(P_0 + P_4 + ... + P_40) / 11`.
 
     A position is a score cut-off, chosen so that recall rises by about 1/40 from one to the next: see
-    `apframe.metrics.cut_offs.choose_copies`. There is at most one for each true positive, and a position that is not there
+    `apframe.metrics.cutoff_counts.choose_copies`. There is at most one for each true positive, and a position that is not there
     has precision 0. So fewer than 41 perfect results do not reach 1.
 
     Source: KITTI's `evaluate_object.cpp` until October 2019, with N_SAMPLE_PTS 41.

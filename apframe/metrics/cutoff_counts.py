@@ -1,0 +1,183 @@
+"""Average precision from the counts at score cut-offs (KITTI, Waymo)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apframe.matching.verdicts import has_bit, list_bounds
+from apframe.metrics.cells import Cells
+from apframe.metrics.changes import changes_of_hits, held_at
+from apframe.metrics.segments import divide, sums_before
+from apframe.metrics.weights import Weights
+
+if TYPE_CHECKING:
+    from apframe.metrics.score_cutoffs import AtCutOffs
+
+
+def areas(definition: AtCutOffs, cells: Cells, weights: Weights, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Average precision of what is wanted, of true positives ("tp") and of their further weights ("weight"), by name.
+
+    An image of weight 2 counts as two copies of it, also where cut-offs are chosen. The arrays are of shape (cells, lists,
+    weightings), NaN without positives, and where there are no further weights.
+    """
+
+    def at(t: int, k: int, m: int) -> dict[str, np.ndarray]:
+        counts = cells.kept((definition, t, k, m), lambda: CutOffCounts.of(cells, definition, t, k))
+        parts = [counts.areas(some.scaled, names) for some in weights.blocks(len(counts.image))]
+        return {name: np.concatenate([part[name] for part in parts], axis=1) for name in names}
+
+    return cells.means(names, at, weights.n)
+
+
+@dataclass(frozen=True)
+class CutOffCounts:
+    """The counts of all lists at one threshold, in one area range.
+
+    Attributes
+    ----------
+    definition
+        what is made of them
+    expected
+        list and image of each annotation that counts
+    image, changes
+        of each row of `Changes`: the number of the image, and tp, tp + fp, fn and weight by name
+    is_weighted
+        whether there are weights
+    bounds
+        where the rows of each list begin, and the last one ends
+    chosen
+        image of each hit whose score may be a cut-off; by list, then score descending
+    starts
+        where these begin in each list, and the last one ends
+    upto
+        how many rows of the changes there are down to each of these scores, or to each fixed cut-off of each list
+    """
+
+    definition: AtCutOffs
+    expected: Sequence[np.ndarray]
+    image: np.ndarray
+    changes: Mapping[str, np.ndarray]
+    is_weighted: bool
+    bounds: np.ndarray
+    chosen: np.ndarray
+    starts: np.ndarray
+    upto: np.ndarray
+
+    @classmethod
+    def of(cls, cells: Cells, definition: AtCutOffs, threshold: int, k: int) -> CutOffCounts:
+        """The counts at a threshold in an area range, both by number."""
+        assert cells.at_cut_offs is not None and cells.to_choose_by is not None  # as protocols refuse other matching
+        changes = changes_of_hits(cells, cells.at_cut_offs, threshold, k, cut_offs=definition.cut_offs)
+        if definition.chooses:
+            first = cells.to_choose_by
+            at = first["detection"][held_at(first, threshold, k) & has_bit(first["true"], k)]
+            number, score, image = (cells.detections[name][at] for name in ("list", "score", "image"))
+            order = np.lexsort((-score, number))
+            number, score, image = number[order], score[order], image[order]
+        else:
+            fixed = np.array(definition.cut_offs[::-1])  # the highest first, as where they are chosen
+            number, score = np.repeat(np.arange(cells.n_lists), len(fixed)), np.tile(fixed, cells.n_lists)
+            image = np.zeros(0, dtype=np.int64)
+        return cls(
+            definition=definition,
+            expected=[cells.annotations[name][has_bit(cells.annotations["counts"], k)] for name in ("list", "image")],
+            image=changes.image,
+            changes={"tp": changes.tp, "n": changes.tp + changes.fp, "fn": changes.fn, "weight": changes.weight},
+            is_weighted="weight" in cells.at_cut_offs,
+            bounds=list_bounds(changes.number, cells.n_lists),
+            chosen=image,
+            starts=list_bounds(number, cells.n_lists),
+            upto=_count_down_to(changes.number, changes.score, number, score),
+        )
+
+    def areas(self, weights: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+        """Average precision by name, under weights of shape (images, weightings), of shape (lists, weightings)."""
+        expected = np.zeros((len(self.bounds) - 1, weights.shape[1]))
+        np.add.at(
+            expected, self.expected[0], weights[self.expected[1]]
+        )  # one by one, as KITTI's cut-offs depend on the last bit
+        at, columns = self._positions(weights, expected), np.arange(weights.shape[1])
+        is_filled = at >= 0
+
+        def counted(name: str) -> np.ndarray:
+            upto = sums_before(weights.take(self.image, axis=0) * self.changes[name][:, None])
+            return np.where(is_filled, upto[np.maximum(at, 0), columns] - upto[self.bounds[:-1]], 0)
+
+        tp, n, fn = counted("tp"), counted("n"), counted("fn") + expected
+        positives = self.definition.positives(expected, tp[-1] + fn[-1])
+        recall = np.where(is_filled & (tp + fn > 0), divide(tp, tp + fn), 0)
+        found = {}
+        for name in names:
+            is_known = name == "tp" or self.is_weighted
+            values = tp if name == "tp" else counted(name)
+            area = self.definition.area(np.where(n > 0, divide(values, n), 0), recall) if is_known else np.nan
+            found[name] = np.where(positives > 0, area, np.nan)
+        return found
+
+    def _positions(self, weights: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """How many rows there are down to each cut-off, of shape (cut-offs, lists, weightings); -1 for cut-offs that lack."""
+        if not self.definition.chooses:
+            fixed = self.upto.reshape(len(expected), -1).T
+            return np.broadcast_to(fixed[..., None], (*fixed.shape, weights.shape[1]))
+        running = sums_before(weights.take(self.chosen, axis=0))
+        before = running[self.starts]
+        n_copies = np.ceil(np.diff(before, axis=0) - 1e-9).astype(np.int64)
+        copies = choose_copies(n_copies, expected)
+        # the first row down to which there are more than so many copies, found in all weightings at once
+        lift = np.arange(weights.shape[1]) * (running[-1].max(initial=0) + 1)
+        wanted = before[:-1] + np.maximum(copies, 0) + 1e-9 + lift
+        row = np.searchsorted((running[1:] + lift).T.ravel(), wanted, side="right")
+        row -= np.arange(weights.shape[1]) * len(self.chosen)
+        return np.where(copies >= 0, self.upto[np.minimum(row, max(len(self.upto) - 1, 0))] if len(self.upto) else -1, -1)
+
+
+def choose_copies(n: np.ndarray, n_positives: np.ndarray) -> np.ndarray:
+    """Which of n true positives, from the best score on, KITTI takes the scores of as cut-offs: numbers, at most 41.
+
+    With c = 0 at first, the i-th (from 0) is taken unless (i + 2) / R - c < c - (i + 1) / R, and c is then 1/40 larger; the
+    last one is taken in any case. All this is in doubles, as it decides about ties.
+
+    Parameters
+    ----------
+    n, n_positives
+        of any shape
+
+    Returns
+    -------
+    An array of shape (41, ...), -1 where there are fewer.
+
+    Source: `getThresholds` of KITTI's `evaluate_object.cpp`.
+
+    >>> choose_copies(np.array([8, 100]), np.array([8.0, 100.0]))[[0, 1, 2, 7, 8, 40]].tolist()
+    [[0, 0], [1, 2], [2, 4], [7, 16], [-1, 19], [-1, 99]]
+    """
+    c = np.append(0.0, np.cumsum(np.full(40, 1 / 40)))
+    copies = np.full((41, *n.shape), -1)
+    positives = np.maximum(n_positives, np.finfo(float).tiny)
+    last = np.full(n.shape, -1)
+    for j in range(41):
+        i = np.maximum(last + 1, np.ceil(c[j] * n_positives - 1.5).astype(np.int64) - 1)
+        for _ in range(3):  # what is skipped is left by then
+            i += (i + 2) / positives - c[j] < c[j] - (i + 1) / positives
+        is_left = last < n - 1
+        last = np.where(is_left, np.minimum(i, n - 1), last)
+        copies[j] = np.where(is_left, last, -1)
+    return copies
+
+
+def _count_down_to(number: np.ndarray, score: np.ndarray, at_number: np.ndarray, at_score: np.ndarray) -> np.ndarray:
+    """How many rows there are in the lists before, and in the same list with at least the score.
+
+    >>> _count_down_to(np.array([0, 0, 1]), np.array([0.9, 0.5, 0.7]), np.array([0, 0, 1]), np.array([0.9, 0.6, 0.7])).tolist()
+    [1, 1, 3]
+    """
+    is_asked = np.repeat([0, 1], [len(number), len(at_number)])
+    order = np.lexsort((is_asked, -np.append(score, at_score), np.append(number, at_number)))
+    asked = np.flatnonzero(is_asked[order])
+    upto = np.empty(len(at_number), dtype=np.int64)
+    upto[order[asked] - len(number)] = asked - np.arange(len(asked))
+    return upto
