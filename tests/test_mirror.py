@@ -70,7 +70,8 @@ TESTED_IN = {
     "protocols/test_panoptic.py": "metrics/summed metrics/summed_ranking protocols/refused similarity/panoptic_boundary_iou "
     "similarity/panoptic_iou",
     "protocols/test_protocol_values.py": "evaluation/prepare/counting protocols/further_rules protocols/given "
-    "protocols/named_choices protocols/protocol protocols/published protocols/summary protocols/words show/console show/html",
+    "protocols/headlines protocols/named_choices protocols/protocol protocols/published protocols/words show/console "
+    "show/html",
     "protocols/test_semantic.py": "similarity/label_iou",
     "protocols/test_ultralytics.py": "similarity/single_iou",
     "protocols/test_visdrone.py": "evaluation/prepare/excluded protocols/combinations",

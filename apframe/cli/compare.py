@@ -20,8 +20,8 @@ from apframe.cli.output import print_lines, progress, show_table
 from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
+from apframe.protocols.headlines import headlines, main_headline
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.summary import headlines, main_headline
 from apframe.show.comparison import compact_comparison, comparison_sentences, ranks_table
 
 

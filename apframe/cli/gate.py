@@ -10,8 +10,8 @@ import polars as pl
 
 from apframe.cli.options import words
 from apframe.exceptions import InputError, ParameterError, by_name
+from apframe.protocols.headlines import headlines
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.summary import headlines
 
 FAILED = 4  # the exit status
 

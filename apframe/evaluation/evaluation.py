@@ -22,8 +22,8 @@ from apframe.evaluation.slices import by as slices
 from apframe.evaluation.slices import waymo_breakdowns as broken_down
 from apframe.evaluation.slices.parts import conditions_of_parts
 from apframe.lazily import cached_property
+from apframe.protocols.headlines import headlines, summarize
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.summary import headlines, summarize
 from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html
 from apframe.show.markup import to_latex, to_markdown

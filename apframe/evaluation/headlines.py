@@ -14,7 +14,7 @@ from apframe.metrics.average_precision import ImageCount
 from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.segments import sums
 from apframe.metrics.weights import Weights
-from apframe.protocols.summary import Headline, composed, with_terms
+from apframe.protocols.headlines import Headline, composed, with_terms
 
 if TYPE_CHECKING:
     from apframe.evaluation.slices.slices import Groups

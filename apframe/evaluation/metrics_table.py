@@ -11,7 +11,7 @@ import polars as pl
 from apframe.matching.outcomes import range_names, threshold_names
 from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.weights import Weights
-from apframe.protocols.summary import headlines, with_terms
+from apframe.protocols.headlines import headlines, with_terms
 from apframe.threads import map_parts
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import ParameterError, by_name
-from apframe.protocols.summary import headlines, main_headline
+from apframe.protocols.headlines import headlines, main_headline
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -10,11 +10,11 @@ from apframe.metrics.box_errors import NEEDS
 from apframe.protocols.classes import Bounds, Closed, Difficulty, Part
 from apframe.protocols.further_rules import FURTHER_RULES
 from apframe.protocols.given import ALL_AREAS, short
+from apframe.protocols.headlines import Headline, headlines
 from apframe.protocols.named_choices import CROWDS, IGNORES, KEEPABLE, MALFORMED, TIES
 from apframe.protocols.orientation import ORIENTATIONS
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
-from apframe.protocols.summary import Headline, headlines
 from apframe.tables.shapes.boxes import BOX, BOXES
 
 _WITHOUT_SCORES = "a detection and an annotation that reach the threshold; segments do not overlap, so there is at most one"

@@ -13,7 +13,7 @@ from apframe.compare.intervals import COARSE
 from apframe.evaluation.gallery.pictures import Pictures
 from apframe.exceptions import FewResamplesWarning, warn_again
 from apframe.lazily import cached_property
-from apframe.protocols.summary import headlines, main_headline
+from apframe.protocols.headlines import headlines, main_headline
 from apframe.report.estimates import estimates
 from apframe.tables.names import label_of
 

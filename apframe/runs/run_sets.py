@@ -17,7 +17,7 @@ from apframe.evaluation.stored import NEEDED, stored_evaluation, stored_protocol
 from apframe.exceptions import FormatError, NotComparableError, ParameterError, RunsDifferWarning, RunsLeftOutWarning, warn
 from apframe.lazily import cached_property
 from apframe.paths import names_of
-from apframe.protocols.summary import less_is_better, main_headline
+from apframe.protocols.headlines import less_is_better, main_headline
 from apframe.runs import comparing, label_errors
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences

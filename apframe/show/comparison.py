@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.protocols.summary import less_is_better
+from apframe.protocols.headlines import less_is_better
 from apframe.wording import counted
 
 SIGNIFICANT = 0.05

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from apframe.protocols.headlines import headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
-from apframe.protocols.summary import headlines
 
 _KINDS = {
     "AP": " Average Precision  (AP)",

@@ -7,9 +7,9 @@ from html import escape
 
 import polars as pl
 
+from apframe.protocols.headlines import headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
-from apframe.protocols.summary import headlines
 from apframe.wording import counted
 
 

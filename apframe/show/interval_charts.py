@@ -9,7 +9,7 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import InputError, ParameterError
 from apframe.lists.list_curves import Keys, key_names, refuse_missing
-from apframe.protocols.summary import less_is_better
+from apframe.protocols.headlines import less_is_better
 from apframe.show.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, head_chart, load_altair, refuse_alike, telling_columns
 from apframe.tables.sources import to_polars
 

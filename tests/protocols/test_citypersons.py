@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError, UnknownValueWarning
 from apframe.metrics.miss_rates import LAMR_POINTS, MissRates
-from apframe.protocols.summary import headlines
+from apframe.protocols.headlines import headlines
 from tests.metrics.reading import under_weights
 from tests.protocols.generated import on_many_sets
 from tests.protocols.many_sets import Sets, together

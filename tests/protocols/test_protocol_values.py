@@ -28,9 +28,9 @@ from apframe.exceptions import (
 from apframe.matching.policies import POLICIES
 from apframe.metrics.definitions import Interpolated, Voc2007
 from apframe.protocols.further_rules import FURTHER_RULES
+from apframe.protocols.headlines import headlines, less_is_better, main_headline
 from apframe.protocols.named_choices import CROWDS, IGNORES, TIES
 from apframe.protocols.published import as_protocol, departures
-from apframe.protocols.summary import headlines, less_is_better, main_headline
 from apframe.tables.shapes.cuboids import CUBOID
 
 Json = dict[str, Any]
@@ -1299,6 +1299,6 @@ def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
     for call in made:
         own = {each.name for each in fields(apf.Protocol)} - {"variants", "category_thresholds"}  # which iou_thresholds makes
         assert {each.arg for each in call.keywords} - {"category_thresholds"} == own
-    names = {"further_rules", "named_choices", "protocol", "published", "summary", "words", "classes", "given", "orientation"}
+    names = {"further_rules", "named_choices", "protocol", "published", "headlines", "words", "classes", "given", "orientation"}
     names |= {"__init__", "refused", "report_lines", "combinations"}
     assert bool(made) == (path.stem not in names)

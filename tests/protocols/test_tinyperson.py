@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.protocols.summary import main_headline
+from apframe.protocols.headlines import main_headline
 from tests.protocols.generated import box_iou, on_many_sets
 from tests.protocols.many_sets import together
 

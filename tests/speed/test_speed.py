@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.protocols.summary import headlines
+from apframe.protocols.headlines import headlines
 
 from . import __main__ as driver
 from . import generate_shapes, slices_worker, voc_worker, worker

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.compare.intervals import describe
 from apframe.compare.ranks import rank_ranges
 from apframe.evaluation.comparison.sampling import Sampling, sample
-from apframe.protocols.summary import less_is_better
+from apframe.protocols.headlines import less_is_better
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -20,7 +20,7 @@ from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.metrics.cells import Cells
 from apframe.metrics.weights import BLOCK, Weights
-from apframe.protocols.summary import Headline, composed, terms_of, with_terms
+from apframe.protocols.headlines import Headline, composed, terms_of, with_terms
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

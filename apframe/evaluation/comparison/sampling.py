@@ -18,7 +18,7 @@ from apframe.evaluation.slices.keys import Bins, make_keys
 from apframe.evaluation.slices.parts import conditions_of_parts
 from apframe.evaluation.slices.slices import Slicing, make_slicings
 from apframe.exceptions import ParameterError, by_name, proper_share
-from apframe.protocols.summary import Headline, headlines, less_is_better
+from apframe.protocols.headlines import Headline, headlines, less_is_better
 from apframe.wording import did_you_mean
 
 if TYPE_CHECKING:

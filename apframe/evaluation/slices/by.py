@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.evaluation.slices.keys import make_keys
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, one_of, warn
-from apframe.protocols.summary import headlines
+from apframe.protocols.headlines import headlines
 from apframe.tables.conditions import conjunction
 from apframe.tables.tables import RESULTS, SUPPORT
 from apframe.wording import counted, spelled

@@ -21,7 +21,7 @@ from apframe.metrics.average_precision import DetectionCount, Recall
 from apframe.metrics.cells import Cells
 from apframe.metrics.remainder import Remainder
 from apframe.metrics.weights import Weights
-from apframe.protocols.summary import Headline, headlines, with_terms
+from apframe.protocols.headlines import Headline, headlines, with_terms
 from apframe.tables.tables import SUPPORT
 from apframe.threads import pool
 

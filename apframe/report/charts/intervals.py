@@ -7,7 +7,7 @@ from itertools import chain, repeat
 
 import polars as pl
 
-from apframe.protocols.summary import less_is_better
+from apframe.protocols.headlines import less_is_better
 from apframe.show.elements import Markup, element, svg
 
 _WIDTH, _HEIGHT, _MARGIN = 160, 18, 6

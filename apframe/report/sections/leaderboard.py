@@ -8,7 +8,7 @@ import polars as pl
 
 from apframe.evaluation.diagnose.error_kinds import KINDS
 from apframe.exceptions import ParameterError
-from apframe.protocols.summary import less_is_better
+from apframe.protocols.headlines import less_is_better
 from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import Block, Section, Table

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.protocols.summary import headlines, main_headline
+from apframe.protocols.headlines import headlines, main_headline
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Section, Table
 from apframe.report.sections.better import HEADS, OF_PAIR, difference_table, level_table, pair_heads
