@@ -58,7 +58,7 @@ TESTED_IN = {
     "parity/test_coco.py": "evaluation/curves evaluation/metrics_table metrics/coco_arrays metrics/plain_sums "
     "metrics/running_counts protocols/coco",
     "properties/test_operating_points.py": "matching/operating_points",
-    "protocols/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking protocols/report_lines",
+    "protocols/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking",
     "protocols/test_crowdhuman.py": "evaluation/diagnose/jaccard_counts",
     "protocols/test_crowdpose.py": "evaluation/slices/parts",
     "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cutoff_counts protocols/classes "
@@ -70,8 +70,7 @@ TESTED_IN = {
     "protocols/test_panoptic.py": "metrics/summed metrics/summed_ranking protocols/refused similarity/panoptic_boundary_iou "
     "similarity/panoptic_iou",
     "protocols/test_protocol_values.py": "evaluation/prepare/counting protocols/further_rules protocols/given "
-    "protocols/headlines protocols/named_choices protocols/protocol protocols/published protocols/words show/console "
-    "show/html",
+    "protocols/named_choices protocols/protocol protocols/published protocols/words show/console show/html",
     "protocols/test_semantic.py": "similarity/label_iou",
     "protocols/test_ultralytics.py": "similarity/single_iou",
     "protocols/test_visdrone.py": "evaluation/prepare/excluded protocols/combinations",

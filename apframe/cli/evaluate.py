@@ -41,6 +41,7 @@ from apframe.cli.sharded import (
 )
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
+from apframe.protocols.headlines import headlines
 from apframe.show.console import jaccard_line, shorter_lines, summary_lines
 from apframe.store.parquet import DETECTION
 
@@ -149,10 +150,10 @@ def evaluate_files(
             print_lines(lines if max(map(len, lines)) <= (terminal_width() or 1000) else shorter_lines(lines))
         return
     if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
-        recalls = [name for name in evaluation.summary["metric"] if name.startswith("AR")]
-        limits = evaluation.protocol.max_detections
-        kept = recalls[:1] if len(limits) == 1 else [f"AR{'' if limits[-1] is None else limits[-1]}"]
-        slices = slices.select(pl.exclude(*(name for name in recalls if name not in kept), "AP75", "n_detections"))
+        recalls = [line for line in headlines(evaluation.protocol) if line.kind.one_is_enough]
+        most = (evaluation.protocol.whole, evaluation.protocol.max_detections[-1])
+        enough = next((line for line in recalls if (line.area_range, line.max_detections) == most), None)
+        slices = slices.select(pl.exclude(*(line.metric for line in recalls if line != enough), "AP75", "n_detections"))
     show_table(slices, style, digits=3)
 
 

@@ -20,9 +20,7 @@ from apframe.evaluation.gallery import show as gallery
 from apframe.evaluation.prepare.inputs import Inputs
 from apframe.evaluation.slices import by as slices
 from apframe.evaluation.slices import waymo_breakdowns as broken_down
-from apframe.evaluation.slices.parts import conditions_of_parts
 from apframe.lazily import cached_property
-from apframe.protocols.headlines import headlines, summarize
 from apframe.protocols.protocol import Protocol
 from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html
@@ -180,22 +178,11 @@ class Evaluation(QueryableResult):
         return self._kept("summary", self._summarize)
 
     def _summarize(self) -> pl.DataFrame:
+        from apframe.evaluation.headlines import summarize  # brings in NumPy
+
         complete = self.__dict__.get("metrics")
         metrics = self._measure(headlines_only=True) if complete is None else complete
-        summary = summarize(metrics, headlines(self.protocol), self.protocol)
-        is_zero = "zero_without_detections" in self.protocol.further_rules and not self._inputs.n_detections
-        if is_zero and self._inputs.annotations.height:
-            summary = summary.with_columns(pl.col("value").fill_null(0.0))
-        lines = headlines(self.protocol, with_parts=True)
-        if len(lines) == summary.height:
-            return summary
-        parts = conditions_of_parts(self.protocol, self._inputs.tables())
-        table = self.by(parts) if parts else pl.DataFrame({"slice": []})
-        rows = {row.pop("slice"): row for row in table.to_dicts()}
-        values = dict(summary.rows())
-        values |= {line.metric: rows.get(line.part, {}).get(line.of_whole) for line in lines if line.part is not None}
-        names = [line.metric for line in lines]
-        return pl.DataFrame({"metric": names, "value": pl.Series([values[name] for name in names], dtype=pl.Float64)})
+        return summarize(self, metrics)
 
     @property
     def stats(self) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,14 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from apframe.evaluation.slices.parts import conditions_of_parts
 from apframe.matching.verdicts import list_bounds
 from apframe.metrics.average_precision import ImageCount
 from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.segments import sums
 from apframe.metrics.weights import Weights
-from apframe.protocols.headlines import Headline, composed, with_terms
+from apframe.protocols.headlines import Headline, composed, headlines, with_terms
 
 if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
     from apframe.evaluation.slices.slices import Groups
     from apframe.protocols.protocol import Protocol
 
@@ -92,16 +95,26 @@ def values_of_lists(
             yield line, found[line.column][wanted.index(cell)]
 
 
-def values_of_table(
-    metrics: pl.DataFrame, protocol: Protocol, lines: Iterable[Headline]
-) -> Iterator[tuple[Headline, np.ndarray]]:
-    """As `values_of_lists`, from the metrics table."""
+def means_of_table(metrics: pl.DataFrame, protocol: Protocol, parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The headline numbers by name, of all lists of the metrics table, and then of each part: flags of its lists."""
     shape = (-1, len(protocol.area_ranges), len(protocol.iou_thresholds), len(protocol.max_detections))
-    for line in lines:
-        cell = cell_of(line, protocol)
-        if cell is not None:
-            values = metrics[line.column].cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(shape)
-            yield line, values[:, cell.area_range, list(cell.thresholds), cell.limit].mean(axis=1, keepdims=True)
+    n_lists, lines = metrics.height // -math.prod(shape), headlines(protocol)
+    flags = np.stack([np.ones(n_lists, dtype=bool), *parts.values()])
+    row, number = np.nonzero(flags)
+    rows = ListRows(number, list_bounds(row, len(flags)))
+
+    def of_lists(column: str, cell: Cell) -> np.ndarray:
+        values = metrics[column].cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(shape)
+        means: np.ndarray = values[:, cell.area_range, list(cell.thresholds), cell.limit].mean(axis=1, keepdims=True)
+        return means
+
+    cells = {line: cell for line in with_terms(lines, protocol) if (cell := cell_of(line, protocol)) is not None}
+    n_images = None
+    if protocol.means_by_images:
+        at = {line.area_range: Cell((0,), cell.area_range, len(protocol.max_detections) - 1) for line, cell in cells.items()}
+        n_images = {name: of_lists("n_images", cell) for name, cell in at.items()}
+    values = ((line, of_lists(line.column, cell)) for line, cell in cells.items())
+    return {name: found[:, 0] for name, found in numbers(sum_values(values, rows, n_images), lines, protocol).items()}
 
 
 def sum_values(
@@ -120,6 +133,32 @@ def sum_values(
             own *= counts
         found |= {line.metric: rows.sums(own), f"n {line.metric}": rows.sums(counts)}
     return found
+
+
+def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
+    """`metric` and `value`, one row for each headline number; null where nothing was evaluated.
+
+    Parts of the categories are means over some lists of the metrics table; parts of the images are slices.
+    """
+    protocol, tables = self.protocol, self._inputs.tables()
+    lines = headlines(protocol, with_parts=True)
+    conditions = conditions_of_parts(protocol, tables) if any(line.part is not None for line in lines) else {}
+    tables_of = {part.name: part.table for part in protocol.parts}
+    of_images = {name: condition for name, condition in conditions.items() if tables_of[name] == "images"}
+    flags = tables["categories"].select(pl.all().name.prefix("categories.")).select(
+        **{name: each.fill_null(value=False) for name, each in conditions.items() if name not in of_images}
+    )  # fmt: skip
+    parts = {each.name: each.to_numpy() for each in flags}
+    found = means_of_table(metrics, protocol, parts)
+    values = {(name, part): of[row] for name, of in found.items() for row, part in enumerate([None, *parts])}
+    if of_images:
+        slices = self.by(of_images)
+        values |= {(name, part): value for name in found for part, value in slices.select("slice", name).rows()}
+    value = pl.Series("value", [values.get((line.of_whole, line.part)) for line in lines], pl.Float64).fill_nan(None)
+    is_zero = "zero_without_detections" in protocol.further_rules and not self._inputs.n_detections
+    if is_zero and self._inputs.annotations.height:
+        value = value.fill_null(0.0)
+    return pl.DataFrame({"metric": [line.metric for line in lines], "value": value})
 
 
 def images_of_lists(cells: Cells, protocol: Protocol, weights: Weights) -> dict[str, np.ndarray] | None:

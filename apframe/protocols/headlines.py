@@ -1,50 +1,202 @@
-"""The headline numbers: means over the evaluated cells of the metrics table."""
+"""What the headline numbers of a protocol are: lines of its report, and how each is made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache
+from operator import truediv
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
+from apframe.exceptions import ParameterError
 
-from apframe.protocols.protocol import Protocol
-from apframe.protocols.report_lines import REPORT_LINE
+if TYPE_CHECKING:
+    from apframe.protocols.protocol import Protocol
 
-_SHORT = {"small": "s", "medium": "m", "large": "l"}
-ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
-_COLUMNS = {"AP": "ap", "AR": "recall", "AOS": "oriented_ap", "APH": "oriented_ap", "CDS": "cds", "NDS": "nds", "LAMR": "lamr"}
-_COLUMNS |= {name: name.lower() for name in (*ERRORS, "CPM", "PQ", "SQ", "RQ")}
-_COLUMNS |= {"R@": "mean_recall", "mR@": "mean_recall", "Success@": "success"}
-_COLUMNS |= {"mIoU": "iou", "mACC": "accuracy", "fwIoU": "fwiou", "pACC": "pacc"}
-_RANKED = ("NDS", "CDS", "APH")  # what a protocol that has one of them is ranked by, and not by the AP that is in it
-_RATIOS = {"fwiou": ("weighted_iou", "pixels"), "pacc": ("correct_pixels", "pixels")}  # of two means
+
+@dataclass(frozen=True)
+class Composition:
+    """How a headline number is made of other means.
+
+    Attributes
+    ----------
+    terms
+        what it is made of: names of headline numbers of the report, or else columns of the metrics in the same cells
+    function
+        gives the number from the terms, in their order; they are arrays or expressions, and so is the result
+    formula
+        the function as people read it; empty where the definition says it
+    """
+
+    terms: tuple[str, ...]
+    function: Callable[..., Any]
+    formula: str = ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a headline number is.
+
+    Attributes
+    ----------
+    name
+        what its line of the report begins with
+    column
+        the column of the metrics that it is the mean of, or a name of its own if it is made of others
+    words
+        what the console prints in front of its cells, 23 characters; empty: the name
+    less_is_better
+        whether it is an error or a miss rate
+    is_main
+        whether models are ranked by it where the report has it, and not by the AP that is in it
+    composition
+        how it is made of other means; None: it is the mean of `column`
+    needs
+        what the protocol needs for it, if it is not checked elsewhere
+    of_class
+        what the number of one category is called, if not by `name`
+    doubted_as
+        what warnings of implausible numbers call it at one threshold; empty: they do not look at it
+    is_by_definition
+        whether the protocol's definition says how it is computed
+    is_oriented
+        whether the orientation of true positives weighs in it
+    one_is_enough
+        whether tables that have little room show only its first line of all objects and the largest number of detections
+    """
+
+    name: str
+    column: str
+    words: str = ""
+    less_is_better: bool = False
+    is_main: bool = False
+    composition: Composition | None = None
+    needs: str = ""
+    of_class: str = ""
+    doubted_as: str = ""
+    is_by_definition: bool = False
+    is_oriented: bool = False
+    one_is_enough: bool = False
+
+
+def nds(ap: Any, *errors: Any) -> Any:
+    """nuScenes' detection score: `(5 AP + sum of max(0, 1 - error)) / 10`.
+
+    Source: Caesar et al. 2020; `nd_score` of nuscenes-devkit.
+
+    >>> import numpy as np
+    >>> nds(*np.array([[0.5], [0.2], [1.5], [1.5], [1.5], [1.5]])).round(3)
+    array([0.33])
+    """
+    return (5 * ap + sum((1 - error).clip(0) for error in errors)) / 10
+
+
+_NDS = Composition(("AP", "ATE", "ASE", "AOE", "AVE", "AAE"), nds, "(5 AP + the sum of max(0, 1 - error)) / 10")
+_KINDS = (
+    Kind("AP", "ap", "Average Precision  (AP)", doubted_as="AP", is_by_definition=True),
+    Kind("AR", "recall", "Average Recall     (AR)", doubted_as="recall", one_is_enough=True),
+    Kind("AOS", "oriented_ap", "Avg. Orientation  (AOS)", is_oriented=True),
+    Kind("APH", "oriented_ap", "AP with Heading   (APH)", is_oriented=True, is_main=True),
+    Kind("ATE", "ate", "Avg. Translation  (ATE)", less_is_better=True),
+    Kind("ASE", "ase", "Avg. Scale Error  (ASE)", less_is_better=True),
+    Kind("AOE", "aoe", "Avg. Orientation  (AOE)", less_is_better=True),
+    Kind("AVE", "ave", "Avg. Velocity     (AVE)", less_is_better=True),
+    Kind("AAE", "aae", "Avg. Attribute    (AAE)", less_is_better=True),
+    Kind("CDS", "cds", "Composite Score   (CDS)", is_main=True),
+    Kind("NDS", "nds", "nuScenes Score    (NDS)", is_main=True, composition=_NDS, needs="AP and the five errors beside it"),
+    Kind("LAMR", "lamr", "Avg. Miss Rate   (LAMR)", less_is_better=True, needs="`miss_rates`, which say how it is read"),
+    Kind("CPM", "cpm", "Mean Sensitivity  (CPM)", needs="`miss_rates`, which say how it is read"),
+    Kind("PQ", "pq", "Panoptic Quality   (PQ)"),
+    Kind("SQ", "sq", "Segmentation Qual. (SQ)"),
+    Kind("RQ", "rq", "Recognition Qual.  (RQ)"),
+    Kind("mIoU", "iou", "Mean IoU         (mIoU)", of_class="IoU"),
+    Kind("fwIoU", "fwiou", "Weighted IoU    (fwIoU)", composition=Composition(("weighted_iou", "pixels"), truediv)),
+    Kind("mACC", "accuracy", "Mean Accuracy    (mACC)", of_class="ACC"),
+    Kind("pACC", "pacc", "Pixel Accuracy   (pACC)", composition=Composition(("correct_pixels", "pixels"), truediv)),
+    Kind("R@", "mean_recall", "Recall by Image   (R@k)"),
+    Kind("mR@", "mean_recall", "Mean Recall      (mR@k)", of_class="R@"),
+    Kind("Success@", "success", "Success     (Success@k)"),
+)
+KINDS = {kind.name: kind for kind in _KINDS}
+"""The kinds of headline numbers by their names."""
+
+
+def kinds_of(protocol: Protocol) -> dict[str, Kind]:
+    """The kinds of numbers that the protocol's report may have: `KINDS`, and what its metrics call their columns in `lines`."""
+    own = [line for metric in protocol.metrics for line in metric.lines.items()]
+    return KINDS | {name: replace(KINDS.get(name, Kind(name, column)), column=column) for name, column in own}
+
+
+@cache
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"({'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})(\d\d)?(_[^{{]+)?(\{{\w+\}})?")
+
+
+def read_line(line: str, protocol: Protocol) -> tuple[Kind, str, str, str] | None:
+    """The kind, the threshold in percent, the part and what is in braces of a line of the report; None if it is no such line.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> read_line("AP50{area}", COCO)[1:], read_line("mAP", COCO)
+    (('50', '', '{area}'), None)
+    """
+    kinds = kinds_of(protocol)
+    read = _pattern(tuple(kinds)).fullmatch(line)
+    return None if read is None else (kinds[read[1]], read[2] or "", read[3] or "", read[4] or "")
+
+
+def refuse_lines(protocol: Protocol) -> None:
+    """An error where a line of the report is none, or lacks something that it is made of.
+
+    Raises
+    ------
+    ParameterError
+        it names the line
+
+    >>> from apframe.protocols.coco import COCO
+    >>> refuse_lines(COCO)
+    """
+    braces = ["", "{area}", "{limit}", "{part}", *(f"{{{each.name}}}" for each in protocol.difficulties)]
+    given = {*protocol.report, *protocol.further_columns}
+    for line in protocol.report:
+        read = read_line(line, protocol)
+        if read is None or read[3] not in braces:
+            raise ParameterError(
+                f"{line!r} is not AP or AR, optionally with a threshold, {{area}}, {{limit}} or {{part}}", option="report"
+            )
+        kind, _, part, _ = read
+        whole = line.replace(part or "{part}", "", 1)
+        if whole not in protocol.report:
+            raise ParameterError(f"{line!r} needs {whole!r} beside it", option="report")
+        if part and part not in [each.name for each in protocol.parts]:
+            raise ParameterError(f"{line!r}: {protocol.name} has no part {part!r}", option="report")
+        if kind.needs and not given.issuperset(kind.composition.terms if kind.composition else [kind.column]):
+            raise ParameterError(f"{kind.name} needs {kind.needs}", option="report")
 
 
 @dataclass(frozen=True)
 class Headline:
-    """One line of the summary: the mean of `column` over categories, and over thresholds when it names none.
+    """One line of the summary: the mean of a column over categories, and over thresholds when it names none.
 
     `part` is the name of one of the protocol's parts of the images or categories; None: all of them.
     """
 
     metric: str
-    column: str
+    kind: Kind
     iou_threshold: float | None
     area_range: str
     max_detections: int | None
     part: str | None = None
 
     @property
-    def kind(self) -> str:
-        """What the number is: AP, AR, AOS, APH, an error, CDS, NDS, LAMR, CPM, PQ, SQ, RQ, mIoU, fwIoU, mACC, pACC, R@, mR@ or
-        Success@."""
-        return max((name for name in _COLUMNS if self.metric.startswith(name)), key=len)
+    def column(self) -> str:
+        """The column of the metrics that it is the mean of."""
+        return self.kind.column
 
     @property
     def is_of_others(self) -> bool:
         """Whether it is made of other means, see `terms_of`; otherwise it is a mean over the metrics."""
-        return self.column == "nds" or self.column in _RATIOS
+        return self.kind.composition is not None
 
     @property
     def of_whole(self) -> str:
@@ -65,9 +217,10 @@ class Headline:
         return "" if self.part is None else f"{columns[self.part]}={self.part.lstrip('_')}"
 
     def is_evaluated(self, protocol: Protocol) -> bool:
-        """Whether its threshold is one of the protocol's, as is that of the errors in NDS and CDS; else it is null."""
-        of_errors = protocol.errors.threshold if protocol.errors is not None and self.column in ("nds", "cds") else None
-        wanted = self.iou_threshold if of_errors is None else of_errors
+        """Whether its threshold is one of the protocol's, as is that of the errors it is made of; else it is null."""
+        if self.is_of_others:
+            return all(term.is_evaluated(protocol) for term in terms_of(self, protocol))
+        wanted = protocol.errors.threshold if protocol.errors and self.column in protocol.errors.columns else self.iou_threshold
         return wanted is None or protocol.threshold_number(wanted) is not None
 
 
@@ -90,8 +243,8 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
 def main_headline(protocol: Protocol) -> Headline:
     """The line that stands for all: the one that models are ranked by, of all images and categories.
 
-    It is NDS, CDS or APH where the protocol has one, otherwise the first line of the report that is evaluated. Where the
-    protocol has levels of difficulty, it is of the one that it ranks by.
+    If the protocol has a number whose kind is main (NDS, CDS, APH), it is that; otherwise the first line of the report that is
+    evaluated. Where the protocol has levels of difficulty, it is of the one that it ranks by.
 
     >>> from apframe.protocols.kitti import KITTI
     >>> from apframe.protocols.nuscenes import NUSCENES
@@ -100,32 +253,29 @@ def main_headline(protocol: Protocol) -> Headline:
     """
     lines = [line for line in headlines(protocol) if line.is_evaluated(protocol)]
     of_level = [line for line in lines if line.area_range == protocol.whole or not protocol.difficulties] or lines
-    return next((line for line in of_level if line.kind in _RANKED), of_level[0])
+    return next((line for line in of_level if line.kind.is_main), of_level[0])
 
 
 def _lines(template: str, protocol: Protocol) -> list[Headline]:
-    read = REPORT_LINE.fullmatch(template)
+    read = read_line(template, protocol)
     assert read is not None  # as protocols refuse other lines
-    name, percent, part, kind = read.groups(default="")
+    kind, percent, part, each_of = read
     threshold = int(percent) / 100 if percent else None
-    whole, most = protocol.whole, protocol.max_detections[-1]
-    metric, column = name + percent + part, _COLUMNS[name]
-    if name in ERRORS and protocol.errors is not None:
+    if protocol.errors is not None and kind.column in protocol.errors.kinds:
         threshold = protocol.errors.threshold
-    if kind == "{area}":
+    whole, most, own = protocol.whole, protocol.max_detections[-1], part or None
+    cells: list[tuple[str, str, int | None, str | None]] = [("", whole, most, own)]
+    if each_of == "{area}":
         areas = [area for area, *_ in protocol.area_ranges if area != whole or protocol.difficulties]
-        short = {} if protocol.difficulties else _SHORT
-        return [Headline(metric + short.get(area, f"_{area}"), column, threshold, area, most, part or None) for area in areas]
-    if kind == "{limit}":
-        return [
-            Headline(f"{metric}{limit or ''}", column, threshold, whole, limit, part or None)
-            for limit in protocol.max_detections
-        ]
-    if kind == "{part}":
-        return [Headline(metric + each.name, column, threshold, whole, most, each.name) for each in protocol.parts]
-    if kind:  # the name of a level of difficulty
-        return [Headline(f"{metric}_{kind[1:-1]}", column, threshold, kind[1:-1], most, part or None)]
-    return [Headline(metric, column, threshold, whole, most, part or None)]
+        short = {} if protocol.difficulties else {"small": "s", "medium": "m", "large": "l"}
+        cells = [(short.get(area, f"_{area}"), area, most, own) for area in areas]
+    elif each_of == "{limit}":
+        cells = [(f"{limit or ''}", whole, limit, own) for limit in protocol.max_detections]
+    elif each_of == "{part}":
+        cells = [(each.name, whole, most, each.name) for each in protocol.parts]
+    elif each_of:  # the name of a level of difficulty
+        cells = [(f"_{each_of[1:-1]}", each_of[1:-1], most, own)]
+    return [Headline(kind.name + percent + part + end, kind, threshold, area, limit, name) for end, area, limit, name in cells]
 
 
 def less_is_better(metric: str) -> bool:
@@ -134,21 +284,7 @@ def less_is_better(metric: str) -> bool:
     >>> less_is_better("ATE"), less_is_better("LAMR_small"), less_is_better("AP")
     (True, True, False)
     """
-    return metric[:3] in ERRORS or metric.startswith("LAMR")
-
-
-def nds(means: Mapping[str, Any]) -> Any:
-    """nuScenes' detection score from numbers of the summary: `(5 AP + sum of max(0, 1 - error)) / 10`.
-
-    The numbers are arrays or expressions, and so is the result.
-
-    Source: Caesar et al. 2020; `nd_score` of nuscenes-devkit.
-
-    >>> import numpy as np
-    >>> nds({"AP": np.array([0.5]), **{name: np.array([1.5]) for name in ERRORS[1:]}, "ATE": np.array([0.2])}).round(3)
-    array([0.33])
-    """
-    return (5 * means["AP"] + sum((1 - means[name]).clip(0) for name in ERRORS)) / 10
+    return any(metric.startswith(kind.name) for kind in KINDS.values() if kind.less_is_better)
 
 
 def terms_of(line: Headline, protocol: Protocol) -> list[Headline]:
@@ -158,11 +294,10 @@ def terms_of(line: Headline, protocol: Protocol) -> list[Headline]:
     >>> terms_of(headlines(COCO)[0], COCO)
     []
     """
-    if not line.is_of_others:
+    if line.kind.composition is None:
         return []
-    if line.column == "nds":
-        return [each for each in headlines(protocol) if each.metric in ("AP", *ERRORS)]
-    return [replace(line, metric=f"{column} of {line.metric}", column=column) for column in _RATIOS[line.column]]
+    lines, terms = {each.metric: each for each in headlines(protocol)}, line.kind.composition.terms
+    return [lines.get(term) or replace(line, metric=f"{term} of {line.metric}", kind=Kind(term, term)) for term in terms]
 
 
 def with_terms(lines: Sequence[Headline], protocol: Protocol) -> list[Headline]:
@@ -177,42 +312,6 @@ def with_terms(lines: Sequence[Headline], protocol: Protocol) -> list[Headline]:
 
 def composed(line: Headline, means: Mapping[str, Any], protocol: Protocol) -> Any:
     """A number that is made of others, which are arrays or expressions by the names of `terms_of`; or its own mean."""
-    if line.column == "nds":
-        return nds(means)
-    if line.column in _RATIOS:
-        above, below = (means[term.metric] for term in terms_of(line, protocol))
-        return above / below
-    return means[line.metric]
-
-
-def summarize(metrics: pl.DataFrame, lines: Sequence[Headline], protocol: Protocol) -> pl.DataFrame:
-    """`metric` and `value`, one row for each headline; null where nothing was evaluated.
-
-    `metrics` has a row per category, area range, threshold and max_detections, with null `ap` and `recall` where a
-    category has no annotation that counts; these are left out of every mean. With `means_by_images`, a category counts as often
-    as its `n_images` says.
-
-    >>> from apframe.protocols.visdrone import VISDRONE
-    >>> rows = {"area_range": "all", "iou_threshold": 0.5, "max_detections": 500, "ap": [1.0, 0.0], "n_images": [3, 1]}
-    >>> summarize(pl.DataFrame(rows), [line for line in headlines(VISDRONE) if line.metric == "AP50"], VISDRONE)["value"].item()
-    0.75
-    """
-    means = {}
-    for line in with_terms(lines, protocol):
-        if line.is_of_others:
-            continue
-        value = pl.col(line.column)
-        own = (
-            pl.col("area_range") == line.area_range,
-            pl.col("max_detections").eq_missing(line.max_detections),
-            pl.lit(True) if line.iou_threshold is None else (pl.col("iou_threshold") - line.iou_threshold).abs() < 1e-9,
-        )
-        if protocol.means_by_images:
-            times = pl.col("n_images").filter(*own, value.is_not_null())
-            means[line.metric] = (value.filter(*own, value.is_not_null()) * times).sum() / times.sum()
-        else:
-            means[line.metric] = value.filter(*own).mean()
-    values = metrics.select(composed(line, means, protocol).alias(line.metric) for line in lines)
-    return pl.DataFrame(
-        {"metric": [line.metric for line in lines], "value": values.row(0)}, schema_overrides={"value": pl.Float64}
-    ).with_columns(pl.col("value").fill_nan(None))
+    if line.kind.composition is None:
+        return means[line.metric]
+    return line.kind.composition.function(*(means[term.metric] for term in terms_of(line, protocol)))

@@ -21,9 +21,9 @@ from apframe.protocols.classes import ALL_CLASSES, Classes, Difficulty, Keep, Pa
 from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.further_rules import FURTHER_RULES
 from apframe.protocols.given import ALL_AREAS, TAKES, UNLIMITED, frozen, increasing, linspace, numbers, short
+from apframe.protocols.headlines import refuse_lines
 from apframe.protocols.named_choices import CROWDS, IGNORES, MALFORMED, TIES
 from apframe.protocols.orientation import ORIENTATIONS
-from apframe.protocols.report_lines import refuse_lines
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity

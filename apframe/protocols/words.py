@@ -32,7 +32,6 @@ def describe(protocol: Protocol) -> str:
     policy = POLICIES[protocol.matching]
     areas = ", ".join(f"{name} {low:g} to {high:g}" for name, low, high in protocol.area_ranges)
     summary = headlines(protocol, with_parts=True)
-    has_precision = any(line.column == "ap" for line in summary)
     precision = f"AP by the definition {protocol.definition}: {protocol.definition.formula}"
     precision += "; 2.2e-16 is added to the divisor of every precision" if protocol.adds_spacing else ""
     changed = departures(protocol)
@@ -42,7 +41,7 @@ def describe(protocol: Protocol) -> str:
         ("needs", _needs(protocol)),
         ("matching", policy.description if protocol.has_scores else _WITHOUT_SCORES),
         ("thresholds", _thresholds(protocol)),
-        ("precision", precision if has_precision else ""),
+        ("precision", precision if any(line.kind.is_by_definition for line in summary) else ""),
         ("detections", _limits(protocol)),
         ("crowds", "left out" if policy.removes_ignored else CROWDS[protocol.crowds]),
         ("numbers", "" if protocol.has_precision else protocol.definition.formula),
@@ -59,7 +58,7 @@ def describe(protocol: Protocol) -> str:
             else "",
         ),
         ("also", "; ".join(FURTHER_RULES[name] for name in protocol.further_rules)),
-        ("errors", _errors(protocol)),
+        ("errors", _errors(protocol, summary)),
         ("miss rates", "" if protocol.miss_rates is None else protocol.miss_rates.words),
         ("malformed", _malformed(protocol)),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
@@ -213,7 +212,7 @@ def _bounds(bounds: Bounds, closed: Closed) -> str:
     return " ".join([column, *([least] if low > -inf else []), *([most] if high < inf else [])])
 
 
-def _errors(protocol: Protocol) -> str:
+def _errors(protocol: Protocol, summary: Sequence[Headline]) -> str:
     errors = protocol.errors
     if errors is None:
         return ""
@@ -225,7 +224,7 @@ def _errors(protocol: Protocol) -> str:
         f"{absent} without any",
         *([f"none for {undefined}"] if undefined else []),
         *(["CDS is AP times the mean of 1 - error / its value without any"] if errors.with_cds else []),
-        *(["NDS is (5 AP + the sum of max(0, 1 - error)) / 10"] if "NDS" in protocol.report else []),
+        *(f"{line.metric} is {made.formula}" for line in summary if (made := line.kind.composition) and made.formula),
     ]
     return "; ".join(words)
 
@@ -236,7 +235,7 @@ def _malformed(protocol: Protocol) -> str:
 
 
 def _oriented(summary: Sequence[Headline]) -> str:
-    return next(line.metric.split("_")[0] for line in summary if line.column == "oriented_ap")
+    return next(line.kind.name for line in summary if line.kind.is_oriented)
 
 
 def _part(part: Part) -> str:

@@ -11,32 +11,6 @@ from apframe.protocols.headlines import headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
 
-_KINDS = {
-    "AP": " Average Precision  (AP)",
-    "AR": " Average Recall     (AR)",
-    "AOS": " Avg. Orientation  (AOS)",
-    "APH": " AP with Heading   (APH)",
-    "ATE": " Avg. Translation  (ATE)",
-    "ASE": " Avg. Scale Error  (ASE)",
-    "AOE": " Avg. Orientation  (AOE)",
-    "AVE": " Avg. Velocity     (AVE)",
-    "AAE": " Avg. Attribute    (AAE)",
-    "CDS": " Composite Score   (CDS)",
-    "NDS": " nuScenes Score    (NDS)",
-    "LAMR": " Avg. Miss Rate   (LAMR)",
-    "PQ": " Panoptic Quality   (PQ)",
-    "SQ": " Segmentation Qual. (SQ)",
-    "RQ": " Recognition Qual.  (RQ)",
-    "mIoU": " Mean IoU         (mIoU)",
-    "fwIoU": " Weighted IoU    (fwIoU)",
-    "mACC": " Mean Accuracy    (mACC)",
-    "pACC": " Pixel Accuracy   (pACC)",
-    "R@": " Recall by Image   (R@k)",
-    "mR@": " Mean Recall      (mR@k)",
-    "Success@": " Success     (Success@k)",
-    "CPM": " Mean Sensitivity  (CPM)",
-}
-
 
 def jaccard_line(value: float | str | None, protocol: Protocol) -> str:
     """The line of the Jaccard index, which is no number of the summary; or why it is not computed.
@@ -68,7 +42,6 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str
     wide, deep = max(6, *(len(line.area_range) for line in headings)), max(3, *map(len, limits))
     lines = []
     for line, limit in zip(headings, limits, strict=True):
-        kind = _KINDS[line.kind]
         value = values[line.metric]
         part = "" if line.part is None else f" | {line.part_of(protocol)}"
         at = f"{protocol.similarity.measure}={line.thresholds_of(protocol):<9}"
@@ -77,7 +50,7 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str
             where = " | ".join(
                 filter(None, [at.strip() if protocol.iou_thresholds[0] > 0 else "pixels of all images", part[3:]])
             )
-        lines.append(f"{kind} @[ {where} ] = {-1 if value is None else value:0.3f}")
+        lines.append(f" {line.kind.words or line.kind.name:<23} @[ {where} ] = {-1 if value is None else value:0.3f}")
     missing = [line.metric for line in headings if not line.is_evaluated(protocol)]
     changed = departures(protocol)
     departs = [f"not {protocol.name} as published: other {', '.join(changed)}"] if changed else []

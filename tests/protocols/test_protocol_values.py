@@ -1300,5 +1300,5 @@ def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
         own = {each.name for each in fields(apf.Protocol)} - {"variants", "category_thresholds"}  # which iou_thresholds makes
         assert {each.arg for each in call.keywords} - {"category_thresholds"} == own
     names = {"further_rules", "named_choices", "protocol", "published", "headlines", "words", "classes", "given", "orientation"}
-    names |= {"__init__", "refused", "report_lines", "combinations"}
+    names |= {"__init__", "refused", "combinations"}
     assert bool(made) == (path.stem not in names)

@@ -20,6 +20,7 @@ from apframe.exceptions import (
     NothingMatchesWarning,
     warn,
 )
+from apframe.protocols.headlines import KINDS, Kind, headlines
 from apframe.protocols.words import threshold_words
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
@@ -110,8 +111,8 @@ def _warn_of_guesses(at_low: pl.DataFrame, found: Evaluated, protocol: Protocol,
         if problem is not None:
             warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", LowPrecisionWarning)
             return True
-    number = next((each for each in ("AP", "AR") if any(line.startswith(each) for line in protocol.report)), None)
-    if number is not None and (said := why_filtered(found.scores(), found.per_image, number, where)) is not None:
+    kind = _doubted(protocol)
+    if kind is not None and (said := why_filtered(found.scores(), found.per_image, kind.name, where)) is not None:
         warn("; ".join(said), FilteredResultsWarning)
     return False
 
@@ -123,15 +124,19 @@ def _why_nothing_matches(inputs: Inputs, protocol: Protocol) -> str | None:
     return why_nothing_matches(inputs.detections, annotations, by_category=by_category, shape=protocol.similarity.shape)
 
 
+def _doubted(protocol: Protocol) -> Kind | None:
+    """The first kind of number in the report that warnings look at: AP or AR."""
+    return next((line.kind for line in headlines(protocol) if line.kind.doubted_as), None)
+
+
 def _low_precision(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) -> str | None:
-    name = "ap" if any(line.startswith("AP") for line in protocol.report) else "recall"
-    values = metrics[name].drop_nulls()
+    kind = _doubted(protocol) or KINDS["AR"]
+    values = metrics[kind.column].drop_nulls()
     if values.is_empty() or values.sum() / len(values) >= _LOW or metrics["iou_threshold"][0] > _STRICT:
         return None
     of = f"{counted(found.n_detections, 'detection')} and {counted(found.n_annotations, 'annotation')}"
-    what = {"ap": "AP", "recall": "recall"}[name]
     at, value = threshold_words(protocol, metrics["iou_threshold"][0]), values.sum() / len(values)
-    return f"{what} at {at} is {value:.4f}, with {of}: that can hardly be right for a trained model"
+    return f"{kind.doubted_as} at {at} is {value:.4f}, with {of}: that can hardly be right for a trained model"
 
 
 def _with_shifts(problem: str, inputs: Inputs, protocol: Protocol) -> str:

@@ -17,11 +17,10 @@ from apframe.matching.judge import judge
 from apframe.matching.order import place_within
 from apframe.matching.regroup import Rows, count_only, regroup, split_by_images
 from apframe.matching.verdicts import Verdicts
-from apframe.metrics.average_precision import DetectionCount, Recall
 from apframe.metrics.cells import Cells
 from apframe.metrics.remainder import Remainder
 from apframe.metrics.weights import Weights
-from apframe.protocols.headlines import Headline, headlines, with_terms
+from apframe.protocols.headlines import Headline, Kind, headlines, with_terms
 from apframe.tables.tables import SUPPORT
 from apframe.threads import pool
 
@@ -218,8 +217,8 @@ def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slici
     n_images = images_of_lists(cells, protocol, once)
     # what counts of each list, and whether it counts: at the lowest threshold, and at all of them
     at, most = protocol.iou_thresholds[0], protocol.max_detections[last]
-    counted = {name: Headline(name, name, at, protocol.whole, most) for name in (*Recall.columns[1:], *DetectionCount.columns)}
-    main = Headline("main", protocol.metrics[0].columns[0], None, protocol.whole, most)
+    counted = {name: Headline(name, Kind(name, name), at, protocol.whole, most) for name in ("n_positives", "n_detections")}
+    main = Headline("main", Kind("main", protocol.metrics[0].columns[0]), None, protocol.whole, most)
 
     def of_range(name: str) -> dict[str, np.ndarray]:
         own = [line for line in lines if line.area_range == name]

@@ -70,7 +70,8 @@ def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
 
 def of_categories(compared: Compared) -> tuple[pl.DataFrame, str]:
     """Return the first headline number of each category, and what it is called: that of a mIoU is an IoU."""
-    name = compared.metric.removeprefix("m")
+    kind = main_headline(compared.first.protocol).kind
+    name = (kind.of_class or kind.name) + compared.metric.removeprefix(kind.name)
     rows = compared.by_category.filter(pl.col("metric") == compared.metric)
     return rows.with_columns(pl.lit(name).alias("metric")), name
 

@@ -1,0 +1,111 @@
+"""Headline numbers as data: their kinds, those of a protocol's own metrics, and numbers that are made of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import ParameterError
+from apframe.metrics.metric import Metric
+from apframe.protocols.headlines import (
+    KINDS,
+    Kind,
+    composed,
+    headlines,
+    less_is_better,
+    main_headline,
+    read_line,
+    terms_of,
+    with_terms,
+)
+from apframe.show.console import summary_lines
+
+
+@dataclass(frozen=True)
+class Own(Metric):
+    """A metric from outside the package, which brings a headline number and another column for AR."""
+
+    columns = ("f1", "own_recall")
+    lines: ClassVar = {"F1": "f1", "AR": "own_recall"}
+
+
+class OwnProtocol(apf.Protocol):
+    """A protocol with that metric."""
+
+    metrics = (Own(),)  # type: ignore[assignment]
+
+
+OWN = OwnProtocol("OWN", "", report=("AP", "F1", "F150", "F1{area}", "AR"), area_ranges=(("all", 0, 1e10), ("small", 0, 9)))
+
+
+def test_kinds_are_found_by_their_names() -> None:
+    assert all(name == kind.name for name, kind in KINDS.items())
+    assert {len(kind.words) for kind in KINDS.values()} == {23}  # so that the console's lines are aligned
+    assert [name for name, kind in KINDS.items() if kind.is_main] == ["APH", "CDS", "NDS"]
+    assert [name for name in KINDS if less_is_better(name)] == ["ATE", "ASE", "AOE", "AVE", "AAE", "LAMR"]
+    assert less_is_better("LAMR_small") and not less_is_better("F1")
+
+
+def test_a_line_is_of_the_longest_name_it_can_begin_with() -> None:
+    lines = ("AP", "APH", "AP50_small{area}", "R@{limit}", "mR@{limit}")
+    read = [read_line(line, apf.COCO) for line in lines]
+    assert [(each[0].name, *each[1:]) for each in read if each is not None] == [
+        ("AP", "", "", ""),
+        ("APH", "", "", ""),
+        ("AP", "50", "_small", "{area}"),
+        ("R@", "", "", "{limit}"),
+        ("mR@", "", "", "{limit}"),
+    ]
+    assert [read_line(line, apf.COCO) for line in ("F1", "AP5", "ap", "AP{area}{limit}")] == [None] * 4
+
+
+def test_a_metric_brings_headline_numbers_of_its_own() -> None:
+    lines = headlines(OWN)
+    assert [(line.metric, line.column, line.iou_threshold, line.area_range) for line in lines] == [
+        ("AP", "ap", None, "all"),
+        ("F1", "f1", None, "all"),
+        ("F150", "f1", 0.5, "all"),
+        ("F1s", "f1", None, "small"),
+        ("AR", "own_recall", None, "all"),
+    ]
+    assert lines[1].kind == Kind("F1", "f1")
+    assert lines[4].kind.words == KINDS["AR"].words
+    summary = pl.DataFrame({"metric": [line.metric for line in lines], "value": [0.75, 0.5, 0.25, 0.125, 0.5]})
+    printed = summary_lines(summary, OWN)
+    assert printed[0] == " Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.750"
+    assert printed[1] == " F1                      @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.500"
+    assert "F1 F150 F1s AR" in str(OWN)
+
+
+def test_a_report_has_only_lines_that_it_can_make() -> None:
+    with pytest.raises(ParameterError, match=r"^report: 'F1' is not AP or AR"):
+        apf.Protocol("mine", "", report=("AP", "F1"))
+    errors = ("ATE", "ASE", "AOE", "AVE", "AAE")
+    for left_out in ("AP", *errors):
+        report = tuple(name for name in ("AP", *errors, "NDS") if name != left_out)
+        with pytest.raises(ParameterError, match=r"^report: NDS needs AP and the five errors beside it$"):
+            apf.Protocol("mine", "", report=report)
+
+
+def test_numbers_are_made_of_lines_of_the_report_or_of_columns() -> None:
+    score = main_headline(apf.NUSCENES)
+    assert [term.metric for term in terms_of(score, apf.NUSCENES)] == ["AP", "ATE", "ASE", "AOE", "AVE", "AAE"]
+    assert with_terms(headlines(apf.NUSCENES), apf.NUSCENES) == headlines(apf.NUSCENES)
+    share = next(line for line in headlines(apf.SEMANTIC) if line.metric == "fwIoU")
+    terms = terms_of(share, apf.SEMANTIC)
+    assert [(term.metric, term.column, term.is_of_others) for term in terms] == [
+        ("weighted_iou of fwIoU", "weighted_iou", False),
+        ("pixels of fwIoU", "pixels", False),
+    ]
+    assert with_terms([share], apf.SEMANTIC) == [share, *terms]
+    assert composed(share, {"weighted_iou of fwIoU": 3.0, "pixels of fwIoU": 4.0}, apf.SEMANTIC) == 0.75
+
+
+def test_a_score_is_evaluated_if_the_errors_in_it_are() -> None:
+    for protocol in (apf.NUSCENES, apf.ARGOVERSE2):
+        lines = headlines(protocol.with_options(iou_thresholds=[-4.0]))
+        assert [line.metric for line in lines if line.is_evaluated(protocol.with_options(iou_thresholds=[-4.0]))] == ["AP"]
