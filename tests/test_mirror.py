@@ -67,7 +67,7 @@ TESTED_IN = {
     "protocols/test_nuscenes.py": "evaluation/cuboid_errors evaluation/prepare/kept metrics/box_errors metrics/mean_errors "
     "metrics/ranked metrics/rules metrics/sampled_ranking",
     "protocols/test_open_images_masks.py": "similarity/mask_or_box_iou",
-    "protocols/test_panoptic.py": "metrics/summed metrics/summed_ranking protocols/refused similarity/panoptic_boundary_iou "
+    "protocols/test_panoptic.py": "metrics/sums_of_matches protocols/refused similarity/panoptic_boundary_iou "
     "similarity/panoptic_iou",
     "protocols/test_protocol_values.py": "evaluation/prepare/counting protocols/further_rules protocols/given "
     "protocols/named_choices protocols/protocol protocols/published protocols/words show/console show/html",

@@ -19,7 +19,6 @@ from apframe.matching.policies import POLICIES
 from apframe.matching.reached import NEARLY_ONE, reaches
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import as_bits
-from apframe.metrics.summed import Summed
 from apframe.protocols.orientation import agreement
 from apframe.rows import treating_malformed
 from apframe.similarity.pairs import require
@@ -131,7 +130,7 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     detections = detections.select("list", "image", "row", of_limit, "score", "inside")
     if not protocol.has_scores:
         detections = detections.with_columns(pl.col("score").fill_nan(None))
-    if isinstance(protocol.definition, Summed) and protocol.definition.weighs == "pixels":
+    if protocol.definition.counts_pixels:
         pixels = (inputs.detections["area"] - inputs.detections["void_area"], inputs.annotations["area"])
         detections, annotations = (
             table.with_columns(weight=own.gather(table["row"]))

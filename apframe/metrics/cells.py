@@ -270,8 +270,10 @@ class Cells:
                 image = made.image
         return Counted(at, of, image, score, list_bounds(of, self.n_lists), hit[at])
 
-    def expected(self, k: int, weights: np.ndarray) -> np.ndarray:
+    def expected(self, k: int, weights: np.ndarray, factor: str | None = None) -> np.ndarray:
         """How many annotations count in range k, under weights of shape (images, weightings); of shape (lists, weightings).
+
+        Each annotation counts as often as its column `factor` says, if one is named.
 
         >>> from apframe.matching.verdicts import example
         >>> Cells.of(example()).expected(0, np.array([[2.0], [1.0]])).tolist()
@@ -279,7 +281,8 @@ class Cells:
         """
         counts = has_bit(self.annotations["counts"], k)
         number, image = (self.annotations[name][counts] for name in ("list", "image"))
-        return sums_of_weights(weights, image, number, self.n_lists)
+        factors = None if factor is None else self.annotations[factor][counts]
+        return sums_of_weights(weights, image, number, self.n_lists, factors)
 
     def images_with_positives(self, k: int, weights: np.ndarray) -> np.ndarray:
         """How many images have annotations that count in range k, as in `expected`.

@@ -205,10 +205,10 @@ _KINDS = {  # module and class by name; imported when one is named
     "ultralytics_8_4_35": "metrics.all_rows:UltralyticsBefore",
 }
 _SUMMED = {  # which are no AP
-    "panoptic_quality": "metrics.summed:PanopticQuality",
-    "pixel_iou": "metrics.summed:PixelIoU",
-    "recall_by_image": "metrics.summed:RecallByImage",
-    "success": "metrics.summed:Success",
+    "panoptic_quality": "metrics.sums_of_matches:PanopticQuality",
+    "pixel_iou": "metrics.sums_of_matches:PixelIoU",
+    "recall_by_image": "metrics.sums_of_matches:RecallByImage",
+    "success": "metrics.sums_of_matches:Success",
 }
 
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.metrics.average_precision import Recall
+from apframe.metrics.average_precision import AveragePrecision, Recall
 
 if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
+    from apframe.metrics.metric import Metric
     from apframe.metrics.weights import Weights
 
 Numbers = TypeVar("Numbers", pl.Expr, "np.ndarray")
@@ -50,11 +51,13 @@ class Definition(ABC):
     Attributes
     ----------
     reads_cells
-        whether `average` reads verdicts, so that protocols can have it; otherwise it is for ranked lists alone
-    reads_remainder
+        whether it reads verdicts, so that protocols can have it; otherwise it is for ranked lists alone
+    reads_remainder, ranks, by_score
         see `apframe.metrics.metric.Metric`
     at_cut_offs, cut_offs
         whether it reads the matches of score cut-offs, which matching must then give; and what these are, where they are fixed
+    counts_pixels
+        whether detections and annotations count by their pixels
     recall
         the recall that goes with it
     """
@@ -63,6 +66,9 @@ class Definition(ABC):
     reads_remainder: ClassVar[bool] = False
     at_cut_offs: ClassVar[bool] = False
     cut_offs: ClassVar[tuple[float, ...]] = ()
+    ranks: ClassVar[bool] = True
+    by_score: ClassVar[bool] = True
+    counts_pixels: ClassVar[bool] = False
     recall: ClassVar[Recall] = Recall()
 
     name: ClassVar[str]
@@ -80,6 +86,10 @@ class Definition(ABC):
         items down to there), new_tp and new_n (those of them that the row itself adds: 1 and 1, unless items of equal score
         are one point), n_positives (what recall divides by) and n_ranked (the length of the list).
         """
+
+    def as_metric(self, addend: float, counts_absent: bool) -> Metric:
+        """The metric that protocols with this definition have first, see `AveragePrecision`."""
+        return AveragePrecision(self, addend, counts_absent)
 
     def average(self, cells: Cells, weights: Weights, addend: float) -> np.ndarray:
         """Average precision of what is wanted of every list, of shape (cells, lists, weightings); NaN without positives.

@@ -21,8 +21,6 @@ class Ranked(Metric):
 
     rules: Any
     names: tuple[str, ...]
-    ranks: bool = True  # type: ignore[misc]
-    by_score: bool = True  # type: ignore[misc]
 
     @property
     def columns(self) -> tuple[str, ...]:

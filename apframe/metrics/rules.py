@@ -11,10 +11,8 @@ from apframe.metrics.miss_rates import Froc, MissRates
 from apframe.metrics.points import Definition
 from apframe.metrics.sampled import Sampled
 from apframe.metrics.sampled_ranking import SampledRanking
-from apframe.metrics.summed import Summed
-from apframe.metrics.summed_ranking import SummedRanking
 
-AnyRanking = SampledRanking | MissRateRanking | SummedRanking
+AnyRanking = SampledRanking | MissRateRanking
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,5 @@ def rank_by(verdicts: Verdicts, rules: RankingRules) -> AnyRanking:
     if rules.miss_rates is not None:
         return MissRateRanking(verdicts, rules.miss_rates)
     definition = rules.definition
-    if isinstance(definition, Sampled):
-        return SampledRanking(verdicts, definition, rules.addend, rules.errors, counts_absent=rules.counts_absent)
-    assert isinstance(definition, Summed)
-    return SummedRanking(verdicts, definition)
+    assert isinstance(definition, Sampled)
+    return SampledRanking(verdicts, definition, rules.addend, rules.errors, counts_absent=rules.counts_absent)

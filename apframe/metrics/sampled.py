@@ -38,6 +38,7 @@ class Sampled(Definition):
     - best, best_after: the envelope of the precision here and at the next true positive (null if there is none).
     """
 
+    reads_cells = True
     first_level: ClassVar[int]
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apframe.metrics.summed import Success
+from apframe.metrics.sums_of_matches import Success
 from apframe.protocols.classes import ALL_CLASSES
 from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol

@@ -16,7 +16,6 @@ from apframe.metrics.miss_rates import Froc, MissRates, as_rates
 from apframe.metrics.points import SPACING, Definition
 from apframe.metrics.sampled import Sampled
 from apframe.metrics.score_cutoffs import R11, R40, OrientedPrecision
-from apframe.metrics.summed import Summed
 from apframe.protocols.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
 from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.further_rules import FURTHER_RULES
@@ -206,10 +205,9 @@ class Protocol:
             if unknown := [name for name in getattr(self, option) if name not in known]:
                 raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
         refuse_other_similarity(self.iou_type, self.similarity)
-        if not (self.definition.reads_cells or isinstance(self.definition, Sampled | Summed)):
-            raise ParameterError(
-                f"{self.definition!r} is not a weighted sum, see apframe.list_definitions()", option="definition"
-            )
+        if not (self.definition.reads_cells or isinstance(self.definition, Sampled)):
+            problem = f"{self.definition!r} is not a weighted sum, see apframe.list_definitions()"
+            raise ParameterError(problem, option="definition")
         of_levels = tuple((each.name, *ALL_AREAS[1:]) for each in self.difficulties)
         if self.difficulties and self.area_ranges not in ((ALL_AREAS,), of_levels):
             raise ParameterError(f"{self.name} has levels of difficulty in place of area ranges", option="area_ranges")
@@ -281,20 +279,15 @@ class Protocol:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The numbers of every list; the first column of the first metric says which lists count."""
-        absent = self.classes.counts_absent
-        metrics: list[Metric] = []
-        if self.definition.reads_cells:
-            average = AveragePrecision(self.definition, self.addend, absent)
-            metrics.append(OrientedPrecision(average) if self.orientation else average)
-        else:
+        metrics = [self.definition.as_metric(self.addend, self.classes.counts_absent)]
+        if self.orientation:
+            metrics = [OrientedPrecision(AveragePrecision(self.definition, counts_absent=self.classes.counts_absent))]
+        if isinstance(self.definition, Sampled):
             from apframe.metrics.ranked import Ranked
             from apframe.metrics.rules import RankingRules
 
-            of_sums = isinstance(self.definition, Summed)
-            columns = self.definition.columns if isinstance(self.definition, Summed) else ("ap",)
-            columns += self.errors.columns if self.errors is not None else ()
-            rules = RankingRules(self.definition, self.addend, self.errors, None, absent)
-            metrics.append(Ranked(rules, columns, not of_sums, self.has_scores))
+            rules = RankingRules(self.definition, self.addend, self.errors, None, self.classes.counts_absent)
+            metrics = [Ranked(rules, ("ap", *(self.errors.columns if self.errors else ())))]
         if self.miss_rates is not None:
             from apframe.metrics.ranked import Ranked
             from apframe.metrics.rules import RankingRules
@@ -307,12 +300,12 @@ class Protocol:
     @property
     def has_scores(self) -> bool:
         """Whether scores decide which detections count and match."""
-        return not isinstance(self.definition, Summed) or self.definition.by_score
+        return self.definition.by_score
 
     @property
     def has_precision(self) -> bool:
         """Whether there is precision down the ranks, and so AP; otherwise numbers are made of sums over matches."""
-        return not isinstance(self.definition, Summed)
+        return self.definition.ranks
 
     @property
     def limits_images(self) -> bool:

@@ -1,6 +1,6 @@
 """Semantic segmentation: IoU of the pixels of each class."""
 
-from apframe.metrics.summed import PixelIoU
+from apframe.metrics.sums_of_matches import PixelIoU
 from apframe.protocols.classes import ALL_CLASSES
 from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
