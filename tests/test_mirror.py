@@ -53,19 +53,18 @@ TESTED_IN = {
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/policies",
-    "metrics/test_definitions.py": "lists/list_average_precision metrics/points metrics/sampled metrics/score_cutoffs",
+    "metrics/test_definitions.py": "lists/list_average_precision metrics/points metrics/recall_levels metrics/score_cutoffs",
     "metrics/test_weights.py": "metrics/average_precision metrics/cells metrics/metric",
     "parity/test_coco.py": "evaluation/curves evaluation/metrics_table metrics/coco_arrays metrics/plain_sums "
     "metrics/running_counts protocols/coco",
     "properties/test_operating_points.py": "matching/operating_points",
-    "protocols/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking",
+    "protocols/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking metrics/ranked",
     "protocols/test_crowdhuman.py": "evaluation/diagnose/jaccard_counts",
     "protocols/test_crowdpose.py": "evaluation/slices/parts",
     "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cutoff_counts protocols/classes "
     "protocols/orientation",
     "protocols/test_luna16.py": "evaluation/prepare/copied matching/shared similarity/sphere_distance tables/shapes/spheres",
-    "protocols/test_nuscenes.py": "evaluation/cuboid_errors evaluation/prepare/kept metrics/box_errors metrics/mean_errors "
-    "metrics/ranked metrics/rules metrics/sampled_ranking",
+    "protocols/test_nuscenes.py": "evaluation/cuboid_errors evaluation/prepare/kept metrics/box_errors metrics/level_cuts",
     "protocols/test_open_images_masks.py": "similarity/mask_or_box_iou",
     "protocols/test_panoptic.py": "metrics/sums_of_matches protocols/refused similarity/panoptic_boundary_iou "
     "similarity/panoptic_iou",

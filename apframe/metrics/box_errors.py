@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from apframe.exceptions import ParameterError
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.metric import Metric
 from apframe.tables.shapes.cuboids import SIZES, YAW
 from apframe.wording import listed
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from apframe.metrics.cells import Cells
+    from apframe.metrics.weights import Weights
 
 KINDS = {
     "ate": "translation_error",
@@ -28,8 +33,8 @@ NEEDS = {"ate": (), "ase": SIZES, "aoe": (YAW,), "ave": ("velocity_x", "velocity
 
 
 @dataclass(frozen=True)
-class BoxErrors:
-    """Which errors of true positives are averaged, and how.
+class BoxErrors(Metric):
+    """Errors of true positives, averaged over each list.
 
     Attributes
     ----------
@@ -73,16 +78,40 @@ class BoxErrors:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the metrics have more."""
-        return (*self.kinds, *(("cds",) if self.with_cds else ()))
+        """See `Metric`."""
+        return self.kinds
+
+    def beside(self, average: AveragePrecision) -> tuple[Metric, ...]:
+        """The metrics of a protocol with average precision and these errors."""
+        return (CompositeScore(average, self),) if self.with_cds else (average, self)
+
+    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+        """The averages at the threshold of the errors; NaN at others, and where they are not defined."""
+        return self.at_own_threshold(cells, self.averages(cells, weights))
+
+    def averages(self, cells: Cells, weights: Weights) -> dict[str, np.ndarray]:
+        """The averages at the threshold of the errors, whichever thresholds are asked for."""
+        import numpy as np
+
+        from apframe.metrics.level_cuts import mean_errors
+
+        at = self.threshold_number(cells.thresholds)
+        if at is None:
+            return dict.fromkeys(self.kinds, np.full((len(cells.wanted), cells.n_lists, weights.n), np.nan))
+        there = [replace(cell, thresholds=(at,)) for cell in cells.wanted]
+        return mean_errors(self, cells.wanting(there), weights)
+
+    def at_own_threshold(self, cells: Cells, averages: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The averages without those of cells at other thresholds."""
+        import numpy as np
+
+        own = (self.threshold_number(cells.thresholds),)
+        is_own = np.array([cell.thresholds == own for cell in cells.wanted])[:, None, None]
+        return {kind: np.where(is_own, values, np.nan) for kind, values in averages.items()}
 
     def threshold_number(self, thresholds: Sequence[float]) -> int | None:
         """The place of the threshold among others, found to 1e-9; None if it is not there."""
         return next((place for place, known in enumerate(thresholds) if abs(known - self.threshold) < 1e-9), None)
-
-    def of_hits(self, hits: pl.DataFrame) -> dict[str, np.ndarray]:
-        """The errors of each kind of some hits, NaN where there is none."""
-        return {kind: hits[KINDS[kind]].fill_null(float("nan")).to_numpy() for kind in self.kinds}
 
     def undefined_of(self, names: pl.Series) -> pl.Series:
         """The kinds that have no value, for each of the categories of these names in any case: bits in the order of `kinds`.
@@ -97,10 +126,24 @@ class BoxErrors:
                 bits |= (names.str.to_lowercase() == name.lower()).cast(pl.UInt8) * 2 ** self.kinds.index(kind)
         return bits.alias("undefined_errors")
 
-    def cds(self, ap: np.ndarray, errors: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Average precision times the mean of 1 - error / its value in absent categories.
 
-        Source: `summarize_metrics` of av2-api.
-        """
-        shares = [1 - errors[kind] / absent for kind, absent in zip(self.kinds, self.absent, strict=True)]
-        return ap * sum(shares) / len(shares)
+@dataclass(frozen=True)
+class CompositeScore(Metric):
+    """Average precision, errors, and CDS: average precision times the mean of 1 - error / its value in absent categories.
+
+    Source: `summarize_metrics` of av2-api.
+    """
+
+    average: AveragePrecision
+    errors: BoxErrors
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """See `Metric`."""
+        return (*self.average.columns, *self.errors.columns, "cds")
+
+    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+        """The errors are NaN but at their threshold, and CDS has those at that threshold everywhere."""
+        ap, averages = self.average.read(cells, weights)["ap"], self.errors.averages(cells, weights)
+        shares = [1 - averages[kind] / absent for kind, absent in zip(self.errors.kinds, self.errors.absent, strict=True)]
+        return {"ap": ap, **self.errors.at_own_threshold(cells, averages), "cds": ap * sum(shares) / len(shares)}

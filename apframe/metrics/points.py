@@ -60,6 +60,8 @@ class Definition(ABC):
         whether detections and annotations count by their pixels
     recall
         the recall that goes with it
+    averages_errors
+        whether errors of the boxes are averaged beside it
     """
 
     reads_cells: ClassVar[bool] = False
@@ -70,6 +72,7 @@ class Definition(ABC):
     by_score: ClassVar[bool] = True
     counts_pixels: ClassVar[bool] = False
     recall: ClassVar[Recall] = Recall()
+    averages_errors: ClassVar[bool] = False
 
     name: ClassVar[str]
     precision: ClassVar[str]

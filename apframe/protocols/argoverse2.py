@@ -4,7 +4,7 @@ import math
 
 from apframe.formats.argoverse2 import EVALUATED
 from apframe.metrics.box_errors import BoxErrors
-from apframe.metrics.sampled import Argoverse2
+from apframe.metrics.recall_levels import Argoverse2
 from apframe.protocols.classes import Classes, Keep
 from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.metrics.points import WeightedSum
-from apframe.metrics.sampled import Sampled
 from apframe.protocols.named_choices import IGNORED_AS_CROWDS
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ r40 goes with by_annotation, largest_sum, score_first
     if takes_neither and (protocol.category_thresholds or protocol.crowds in IGNORED_AS_CROWDS):
         problem = f"matching {protocol.matching!r} takes neither thresholds by category nor ignored annotations as crowds"
         raise ParameterError(problem, "choose another policy", option="matching")
-    if protocol.errors is not None and not isinstance(definition, Sampled):
+    if protocol.errors is not None and not definition.averages_errors:
         raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {definition}", option="definition")
     if protocol.means_by_images and not (isinstance(definition, WeightedSum) and protocol.miss_rates is None):
         problem = f"means_by_images needs a definition that is a weighted sum, and no LAMR, not {definition}"

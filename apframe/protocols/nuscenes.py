@@ -1,7 +1,7 @@
 """nuScenes' detection benchmark: distances between centres, errors of the true positives, and the detection score."""
 
 from apframe.metrics.box_errors import BoxErrors
-from apframe.metrics.sampled import NuScenes
+from apframe.metrics.recall_levels import NuScenes
 from apframe.protocols.classes import Classes, Keep
 from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol

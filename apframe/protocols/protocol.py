@@ -14,7 +14,7 @@ from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.definitions import COCO_101, Levels, as_definition
 from apframe.metrics.miss_rates import Froc, MissRates, as_rates
 from apframe.metrics.points import SPACING, Definition
-from apframe.metrics.sampled import Sampled
+from apframe.metrics.ranked import Ranked
 from apframe.metrics.score_cutoffs import R11, R40, OrientedPrecision
 from apframe.protocols.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
 from apframe.protocols.combinations import refuse_combinations
@@ -205,7 +205,7 @@ class Protocol:
             if unknown := [name for name in getattr(self, option) if name not in known]:
                 raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
         refuse_other_similarity(self.iou_type, self.similarity)
-        if not (self.definition.reads_cells or isinstance(self.definition, Sampled)):
+        if not self.definition.reads_cells:
             problem = f"{self.definition!r} is not a weighted sum, see apframe.list_definitions()"
             raise ParameterError(problem, option="definition")
         of_levels = tuple((each.name, *ALL_AREAS[1:]) for each in self.difficulties)
@@ -279,20 +279,14 @@ class Protocol:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The numbers of every list; the first column of the first metric says which lists count."""
+        average = AveragePrecision(self.definition, self.addend, self.classes.counts_absent)
         metrics = [self.definition.as_metric(self.addend, self.classes.counts_absent)]
         if self.orientation:
-            metrics = [OrientedPrecision(AveragePrecision(self.definition, counts_absent=self.classes.counts_absent))]
-        if isinstance(self.definition, Sampled):
-            from apframe.metrics.ranked import Ranked
-            from apframe.metrics.rules import RankingRules
-
-            rules = RankingRules(self.definition, self.addend, self.errors, None, self.classes.counts_absent)
-            metrics = [Ranked(rules, ("ap", *(self.errors.columns if self.errors else ())))]
+            metrics = [OrientedPrecision(average)]
+        if self.errors is not None:
+            metrics = [*self.errors.beside(average)]
         if self.miss_rates is not None:
-            from apframe.metrics.ranked import Ranked
-            from apframe.metrics.rules import RankingRules
-
-            metrics.append(Ranked(RankingRules(self.definition, miss_rates=self.miss_rates), (self.miss_rates.column,)))
+            metrics.append(Ranked(self.miss_rates))
         if self.means_by_images:
             metrics.append(ImageCount())
         return (*metrics, self.definition.recall, DetectionCount())

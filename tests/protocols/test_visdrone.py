@@ -13,7 +13,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import ParameterError
 from apframe.lists.list_average_precision import Trapezoid
-from apframe.metrics.sampled import NuScenes
+from apframe.metrics.recall_levels import NuScenes
 from tests.protocols.everywhere import assert_same_everywhere
 from tests.protocols.generated import joined, on_many_sets
 from tests.protocols.visdrone_reference import evaluate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
@@ -21,11 +21,17 @@ from apframe.metrics.points import (
     recall_of,
 )
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from apframe.metrics.cells import Cells
+    from apframe.metrics.weights import Weights
+
 LEVELS = (*(level * 0.01 for level in range(100)), 1.0)  # numpy.linspace(0, 1, 101), to the last bit
 _LEVELS = pl.lit(pl.Series(LEVELS, dtype=pl.Float64))
 
 
-class Sampled(Definition):
+class RecallLevels(Definition):
     """Definitions of the form `mean over recall levels x of precision(x)`, where the curve is read between its points too.
 
     A level belongs to the first true positive whose recall reaches it, and is described by these columns:
@@ -38,7 +44,7 @@ class Sampled(Definition):
     - best, best_after: the envelope of the precision here and at the next true positive (null if there is none).
     """
 
-    reads_cells = True
+    reads_cells, averages_errors = True, True
     first_level: ClassVar[int]
 
     @abstractmethod
@@ -68,8 +74,14 @@ class Sampled(Definition):
         of["is_end"] = of["level"] == of["recall"]
         return self.at_level(of).sum() / self.n_levels
 
+    def average(self, cells: Cells, weights: Weights, addend: float) -> np.ndarray:
+        """See `Definition.average`."""
+        from apframe.metrics.level_cuts import average_over_levels
 
-class NuScenes(Sampled):
+        return average_over_levels(self, addend, cells, weights)
+
+
+class NuScenes(RecallLevels):
     """Precision above .1 at the recalls .11, .12 … 1, on straight lines between the items of the list.
 
     Source: nuScenes detection benchmark (Caesar et al. 2020); nuscenes-devkit, `accumulate` and `calc_ap`. Precision is
@@ -89,7 +101,7 @@ class NuScenes(Sampled):
         return (value - 0.1).clip(0) / 0.9
 
 
-class Argoverse2(Sampled):
+class Argoverse2(RecallLevels):
     """The envelope at the recalls 0, .01 … 1, read beyond each true positive, not at it.
 
     Source: Argoverse 2 (Wilson et al. 2021); av2-api, `compute_average_precision`. A level takes the envelope at the first true

@@ -1,0 +1,320 @@
+"""Where levels of recall lie among the true positives of a list, and what is read there: nuScenes, Argoverse 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from apframe.matching.verdicts import list_bounds
+from apframe.metrics.box_errors import KINDS, BoxErrors
+from apframe.metrics.cells import Cells, Columns, Counted
+from apframe.metrics.definitions import COCO_101
+from apframe.metrics.recall_levels import LEVELS, NuScenes, RecallLevels
+from apframe.metrics.segments import divide, is_first, lasts_of, ranges, running_sums, suffix_maxima, sums, sums_before
+from apframe.metrics.weighted_sums import levels_reached
+from apframe.metrics.weights import Weights
+
+_REACHED = levels_reached(COCO_101)
+_TINY = np.finfo(float).tiny
+
+
+def average_over_levels(definition: RecallLevels, addend: float, cells: Cells, weights: Weights) -> np.ndarray:
+    """Average precision of what is wanted of every list, see `Definition.average`."""
+
+    def read(down: SumsDown) -> dict[str, np.ndarray]:
+        cuts = Cuts.of(down, definition.first_level)
+        best = suffix_maxima(down.tp / (np.maximum(down.n, _TINY) + addend), down.true.segment)
+        table = cuts.tabulate(best)
+        values = table.select(definition.at_level({name: pl.col(name) for name in table.columns})).to_series().to_numpy()
+        return {"ap": np.where(down.expected > 0, cuts.add_up(values) / definition.n_levels, np.nan)}
+
+    return _read(("ap",), cells, weights, read)["ap"]
+
+
+def mean_errors(errors: BoxErrors, cells: Cells, weights: Weights) -> dict[str, np.ndarray]:
+    """The averages of what is wanted of every list, by kind; NaN where they are not defined.
+
+    Over recall, they are those of nuScenes: the running means of the errors down the true positives, those without one left
+    out (0 before the first; 1 if there are none), are a function of the score, on straight lines. The score is a function of
+    recall, on straight lines between all items. The mean at the levels from .11 on whose score is not 0 is the average; it is
+    that of an absent category if there is no such level.
+
+    Source: `accumulate` and `calc_tp` of nuscenes-devkit; `summarize_metrics` of av2-api.
+    """
+
+    def read(down: SumsDown) -> dict[str, np.ndarray]:
+        found, true = {}, down.true
+        scores = Scores(Cuts.of(down, NuScenes.first_level)) if errors.over_recall else None
+        for place, (kind, absent) in enumerate(zip(errors.kinds, errors.absent, strict=True)):
+            error = true.column(KINDS[kind])[:, None]
+            counts, errs = down.own * np.isfinite(error), down.own * np.nan_to_num(error)
+            n = sums(counts, true.bounds)
+            if scores is None:
+                means = divide(sums(errs, true.bounds), n)
+            else:
+                means, n_levels = scores.average(counts, errs)
+                n = np.minimum(n, n_levels)  # there must be some of both
+            found[kind] = np.where(n > 0, means, absent)
+            found[kind][cells.undefined >> place & 1 > 0] = np.nan
+        return found
+
+    return _read(errors.kinds, cells, weights, read)
+
+
+def _read(
+    columns: Sequence[str], cells: Cells, weights: Weights, read: Callable[[SumsDown], Mapping[str, np.ndarray]]
+) -> dict[str, np.ndarray]:
+    """The columns of what is wanted, read from sums of weights at each threshold, in each range, at each limit."""
+
+    def of_block(block: Weights) -> dict[str, np.ndarray]:
+        shared: dict[tuple[int, int], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+
+        def at(t: int, k: int, m: int) -> Mapping[str, np.ndarray]:
+            true = cells.kept(("true positives", t, k, m), lambda: TruePositives.of(cells, t, k, m))
+            place = k, id(true.rows.image)
+            if place not in shared:  # thresholds at which the same detections count share their sums
+                shared.clear()
+                own = block.scaled.take(true.rows.image, axis=0)
+                shared[place] = own, sums_before(own), cells.expected(k, block.scaled)
+            return read(SumsDown.of(true, *shared[place], block.slack))
+
+        return cells.means(columns, at, block.n)
+
+    parts = [of_block(block) for block in weights.blocks(len(cells.detections["list"]))]
+    return {name: np.concatenate([part[name] for part in parts], axis=2) for name in columns}
+
+
+@dataclass(frozen=True, eq=False)
+class TruePositives:
+    """The true positives at a threshold, in a range, within a limit; by list, then rank.
+
+    Attributes
+    ----------
+    rows
+        the detections that count
+    hits
+        the hits of the limit
+    at, list
+        the place of each among the detections that count, and its list
+    bounds
+        where each list begins, and the last one ends
+    starts, segment
+        where each list that has some begins, and the number of the list of each among these
+    first, last
+        the first and the last true positive of the list of each
+    """
+
+    rows: Counted
+    hits: Columns
+    at: np.ndarray
+    list: np.ndarray
+    bounds: np.ndarray
+    starts: np.ndarray
+    segment: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+    @classmethod
+    def of(cls, cells: Cells, t: int, k: int, m: int) -> TruePositives:
+        """Those at threshold t, in range k and within limit m, all by number."""
+        rows = cells.counted(t, k, m)
+        at = np.flatnonzero(rows.is_true)
+        number = rows.list[at].astype(np.int64)
+        flags = is_first(number)
+        starts, segment = np.flatnonzero(flags), np.cumsum(flags) - 1
+        last, bounds = lasts_of(starts, len(at)), list_bounds(number, cells.n_lists)
+        return cls(rows, cells.hits[m], at, number, bounds, starts, segment, starts[segment], last[segment])
+
+    def column(self, name: str) -> np.ndarray:
+        """A column of their hits."""
+        return self.hits[name][self.rows.hit[self.at]]
+
+
+@dataclass(frozen=True, eq=False)
+class SumsDown:
+    """Sums of weights down each list, at its true positives: of shape (true positives, weightings), but for the first two.
+
+    Attributes
+    ----------
+    expected, of_all
+        the positives of each list, and the weight of each detection that counts
+    true
+        the true positives
+    own, tp, n
+        the weight of the true positive, and the sums of true positives and of all items down to it
+    total, positives
+        all items of its list, and its positives, 1 if there are none
+    slack
+        see `Weights`
+    """
+
+    true: TruePositives
+    expected: np.ndarray
+    of_all: np.ndarray
+    own: np.ndarray
+    tp: np.ndarray
+    n: np.ndarray
+    total: np.ndarray
+    positives: np.ndarray
+    slack: float
+
+    @classmethod
+    def of(cls, true: TruePositives, of_all: np.ndarray, upto: np.ndarray, expected: np.ndarray, slack: float) -> SumsDown:
+        """The sums, from the weights of all detections that count, and the sums of these before each."""
+        own, number, bounds = of_all[true.at], true.list, true.rows.bounds
+        tp = running_sums(own, true.starts, true.segment)
+        n = np.maximum(upto[true.at + 1] - upto[bounds[number]], tp)
+        total = upto[bounds[number + 1]] - upto[bounds[number]]
+        positives = np.where(expected > 0, expected, 1.0)[number]
+        return cls(true, expected, of_all, own, tp, n, total, positives, slack)
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Where levels of recall lie among the true positives, one entry for each level, list and weighting.
+
+    Attributes
+    ----------
+    down
+        the sums of weights
+    row, weighting
+        the first true positive whose recall reaches the level, and the weighting
+    after
+        the next true positive of the list that weighs something; -1 if there is none
+    copy
+        how many copies of the true positive are above the level, which are not whole only if weights are not
+    columns
+        those of `RecallLevels`, but the envelope
+    """
+
+    down: SumsDown
+    row: np.ndarray
+    weighting: np.ndarray
+    after: np.ndarray
+    copy: np.ndarray
+    columns: Columns
+
+    @classmethod
+    def of(cls, down: SumsDown, first_level: int) -> Cuts:
+        """The levels from one on, given by number."""
+        true, own, n = down.true, down.own, down.n
+        reached = np.maximum(_REACHED(down.tp.copy(), down.positives, down.slack).astype(np.int64), first_level)
+        before = np.full_like(reached, first_level)
+        before[1:] = reached[:-1]
+        before[true.starts] = first_level
+        place, cell = ranges(before.ravel(), np.maximum(reached - before, 0).ravel())
+        level = np.array(LEVELS)[place]
+        row, weighting = np.divmod(cell, own.shape[1])
+        following = np.full(own.shape, len(own))
+        following[:-1] = np.minimum.accumulate(np.where(own > 0, np.arange(len(own))[:, None], len(own))[:0:-1], axis=0)[::-1]
+        after = following[row, weighting]
+        after[after > true.last[row]] = -1
+        tp, end, weight, positives = (of[row, weighting] for of in (down.tp, n, own, down.positives))
+        above_tp, above_n = tp - weight, end - weight
+        # how far the level is beyond the items above, and between which copies of the detection
+        beyond = np.clip(level * positives - above_tp, 0, weight)
+        copies = np.minimum(np.floor(beyond), np.maximum(np.ceil(weight) - 1, 0))
+        upto = np.minimum(copies + 1, weight)
+        columns = {
+            "level": level,
+            "n_positives": positives,
+            "left_tp": above_tp + copies,
+            "left_n": above_n + copies,
+            "right_tp": above_tp + upto,
+            "right_n": above_n + upto,
+            "is_end": np.abs(level - tp / positives) <= down.slack,
+            "tp": tp,
+            "end_n": np.where(after >= 0, (n - own)[after, weighting], down.total[row, weighting]),
+        }
+        return cls(down, row, weighting, after, copies, columns)
+
+    def tabulate(self, best: np.ndarray) -> pl.DataFrame:
+        """The columns of `RecallLevels`; `best` is the envelope at each true positive and weighting."""
+        after = np.where(self.after >= 0, best[self.after, self.weighting], np.nan)
+        columns = {"best": best[self.row, self.weighting], "best_after": pl.Series(after).fill_nan(None)}
+        return pl.DataFrame({**self.columns, **columns})
+
+    def add_up(self, values: np.ndarray) -> np.ndarray:
+        """The sums of a value at each level, of shape (lists, weightings)."""
+        n_lists, n = self.down.expected.shape
+        at = self.down.true.list[self.row] * n + self.weighting
+        return np.bincount(at, values, minlength=n_lists * n).reshape(n_lists, n)
+
+
+class Scores:
+    """The score at each level of recall, and where it lies among those of the true positives."""
+
+    def __init__(self, cuts: Cuts) -> None:
+        self.cuts, down, true = cuts, cuts.down, cuts.down.true
+        row, weighting, after, score_of_all = cuts.row, cuts.weighting, cuts.after, true.rows.score
+        begin, end = true.rows.bounds[true.list[row]], true.rows.bounds[true.list[row] + 1]
+        above = last_with_weight(down.of_all, true.at[row] - 1, weighting, begin)
+        lowest = last_with_weight(down.of_all, np.where(after >= 0, true.at[after], end) - 1, weighting, begin)
+        self._score_of = score_of_all[true.at]
+        score = self._score_of[row]
+        score_above = np.where(above >= begin, score_of_all[above], score)
+        # in the order of numpy.interp, as one bit decides on which side of a score the result is
+        recall, right = (cuts.columns[name] / cuts.columns["n_positives"] for name in ("left_tp", "right_tp"))
+        slope = divide(score - score_above, right - recall)
+        between = np.where(cuts.copy > 0, score, slope * (cuts.columns["level"] - recall) + score_above)
+        self.score = np.where(cuts.columns["is_end"], score_of_all[lowest], between)
+
+        n, weighs = len(true.at), down.own > 0
+        at = np.arange(n)[:, None]
+        self._previous = np.full(down.own.shape, -1)
+        self._previous[1:] = np.maximum.accumulate(np.where(weighs, at, -1), axis=0)[:-1]
+        self._previous[self._previous < true.first[:, None]] = -1
+        # the first of equally scored true positives that weighs something
+        same = np.maximum.accumulate(np.where(is_first(true.list, self._score_of), np.arange(n), 0))
+        self._first_of_equals = np.minimum.accumulate(np.where(weighs, at, n - 1)[::-1], axis=0)[::-1][same]
+
+    def average(self, counts: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The means over the levels whose score is not 0, and how many levels these are, of shape (lists, weightings).
+
+        `counts` are the weights of the true positives that have an error, and `errors` these errors times the weights.
+        """
+        true, own = self.cuts.down.true, self.cuts.down.own
+        n, total = (running_sums(each, true.starts, true.segment) for each in (counts, errors))
+        further = 1 - divide(np.minimum(own, 1.0), own)  # the share of all copies but the first
+        values = self._read(divide(total - errors * further, n - counts * further), divide(total, n))
+        used = self.score != 0
+        n_levels = self.cuts.add_up(used.astype(float))
+        return divide(self.cuts.add_up(np.where(used, values, 0.0)), n_levels), n_levels
+
+    def _read(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """The values at the scores, from those at the first and the last copy of each true positive."""
+        row, weighting, after = self.cuts.row, self.cuts.weighting, self.cuts.after
+        own_score = self._score_of[row]
+        previous = self._previous[row, weighting]
+
+        def first_at(rows: np.ndarray) -> np.ndarray:
+            return first[self._first_of_equals[rows, weighting], weighting]
+
+        here = first_at(row)
+        above = self._score_of[previous]
+        slope = divide(last[previous, weighting] - here, above - own_score)
+        higher = np.where(self.score >= above, first_at(previous), slope * (self.score - own_score) + here)
+        higher = np.where(previous < 0, here, higher)
+        below = self._score_of[after]
+        slope = divide(last[row, weighting] - first_at(after), own_score - below)
+        lower = np.where(self.score <= below, first_at(after), slope * (self.score - below) + first_at(after))
+        lower = np.where(after < 0, last[row, weighting], lower)
+        return np.where(self.score == own_score, here, np.where(self.score > own_score, higher, lower))
+
+
+def last_with_weight(weights: np.ndarray, place: np.ndarray, weighting: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """The last detection down to each place that weighs something; a number below `first` if there is none from there on.
+
+    >>> last_with_weight(np.array([[1.0], [0.0], [0.0]]), np.array([2, 2]), np.array([0, 0]), np.array([0, 1])).tolist()
+    [0, 0]
+    """
+    found = place.copy()
+    sought = np.flatnonzero(found >= first)
+    while len(sought):  # most weigh something, so that few are left after some rounds
+        sought = sought[weights[found[sought], weighting[sought]] == 0]
+        found[sought] -= 1
+        sought = sought[found[sought] >= first[sought]]
+    return found
