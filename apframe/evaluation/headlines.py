@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from apframe.evaluation.slices.parts import conditions_of_parts
 from apframe.matching.verdicts import list_bounds
 from apframe.metrics.average_precision import ImageCount
 from apframe.metrics.cells import Cell, Cells
-from apframe.metrics.segments import sums
+from apframe.metrics.segments import ranges, sums
 from apframe.metrics.weights import Weights
 from apframe.protocols.headlines import Headline, composed, headlines, with_terms
 
@@ -45,10 +46,13 @@ class ListRows:
 
         There is a row for each group, and within it for each of the groups of categories.
         """
-        members = categories.members.select(pl.col("row").cast(pl.Int64).alias("category"), of="group")
-        met = lists.select(pl.col("category", "group").cast(pl.Int64)).with_row_index("list").join(members, on="category")
-        met = met.select("list", row=pl.col("group") * len(categories) + pl.col("of")).sort("row", "list")
-        return cls(met["list"].to_numpy(), list_bounds(met["row"].to_numpy(), n_groups * len(categories)))
+        category, group = (lists[name].to_numpy().astype(np.int64) for name in ("category", "group"))
+        members = categories.members.sort("row")
+        bounds = list_bounds(members["row"].to_numpy(), int(category.max(initial=-1)) + 1)
+        place, number = ranges(bounds[category], np.diff(bounds)[category])
+        row = group[number] * len(categories) + members["group"].to_numpy()[place]
+        order = np.argsort(row, kind="stable")
+        return cls(number[order], list_bounds(row[order], n_groups * len(categories)))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """The sums of values of the lists, of shape (lists, weightings), in each row.
@@ -103,8 +107,12 @@ def means_of_table(metrics: pl.DataFrame, protocol: Protocol, parts: Mapping[str
     row, number = np.nonzero(flags)
     rows = ListRows(number, list_bounds(row, len(flags)))
 
+    @cache
+    def values_of(column: str) -> np.ndarray:
+        return metrics[column].cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(shape)
+
     def of_lists(column: str, cell: Cell) -> np.ndarray:
-        values = metrics[column].cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(shape)
+        values = values_of(column)
         means: np.ndarray = values[:, cell.area_range, list(cell.thresholds), cell.limit].mean(axis=1, keepdims=True)
         return means
 

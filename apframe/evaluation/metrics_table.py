@@ -32,12 +32,12 @@ def compute_columns(cells: Cells, protocol: Protocol, *, headlines_only: bool) -
     wanted = {}
     for metric in protocol.metrics:
         limits = {protocol.max_detections.index(line.max_detections) for line in lines if line.column in metric.columns}
-        wanted[metric] = sorted(limits | {n_limits - 1}) if headlines_only else list(range(n_limits))
+        at = sorted(limits | {n_limits - 1}) if headlines_only else list(range(n_limits))
+        wanted[metric] = at, [Cell((t,), k, m) for k, t, m in product(range(n_ranges), range(n_thresholds), at)]
 
     def fill(part: tuple[slice, Cells]) -> None:
         lists, own = part
-        for metric, limits in wanted.items():
-            asked = [Cell((t,), k, m) for k, t, m in product(range(n_ranges), range(n_thresholds), limits)]
+        for metric, (limits, asked) in wanted.items():
             for name, values in metric.read(own.wanting(asked), once).items():
                 if name in metric.columns:
                     of_lists = values[..., 0].T.reshape(own.n_lists, n_ranges, n_thresholds, len(limits))

@@ -71,7 +71,7 @@ class Recall(Metric):
         import numpy as np
 
         of_range = {
-            k: cells.positives[:, [k]] if weights.are_once else cells.expected(k, weights.given)
+            k: cells.positives[:, [k]] if weights.are_once else cells.positives_under(k, weights)
             for k in {cell.area_range for cell in cells.wanted}
         }
         return np.stack([of_range[cell.area_range] for cell in cells.wanted])

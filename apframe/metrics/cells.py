@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ import polars as pl
 from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
 from apframe.metrics.running_counts import SliceRows, Walk, pack, select_rows
 from apframe.metrics.segments import extremes, starts_of, sums_before, sums_of_weights
+from apframe.metrics.weights import Kept, Weights
 from apframe.threads import part_bounds
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ class Cells:
     members_of: np.ndarray
     remainder: Remainder | None = None
     verdicts: Any = None
-    _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
-    _lock: Any = field(default_factory=RLock, repr=False)
+    _kept: Kept = field(default_factory=Kept, repr=False)
 
     @classmethod
     def of(cls, verdicts: Verdicts, wanted: Sequence[Cell] = (), remainder: Remainder | None = None) -> Cells:
@@ -173,15 +172,12 @@ class Cells:
 
     def kept(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What has been made under a key, or is made now: metrics prepare something once, and read it under many weights."""
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = make()
-            made: Made = self._kept[key]
+        made: Made = self._kept.get(key, make)
         return made
 
     def has(self, key: Hashable) -> bool:
         """Whether something is kept under a key."""
-        return key in self._kept
+        return key in self._kept.values
 
     def parts(self) -> list[tuple[slice, Cells]]:
         """The cells in parts of whole lists, which can be read on their own, and the numbers of their lists."""
@@ -220,8 +216,7 @@ class Cells:
             deepest=self.deepest[lists],
             undefined=self.undefined[lists],
             members_of=self.members_of[:, lists],
-            _kept={},
-            _lock=RLock(),
+            _kept=Kept(),
         )
 
     def walk(self, ranges: Sequence[int], m: int) -> Walk:
@@ -265,7 +260,7 @@ class Cells:
         at = np.flatnonzero(counts)
         of, image, score = (rows[name][at] for name in ("list", "image", "score"))
         for other in range(len(self.thresholds)):
-            made = self._kept.get(("counted", other, k, m))
+            made = self._kept.values.get(("counted", other, k, m))
             if made is not None and np.array_equal(made.image, image):
                 image = made.image
         return Counted(at, of, image, score, list_bounds(of, self.n_lists), hit[at])
@@ -283,6 +278,10 @@ class Cells:
         number, image = (self.annotations[name][counts] for name in ("list", "image"))
         factors = None if factor is None else self.annotations[factor][counts]
         return sums_of_weights(weights, image, number, self.n_lists, factors)
+
+    def positives_under(self, k: int, weights: Weights) -> np.ndarray:
+        """As `expected`, under weights as given; metrics that are read one after the other share it."""
+        return weights.kept.get((self._kept, k), lambda: self.expected(k, weights.given))
 
     def images_with_positives(self, k: int, weights: np.ndarray) -> np.ndarray:
         """How many images have annotations that count in range k, as in `expected`.

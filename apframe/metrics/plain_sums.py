@@ -134,8 +134,12 @@ def _at_limits(cells: Cells, compute: Callable[[Sequence[int], int, np.ndarray |
             ranges = sorted({cell.area_range for cell in cells.wanted if cell.limit == m})
             is_limited, same = cells.deepest > cells.limits[m], [every.index(k) for k in ranges]
             values = np.where(is_limited, compute(ranges, m, is_limited), whole[:, same])
-        for place, cell in enumerate(cells.wanted):
-            if cell.limit == m:
-                of_range, at = values[:, ranges.index(cell.area_range)], cell.thresholds
-                found[place, :, 0] = of_range[at[0]] if len(at) == 1 else of_range[list(at)].mean(axis=0)
+        places = [place for place, cell in enumerate(cells.wanted) if cell.limit == m]
+        of_ranges = [ranges.index(cells.wanted[place].area_range) for place in places]
+        thresholds = [cells.wanted[place].thresholds for place in places]
+        if all(len(each) == 1 for each in thresholds):
+            found[places, :, 0] = values[[each[0] for each in thresholds], of_ranges]
+            continue
+        for place, k, each in zip(places, of_ranges, thresholds, strict=True):
+            found[place, :, 0] = values[list(each), k].mean(axis=0)
     return found

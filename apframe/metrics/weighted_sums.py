@@ -163,16 +163,14 @@ def weighted_average_precision(definition: WeightedSum, addend: float, cells: Ce
     to it: what is perfect stays perfect.
     """
     found = np.empty((len(cells.wanted), cells.n_lists, weights.n))
-    expected: dict[int, np.ndarray] = {}
     for k, m in dict.fromkeys((cell.area_range, cell.limit) for cell in cells.wanted):
         places = [place for place, cell in enumerate(cells.wanted) if (cell.area_range, cell.limit) == (k, m)]
         thresholds = tuple(cells.wanted[place].thresholds for place in places)
         key = Curves, definition, addend, k, m, thresholds
         curves = cells.kept(key, partial(Curves, cells, definition, addend, k, m, thresholds))
-        if k not in expected:
-            expected[k] = cells.expected(k, weights.given)
-        nothing = expected[k] == 0
-        means = curves.compute(weights.given, np.where(nothing, 1, expected[k]), weights.slack)
+        expected = cells.positives_under(k, weights)
+        nothing = expected == 0
+        means = curves.compute(weights.given, np.where(nothing, 1, expected), weights.slack)
         means[:, nothing] = np.nan
         found[places] = means
     return found

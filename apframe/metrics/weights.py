@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import Any
 
 import numpy as np
 
 BLOCK = 64  # weightings that are computed together
 ROUNDING = 1e-9  # the share of a list's positives that sums of weights may be short of, where these are not whole
 _MOST = 1 << 22  # numbers of one column that are summed together
+
+
+class Kept:
+    """What is made once and read several times, under keys; threads may share it."""
+
+    def __init__(self) -> None:
+        self.values: dict[Hashable, Any] = {}
+        self._lock = RLock()
+
+    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What has been made under a key, or is made now."""
+        with self._lock:
+            if key not in self.values:
+                self.values[key] = make()
+            return self.values[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +47,15 @@ class Weights:
         whether all are whole numbers
     are_once
         whether these are the plain numbers, of which some metrics have a faster way: one weighting, with 1 for each image
+    kept
+        sums of the weights that several metrics need
     """
 
     given: np.ndarray
     scaled: np.ndarray
     is_whole: bool
     are_once: bool = False
+    kept: Kept = field(default_factory=Kept, repr=False)
 
     @classmethod
     def of(cls, given: np.ndarray) -> Weights:

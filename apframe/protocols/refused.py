@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apframe.exceptions import ParameterError
@@ -55,5 +54,4 @@ def metric_of_edits(protocol: Protocol) -> Metric:
             "evaluate with another protocol, such as COCO, to see what errors cost",
             option="protocol",
         )
-    classes = replace(protocol.classes, counts_absent=False)
-    return replace(protocol, errors=None, miss_rates=None, classes=classes, report=("AP",)).metrics[0]
+    return protocol.definition.as_metric(protocol.addend, counts_absent=False)
