@@ -58,7 +58,7 @@ TESTED_IN = {
     "parity/test_coco.py": "evaluation/curves evaluation/metrics_table metrics/coco_arrays metrics/plain_sums "
     "metrics/running_counts protocols/coco",
     "properties/test_operating_points.py": "matching/operating_points",
-    "protocols/test_citypersons.py": "metrics/counted metrics/miss_rate_ranking metrics/ranked",
+    "protocols/test_citypersons.py": "metrics/errors_per_image",
     "protocols/test_crowdhuman.py": "evaluation/diagnose/jaccard_counts",
     "protocols/test_crowdpose.py": "evaluation/slices/parts",
     "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cutoff_counts protocols/classes "

@@ -43,8 +43,7 @@ def compute_columns(cells: Cells, protocol: Protocol, *, headlines_only: bool) -
                     of_lists = values[..., 0].T.reshape(own.n_lists, n_ranges, n_thresholds, len(limits))
                     found[name][lists, ..., limits] = of_lists
 
-    whole = any(type(metric).__name__ == "Ranked" for metric in protocol.metrics)
-    map_parts(fill, [(slice(None), cells)] if whole else cells.parts())
+    map_parts(fill, cells.parts())
     return found
 
 

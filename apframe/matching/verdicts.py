@@ -80,22 +80,6 @@ class Verdicts:
             positives[:, k] = np.diff(np.append(0, np.cumsum(has_bit(counts, k)))[bounds])
         return positives
 
-    def n_images(self, weights: np.ndarray) -> np.ndarray:
-        """How many images each list is of, under weights of shape (images, weightings); of shape (lists, weightings).
-
-        >>> example().n_images(np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
-        [[2.0, 2.0]]
-        """
-        if self.members is None:
-            return np.tile(weights.sum(axis=0), (self.lists.height, 1))
-        group, image = (self.members[name].to_numpy() for name in ("group", "image"))
-        order = np.argsort(group, kind="stable")
-        upto = np.zeros((len(order) + 1, weights.shape[1]))
-        np.cumsum(weights.take(image[order], axis=0), axis=0, out=upto[1:])
-        of = self.lists["images"].to_numpy()
-        begin, end = (np.searchsorted(group[order], of, side) for side in ("left", "right"))
-        return upto[end] - upto[begin]
-
     def hits_at(self, limit: int) -> pl.DataFrame:
         """The hits at the limit of that number, counted from 0 or, if negative, from the end; among all detections."""
         limit = range(len(self.limits))[limit]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import polars as pl
@@ -112,7 +112,6 @@ class Cells:
     members: np.ndarray
     members_of: np.ndarray
     remainder: Remainder | None = None
-    verdicts: Any = None
     _kept: Kept = field(default_factory=Kept, repr=False)
 
     @classmethod
@@ -158,7 +157,6 @@ class Cells:
             members=members,
             members_of=members_of,
             remainder=remainder,
-            verdicts=verdicts,
         )
 
     @property

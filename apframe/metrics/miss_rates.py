@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import ParameterError, one_of
+from apframe.metrics.metric import Metric
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from apframe.metrics.cells import Cells
+    from apframe.metrics.weights import Weights
 
 LAMR, CPM = "lamr", "cpm"  # columns of the metrics
 
@@ -26,7 +34,7 @@ ROWS = {
 
 
 @dataclass(frozen=True)
-class MissRates:
+class MissRates(Metric):
     """How a protocol reads the log-average miss rate (LAMR, MR⁻²): the geometric mean of miss rates at some points.
 
     Attributes
@@ -52,6 +60,7 @@ class MissRates:
     least: float = _LEAST
     ties_together: bool = True
     column: ClassVar[str] = LAMR
+    columns: ClassVar = (LAMR,)
 
     def __post_init__(self) -> None:
         one_of("row", self.row, list(ROWS))
@@ -71,9 +80,23 @@ class MissRates:
             f"{f'; at least {self.least:g}' if self.least else ''}"
         )
 
+    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+        """LAMR, under weights that are divided by their mean.
+
+        >>> from apframe.matching.verdicts import example
+        >>> from apframe.metrics.cells import Cell, Cells
+        >>> from apframe.metrics.weights import Weights
+        >>> cells = Cells.of(example(), [Cell((0,), area_range=0, limit=0)])
+        >>> round(MissRates(least=0.25).read(cells, Weights.once(2))["lamr"].item(), 12)
+        0.25
+        """
+        from apframe.metrics.errors_per_image import mean_miss_rates, read_rates
+
+        return read_rates(self.column, partial(mean_miss_rates, self), cells, weights)
+
 
 @dataclass(frozen=True)
-class Froc:
+class Froc(Metric):
     """How a protocol reads CPM, the competition performance metric: the mean sensitivity (recall) of the FROC curve.
 
     The curve has a point for each distinct score, joined by straight lines from (0, 0) on; beyond the last point it is level.
@@ -93,6 +116,7 @@ class Froc:
 
     points: tuple[float, ...] = CPM_POINTS
     column: ClassVar[str] = CPM
+    columns: ClassVar = (CPM,)
 
     def __post_init__(self) -> None:
         _check_points(self.points)
@@ -106,6 +130,20 @@ class Froc:
         """
         at = f"{self.points[0]:g} to {self.points[-1]:g} false positives per image"
         return f"CPM is the mean recall at {at}, with straight lines between scores"
+
+    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+        """CPM, under weights that are divided by their mean.
+
+        >>> from apframe.matching.verdicts import example
+        >>> from apframe.metrics.cells import Cell, Cells
+        >>> from apframe.metrics.weights import Weights
+        >>> cells = Cells.of(example(), [Cell((0,), area_range=0, limit=0)])
+        >>> Froc().read(cells, Weights.once(2))["cpm"].item()
+        1.0
+        """
+        from apframe.metrics.errors_per_image import mean_recalls, read_rates
+
+        return read_rates(self.column, partial(mean_recalls, self), cells, weights)
 
 
 def as_rates(choices: Mapping[str, Any]) -> MissRates | Froc:

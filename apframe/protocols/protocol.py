@@ -14,7 +14,6 @@ from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.definitions import COCO_101, Levels, as_definition
 from apframe.metrics.miss_rates import Froc, MissRates, as_rates
 from apframe.metrics.points import SPACING, Definition
-from apframe.metrics.ranked import Ranked
 from apframe.metrics.score_cutoffs import R11, R40, OrientedPrecision
 from apframe.protocols.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
 from apframe.protocols.combinations import refuse_combinations
@@ -286,7 +285,7 @@ class Protocol:
         if self.errors is not None:
             metrics = [*self.errors.beside(average)]
         if self.miss_rates is not None:
-            metrics.append(Ranked(self.miss_rates))
+            metrics.append(self.miss_rates)
         if self.means_by_images:
             metrics.append(ImageCount())
         return (*metrics, self.definition.recall, DetectionCount())

@@ -1,0 +1,84 @@
+"""Log-average miss rates and mean recalls of lists, read at numbers of false positives per image, under weights of the images.
+
+An image of weight 2 counts as two copies of it, whose detections follow one another; it is two images. Weights that are not
+whole are divided by their mean, and the last copy of a detection is a part of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from apframe.metrics.cells import Cells, Counted
+from apframe.metrics.miss_rates import Froc, MissRates
+from apframe.metrics.segments import divide, is_first, lasts_of, starts_of, sums, sums_before
+from apframe.metrics.weights import Weights
+
+_TINY = np.finfo(float).tiny
+
+
+def read_rates(
+    column: str, of_rows: Callable[[Cells, Counted, int, Weights], np.ndarray], cells: Cells, weights: Weights
+) -> dict[str, np.ndarray]:
+    """What is wanted, from what `of_rows` makes of the rows that count in a range, given by number, under some weightings."""
+
+    def at(t: int, k: int, m: int) -> dict[str, np.ndarray]:
+        rows = cells.counted(t, k, m)
+        return {column: np.hstack([of_rows(cells, rows, k, block) for block in weights.blocks(len(rows.at))])}
+
+    return cells.means([column], at, weights.n)
+
+
+def mean_recalls(rule: Froc, cells: Cells, rows: Counted, k: int, weights: Weights) -> np.ndarray:
+    """CPM of each list: the mean recall on straight lines between the points of the FROC curve."""
+    positives, images = cells.expected(k, weights.scaled), cells.images_of(weights.scaled)
+    ends = lasts_of(starts_of(rows.list, rows.score), len(rows.at))  # of equal scores
+    # each list begins with a point (0, 0)
+    begins, every = np.searchsorted(ends, rows.bounds[:-1]), np.arange(cells.n_lists)
+    place, of = np.insert(ends + 1, begins, rows.bounds[:-1]), np.insert(rows.list[ends], begins, every)
+    begins += every
+    finals = lasts_of(begins, len(of))[:, None]
+
+    def at_points(counted: np.ndarray) -> np.ndarray:
+        upto = sums_before(weights.scaled.take(rows.image, axis=0) * counted[:, None])
+        return upto[place] - upto[rows.bounds[of]]
+
+    fp, tp = at_points(~rows.is_true), at_points(rows.is_true)
+    total, column = np.zeros(positives.shape), np.arange(weights.n)
+    for point in rule.points:
+        allowed = point * images
+        left = begins[:, None] + np.add.reduceat(fp <= allowed[of] + weights.slack, begins, axis=0) - 1
+        right = np.minimum(left + 1, finals)
+        low, high = fp[left, column], fp[right, column]
+        share = divide(allowed - low, high - low).clip(0, 1)
+        total += tp[left, column] + share * (tp[right, column] - tp[left, column])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(positives > 0, total / len(rule.points) / positives, np.nan)
+
+
+def mean_miss_rates(rule: MissRates, cells: Cells, rows: Counted, k: int, weights: Weights) -> np.ndarray:
+    """LAMR of each list: the geometric mean of the miss rates of the rows that the rule names."""
+    positives = cells.expected(k, weights.scaled)
+    own, is_true = weights.scaled.take(rows.image, axis=0), rows.is_true[:, None]
+    found, false = own * is_true, own * ~is_true
+    firsts = ends = np.arange(len(own))  # of equally scored rows
+    if rule.ties_together:
+        starts, group = starts_of(rows.list, rows.score), np.cumsum(is_first(rows.list, rows.score)) - 1
+        firsts, ends = starts[group], lasts_of(starts, len(own))[group]
+    upto = sums_before(false)
+    # of several copies of a false positive, the first one is a row of its own
+    copies = 0.0 if rule.ties_together else np.maximum(false - 1, 0)
+    # the first row that gets there is a false positive, so that what it adds to recall is nothing
+    fp = upto[firsts] if rule.row == "first" else upto[ends + 1] - copies
+    fppi = (fp - upto[rows.bounds[rows.list]]) / np.maximum(cells.images_of(weights.scaled), _TINY)[rows.list]
+    final, logarithms = sums(found, rows.bounds), np.zeros(positives.shape)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for point in rule.points:
+            is_above = fppi < point - weights.slack if rule.row == "first" else fppi <= point + weights.slack
+            hits = sums(found * is_above, rows.bounds)
+            if rule.row == "last_or_final":
+                hits = np.where(sums(own * is_above, rows.bounds) > 0, hits, final)
+            missed = 1 - hits / positives
+            logarithms += np.log(np.maximum(np.where(missed <= weights.slack, 0.0, missed), rule.least))
+        return np.where(positives > 0, np.exp(logarithms / len(rule.points)), np.nan)
