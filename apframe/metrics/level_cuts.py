@@ -50,7 +50,8 @@ def mean_errors(errors: BoxErrors, cells: Cells, weights: Weights) -> dict[str, 
         scores = Scores(Cuts.of(down, NuScenes.first_level)) if errors.over_recall else None
         for place, (kind, absent) in enumerate(zip(errors.kinds, errors.absent, strict=True)):
             error = true.column(KINDS[kind])[:, None]
-            counts, errs = down.own * np.isfinite(error), down.own * np.nan_to_num(error)
+            has_error = np.isfinite(error)
+            counts, errs = down.own if has_error.all() else down.own * has_error, down.own * np.nan_to_num(error)
             n = sums(counts, true.bounds)
             if scores is None:
                 means = divide(sums(errs, true.bounds), n)
@@ -262,6 +263,7 @@ class Scores:
         between = np.where(cuts.copy > 0, score, slope * (cuts.columns["level"] - recall) + score_above)
         self.score = np.where(cuts.columns["is_end"], score_of_all[lowest], between)
 
+        self._further = 1 - divide(np.minimum(down.own, 1.0), down.own)  # the share of all copies but the first
         n, weighs = len(true.at), down.own > 0
         at = np.arange(n)[:, None]
         self._previous = np.full(down.own.shape, -1)
@@ -276,10 +278,10 @@ class Scores:
 
         `counts` are the weights of the true positives that have an error, and `errors` these errors times the weights.
         """
-        true, own = self.cuts.down.true, self.cuts.down.own
-        n, total = (running_sums(each, true.starts, true.segment) for each in (counts, errors))
-        further = 1 - divide(np.minimum(own, 1.0), own)  # the share of all copies but the first
-        values = self._read(divide(total - errors * further, n - counts * further), divide(total, n))
+        down, true = self.cuts.down, self.cuts.down.true
+        total = running_sums(errors, true.starts, true.segment)
+        n = down.tp if counts is down.own else running_sums(counts, true.starts, true.segment)
+        values = self._read(divide(total - errors * self._further, n - counts * self._further), divide(total, n))
         used = self.score != 0
         n_levels = self.cuts.add_up(used.astype(float))
         return divide(self.cuts.add_up(np.where(used, values, 0.0)), n_levels), n_levels
