@@ -203,6 +203,10 @@ class MissingThresholdWarning(ApframeWarning):
     """Some categories have no score threshold, so none of their detections counts."""
 
 
+class NotComputedWarning(ApframeWarning):
+    """A headline number is null, because the table that it is the mean of cannot be computed."""
+
+
 class NoAnnotationsWarning(DoubtfulNumberWarning):
     """There are no annotations, so no metric is defined."""
 

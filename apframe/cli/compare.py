@@ -116,7 +116,7 @@ def _usual_metrics(rules: Protocol, style: str | None, *, is_long: bool) -> list
     """All metrics; the one that stands for all where people read a row for each slice, category or model."""
     if is_long and style not in ("json", "csv"):
         return [main_headline(rules).metric]
-    return [line.metric for line in headlines(rules, with_parts=True)]
+    return [line.metric for line in headlines(rules, with_parts=True) if not line.kind.table]
 
 
 def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None, metric: str) -> None:

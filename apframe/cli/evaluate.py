@@ -42,7 +42,7 @@ from apframe.cli.sharded import (
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.protocols.headlines import headlines
-from apframe.show.console import jaccard_line, shorter_lines, summary_lines
+from apframe.show.console import shorter_lines, summary_lines
 from apframe.store.parquet import DETECTION
 
 
@@ -130,8 +130,6 @@ def evaluate_files(
         _ = whole.summary  # which warns if it is doubtful; a part does not
         slices = evaluation.by(*words(by)) if by else None
         summary = evaluation.summary
-        has_jaccard = "jaccard_index" in evaluation.protocol.further_rules and not (by or shards)
-        jaccard = _jaccard_index(evaluation) if has_jaccard else ""
         if out is not None:
             say(f"writing {out}")
             evaluation.write_parquet(out, **labelled, matches=kept)
@@ -139,14 +137,11 @@ def evaluate_files(
         print(evaluation.protocol, end="\n\n")
     if slices is None:
         if style == "json":
-            also = {} if isinstance(jaccard, str) else {"JI": jaccard}
-            print(json.dumps(dict(summary.rows()) | also | {"json_version": JSON_VERSION}))
+            print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}))
         elif style is not None:
             show_table(summary, style, digits=3)
         else:
             lines = summary_lines(summary, evaluation.protocol, evaluation.notes)
-            if jaccard != "":
-                lines.insert(summary.height, jaccard_line(jaccard, evaluation.protocol))
             print_lines(lines if max(map(len, lines)) <= (terminal_width() or 1000) else shorter_lines(lines))
         return
     if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
@@ -155,12 +150,3 @@ def evaluate_files(
         enough = next((line for line in recalls if (line.area_range, line.max_detections) == most), None)
         slices = slices.select(pl.exclude(*(line.metric for line in recalls if line != enough), "AP75", "n_detections"))
     show_table(slices, style, digits=3)
-
-
-def _jaccard_index(evaluation: apf.Evaluation) -> float | str | None:
-    """The mean of the Jaccard index over the categories; None if there is none, or why it cannot be computed."""
-    try:
-        mean = evaluation.jaccard_index()["jaccard_index"].mean()
-    except ParameterError as error:
-        return str(error)
-    return mean if isinstance(mean, float) else None

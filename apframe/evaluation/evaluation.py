@@ -20,6 +20,7 @@ from apframe.evaluation.gallery import show as gallery
 from apframe.evaluation.prepare.inputs import Inputs
 from apframe.evaluation.slices import by as slices
 from apframe.evaluation.slices import waymo_breakdowns as broken_down
+from apframe.exceptions import NotComputedWarning, ParameterError, warn
 from apframe.lazily import cached_property
 from apframe.protocols.protocol import Protocol
 from apframe.show.console import summary_lines
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from apframe.evaluation.pipeline import Pipeline
     from apframe.matching.verdicts import Verdicts
+    from apframe.protocols.headlines import Headline
 
 
 class Evaluation(QueryableResult):
@@ -183,6 +185,15 @@ class Evaluation(QueryableResult):
         complete = self.__dict__.get("metrics")
         metrics = self._measure(headlines_only=True) if complete is None else complete
         return summarize(self, metrics)
+
+    def _mean_of_table(self, line: Headline) -> float | None:
+        """A headline number that is the mean of a table's column; null, with a warning, if the table cannot be computed."""
+        try:
+            value = getattr(self, line.kind.table)()[line.column].mean()
+        except ParameterError as error:
+            warn(f"{line.metric} is not computed: {error}", NotComputedWarning)
+            return None
+        return value if isinstance(value, float) else None
 
     @property
     def stats(self) -> np.ndarray:

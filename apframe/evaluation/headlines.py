@@ -64,8 +64,8 @@ class ListRows:
 
 
 def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
-    """What a headline number is the mean of; None if its threshold is not evaluated, or if it is made of other numbers."""
-    if line.is_of_others:
+    """What a headline number is the mean of; None if its threshold is not evaluated, or it is made of others or of a table."""
+    if line.is_of_others or line.kind.table:
         return None
     thresholds = tuple(range(len(protocol.iou_thresholds)))
     if line.iou_threshold is not None:
@@ -146,7 +146,8 @@ def sum_values(
 def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
     """`metric` and `value`, one row for each headline number; null where nothing was evaluated.
 
-    Parts of the categories are means over some lists of the metrics table; parts of the images are slices.
+    Parts of the categories are means over some lists of the metrics table; parts of the images are slices. What is the mean of
+    another table is asked of the evaluation.
     """
     protocol, tables = self.protocol, self._inputs.tables()
     lines = headlines(protocol, with_parts=True)
@@ -162,6 +163,7 @@ def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
     if of_images:
         slices = self.by(of_images)
         values |= {(name, part): value for name in found for part, value in slices.select("slice", name).rows()}
+    values |= {(line.metric, None): self._mean_of_table(line) for line in lines if line.kind.table}
     value = pl.Series("value", [values.get((line.of_whole, line.part)) for line in lines], pl.Float64).fill_nan(None)
     is_zero = "zero_without_detections" in protocol.further_rules and not self._inputs.n_detections
     if is_zero and self._inputs.annotations.height:

@@ -29,9 +29,9 @@ CROWDHUMAN = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
-    further_rules=("clipped_boxes", "jaccard_index"),
+    further_rules=("clipped_boxes",),
     parts=(),
-    report=("AP", "LAMR"),
+    report=("AP", "LAMR", "JI"),
     classes=Classes(("person",)),
     difficulties=(),
     orientation="",
@@ -41,4 +41,4 @@ CROWDHUMAN = Protocol(
     miss_rates=MissRates(row="first", points=ROUNDED_POINTS, least=0.0, ties_together=False),
     malformed="counted",
 )
-"""People with their full boxes: AP without an envelope, LAMR (MR⁻²); `Evaluation.jaccard_index` has the third number, JI."""
+"""People with their full boxes: AP without an envelope, LAMR (MR⁻²), and JI, see `Evaluation.jaccard_index`."""

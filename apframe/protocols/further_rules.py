@@ -16,7 +16,6 @@ FURTHER_RULES = {
     "means_by_images": "a category counts in every mean once for each image with an annotation of it",
     "limits_known_categories": "the limit per image is over detections of the ground truth's categories alone",
     "limit_without_ties": "of more detections of an image, those above the score of the next one are kept",
-    "jaccard_index": "the Jaccard index (JI) is computed beside the summary, see Evaluation.jaccard_index",
     "known_categories": "a detection of a category that the ground truth lacks is an error",
     "known_images_only": "detections on images that the ground truth lacks are left out",
     "zero_without_detections": "without any detection all headline numbers are 0",

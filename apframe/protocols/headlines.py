@@ -62,6 +62,8 @@ class Kind:
         whether the protocol's definition says how it is computed
     is_oriented
         whether the orientation of true positives weighs in it
+    table
+        the table of an evaluation whose `column` it is the mean of, if that is not the metrics; slices and draws do not have it
     one_is_enough
         whether tables that have little room show only its first line of all objects and the largest number of detections
     """
@@ -78,6 +80,7 @@ class Kind:
     is_by_definition: bool = False
     is_oriented: bool = False
     one_is_enough: bool = False
+    table: str = ""
 
 
 def nds(ap: Any, *errors: Any) -> Any:
@@ -107,6 +110,7 @@ _KINDS = (
     Kind("NDS", "nds", "nuScenes Score    (NDS)", is_main=True, composition=_NDS, needs="AP and the five errors beside it"),
     Kind("LAMR", "lamr", "Avg. Miss Rate   (LAMR)", less_is_better=True, needs="`miss_rates`, which say how it is read"),
     Kind("CPM", "cpm", "Mean Sensitivity  (CPM)", needs="`miss_rates`, which say how it is read"),
+    Kind("JI", "jaccard_index", "Jaccard Index      (JI)", table="jaccard_index"),
     Kind("PQ", "pq", "Panoptic Quality   (PQ)"),
     Kind("SQ", "sq", "Segmentation Qual. (SQ)"),
     Kind("RQ", "rq", "Recognition Qual.  (RQ)"),
@@ -165,6 +169,8 @@ def refuse_lines(protocol: Protocol) -> None:
                 f"{line!r} is not AP or AR, optionally with a threshold, {{area}}, {{limit}} or {{part}}", option="report"
             )
         kind, _, part, _ = read
+        if kind.table and (line != kind.name or line == protocol.report[0]):
+            raise ParameterError(f"{line!r} must be {kind.name!r}, below a number that the metrics have", option="report")
         whole = line.replace(part or "{part}", "", 1)
         if whole not in protocol.report:
             raise ParameterError(f"{line!r} needs {whole!r} beside it", option="report")
@@ -263,6 +269,8 @@ def _lines(template: str, protocol: Protocol) -> list[Headline]:
     threshold = int(percent) / 100 if percent else None
     if protocol.errors is not None and kind.column in protocol.errors.kinds:
         threshold = protocol.errors.threshold
+    if kind.table:
+        threshold = protocol.iou_thresholds[0]
     whole, most, own = protocol.whole, protocol.max_detections[-1], part or None
     cells: list[tuple[str, str, int | None, str | None]] = [("", whole, most, own)]
     if each_of == "{area}":

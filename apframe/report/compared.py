@@ -71,9 +71,10 @@ class Compared:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """The headline numbers that the protocol's thresholds give."""
+        """The headline numbers that the protocol's thresholds give, and resamples have."""
         protocol = self.first.protocol
-        return [line.metric for line in headlines(protocol, with_parts=True) if line.is_evaluated(protocol)]
+        lines = [line for line in headlines(protocol, with_parts=True) if not line.kind.table]
+        return [line.metric for line in lines if line.is_evaluated(protocol)]
 
     @property
     def metric(self) -> str:

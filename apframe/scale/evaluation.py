@@ -33,6 +33,7 @@ from apframe.wording import counted, spelled
 if TYPE_CHECKING:
     from apframe.evaluation.slices.slices import Slicing
     from apframe.matching.verdicts import Verdicts
+    from apframe.protocols.headlines import Headline
     from apframe.protocols.protocol import Protocol
     from apframe.scale.store import Store
     from apframe.tables.conditions import Masks
@@ -183,6 +184,9 @@ class ShardedEvaluation(Evaluation):
     @cached_property
     def _spool(self) -> Spool:
         return Spool(self._pipeline.inputs.objects, self.protocol)
+
+    def _mean_of_table(self, line: Headline) -> None:
+        """Nothing: such a table reads the shards again."""
 
     @property
     def pairs(self) -> pl.DataFrame:

@@ -12,19 +12,6 @@ from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
 
 
-def jaccard_line(value: float | str | None, protocol: Protocol) -> str:
-    """The line of the Jaccard index, which is no number of the summary; or why it is not computed.
-
-    >>> from apframe.protocols.crowdhuman import CROWDHUMAN
-    >>> jaccard_line(0.8301, CROWDHUMAN)
-    ' Jaccard Index      (JI) @[ IoU=0.50      | area=   all | maxDets=all ] = 0.830'
-    """
-    if isinstance(value, str):
-        return f" Jaccard Index      (JI) not computed: {value}"
-    threshold, shown = protocol.iou_thresholds[0], -1 if value is None else value
-    return f" Jaccard Index      (JI) @[ IoU={threshold:<9.2f} | area={protocol.whole:>6} | maxDets=all ] = {shown:.3f}"
-
-
 def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str] = ()) -> list[str]:
     """One line for each headline number, in pycocotools' words; -1.000 where nothing could be evaluated.
 

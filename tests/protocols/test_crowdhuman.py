@@ -47,7 +47,7 @@ def evaluate(truth: list[Row], detections: list[Row], images: Any = 1, **options
 
 
 def numbers(evaluation: apf.Evaluation) -> list[float | None]:
-    return [*evaluation.summary["value"], evaluation.jaccard_index()["jaccard_index"].item()]
+    return evaluation.summary["value"].to_list()
 
 
 P, P2, NOWHERE = (0, 0, 100, 100), (300, 0, 100, 100), (700, 300, 50, 50)
@@ -178,7 +178,7 @@ def test_weights_are_copies_of_images() -> None:
             [each | {"image_id": new} for each in rows for k, new in copies if each["image_id"] == k]
             for rows in (truth, detections)
         ]
-        expected = evaluate(rows[0], rows[1], {"image_id": [new for _, new in copies]}).summary["value"].to_list()
+        expected = evaluate(rows[0], rows[1], {"image_id": [new for _, new in copies]}).summary["value"].head(2).to_list()
         own = [
             under_weights(evaluation, "ap", weights)[0, weighting],
             under_weights(evaluation, "lamr", weights)[0, weighting],
@@ -192,8 +192,10 @@ def test_intervals_and_comparisons() -> None:
     a, b = (evaluate(truth, rows, images) for rows in (detections, worse))
     intervals = a.intervals(n_resamples=60)
     assert intervals["metric"].to_list() == ["AP", "LAMR"]
-    assert intervals["estimate"].to_list() == exactly(a.summary["value"].to_list())
+    assert intervals["estimate"].to_list() == exactly(a.summary["value"].head(2).to_list())
     assert ((intervals["low"] < intervals["estimate"]) & (intervals["estimate"] < intervals["high"])).all()
+    with pytest.raises(ParameterError, match=r"^metrics: JI matches anew, so it has no resamples; it is in the summary$"):
+        a.intervals(metrics=["AP", "JI"], n_resamples=60)
     compared = a.compare(b, n_resamples=60)
     assert (compared["difference"] < 0).to_list() == [True, False]
     assert (compared["share_better"] < 0.2).all()
@@ -202,7 +204,7 @@ def test_intervals_and_comparisons() -> None:
 def test_scores_beyond_all_thresholds_of_the_jaccard_index_are_warned_of() -> None:
     evaluation = evaluate(THREE, [row | {"score": 100 * row["score"]} for row in HITS])
     with pytest.warns(UnitWarning, match=r"^scores go up to 90, but those that the Jaccard index tries only to 0\.9: scale"):
-        evaluation.jaccard_index()
+        assert evaluation["JI"] == exactly(3 / (3 + 1e-6))
     assert evaluation.jaccard_index(min_scores=[0, 50])["score_threshold"].item() == 0
 
 
@@ -246,6 +248,7 @@ def test_stored_sets_queries_shards_and_updates_have_the_same_numbers(tmp_path: 
     sharded = apf.evaluate_shards(str(tmp_path / "shards" / "*"), protocol=apf.CROWDHUMAN)
     assert_frame_equal(sharded.metrics, evaluation.metrics)
     assert_frame_equal(sharded.by("place"), evaluation.by("place"))
+    assert sharded["JI"] is None and sharded.by("place")["JI"].is_null().all()
     evaluator = apf.Evaluator(dataset, protocol=apf.CROWDHUMAN)
     for shard in range(3):
         ids = pl.Series(images["image_id"][shard::3]).implode()

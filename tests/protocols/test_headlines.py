@@ -89,6 +89,9 @@ def test_a_report_has_only_lines_that_it_can_make() -> None:
         report = tuple(name for name in ("AP", *errors, "NDS") if name != left_out)
         with pytest.raises(ParameterError, match=r"^report: NDS needs AP and the five errors beside it$"):
             apf.Protocol("mine", "", report=report)
+    for wrong in (("JI",), ("AP", "JI50"), ("AP", "JI{area}")):
+        with pytest.raises(ParameterError, match=r"^report: 'JI.*' must be 'JI', below a number that the metrics have$"):
+            apf.Protocol("mine", "", report=wrong)
 
 
 def test_numbers_are_made_of_lines_of_the_report_or_of_columns() -> None:

@@ -112,10 +112,11 @@ def intervals_table(self: Evaluation) -> pl.DataFrame:
     if self.dataset.images.height > 1:
         return intervals(self)
     counts = {"n_units": self.dataset.images.height, "n_resamples": 0}
-    from apframe.evaluation.comparison.sampling import LEVEL  # brings in NumPy
+    from apframe.evaluation.comparison.sampling import LEVEL, chosen_lines  # brings in NumPy
 
     missing = [pl.lit(None, pl.Float64).alias(name) for name in LEVEL[1:5]]
-    return self.summary.select(
+    names = [line.metric for line in chosen_lines(self, None)]
+    return self.summary.filter(pl.col("metric").is_in(names)).select(
         "metric", pl.col("value").alias("estimate"), *missing, *(pl.lit(n, pl.Int64).alias(name) for name, n in counts.items())
     )
 

@@ -238,8 +238,12 @@ def chosen_lines(evaluation: Evaluation, metrics: Sequence[str] | str | None) ->
     """The headlines of these names, or all of them; an unknown name is a ParameterError."""
     known = {line.metric: line for line in headlines(evaluation.protocol, with_parts=True)}
     if metrics is None:
-        return list(known.values())
+        return [line for line in known.values() if not line.kind.table]
     wanted = [metrics] if isinstance(metrics, str) else list(metrics)
     if not wanted:
         raise ParameterError("name at least one", did_you_mean("", list(known)), option="metrics")
-    return list(dict.fromkeys(by_name("metric", each, known) for each in wanted))
+    lines = list(dict.fromkeys(by_name("metric", each, known) for each in wanted))
+    if of_tables := [line.metric for line in lines if line.kind.table]:
+        problem = f"{of_tables[0]} matches anew, so it has no resamples"
+        raise ParameterError(problem, "it is in the summary", option="metrics")
+    return lines
