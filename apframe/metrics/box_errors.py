@@ -78,8 +78,8 @@ class BoxErrors(Metric):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """See `Metric`."""
-        return self.kinds
+        """See `Metric`; CDS is read by `CompositeScore`."""
+        return (*self.kinds, "cds") if self.with_cds else self.kinds
 
     def beside(self, average: AveragePrecision) -> tuple[Metric, ...]:
         """The metrics of a protocol with average precision and these errors."""
@@ -140,7 +140,7 @@ class CompositeScore(Metric):
     @property
     def columns(self) -> tuple[str, ...]:
         """See `Metric`."""
-        return (*self.average.columns, *self.errors.columns, "cds")
+        return (*self.average.columns, *self.errors.columns)
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
         """The errors are NaN but at their threshold, and CDS has those at that threshold everywhere."""
