@@ -277,9 +277,14 @@ class Cells:
         factors = None if factor is None else self.annotations[factor][counts]
         return sums_of_weights(weights, image, number, self.n_lists, factors)
 
+    def kept_under(self, weights: Weights, key: Hashable, make: Callable[[], Made]) -> Made:
+        """As `kept`, of these weights: metrics that are read one after the other share it."""
+        made: Made = weights.kept.get((self._kept, key), make)
+        return made
+
     def positives_under(self, k: int, weights: Weights) -> np.ndarray:
-        """As `expected`, under weights as given; metrics that are read one after the other share it."""
-        return weights.kept.get((self._kept, k), lambda: self.expected(k, weights.given))
+        """As `expected`, under weights as given."""
+        return self.kept_under(weights, ("positives", k), lambda: self.expected(k, weights.given))
 
     def images_with_positives(self, k: int, weights: np.ndarray) -> np.ndarray:
         """How many images have annotations that count in range k, as in `expected`.

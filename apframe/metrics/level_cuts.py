@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from apframe.metrics.definitions import COCO_101
 from apframe.metrics.recall_levels import LEVELS, NuScenes, RecallLevels
 from apframe.metrics.segments import divide, is_first, lasts_of, ranges, running_sums, suffix_maxima, sums, sums_before
 from apframe.metrics.weighted_sums import levels_reached
-from apframe.metrics.weights import Weights
+from apframe.metrics.weights import Kept, Weights
 
 _REACHED = levels_reached(COCO_101)
 _TINY = np.finfo(float).tiny
@@ -25,7 +25,7 @@ def average_over_levels(definition: RecallLevels, addend: float, cells: Cells, w
     """Average precision of what is wanted of every list, see `Definition.average`."""
 
     def read(down: SumsDown) -> dict[str, np.ndarray]:
-        cuts = Cuts.of(down, definition.first_level)
+        cuts = down.cuts(definition.first_level)
         best = suffix_maxima(down.tp / (np.maximum(down.n, _TINY) + addend), down.true.segment)
         table = cuts.tabulate(best)
         values = table.select(definition.at_level({name: pl.col(name) for name in table.columns})).to_series().to_numpy()
@@ -47,7 +47,7 @@ def mean_errors(errors: BoxErrors, cells: Cells, weights: Weights) -> dict[str, 
 
     def read(down: SumsDown) -> dict[str, np.ndarray]:
         found, true = {}, down.true
-        scores = Scores(Cuts.of(down, NuScenes.first_level)) if errors.over_recall else None
+        scores = Scores(down.cuts(NuScenes.first_level)) if errors.over_recall else None
         for place, (kind, absent) in enumerate(zip(errors.kinds, errors.absent, strict=True)):
             error = true.column(KINDS[kind])[:, None]
             has_error = np.isfinite(error)
@@ -71,16 +71,9 @@ def _read(
     """The columns of what is wanted, read from sums of weights at each threshold, in each range, at each limit."""
 
     def of_block(block: Weights) -> dict[str, np.ndarray]:
-        shared: dict[tuple[int, int], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
-        def at(t: int, k: int, m: int) -> Mapping[str, np.ndarray]:
-            true = cells.kept(("true positives", t, k, m), lambda: TruePositives.of(cells, t, k, m))
-            place = k, id(true.rows.image)
-            if place not in shared:  # thresholds at which the same detections count share their sums
-                shared.clear()
-                own = block.scaled.take(true.rows.image, axis=0)
-                shared[place] = own, sums_before(own), cells.expected(k, block.scaled)
-            return read(SumsDown.of(true, *shared[place], block.slack))
+        def at(*place: int) -> Mapping[str, np.ndarray]:
+            return read(cells.kept_under(block, (SumsDown, place), lambda: SumsDown.of(cells, block, *place)))
 
         return cells.means(columns, at, block.n)
 
@@ -161,16 +154,30 @@ class SumsDown:
     total: np.ndarray
     positives: np.ndarray
     slack: float
+    kept: Kept = field(default_factory=Kept)
 
     @classmethod
-    def of(cls, true: TruePositives, of_all: np.ndarray, upto: np.ndarray, expected: np.ndarray, slack: float) -> SumsDown:
-        """The sums, from the weights of all detections that count, and the sums of these before each."""
+    def of(cls, cells: Cells, weights: Weights, t: int, k: int, m: int) -> SumsDown:
+        """Those at threshold t, in range k and within limit m, all by number."""
+        true = cells.kept((TruePositives, t, k, m), lambda: TruePositives.of(cells, t, k, m))
+
+        def sum_all() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            of_all = weights.scaled.take(true.rows.image, axis=0)
+            return of_all, sums_before(of_all), cells.expected(k, weights.scaled)
+
+        # thresholds at which the same detections count share their sums
+        of_all, upto, expected = cells.kept_under(weights, ("all", k, id(true.rows.image)), sum_all)
         own, number, bounds = of_all[true.at], true.list, true.rows.bounds
         tp = running_sums(own, true.starts, true.segment)
         n = np.maximum(upto[true.at + 1] - upto[bounds[number]], tp)
         total = upto[bounds[number + 1]] - upto[bounds[number]]
         positives = np.where(expected > 0, expected, 1.0)[number]
-        return cls(true, expected, of_all, own, tp, n, total, positives, slack)
+        return cls(true, expected, of_all, own, tp, n, total, positives, weights.slack)
+
+    def cuts(self, first_level: int) -> Cuts:
+        """Where the levels of recall lie, from one on, given by number."""
+        found: Cuts = self.kept.get(first_level, lambda: Cuts.of(self, first_level))
+        return found
 
 
 @dataclass(frozen=True, eq=False)
