@@ -54,7 +54,8 @@ TESTED_IN = {
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/policies",
     "metrics/test_definitions.py": "lists/list_average_precision metrics/points metrics/recall_levels metrics/score_cutoffs",
-    "metrics/test_weights.py": "metrics/average_precision metrics/cells metrics/metric",
+    "metrics/test_own_metrics.py": "metrics/metric",
+    "metrics/test_weights.py": "metrics/average_precision metrics/cells",
     "parity/test_coco.py": "evaluation/curves evaluation/metrics_table metrics/coco_arrays metrics/plain_sums "
     "metrics/running_counts protocols/coco",
     "properties/test_operating_points.py": "matching/operating_points",

@@ -218,6 +218,8 @@ def stored_protocol(folder: str | Path, manifest: Mapping[str, Any]) -> Protocol
     try:
         with spelling(as_keyword):  # a manifest has keys, not flags
             return Protocol.from_dict(manifest["protocol"])
+    except FormatError as error:  # which says what to do
+        raise FormatError(error.problem, error.remedy, path=folder) from None
     except (TypeError, AttributeError, LookupError, ValueError) as error:
         raise FormatError(f"the manifest's protocol cannot be read ({error})", "evaluate again", path=folder) from error
 

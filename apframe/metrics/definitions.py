@@ -22,6 +22,7 @@ import polars as pl
 
 from apframe.exceptions import ParameterError, by_name
 from apframe.listing import Listing
+from apframe.metrics.metric import KINDS
 from apframe.metrics.points import Definition, WeightedSum, read_texts, recall_of
 from apframe.wording import did_you_mean
 
@@ -204,12 +205,6 @@ _KINDS = {  # module and class by name; imported when one is named
     "ultralytics": "metrics.all_rows:Ultralytics",
     "ultralytics_8_4_35": "metrics.all_rows:UltralyticsBefore",
 }
-_SUMMED = {  # which are no AP
-    "panoptic_quality": "metrics.sums_of_matches:PanopticQuality",
-    "pixel_iou": "metrics.sums_of_matches:PixelIoU",
-    "recall_by_image": "metrics.sums_of_matches:RecallByImage",
-    "success": "metrics.sums_of_matches:Success",
-}
 
 
 def list_definitions(name: str | None = None) -> Listing:
@@ -221,7 +216,7 @@ def list_definitions(name: str | None = None) -> Listing:
     >>> list_definitions("step")["formula"].item()
     'sum over k of p_k (r_k - r_(k-1))'
     """
-    return Listing(read_texts().filter(~pl.col("name").is_in(_SUMMED))).named("definition", name)
+    return Listing(read_texts().filter(~pl.col("name").is_in(KINDS))).named("definition", name)
 
 
 def as_definition(definition: str | Definition) -> Definition:
@@ -241,8 +236,10 @@ def as_definition(definition: str | Definition) -> Definition:
         raise ParameterError(f"a definition must be a name or one of apframe's values, not {definition!r}")
     parts = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", definition)
     name, number = parts.groups() if parts else (definition, None)
-    module, class_name = (_SUMMED.get(name) or by_name("definition", name, _KINDS)).split(":")
-    kind = getattr(import_module(f"apframe.{module}"), class_name)
+    module, class_name = (KINDS.get(name) or f"apframe.{by_name('definition', name, _KINDS)}").split(":")
+    kind = getattr(import_module(module), class_name)
+    if not issubclass(kind, Definition):
+        raise ParameterError(f"{name} is not a definition but a metric", "give it as own_metrics", option="definition")
     if number and kind.name not in ("waymo", "normalized"):
         raise ParameterError(f"no definition {definition!r}", did_you_mean(definition, [*_KINDS]))
     if kind.name == "normalized" and not number:

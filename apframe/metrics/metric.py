@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+from apframe.exceptions import FormatError, ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -11,7 +16,16 @@ if TYPE_CHECKING:
     from apframe.metrics.cells import Cells
     from apframe.metrics.weights import Weights
 
+KINDS = {
+    "panoptic_quality": "apframe.metrics.sums_of_matches:PanopticQuality",
+    "pixel_iou": "apframe.metrics.sums_of_matches:PixelIoU",
+    "recall_by_image": "apframe.metrics.sums_of_matches:RecallByImage",
+    "success": "apframe.metrics.sums_of_matches:Success",
+}
+"""Module and class of metrics by the names that stored evaluations have for them; a class is imported when one is read."""
 
+
+@runtime_checkable
 class Metric(Protocol):
     """Numbers of every list. A metric is frozen, and can be compared and hashed.
 
@@ -27,6 +41,10 @@ class Metric(Protocol):
         whether detections are ranked, so that there is precision down the ranks: curves, thresholds, the cost of errors
     by_score
         whether scores decide which detections count and match
+    at_cut_offs, cut_offs
+        whether it reads the matches of score cut-offs, which matching must then give; and what these are, where they are fixed
+    counts_pixels
+        whether detections and annotations count by their pixels
     reads_remainder
         whether it counts detections that lists do not have, see `Cells.remainder`; otherwise it reads lists of all detections
     """
@@ -34,6 +52,9 @@ class Metric(Protocol):
     lines: ClassVar[Mapping[str, str]] = {}
     ranks: ClassVar[bool] = True
     by_score: ClassVar[bool] = True
+    at_cut_offs: ClassVar[bool] = False
+    cut_offs: ClassVar[tuple[float, ...]] = ()
+    counts_pixels: ClassVar[bool] = False
 
     @property
     def reads_remainder(self) -> bool:
@@ -51,3 +72,76 @@ class Metric(Protocol):
         NaN where there is no value. A plain number is the number under `Weights.once`.
         """
         ...
+
+
+def as_metrics(values: Any) -> tuple[Metric, ...]:
+    """One metric or several as a tuple.
+
+    Raises
+    ------
+    ParameterError
+        one is not a metric, is not frozen, or its headline numbers are of columns that it does not have
+
+    >>> as_metrics(int)
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: own_metrics: <class 'int'> is not a metric; give values of frozen dataclasses with ...
+    """
+    metrics = tuple(values) if isinstance(values, (list, tuple)) else (values,)
+    for each in metrics:
+        if isinstance(each, type) or not isinstance(each, Metric) or not is_dataclass(each):
+            remedy = "give values of frozen dataclasses with `columns` and `read`, see apframe.metrics.metric.Metric"
+            raise ParameterError(f"{each!r} is not a metric", remedy, option="own_metrics")
+        if type(each).__hash__ is None:
+            name = type(each).__name__
+            raise ParameterError(f"{name} is not frozen", "write @dataclass(frozen=True) above it", option="own_metrics")
+        if not isinstance(each.columns, tuple) or not {*each.lines.values()} <= {*each.columns}:
+            problem = f"{each!r} has columns={each.columns!r} and lines={dict(each.lines)}"
+            raise ParameterError(problem, "columns are a tuple, and lines name some of them", option="own_metrics")
+    return metrics
+
+
+def choices_of(metric: Metric) -> dict[str, Any]:
+    """Name and parameters of a metric as what JSON holds.
+
+    Raises
+    ------
+    ParameterError
+        the metric has no name in `KINDS`, or a parameter that cannot be stored
+
+    >>> from apframe.metrics.sums_of_matches import PanopticQuality
+    >>> choices_of(PanopticQuality())
+    {'metric': 'panoptic_quality'}
+    """
+    home = f"{type(metric).__module__}:{type(metric).__qualname__}"
+    name = next((name for name, known in KINDS.items() if known == home), None)
+    if name is None:
+        remedy = f'add it first: apframe.metrics.metric.KINDS["a_name"] = "{home}"'
+        raise ParameterError(f"{metric!r} has no name to be stored by", remedy, option="own_metrics")
+    choices = {"metric": name} | {each.name: getattr(metric, each.name) for each in fields(metric)}  # type: ignore[arg-type]
+    try:
+        json.dumps(choices)
+    except TypeError as error:
+        remedy = "its fields must be numbers, text, flags, None, or tuples of these"
+        raise ParameterError(f"{metric!r} cannot be stored", remedy, option="own_metrics") from error
+    return choices
+
+
+def metric_of(choices: Mapping[str, Any]) -> Metric:
+    """The metric that `choices_of` was taken of.
+
+    Raises
+    ------
+    FormatError
+        no metric of that name is in `KINDS`; what a stored evaluation names is never imported
+
+    >>> metric_of({"metric": "panoptic_quality"})
+    PanopticQuality()
+    """
+    given = dict(choices)
+    name = given.pop("metric")
+    if name not in KINDS:
+        remedy = f'add it before you read: apframe.metrics.metric.KINDS["{name}"] = "its_module:ItsClass"'
+        raise FormatError(f"the metric {name!r} is not known here", remedy)
+    module, kind = KINDS[name].split(":")
+    made: Metric = getattr(import_module(module), kind)(**given)
+    return made

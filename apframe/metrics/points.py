@@ -52,12 +52,8 @@ class Definition(ABC):
     ----------
     reads_cells
         whether it reads verdicts, so that protocols can have it; otherwise it is for ranked lists alone
-    reads_remainder, ranks, by_score
+    reads_remainder, ranks, by_score, at_cut_offs, cut_offs, counts_pixels
         see `apframe.metrics.metric.Metric`
-    at_cut_offs, cut_offs
-        whether it reads the matches of score cut-offs, which matching must then give; and what these are, where they are fixed
-    counts_pixels
-        whether detections and annotations count by their pixels
     recall
         the recall that goes with it
     averages_errors

@@ -8,6 +8,8 @@ from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.metrics.points import WeightedSum
 from apframe.protocols.named_choices import IGNORED_AS_CROWDS
+from apframe.tables.tables import RESULTS
+from apframe.wording import listed
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
@@ -28,7 +30,17 @@ def refuse_combinations(protocol: Protocol) -> None:
     apframe.exceptions.ParameterError: matching: definition r40 does not go with matching 'score'; use both of one protocol; \
 r40 goes with by_annotation, largest_sum, score_first
     """
+    own, every = ([name for each in some for name in each.columns] for some in (protocol.own_metrics, protocol.metrics))
+    always = [column.name for column in RESULTS["metrics"] if column.standard]
+    if taken := [name for name in dict.fromkeys(own) if name in always or every.count(name) > 1]:
+        raise ParameterError(f"the metrics table already has {listed(taken)}", "rename yours", option="own_metrics")
     policy, definition = POLICIES[protocol.matching], protocol.definition
+    for each in protocol.own_metrics:
+        if each.at_cut_offs and not (policy.at_cut_offs and each.cut_offs == definition.cut_offs):
+            problem = f"{each!r} reads score cut-offs that matching {protocol.matching!r} with {definition} does not have"
+            raise ParameterError(problem, "choose a definition and a matching with its cut-offs", option="own_metrics")
+        if each.counts_pixels and not definition.counts_pixels:
+            raise ParameterError(f"{each!r} counts pixels, and {definition} does not", option="own_metrics")
     if policy.at_cut_offs != definition.at_cut_offs:
         fit = ", ".join(name for name, each in POLICIES.items() if each.at_cut_offs != policy.at_cut_offs)
         problem = f"definition {definition} does not go with matching {protocol.matching!r}"

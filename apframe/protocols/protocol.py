@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from apframe.exceptions import ParameterError, one_of
 from apframe.keywords import names_keywords
@@ -12,6 +12,7 @@ from apframe.matching.policies import POLICIES
 from apframe.metrics.average_precision import AveragePrecision, DetectionCount, ImageCount, Recall
 from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.definitions import COCO_101, Levels, as_definition
+from apframe.metrics.metric import Metric, choices_of, metric_of
 from apframe.metrics.miss_rates import Froc, MissRates, as_rates
 from apframe.metrics.points import SPACING, Definition
 from apframe.metrics.score_cutoffs import R11, R40, OrientedPrecision
@@ -28,9 +29,6 @@ from apframe.similarity.pairs import Similarity
 from apframe.wording import listed, spelled
 
 _USUAL = 0.5
-if TYPE_CHECKING:
-    from apframe.metrics.metric import Metric
-
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
 
@@ -119,6 +117,9 @@ class Protocol:
         what becomes of rows whose shape cannot be right, where `invalid="keep"` lets them pass, see `MALFORMED`
     variants
         the same protocol for other `iou_type`s
+    own_metrics
+        metrics of yours, or of other protocols, which come before those that the definition brings; the first column of the
+        first one says which categories are counted. The report can have the lines that they name
 
     >>> Protocol("mine", "", iou_thresholds=(0.5,)).with_options(max_detections=[10]).max_detections
     (10,)
@@ -160,6 +161,7 @@ class Protocol:
     miss_rates: MissRates | Froc | None = None
     malformed: str = "counted"
     variants: tuple[Self, ...] = field(default=(), compare=False)
+    own_metrics: tuple[Metric, ...] = ()
 
     def __repr__(self) -> str:
         areas = ", ".join(f"{name} {low:g}–{high:g}" for name, low, high in self.area_ranges)
@@ -288,7 +290,7 @@ class Protocol:
             metrics.append(self.miss_rates)
         if self.means_by_images:
             metrics.append(ImageCount())
-        return (*metrics, self.definition.recall, DetectionCount())
+        return (*self.own_metrics, *metrics, self.definition.recall, DetectionCount())
 
     @property
     def has_scores(self) -> bool:
@@ -409,7 +411,7 @@ class Protocol:
 
     def as_dict(self) -> dict[str, Any]:
         """All choices as what JSON holds, without the variants; `from_dict` makes the protocol of them."""
-        return self.choices() | {
+        choices = self.choices() | {
             "parts": [asdict(part) for part in self.parts],
             "classes": asdict(self.classes),
             "difficulties": [asdict(each) for each in self.difficulties],
@@ -418,7 +420,9 @@ class Protocol:
             "miss_rates": None if self.miss_rates is None else {"column": self.miss_rates.column} | asdict(self.miss_rates),
             "similarity": as_choices(self.similarity),
             "definition": {"name": self.definition.name} | asdict(self.definition),
+            "own_metrics": [choices_of(metric) for metric in self.own_metrics],
         }
+        return {name: choice for name, choice in choices.items() if name != "own_metrics" or choice}
 
     @classmethod
     def from_dict(cls, choices: Mapping[str, Any]) -> Self:
@@ -439,5 +443,6 @@ class Protocol:
             "keeps": tuple(Keep(**each) for each in made["keeps"]),
             "errors": None if made["errors"] is None else BoxErrors(**made["errors"]),
             "miss_rates": None if made["miss_rates"] is None else as_rates(made["miss_rates"]),
+            "own_metrics": tuple(metric_of(each) for each in made.get("own_metrics", ())),
         }
         return cls(definition=definition, **made)

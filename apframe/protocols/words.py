@@ -60,6 +60,7 @@ def describe(protocol: Protocol) -> str:
         ("also", "; ".join(FURTHER_RULES[name] for name in protocol.further_rules)),
         ("errors", _errors(protocol, summary)),
         ("miss rates", "" if protocol.miss_rates is None else protocol.miss_rates.words),
+        ("metrics", "; ".join(map(repr, protocol.own_metrics))),
         ("malformed", _malformed(protocol)),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),

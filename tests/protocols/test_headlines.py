@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import polars as pl
 import pytest
 
 import apframe as apf
 from apframe.exceptions import ParameterError
+from apframe.metrics.cells import Cells
 from apframe.metrics.metric import Metric
+from apframe.metrics.weights import Weights
 from apframe.protocols.headlines import (
     KINDS,
     Kind,
@@ -32,14 +36,15 @@ class Own(Metric):
     columns = ("f1", "own_recall")
     lines: ClassVar = {"F1": "f1", "AR": "own_recall"}
 
-
-class OwnProtocol(apf.Protocol):
-    """A protocol with that metric."""
-
-    metrics = (Own(),)  # type: ignore[assignment]
+    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+        """Not needed here."""
+        raise NotImplementedError
 
 
-OWN = OwnProtocol("OWN", "", report=("AP", "F1", "F150", "F1{area}", "AR"), area_ranges=(("all", 0, 1e10), ("small", 0, 9)))
+OWN = apf.Protocol(
+    "OWN", "", own_metrics=(Own(),), report=("AP", "F1", "F150", "F1{area}", "AR"),
+    area_ranges=(("all", 0, 1e10), ("small", 0, 9)),
+)  # fmt: skip
 
 
 def test_kinds_are_found_by_their_names() -> None:

@@ -357,7 +357,7 @@ def test_stored_and_made_again(protocol: apf.Protocol) -> None:
     assert apf.Protocol.from_dict(protocol.as_dict()) == protocol
     again = apf.Protocol.from_dict(json.loads(json.dumps(protocol.as_dict())))
     assert again == protocol and hash(again) == hash(protocol)
-    assert set(protocol.as_dict()) == {each.name for each in fields(protocol)} - {"variants"}
+    assert set(protocol.as_dict()) == {each.name for each in fields(protocol)} - {"variants", "own_metrics"}
     assert departures(again) == []
 
 
@@ -1301,8 +1301,8 @@ def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
     calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     made = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "Protocol"]
     for call in made:
-        own = {each.name for each in fields(apf.Protocol)} - {"variants", "category_thresholds"}  # which iou_thresholds makes
-        assert {each.arg for each in call.keywords} - {"category_thresholds"} == own
+        left_out = {"variants", "category_thresholds", "own_metrics"}  # thresholds of categories come from iou_thresholds
+        assert {each.arg for each in call.keywords} - left_out == {each.name for each in fields(apf.Protocol)} - left_out
     names = {"further_rules", "named_choices", "protocol", "published", "headlines", "words", "classes", "given", "orientation"}
     names |= {"__init__", "refused", "combinations"}
     assert bool(made) == (path.stem not in names)
