@@ -56,8 +56,8 @@ TESTED_IN = {
     "metrics/test_definitions.py": "lists/list_average_precision metrics/points metrics/recall_levels metrics/score_cutoffs",
     "metrics/test_own_metrics.py": "metrics/metric",
     "metrics/test_weights.py": "metrics/average_precision metrics/cells",
-    "parity/test_coco.py": "evaluation/curves evaluation/metrics_table metrics/coco_arrays metrics/plain_sums "
-    "metrics/running_counts protocols/coco",
+    "parity/test_coco.py": "evaluation/curves evaluation/metrics_table metrics/coco_arrays metrics/running_counts "
+    "protocols/coco",
     "properties/test_operating_points.py": "matching/operating_points",
     "protocols/test_citypersons.py": "metrics/errors_per_image",
     "protocols/test_crowdhuman.py": "evaluation/diagnose/jaccard_counts",
