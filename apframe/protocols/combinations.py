@@ -30,17 +30,9 @@ def refuse_combinations(protocol: Protocol) -> None:
     apframe.exceptions.ParameterError: matching: definition r40 does not go with matching 'score'; use both of one protocol; \
 r40 goes with by_annotation, largest_sum, score_first
     """
-    own, every = ([name for each in some for name in each.columns] for some in (protocol.own_metrics, protocol.metrics))
-    always = [column.name for column in RESULTS["metrics"] if column.standard]
-    if taken := [name for name in dict.fromkeys(own) if name in always or every.count(name) > 1]:
-        raise ParameterError(f"the metrics table already has {listed(taken)}", "rename yours", option="own_metrics")
     policy, definition = POLICIES[protocol.matching], protocol.definition
-    for each in protocol.own_metrics:
-        if each.at_cut_offs and not (policy.at_cut_offs and each.cut_offs == definition.cut_offs):
-            problem = f"{each!r} reads score cut-offs that matching {protocol.matching!r} with {definition} does not have"
-            raise ParameterError(problem, "choose a definition and a matching with its cut-offs", option="own_metrics")
-        if each.counts_pixels and not definition.counts_pixels:
-            raise ParameterError(f"{each!r} counts pixels, and {definition} does not", option="own_metrics")
+    if protocol.own_metrics:
+        _refuse_own_metrics(protocol)
     if policy.at_cut_offs != definition.at_cut_offs:
         fit = ", ".join(name for name, each in POLICIES.items() if each.at_cut_offs != policy.at_cut_offs)
         problem = f"definition {definition} does not go with matching {protocol.matching!r}"
@@ -69,3 +61,17 @@ r40 goes with by_annotation, largest_sum, score_first
     if protocol.miss_rates is not None and (policy.at_cut_offs or not protocol.has_precision):
         how = "matches anew at each score cut-off" if protocol.has_precision else "has no precision"
         raise ParameterError(f"LAMR is read from one list, and this protocol {how}", option="miss_rates")
+
+
+def _refuse_own_metrics(protocol: Protocol) -> None:
+    policy, definition = POLICIES[protocol.matching], protocol.definition
+    own, every = ([name for each in some for name in each.columns] for some in (protocol.own_metrics, protocol.metrics))
+    always = [column.name for column in RESULTS["metrics"] if column.standard]
+    if taken := [name for name in dict.fromkeys(own) if name in always or every.count(name) > 1]:
+        raise ParameterError(f"the metrics table already has {listed(taken)}", "rename yours", option="own_metrics")
+    for each in protocol.own_metrics:
+        if each.at_cut_offs and not (policy.at_cut_offs and each.cut_offs == definition.cut_offs):
+            problem = f"{each!r} reads score cut-offs that matching {protocol.matching!r} with {definition} does not have"
+            raise ParameterError(problem, "choose a definition and a matching with its cut-offs", option="own_metrics")
+        if each.counts_pixels and not definition.counts_pixels:
+            raise ParameterError(f"{each!r} counts pixels, and {definition} does not", option="own_metrics")
