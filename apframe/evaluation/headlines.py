@@ -149,15 +149,11 @@ def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
     Parts of the categories are means over some lists of the metrics table; parts of the images are slices. What is the mean of
     another table is asked of the evaluation.
     """
-    protocol, tables = self.protocol, self._inputs.tables()
-    lines = headlines(protocol, with_parts=True)
-    conditions = conditions_of_parts(protocol, tables) if any(line.part is not None for line in lines) else {}
-    tables_of = {part.name: part.table for part in protocol.parts}
-    of_images = {name: condition for name, condition in conditions.items() if tables_of[name] == "images"}
-    flags = tables["categories"].select(pl.all().name.prefix("categories.")).select(
-        **{name: each.fill_null(value=False) for name, each in conditions.items() if name not in of_images}
-    )  # fmt: skip
-    parts = {each.name: each.to_numpy() for each in flags}
+    protocol, lines = self.protocol, headlines(self.protocol, with_parts=True)
+    parts: dict[str, np.ndarray] = {}
+    of_images: dict[str, pl.Expr] = {}
+    if any(line.part is not None for line in lines):
+        parts, of_images = _parts(self)
     found = means_of_table(metrics, protocol, parts)
     values = {(name, part): of[row] for name, of in found.items() for row, part in enumerate([None, *parts])}
     if of_images:
@@ -169,6 +165,17 @@ def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
     if is_zero and self._inputs.annotations.height:
         value = value.fill_null(0.0)
     return pl.DataFrame({"metric": [line.metric for line in lines], "value": value})
+
+
+def _parts(self: Evaluation) -> tuple[dict[str, np.ndarray], dict[str, pl.Expr]]:
+    """Flags of the lists of each part of the categories, and the conditions of the parts of the images, by name."""
+    tables, tables_of = self._inputs.tables(), {part.name: part.table for part in self.protocol.parts}
+    conditions = conditions_of_parts(self.protocol, tables)
+    of_images = {name: condition for name, condition in conditions.items() if tables_of[name] == "images"}
+    flags = tables["categories"].select(pl.all().name.prefix("categories.")).select(
+        **{name: each.fill_null(value=False) for name, each in conditions.items() if name not in of_images}
+    )  # fmt: skip
+    return {each.name: each.to_numpy() for each in flags}, of_images
 
 
 def images_of_lists(cells: Cells, protocol: Protocol, weights: Weights) -> dict[str, np.ndarray] | None:

@@ -12,6 +12,7 @@ from apframe.matching.outcomes import range_names, threshold_names
 from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.weights import Weights
 from apframe.protocols.headlines import headlines, with_terms
+from apframe.tables.tables import RESULTS
 from apframe.threads import map_parts
 
 if TYPE_CHECKING:
@@ -52,17 +53,15 @@ def tabulate_columns(columns: dict[str, np.ndarray], outline: Verdicts, protocol
     shape = columns["recall"].shape
     number, area, threshold, limit = (index.ravel() for index in np.indices(shape, dtype=np.int32))
     values = {"ap": np.full(shape, np.nan)} | columns
+    dtypes = {column.name: column.dtype for column in RESULTS["metrics"]}
     names = ("ap", "recall", "n_positives", "n_detections", *protocol.further_columns)
-    return (
-        pl.DataFrame(
-            {
-                "category_id": outline.lists["category_id"].gather(number),
-                "area_range": range_names(outline.ranges).gather(area),
-                "iou_threshold": threshold_names(outline.thresholds).gather(threshold),
-                "max_detections": pl.Series(protocol.max_detections, dtype=pl.Int64).gather(limit),
-                **{name: values[name].ravel() for name in names},
-            }
-        )
-        .with_columns(pl.col(pl.Float64).exclude("iou_threshold").fill_nan(None))
-        .with_columns(pl.col("^n_(positives|detections|images)$").cast(pl.Int64))
+    series = {name: pl.Series(values[name].ravel(), nan_to_null=True).cast(dtypes.get(name, pl.Float64)) for name in names}
+    return pl.DataFrame(
+        {
+            "category_id": outline.lists["category_id"].gather(number),
+            "area_range": range_names(outline.ranges).gather(area),
+            "iou_threshold": threshold_names(outline.thresholds).gather(threshold),
+            "max_detections": pl.Series(protocol.max_detections, dtype=pl.Int64).gather(limit),
+            **series,
+        }
     )

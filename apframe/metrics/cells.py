@@ -122,9 +122,7 @@ class Cells:
         >>> Cells.of(example()).positives.tolist()
         [[1]]
         """
-        detections, annotations = (
-            columns_of(table.drop("row", strict=False)) for table in (verdicts.detections, verdicts.annotations)
-        )
+        detections, annotations = columns_of(verdicts.detections), columns_of(verdicts.annotations)
         n_lists, has_cut_offs = verdicts.lists.height, "above" in verdicts.hits.columns
         starts = list_bounds(detections["list"], n_lists)
         undefined = np.zeros(n_lists, dtype=np.uint8)
