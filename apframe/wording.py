@@ -28,6 +28,15 @@ def listed(values: list[Any], most: int = _FIRST) -> str:
     return first if len(values) <= most else f"{first} and {len(values) - most} more"
 
 
+def short(values: Sequence[float]) -> str:
+    """A few numbers, or the first and last of many.
+
+    >>> short([0.5, 0.75]), short(range(9))
+    ('(0.5, 0.75)', '0 to 8 in 9 steps')
+    """
+    return str(tuple(values)) if len(values) <= 4 else f"{values[0]:g} to {values[-1]:g} in {len(values)} steps"
+
+
 def shown(value: Any, most: int = 200) -> str:
     """A value as a message shows it, not all of it where that is long.
 

@@ -6,7 +6,7 @@ import math
 
 import polars as pl
 
-from apframe.metrics.box_errors import KINDS, NEEDS, BoxErrors
+from apframe.metrics.box_errors import KINDS, NEEDS, VELOCITY, BoxErrors
 from apframe.tables.shapes.cuboids import SIZES, YAW
 
 
@@ -40,11 +40,9 @@ def with_errors(
     ...     "translation_error", pl.col("orientation_error").round(3)).row(0)
     (0.5, 0.283)
     """
-    made = {"translation_error": -pairs["similarity"]}
+    made = {}
     for kind in errors.kinds:
         there = [name for name in NEEDS[kind] if name in detections.columns and name in annotations.columns]
-        if kind == "ate":
-            continue
         column = KINDS[kind]
         if len(there) < len(NEEDS[kind]):
             made[column] = pl.repeat(None, pairs.height, dtype=pl.Float64, eager=True)
@@ -52,10 +50,15 @@ def with_errors(
         sides = pl.DataFrame(
             [detections[name].gather(pairs["detection"]) for name in there]
             + [annotations[name].gather(pairs["annotation"]).alias(f"{name}_right") for name in there]
-            + [half_turns.gather(pairs["annotation"]).alias("half")]
+            + [half_turns.gather(pairs["annotation"]).alias("half"), pairs["similarity"]]
         )
         made[column] = sides.select(_EXPRESSIONS[kind](errors)).to_series()
     return pairs.with_columns(**made)
+
+
+def _translation(errors: BoxErrors) -> pl.Expr:
+    del errors
+    return -pl.col("similarity")
 
 
 def _scale(errors: BoxErrors) -> pl.Expr:
@@ -76,7 +79,7 @@ def _orientation(errors: BoxErrors) -> pl.Expr:
 
 def _velocity(errors: BoxErrors) -> pl.Expr:
     del errors
-    x, y = (pl.col(name) - pl.col(f"{name}_right") for name in NEEDS["ave"])
+    x, y = (pl.col(name) - pl.col(f"{name}_right") for name in VELOCITY)
     return (x * x + y * y).sqrt().fill_nan(None)
 
 
@@ -86,4 +89,4 @@ def _attribute(errors: BoxErrors) -> pl.Expr:
     return pl.when(expected != "").then((found != expected).cast(pl.Float64))
 
 
-_EXPRESSIONS = {"ase": _scale, "aoe": _orientation, "ave": _velocity, "aae": _attribute}
+_EXPRESSIONS = {"ate": _translation, "ase": _scale, "aoe": _orientation, "ave": _velocity, "aae": _attribute}

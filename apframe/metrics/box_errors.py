@@ -28,7 +28,8 @@ KINDS = {
     "aae": "attribute_error",
 }
 """The kinds of errors, and the column of the hits that each is an average of."""
-NEEDS = {"ate": (), "ase": SIZES, "aoe": (YAW,), "ave": ("velocity_x", "velocity_y"), "aae": ("attribute",)}
+VELOCITY = ("velocity_x", "velocity_y")
+NEEDS = {"ate": (), "ase": SIZES, "aoe": (YAW,), "ave": VELOCITY, "aae": ("attribute",)}
 """The columns that each kind of error is made of, in both tables."""
 
 

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, by_name
+from apframe.exceptions import ParameterError, by_name, increasing
 from apframe.listing import Listing
 from apframe.metrics.metric import KINDS
 from apframe.metrics.points import Definition, WeightedSum, read_texts, recall_of
-from apframe.wording import did_you_mean
+from apframe.wording import did_you_mean, short
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,6 +80,11 @@ class Levels(WeightedSum):
     interpolated = True
     level_in_sql: ClassVar[str] = "_ap_level <= _ap_k / _ap.n"  # whether `_ap_k` true positives reach `_ap_level`
 
+    def __post_init__(self) -> None:
+        levels = self.levels
+        if not (levels and increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
+            raise ParameterError(f"must lie in [0, 1] and increase, got {short(levels)}", option="recall_levels")
+
     def __repr__(self) -> str:
         own = self.levels != getattr(type(self), "levels", None)  # others than the usual ones, which are many
         return f"{type(self).__name__}({f'levels={self.levels}' if own else ''})"
@@ -101,6 +107,23 @@ class Levels(WeightedSum):
         """The share of the levels, which are written as doubles: 0.3 alone is a decimal number in SQL."""
         levels = ", ".join(f"{level!r}::DOUBLE" for level in self.levels)
         return f"len(list_filter([{levels}], lambda _ap_level: {self.level_in_sql})) / {len(self.levels)}"
+
+    @property
+    def recall_levels(self) -> tuple[float, ...]:
+        """See `Definition`."""
+        return self.levels
+
+    def at_levels(self, levels: Any) -> Levels:
+        """See `Definition.at_levels`.
+
+        >>> Coco101().at_levels([0, 0.5, 1])
+        Coco101(levels=(0.0, 0.5, 1.0))
+        """
+        try:
+            several = tuple(float(level) for level in ([levels] if isinstance(levels, (Real, str)) else levels))
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"has the wrong type ({error}): recall_levels={levels!r}", option="recall_levels") from error
+        return replace(self, levels=several)
 
     def arrays(self, cells: Cells, addend: float, precision_at: Sequence[int]) -> dict[str, np.ndarray]:
         """See `apframe.metrics.coco_arrays.compute_arrays`."""

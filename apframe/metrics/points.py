@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import polars as pl
 
@@ -114,6 +114,33 @@ class Definition(ABC):
         """
         del cells, addend, precision_at
         raise ParameterError(f"arrays: {self.name} has no recall levels, which the reference's arrays are over")
+
+    @property
+    def recall_levels(self) -> tuple[float, ...]:
+        """The levels of recall that precision is read at, where they can be chosen."""
+        return ()
+
+    def at_levels(self, levels: Any) -> Definition:
+        """The definition with other levels of recall: one number or several.
+
+        Raises
+        ------
+        ParameterError
+            the definition has no levels; they are no numbers, or do not increase within [0, 1]
+        """
+        del levels
+        raise ParameterError(f"the definition {self} does not use recall levels", option="recall_levels")
+
+    def at_positions(self, positions: int) -> Definition:
+        """The definition with another number of recall positions.
+
+        Raises
+        ------
+        ParameterError
+            the definition has no positions, or is not published with that many
+        """
+        del positions
+        raise ParameterError(f"the definition {self} does not use recall positions", option="recall_positions")
 
     def __str__(self) -> str:
         return self.name

@@ -130,6 +130,17 @@ class R11(AtCutOffs):
         best: np.ndarray = np.maximum.accumulate(precision[::-1], axis=0)[::-1][self.positions].mean(axis=0)
         return best
 
+    def at_positions(self, positions: int) -> R11:
+        """See `Definition.at_positions`.
+
+        >>> R40().at_positions(11)
+        R11()
+        """
+        known = {11: R11(), 40: R40()}
+        if positions not in known:
+            raise ParameterError(f"are 40 or 11, not {positions!r}", option="recall_positions")
+        return known[positions]
+
 
 class R40(R11):
     """Forty of KITTI's 41 positions, all but the first: `(P_1 + ... + P_40) / 40`. For the rest see `R11`.

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
-from apframe.metrics.points import WeightedSum
 from apframe.protocols.named_choices import IGNORED_AS_CROWDS
 from apframe.tables.tables import RESULTS
 from apframe.wording import listed
@@ -55,7 +54,7 @@ r40 goes with by_annotation, largest_sum, score_first
         raise ParameterError(problem, "choose another policy", option="matching")
     if protocol.errors is not None and not definition.averages_errors:
         raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {definition}", option="definition")
-    if protocol.means_by_images and not (isinstance(definition, WeightedSum) and protocol.miss_rates is None):
+    if protocol.means_by_images and not (definition.reads_remainder and protocol.miss_rates is None):
         problem = f"means_by_images needs a definition that is a weighted sum, and no LAMR, not {definition}"
         raise ParameterError(problem, option="further_rules")
     if protocol.miss_rates is not None and (policy.at_cut_offs or not protocol.has_precision):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Mapping
 from numbers import Real
 from operator import index
 from typing import Any
@@ -99,17 +98,3 @@ TAKES: dict[str, Callable[[Any], Any]] = {
     "area_ranges": _area_ranges, "max_detections": _limits,
     "ignores": _texts, "further_rules": _texts, "parts": _parts, "report": _texts, "own_metrics": as_metrics,
 }  # fmt: skip
-
-
-def increasing(values: Sequence[float]) -> bool:
-    """Whether each is larger than the one before.
-
-    >>> increasing([1, 2]), increasing([2, 2])
-    (True, False)
-    """
-    return all(a < b for a, b in pairwise(values))
-
-
-def short(values: Sequence[float]) -> str:
-    """A few numbers, or the first and last of many."""
-    return str(tuple(values)) if len(values) <= 4 else f"{values[0]:g} to {values[-1]:g} in {len(values)} steps"

@@ -6,27 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError, increasing, one_of
 from apframe.keywords import names_keywords
 from apframe.matching.policies import POLICIES
 from apframe.metrics.average_precision import AveragePrecision, DetectionCount, ImageCount, Recall
 from apframe.metrics.box_errors import BoxErrors
-from apframe.metrics.definitions import COCO_101, Levels, as_definition
+from apframe.metrics.definitions import COCO_101, as_definition
 from apframe.metrics.metric import Metric, choices_of, metric_of
 from apframe.metrics.miss_rates import Froc, MissRates, as_rates
 from apframe.metrics.points import SPACING, Definition
-from apframe.metrics.score_cutoffs import R11, R40, OrientedPrecision
+from apframe.metrics.score_cutoffs import OrientedPrecision
 from apframe.protocols.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
 from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.further_rules import FURTHER_RULES
-from apframe.protocols.given import ALL_AREAS, TAKES, UNLIMITED, frozen, increasing, linspace, numbers, short
+from apframe.protocols.given import ALL_AREAS, TAKES, UNLIMITED, frozen, linspace
 from apframe.protocols.headlines import refuse_lines
 from apframe.protocols.named_choices import CROWDS, IGNORES, MALFORMED, TIES
 from apframe.protocols.orientation import ORIENTATIONS
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
-from apframe.wording import listed, spelled
+from apframe.wording import listed, short, spelled
 
 _USUAL = 0.5
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
@@ -195,7 +195,7 @@ class Protocol:
             object.__setattr__(self, "iou_thresholds", (min(own),))
             of_all = tuple(line for line in self.report if not line[2:4].isdecimal())
             object.__setattr__(self, "report", of_all)
-        thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.limits
+        thresholds, limits = self.iou_thresholds, self.limits
         for option, known in (("matching", POLICIES), ("ties", TIES), ("crowds", CROWDS), ("malformed", MALFORMED)):
             one_of(option, getattr(self, option), list(known))
         if self.crowds == "counted" and not POLICIES[self.matching].counts_groups:
@@ -222,8 +222,6 @@ class Protocol:
             raise ParameterError(problem, "a distance of 2 m is -2" if high == 0 else "", option="iou_thresholds")
         if own and self.agnostic:
             raise ParameterError("must be numbers where categories are pooled, not one for each", option="iou_thresholds")
-        if isinstance(self.definition, Levels) and not (levels and increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
-            raise ParameterError(f"must lie in [0, 1] and increase, got {short(levels)}", option="recall_levels")
         if not (limits and increasing(limits) and limits[0] >= 1):
             raise ParameterError(f"must be different numbers, at least 1, not {self.max_detections}", option="max_detections")
         if limits[-1] > UNLIMITED:
@@ -320,7 +318,7 @@ class Protocol:
     @property
     def recall_levels(self) -> tuple[float, ...]:
         """The levels of the definition; none where it has none."""
-        return self.definition.levels if isinstance(self.definition, Levels) else ()
+        return self.definition.recall_levels
 
     @property
     def whole(self) -> str:
@@ -376,9 +374,9 @@ class Protocol:
         if iou_thresholds is not None:
             changes["category_thresholds"] = ()
         if recall_levels is not None:
-            changes["definition"] = self._at_levels(recall_levels)
+            changes["definition"] = self.definition.at_levels(recall_levels)
         if recall_positions is not None:
-            changes["definition"] = self._at_positions(recall_positions)
+            changes["definition"] = self.definition.at_positions(recall_positions)
         if agnostic is not None:
             changes["agnostic"] = bool(agnostic)
         if similarity is not None:
@@ -388,22 +386,6 @@ class Protocol:
                 changes |= {"iou_type": compared}
             return replace(self, **changes, variants=())
         return replace(self, **changes, variants=tuple(replace(variant, **changes) for variant in self.variants))
-
-    def _at_levels(self, levels: Any) -> Levels:
-        if not isinstance(self.definition, Levels):
-            raise ParameterError(f"the definition {self.definition} does not use recall levels", option="recall_levels")
-        try:
-            return replace(self.definition, levels=numbers(levels))
-        except (TypeError, ValueError) as error:
-            raise ParameterError(f"has the wrong type ({error}): recall_levels={levels!r}", option="recall_levels") from error
-
-    def _at_positions(self, positions: int) -> R11:
-        if not isinstance(self.definition, R11):
-            raise ParameterError(f"the definition {self.definition} does not use recall positions", option="recall_positions")
-        known = {11: R11(), 40: R40()}
-        if positions not in known:
-            raise ParameterError(f"are 40 or 11, not {positions!r}", option="recall_positions")
-        return known[positions]
 
     def choices(self) -> dict[str, Any]:
         """Every choice by the name of its parameter: all but the variants."""

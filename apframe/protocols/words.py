@@ -9,13 +9,14 @@ from apframe.matching.policies import POLICIES
 from apframe.metrics.box_errors import NEEDS
 from apframe.protocols.classes import Bounds, Closed, Difficulty, Part
 from apframe.protocols.further_rules import FURTHER_RULES
-from apframe.protocols.given import ALL_AREAS, short
+from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.headlines import Headline, headlines
 from apframe.protocols.named_choices import CROWDS, IGNORES, KEEPABLE, MALFORMED, TIES
 from apframe.protocols.orientation import ORIENTATIONS
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
 from apframe.tables.shapes.boxes import BOX, BOXES
+from apframe.wording import short
 
 _WITHOUT_SCORES = "a detection and an annotation that reach the threshold; segments do not overlap, so there is at most one"
 

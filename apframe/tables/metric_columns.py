@@ -6,8 +6,9 @@ import polars as pl
 
 from apframe.columns import Column
 
+_WHOLE_NUMBERS = {"n_images": pl.Int64}
 METRICS_OF_SOME = tuple(
-    Column(name, pl.Int64 if name == "n_images" else pl.Float64, meaning, standard=False)
+    Column(name, _WHOLE_NUMBERS.get(name, pl.Float64), meaning, standard=False)
     for name, meaning in {
         "oriented_ap": "AP of true positives weighted by how well orientations agree, where the protocol has it: AOS, APH",
         "ate": "mean distance of true positives' centres, metres, where errors are averaged",

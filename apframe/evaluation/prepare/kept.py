@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import ColumnError, RowError, UnitWarning, UnknownValueWarning, warn
-from apframe.metrics.box_errors import NEEDS
+from apframe.metrics.box_errors import NEEDS, VELOCITY
 from apframe.protocols.protocol import Protocol
 from apframe.rows import refuse_rows, refuse_texts
 from apframe.tables.ids import is_known
@@ -50,10 +50,10 @@ def refuse_wrong_types(inputs: Inputs, protocol: Protocol) -> Inputs:
         decide.append(("detections", "no_label_zone"))
     if "levels_of_points" in protocol.further_rules:
         decide.append(("annotations", "n_points"))
-    has_velocity = protocol.errors is not None and "ave" in protocol.errors.kinds
+    kinds = () if protocol.errors is None else protocol.errors.kinds
+    velocities = [name for kind in kinds for name in NEEDS[kind] if name in VELOCITY]
     for table in ("annotations", "detections"):
         names = list(dict.fromkeys(name for of, name in decide if of == table))
-        velocities = NEEDS["ave"] if has_velocity else ()
         if names or velocities:
             frame = inputs.dataset.annotations if table == "annotations" else inputs.detections
             refuse_texts(table, frame, [*names, *velocities])
