@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,19 +14,20 @@ from tests.docs.map import ROOT, count_lines, sizes
 from tests.test_layers import GROUPS
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+PAGE = (ROOT / "docs" / "concepts" / "how_a_number_is_computed.md").read_text()
 WATCH = """
 import sys, threading
 import apframe as apf
-seen = []
-def watch(frame, event, argument):
-    if event == "call" and frame.f_globals.get("__name__", "").startswith("apframe."):
-        seen.append(frame.f_globals["__name__"].rpartition(".")[2] + "." + frame.f_code.co_name)
+def watch(frame, event, argument):  # prints the public functions and methods that another module calls
+    module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname
+    caller = frame.f_back.f_globals.get("__name__", "") if frame.f_back else ""
+    if event == "call" and module.startswith("apframe.") and caller != module and name[0] not in "<_":
+        print(module.removeprefix("apframe."), name)
 threading.setprofile(watch)
 sys.setprofile(watch)
 apf.set_threads(1)  # else the two files are read side by side, in any order
 apf.evaluate("data/street/instances.json", "data/street/model_a.json").summary
 sys.setprofile(None)
-print(*dict.fromkeys(seen), sep="\\n")
 """
 
 
@@ -35,15 +37,24 @@ def test_the_drawing_has_every_package_in_its_order() -> None:
     assert drawn == [name for packages in GROUPS.values() for name in packages if name != "__main__"]
 
 
+def steps_of(table: str) -> dict[tuple[str, str], int]:
+    """The step of each call of the page, which are modules and names."""
+    steps: dict[tuple[str, str], int] = {}
+    for number, module, name in re.findall(r"^\| (\d*) ?\| `([\w.]+)` \| `([\w.]+)` \|", table, re.MULTILINE):
+        steps[module, name] = int(number) if number else max(steps.values())
+    return steps
+
+
 @pytest.mark.slow
-def test_the_path_is_the_one_that_is_taken() -> None:
+def test_no_step_of_a_number_returns_to_a_module_of_an_earlier_one() -> None:
+    steps = steps_of(PAGE.split("<!-- path -->")[1].split("<!-- end of path -->")[0])
+    step_of = {module: number for (module, _), number in steps.items()}
+    assert len(step_of) == len({(module, number) for (module, _), number in steps.items()}), "a module is in one step"
     done = subprocess.run([sys.executable, "-c", WATCH], capture_output=True, text=True, check=True, cwd=ROOT)
-    taken = done.stdout.split()
-    path = re.findall(r"`([a-z_]+\.[a-z_]+)`", TEXT.split("<!-- path -->")[1].split("<!-- end of path -->")[0])
-    path = [call for call in path if call not in ("rules.RULES",)]
-    assert [call for call in path if call not in taken] == []
-    order = [taken.index(call) for call in path]
-    assert order == sorted(order)
+    made = [(module, name) for module, name in map(str.split, done.stdout.splitlines()) if module in step_of]
+    assert [call for call in steps if call not in made] == []
+    entered = [(step_of[module], module, name) for module, name in made if "." not in name or (module, name) in steps]
+    assert [(before, after) for before, after in pairwise(entered) if before[0] > after[0]] == []
 
 
 def test_lines_are_counted_without_what_is_no_code(tmp_path: Path) -> None:
