@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from apframe.exceptions import FormatError, ParameterError
+from apframe.wording import shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +89,9 @@ def as_metrics(values: Any) -> tuple[Metric, ...]:
     """
     metrics = tuple(values) if isinstance(values, (list, tuple)) else (values,)
     for each in metrics:
-        if isinstance(each, type) or not isinstance(each, Metric) or not is_dataclass(each):
+        if isinstance(each, type) or not (
+            isinstance(each, Metric) and is_dataclass(each) and type(each).read is not Metric.read
+        ):
             remedy = "give values of frozen dataclasses with `columns` and `read`, see apframe.metrics.metric.Metric"
             raise ParameterError(f"{each!r} is not a metric", remedy, option="own_metrics")
         if type(each).__hash__ is None:
@@ -140,8 +143,8 @@ def metric_of(choices: Mapping[str, Any]) -> Metric:
     given = dict(choices)
     name = given.pop("metric")
     if name not in KINDS:
-        remedy = f'add it before you read: apframe.metrics.metric.KINDS["{name}"] = "its_module:ItsClass"'
-        raise FormatError(f"the metric {name!r} is not known here", remedy)
+        remedy = f'add it before you read: apframe.metrics.metric.KINDS[{shown(name)}] = "its_module:ItsClass"'
+        raise FormatError(f"the metric {shown(name)} is not known here", remedy)
     module, kind = KINDS[name].split(":")
     made: Metric = getattr(import_module(module), kind)(**given)
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -286,6 +287,28 @@ def test_stored_sets_have_it(protocol: apf.Protocol, name: str, column: str, tmp
     assert headline(again, name) == headline(evaluation, name)
 
 
+@each_toy
+@pytest.mark.usefixtures("known")
+def test_shards_runs_and_batches_have_it(protocol: apf.Protocol, name: str, column: str, tmp_path: Path) -> None:
+    truth, found = scenes()
+    evaluation, other = evaluate(protocol), evaluate(protocol, (truth, found[::2]))
+    for file, rows in {"truth": truth, "found": found}.items():
+        (tmp_path / f"{file}.json").write_text(json.dumps(rows))
+    apf.write_shards(tmp_path / "truth.json", tmp_path / "found.json", tmp_path / "shards", n=2)
+    assert_frame_equal(apf.evaluate_shards(tmp_path / "shards", protocol=protocol).metrics, evaluation.metrics)
+
+    for run, each in {"a": evaluation, "b": other}.items():
+        each.write_parquet(tmp_path / "runs" / run)
+    runs = apf.scan_runs(tmp_path / "runs" / "*")
+    leaderboard = dict(runs.leaderboard().select("run", name).rows())
+    assert leaderboard == {"a": headline(evaluation, name), "b": headline(other, name)}
+    assert runs.sql(f"SELECT max({column}) FROM metrics WHERE run = 'a'").item() == evaluation.metrics[column].max()
+
+    batches = apf.Evaluator(apf.read_coco(truth), protocol)
+    batches.update(apf.read_coco_results(found))
+    assert headline(batches.compute(), name) == headline(evaluation, name)
+
+
 def test_a_stored_set_imports_only_what_is_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The name in a manifest is looked up; it is never a module."""
     evaluation = evaluate(SUM)
@@ -301,7 +324,7 @@ def test_a_stored_set_imports_only_what_is_registered(tmp_path: Path, monkeypatc
         apf.read_evaluation(tmp_path / "set")
     assert str(caught.value) == (
         f"{tmp_path / 'set'}: the metric 'f_score' is not known here; add it before you read: "
-        'apframe.metrics.metric.KINDS["f_score"] = "its_module:ItsClass"'
+        "apframe.metrics.metric.KINDS['f_score'] = \"its_module:ItsClass\""
     )
 
 
@@ -369,7 +392,8 @@ def test_what_matches_at_cut_offs_says_so() -> None:
 class Loose(Metric):
     """Not frozen."""
 
-    columns: ClassVar = ()
+    columns: ClassVar = ("f_score",)
+    read = FScore.read
 
 
 @dataclass(frozen=True)
@@ -377,6 +401,13 @@ class Text(FScore):
     """Its columns are a text."""
 
     columns: ClassVar = "f_score"  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Silent(Metric):
+    """Reads nothing."""
+
+    columns: ClassVar = ("silent",)
 
 
 @dataclass(frozen=True)
@@ -410,6 +441,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a name": (
         {"own_metrics": "f_score"},
         "own_metrics: 'f_score' is not a metric; "
+        "give values of frozen dataclasses with `columns` and `read`, see apframe.metrics.metric.Metric",
+    ),
+    "nothing read": (
+        {"own_metrics": (Silent(),)},  # type: ignore[abstract]
+        "own_metrics: Silent() is not a metric; "
         "give values of frozen dataclasses with `columns` and `read`, see apframe.metrics.metric.Metric",
     ),
     "columns in a text": (
