@@ -16,11 +16,13 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError
 from apframe.metrics.cells import Cells
-from apframe.metrics.metric import KINDS, Metric
+from apframe.metrics.metric import KINDS, Metric, choices_of, metric_of
+from apframe.metrics.miss_rates import MissRates
 from apframe.metrics.score_cutoffs import AtCutOffs
 from apframe.metrics.segments import sums_of_weights
 from apframe.metrics.sums_of_matches import PanopticQuality
 from apframe.metrics.weights import Weights
+from apframe.protocols.given import frozen
 from tests.metrics.reading import under_weights
 from tests.protocols import generated
 
@@ -341,6 +343,22 @@ def test_published_metrics_can_stand_beside_a_definition() -> None:
     assert headline(found, "PQ50") == pytest.approx(quality, abs=1e-12)
     assert headline(found, "AP") == headline(evaluate(replace(apf.COCO, name="mine", variants=())), "AP")
     assert apf.Protocol.from_dict(beside.as_dict()) == beside
+
+
+def test_miss_rates_stand_beside_a_definition_as_they_do_in_the_field() -> None:
+    usual = replace(apf.COCO, name="mine", variants=())
+    own = replace(usual, own_metrics=(MissRates(),), report=("AP", "LAMR50"))
+    field = replace(usual, miss_rates=MissRates(), report=("AP", "LAMR50"))
+    assert_frame_equal(evaluate(own).summary, evaluate(field).summary, check_exact=True)
+    assert evaluate(own).summary["value"].null_count() == 0
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_published_metrics_are_read_as_they_are_stored(name: str) -> None:
+    metric = metric_of({"metric": name})
+    stored = json.loads(json.dumps(choices_of(metric)))
+    assert stored["metric"] == name
+    assert metric_of(frozen(stored)) == metric
 
 
 def test_own_metrics_change_no_other_number() -> None:
