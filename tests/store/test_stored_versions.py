@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -28,7 +29,8 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 def assert_same_detection(stored: apf.Evaluation) -> None:
     today, _ = evaluations()
     assert stored.protocol == today.protocol and stored.conditions == ()
-    for name in ("summary", "metrics", "pairs", "assignments", "detections"):
+    assert_frame_equal(stored.summary, today.summary, rel_tol=0, abs_tol=1e-15)  # means are added up in another order
+    for name in ("metrics", "pairs", "assignments", "detections"):
         assert_frame_equal(getattr(stored, name), getattr(today, name), check_exact=True)
     assert_frame_equal(stored.dataset.annotations, today.dataset.annotations, check_exact=True)
     assert_frame_equal(stored.by("weather"), today.by("weather"), check_exact=True)
@@ -56,7 +58,8 @@ def test_runs_of_both_versions_can_be_compared(tmp_path: Path) -> None:
     evaluations()[0].write_parquet(tmp_path / "today")
     runs = apf.scan_runs(tmp_path / "*")  # without a warning that they differ
     assert runs.runs["data"].n_unique() == 1
-    assert runs.leaderboard().drop("run").n_unique() == 1 and runs.leaderboard().height == 2
+    numbers = runs.leaderboard().select(pl.selectors.numeric().round(14))
+    assert numbers.n_unique() == 1 and numbers.height == 2
     assert runs.sql("SELECT count(*) FROM detections").item() == 10
 
 
