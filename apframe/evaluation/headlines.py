@@ -85,16 +85,17 @@ def values_of_lists(
     Plain numbers are read together for each area range, as they share much. Others are read for each limit too, so that not all
     of them are in memory at once.
     """
+    metrics = protocol.metrics
     places: dict[tuple[int, int, int | None], dict[Headline, Cell]] = {}
     for line in lines:
         cell = cell_of(line, protocol)
-        for number, metric in enumerate(protocol.metrics):
+        for number, metric in enumerate(metrics):
             if cell is not None and line.column in metric.columns:
                 place = number, cell.area_range, None if weights.are_once else cell.limit
                 places.setdefault(place, {})[line] = cell
     for (number, *_), own in sorted(places.items(), key=str):
         wanted = list(dict.fromkeys(own.values()))
-        found = protocol.metrics[number].read(cells.wanting(wanted), weights)
+        found = metrics[number].read(cells.wanting(wanted), weights)
         for line, cell in own.items():
             yield line, found[line.column][wanted.index(cell)]
 
