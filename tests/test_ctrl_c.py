@@ -60,7 +60,7 @@ def interrupted(moment: object, start: Sequence[str], folder: Path) -> subproces
     "moment",
     [
         1, "typing", "polars", "apframe.lists.expressions", "apframe.cli.command", "click", "apframe.cli.files", "numpy",
-        "apframe.evaluation.evaluate", "apframe.matching.by_score", "apframe.store.parquet",
+        "apframe.evaluation.evaluate", "apframe.metrics.plain_sums", "apframe.store.parquet",
     ],
 )  # fmt: skip
 def test_ctrl_c_at_an_import(moment: object, tmp_path: Path) -> None:
