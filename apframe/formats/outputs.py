@@ -63,7 +63,8 @@ def recognize(source: Any, image_ids: Any = None, iou_type: str | None = None) -
     >>> recognize([{"image_id": 42}])
     [{'image_id': 42}]
     """
-    if isinstance(source, tuple) or (isinstance(source, Iterator) and not hasattr(source, "read")):
+    is_stream = hasattr(source, "read") or hasattr(source, "__arrow_c_stream__")  # of a file, or of a table
+    if isinstance(source, tuple) or (isinstance(source, Iterator) and not is_stream):
         source = list(source)  # ultralytics returns an iterator with stream=True
     own_ids = _ids_in(source)
     if own_ids is None and (isinstance(source, (str, Path, Dataset, Outputs)) or holds_columns(source)):
