@@ -123,7 +123,8 @@ def means_of_table(metrics: pl.DataFrame, protocol: Protocol, parts: Mapping[str
         at = {line.area_range: Cell((0,), cell.area_range, len(protocol.max_detections) - 1) for line, cell in cells.items()}
         n_images = {name: of_lists("n_images", cell) for name, cell in at.items()}
     values = ((line, of_lists(line.column, cell)) for line, cell in cells.items())
-    return {name: found[:, 0] for name, found in numbers(sum_values(values, rows, n_images), lines, protocol).items()}
+    summed = {"n lists": rows.sums(np.ones((n_lists, 1)))} | sum_values(values, rows, n_images)  # not empty in any case
+    return {name: found[:, 0] for name, found in numbers(summed, lines, protocol).items()}
 
 
 def sum_values(
@@ -190,7 +191,7 @@ def images_of_lists(cells: Cells, protocol: Protocol, weights: Weights) -> dict[
 
 def numbers(summed: Mapping[str, np.ndarray], lines: Sequence[Headline], protocol: Protocol) -> dict[str, np.ndarray]:
     """The headline numbers by name, from what `sum_values` gives for them and their terms; NaN where there is none."""
-    some = next(iter(summed.values()), np.zeros(1))
+    some = next(iter(summed.values()))
     with np.errstate(invalid="ignore", divide="ignore"):
         means = {
             line.metric: summed[line.metric] / summed[f"n {line.metric}"]

@@ -20,9 +20,15 @@ def person(x: float, side: float, **flags: Any) -> Row:
     return {"image_id": 1, "category_id": 1, "x": x, "y": 0.0, "width": side, "height": side, **flags}
 
 
-def evaluate(truth: list[Row], detections: list[Row], images: Any = None) -> apf.Evaluation:
+def evaluate(truth: list[Row], detections: list[Row], images: Any = None, **options: Any) -> apf.Evaluation:
     dataset = apf.Dataset(images or {"image_id": [1]}, {"category_id": [1], "name": ["person"]}, pl.DataFrame(truth))
-    return apf.evaluate(dataset, pl.DataFrame(detections), protocol="tinyperson")
+    return apf.evaluate(dataset, pl.DataFrame(detections), protocol="tinyperson", **options)
+
+
+def test_a_report_of_thresholds_that_are_not_evaluated_is_null() -> None:
+    evaluation = evaluate([person(0.0, 10.0)], [person(0.0, 10.0, score=0.5)], iou_thresholds=0.6)
+    assert evaluation.summary["value"].null_count() == evaluation.summary.height == 21
+    assert evaluation.metrics.filter(area_range="all")["ap"].to_list() == [pytest.approx(1.0)]
 
 
 @pytest.mark.parametrize(
