@@ -130,7 +130,7 @@ def select_rows(
     Parameters
     ----------
     hits
-        columns of `Ranking.hits`
+        columns of `Cells.hits`
     walk
         the detections, in the same ranges
     ranges

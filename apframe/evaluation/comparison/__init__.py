@@ -10,7 +10,7 @@ ranks             how sure the order of models is
 
 sampling          from options to resampled numbers, and from these to the tables of intervals and compare
   image_weights   what the images weigh: a column, or a mix
-  resampled       the numbers of each evaluation, metric and slice under all weights, by `metrics.weighted`
+  resampled       the numbers of each evaluation, metric and slice under all weights
 
 The rules of resamples, intervals and p are in `apframe.compare`.
 """
