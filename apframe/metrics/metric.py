@@ -40,10 +40,6 @@ class Metric(Protocol):
         what it adds to the metrics table
     lines
         headline numbers of its own: names of lines of a report, and the column that each is the mean of
-    ranks
-        whether detections are ranked, so that there is precision down the ranks: curves, thresholds, the cost of errors
-    by_score
-        whether scores decide which detections count and match
     at_cut_offs, cut_offs
         whether it reads the matches of score cut-offs, which matching must then give; and what these are, where they are fixed
     counts_pixels
@@ -53,8 +49,6 @@ class Metric(Protocol):
     """
 
     lines: ClassVar[Mapping[str, str]] = {}
-    ranks: ClassVar[bool] = True
-    by_score: ClassVar[bool] = True
     at_cut_offs: ClassVar[bool] = False
     cut_offs: ClassVar[tuple[float, ...]] = ()
     counts_pixels: ClassVar[bool] = False

@@ -52,7 +52,11 @@ class Definition(ABC):
     ----------
     reads_cells
         whether it reads verdicts, so that protocols can have it; otherwise it is for ranked lists alone
-    reads_remainder, ranks, by_score, at_cut_offs, cut_offs, counts_pixels
+    ranks
+        whether detections are ranked, so that there is precision down the ranks: curves, thresholds, the cost of errors
+    by_score
+        whether scores decide which detections count and match
+    reads_remainder, at_cut_offs, cut_offs, counts_pixels
         see `apframe.metrics.metric.Metric`
     recall
         the recall that goes with it
