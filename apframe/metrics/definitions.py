@@ -53,7 +53,7 @@ class Step(WeightedSum):
         return "_ap_k / _ap.n"
 
 
-class Interpolated(WeightedSum):
+class Interpolated(Step):
     """The area under the envelope: `sum(P_k) / R`.
 
     Source: PASCAL VOC development kit 2010 and later ("all points"); VLFeat with Interpolate. At least as large as `step`, and
@@ -62,14 +62,6 @@ class Interpolated(WeightedSum):
 
     name = "interpolated"
     interpolated = True
-
-    def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-        """Recall itself."""
-        return recall_of(k, n_positives)
-
-    def reached_in_sql(self) -> str:
-        """Recall itself."""
-        return "_ap_k / _ap.n"
 
 
 @dataclass(frozen=True, repr=False)
