@@ -19,15 +19,15 @@ _TINY = np.finfo(float).tiny
 
 
 def read_rates(
-    column: str, of_rows: Callable[[Cells, Counted, int, Weights], np.ndarray], cells: Cells, weights: Weights
+    columns: tuple[str], of_rows: Callable[[Cells, Counted, int, Weights], np.ndarray], cells: Cells, weights: Weights
 ) -> dict[str, np.ndarray]:
     """What is wanted, from what `of_rows` makes of the rows that count in a range, given by number, under some weightings."""
 
     def at(t: int, k: int, m: int) -> dict[str, np.ndarray]:
         rows = cells.counted(t, k, m)
-        return {column: np.hstack([of_rows(cells, rows, k, block) for block in weights.blocks(len(rows.at))])}
+        return {columns[0]: np.hstack([of_rows(cells, rows, k, block) for block in weights.blocks(len(rows.at))])}
 
-    return cells.means([column], at, weights.n)
+    return cells.means(columns, at, weights.n)
 
 
 def mean_recalls(rule: Froc, cells: Cells, rows: Counted, k: int, weights: Weights) -> np.ndarray:

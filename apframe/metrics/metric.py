@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from apframe.metrics.weights import Weights
 
 KINDS = {
-    "miss_rates": "apframe.metrics.miss_rates:MissRates",
-    "froc": "apframe.metrics.miss_rates:Froc",
+    "lamr": "apframe.metrics.miss_rates:MissRates",
+    "cpm": "apframe.metrics.miss_rates:Froc",
     "panoptic_quality": "apframe.metrics.sums_of_matches:PanopticQuality",
     "pixel_iou": "apframe.metrics.sums_of_matches:PixelIoU",
     "recall_by_image": "apframe.metrics.sums_of_matches:RecallByImage",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from apframe.metrics.cells import Cells
     from apframe.metrics.weights import Weights
-
-LAMR, CPM = "lamr", "cpm"  # columns of the metrics
 
 LAMR_POINTS = tuple(10 ** (-2 + j / 4) for j in range(9))
 """False positives per image, from .01 to 1, evenly spaced by their logarithm."""
@@ -59,8 +57,7 @@ class MissRates(Metric):
     points: tuple[float, ...] = LAMR_POINTS
     least: float = _LEAST
     ties_together: bool = True
-    column: ClassVar[str] = LAMR
-    columns: ClassVar = (LAMR,)
+    columns: ClassVar = ("lamr",)
 
     def __post_init__(self) -> None:
         one_of("row", self.row, list(ROWS))
@@ -92,7 +89,7 @@ class MissRates(Metric):
         """
         from apframe.metrics.errors_per_image import mean_miss_rates, read_rates
 
-        return read_rates(self.column, partial(mean_miss_rates, self), cells, weights)
+        return read_rates(self.columns, partial(mean_miss_rates, self), cells, weights)
 
 
 @dataclass(frozen=True)
@@ -115,8 +112,7 @@ class Froc(Metric):
     """
 
     points: tuple[float, ...] = CPM_POINTS
-    column: ClassVar[str] = CPM
-    columns: ClassVar = (CPM,)
+    columns: ClassVar = ("cpm",)
 
     def __post_init__(self) -> None:
         _check_points(self.points)
@@ -143,18 +139,7 @@ class Froc(Metric):
         """
         from apframe.metrics.errors_per_image import mean_recalls, read_rates
 
-        return read_rates(self.column, partial(mean_recalls, self), cells, weights)
-
-
-def as_rates(choices: Mapping[str, Any]) -> MissRates | Froc:
-    """The rule that `dataclasses.asdict` and `column` were taken of.
-
-    >>> as_rates({"column": "cpm", "points": (1.0,)})
-    Froc(points=(1.0,))
-    """
-    given = dict(choices)
-    kind = Froc if given.pop("column") == CPM else MissRates
-    return kind(**given)
+        return read_rates(self.columns, partial(mean_recalls, self), cells, weights)
 
 
 def _check_points(points: Sequence[float]) -> None:

@@ -13,7 +13,7 @@ from apframe.metrics.average_precision import AveragePrecision, DetectionCount, 
 from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.definitions import COCO_101, as_definition
 from apframe.metrics.metric import Metric, choices_of, metric_of
-from apframe.metrics.miss_rates import Froc, MissRates, as_rates
+from apframe.metrics.miss_rates import Froc, MissRates
 from apframe.metrics.points import SPACING, Definition
 from apframe.metrics.score_cutoffs import OrientedPrecision
 from apframe.protocols.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
@@ -399,7 +399,7 @@ class Protocol:
             "difficulties": [asdict(each) for each in self.difficulties],
             "keeps": [asdict(each) for each in self.keeps],
             "errors": None if self.errors is None else asdict(self.errors),
-            "miss_rates": None if self.miss_rates is None else {"column": self.miss_rates.column} | asdict(self.miss_rates),
+            "miss_rates": None if self.miss_rates is None else {"column": self.miss_rates.columns[0]} | asdict(self.miss_rates),
             "similarity": as_choices(self.similarity),
             "definition": {"name": self.definition.name} | asdict(self.definition),
             "own_metrics": [choices_of(metric) for metric in self.own_metrics],
@@ -417,6 +417,7 @@ class Protocol:
         chosen = dict(made.pop("definition"))
         definition: Any = as_definition(chosen.pop("name"))
         definition = replace(definition, **{name: frozen(value) for name, value in chosen.items()})
+        rates = made["miss_rates"] and {**made["miss_rates"]}
         made |= {
             "parts": tuple(Part(**part) for part in made["parts"]),
             "similarity": as_similarity(made["similarity"]),
@@ -424,7 +425,7 @@ class Protocol:
             "difficulties": tuple(Difficulty(**each) for each in made["difficulties"]),
             "keeps": tuple(Keep(**each) for each in made["keeps"]),
             "errors": None if made["errors"] is None else BoxErrors(**made["errors"]),
-            "miss_rates": None if made["miss_rates"] is None else as_rates(made["miss_rates"]),
+            "miss_rates": rates and metric_of({"metric": rates.pop("column"), **rates}),
             "own_metrics": tuple(metric_of(each) for each in made.get("own_metrics", ())),
         }
         return cls(definition=definition, **made)
