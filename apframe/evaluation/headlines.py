@@ -15,6 +15,7 @@ from apframe.evaluation.slices.parts import conditions_of_parts
 from apframe.matching.verdicts import list_bounds
 from apframe.metrics.average_precision import ImageCount
 from apframe.metrics.cells import Cell, Cells
+from apframe.metrics.metric import read_columns
 from apframe.metrics.segments import ranges, sums
 from apframe.metrics.weights import Weights
 from apframe.protocols.headlines import Headline, composed, headlines, with_terms
@@ -95,7 +96,7 @@ def values_of_lists(
                 places.setdefault(place, {})[line] = cell
     for (number, *_), own in sorted(places.items(), key=str):
         wanted = list(dict.fromkeys(own.values()))
-        found = metrics[number].read(cells.wanting(wanted), weights)
+        found = read_columns(metrics[number], cells.wanting(wanted), weights)
         for line, cell in own.items():
             yield line, found[line.column][wanted.index(cell)]
 

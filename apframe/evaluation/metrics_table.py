@@ -10,6 +10,7 @@ import polars as pl
 
 from apframe.matching.outcomes import range_names, threshold_names
 from apframe.metrics.cells import Cell, Cells
+from apframe.metrics.metric import read_columns
 from apframe.metrics.weights import Weights
 from apframe.protocols.headlines import headlines, with_terms
 from apframe.tables.tables import RESULTS
@@ -39,10 +40,10 @@ def compute_columns(cells: Cells, protocol: Protocol, *, headlines_only: bool) -
     def fill(part: tuple[slice, Cells]) -> None:
         lists, own = part
         for metric, (limits, asked) in wanted.items():
-            for name, values in metric.read(own.wanting(asked), once).items():
-                if name in metric.columns:
-                    of_lists = values[..., 0].T.reshape(own.n_lists, n_ranges, n_thresholds, len(limits))
-                    found[name][lists, ..., limits] = of_lists
+            values = read_columns(metric, own.wanting(asked), once)
+            for name in metric.columns:
+                of_lists = values[name][..., 0].T.reshape(own.n_lists, n_ranges, n_thresholds, len(limits))
+                found[name][lists, ..., limits] = of_lists
 
     map_parts(fill, cells.parts())
     return found

@@ -85,18 +85,36 @@ def as_metrics(values: Any) -> tuple[Metric, ...]:
     """
     metrics = tuple(values) if isinstance(values, (list, tuple)) else (values,)
     for each in metrics:
-        if isinstance(each, type) or not (
-            isinstance(each, Metric) and is_dataclass(each) and type(each).read is not Metric.read
-        ):
+        is_metric = isinstance(each, Metric) and is_dataclass(each) and not isinstance(each, type)
+        if not is_metric or type(each).read is Metric.read:
             remedy = "give values of frozen dataclasses with `columns` and `read`, see apframe.metrics.metric.Metric"
             raise ParameterError(f"{each!r} is not a metric", remedy, option="own_metrics")
-        if type(each).__hash__ is None:
-            name = type(each).__name__
-            raise ParameterError(f"{name} is not frozen", "write @dataclass(frozen=True) above it", option="own_metrics")
+        try:
+            hash(each)
+        except TypeError as error:
+            remedy = "write @dataclass(frozen=True) above its class, and use tuples in place of lists"
+            raise ParameterError(f"{each!r} is not frozen", remedy, option="own_metrics") from error
         if not isinstance(each.columns, tuple) or not {*each.lines.values()} <= {*each.columns}:
             problem = f"{each!r} has columns={each.columns!r} and lines={dict(each.lines)}"
             raise ParameterError(problem, "columns are a tuple, and lines name some of them", option="own_metrics")
     return metrics
+
+
+def read_columns(metric: Metric, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+    """What a metric reads.
+
+    Raises
+    ------
+    ParameterError
+        a column is not there, or has another shape than (cells, lists, weightings)
+    """
+    found, shape = metric.read(cells, weights), (len(cells.wanted), cells.n_lists, weights.n)
+    for name in metric.columns:
+        own = getattr(found.get(name), "shape", None)
+        if own != shape:
+            problem = f"{metric!r}.read gives {name!r} " + ("no values" if own is None else f"the shape {own}")
+            raise ParameterError(problem, f"it must be an array of shape (cells, lists, weightings), here {shape}")
+    return found
 
 
 def choices_of(metric: Metric) -> dict[str, Any]:

@@ -165,9 +165,10 @@ def refuse_lines(protocol: Protocol) -> None:
     for line in protocol.report:
         read = read_line(line, protocol)
         if read is None or read[3] not in braces:
-            raise ParameterError(
-                f"{line!r} is not AP or AR, optionally with a threshold, {{area}}, {{limit}} or {{part}}", option="report"
-            )
+            *names, last = ("AP", *(name for metric in protocol.own_metrics for name in metric.lines), "AR")
+            choice = f"{', '.join(names)} or {last}"
+            problem = f"{line!r} is not {choice}, optionally with a threshold, {{area}}, {{limit}} or {{part}}"
+            raise ParameterError(problem, option="report")
         kind, _, part, _ = read
         if kind.table and (line != kind.name or line == protocol.report[0]):
             raise ParameterError(f"{line!r} must be {kind.name!r}, below a number that the metrics have", option="report")

@@ -406,12 +406,26 @@ def test_what_matches_at_cut_offs_says_so() -> None:
     assert len(evaluation.curves()) > 0
 
 
+@dataclass(frozen=True)
+class Misshapen(Metric):
+    """Gives what it is made with."""
+
+    gives: Any = None
+    columns: ClassVar = ("x",)
+
+    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
+        """Without the axes of the cells and weights."""
+        del cells, weights
+        return {} if self.gives is None else {"x": np.array(self.gives)}
+
+
 @dataclass
 class Loose(Metric):
     """Not frozen."""
 
-    columns: ClassVar = ("f_score",)
-    read = FScore.read
+    gives: Any = None
+    columns: ClassVar = ("x",)
+    read = Misshapen.read  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -489,7 +503,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "own_metrics: Stairs() reads score cut-offs that matching 'score' with coco101 does not have; "
         "choose a definition and a matching with its cut-offs",
     ),
-    "no line": ({"report": ("F", "G")}, "report: 'G' is not AP or AR, optionally with a threshold, {area}, {limit} or {part}"),
+    "no line": (
+        {"report": ("F", "G")},
+        "report: 'G' is not AP, F or AR, optionally with a threshold, {area}, {limit} or {part}",
+    ),
 }
 
 
@@ -502,13 +519,25 @@ def test_wrong_metrics_are_one_error(what: str) -> None:
 
 
 def test_metrics_that_cannot_be_kept_are_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    loose = Loose()  # type: ignore[abstract]
-    with pytest.raises(ParameterError, match=r"^own_metrics: Loose is not frozen; write @dataclass\(frozen=True\) above it$"):
+    loose = Loose()
+    remedy = r"write @dataclass\(frozen=True\) above its class, and use tuples in place of lists$"
+    with pytest.raises(ParameterError, match=rf"^own_metrics: Loose\(gives=None\) is not frozen; {remedy}"):
         replace(SUM, own_metrics=(loose,))
+    with pytest.raises(ParameterError, match=rf"^own_metrics: OfAnything\(beta=1.0, what=\[3\]\) is not frozen; {remedy}"):
+        replace(SUM, own_metrics=(OfAnything(what=[3]),))
     monkeypatch.setitem(KINDS, "of_anything", f"{__name__}:OfAnything")
-    fields = r"its fields must be numbers, text, flags, None, or tuples of these$"
-    with pytest.raises(ParameterError, match=rf"^own_metrics: OfAnything\(beta=1.0, what=\{{3\}}\) cannot be stored; {fields}"):
-        replace(SUM, own_metrics=(OfAnything(what={3}),)).as_dict()
+    remedy = "its fields must be numbers, text, flags, None, or tuples of these"
+    with pytest.raises(ParameterError) as caught:
+        replace(SUM, own_metrics=(OfAnything(what=frozenset({3})),)).as_dict()
+    assert str(caught.value) == f"own_metrics: OfAnything(beta=1.0, what=frozenset({{3}})) cannot be stored; {remedy}"
     monkeypatch.setitem(KINDS, "f_score", f"{__name__}:FScore")
     with pytest.raises(ParameterError, match=r"^definition: f_score is not a definition but a metric; give it as own_metrics$"):
         evaluate(SUM).protocol.from_dict(SUM.as_dict() | {"definition": {"name": "f_score"}})
+
+
+@pytest.mark.parametrize(("gives", "text"), [(None, "no values"), ((1.0,), r"the shape \(1,\)")])
+def test_a_metric_must_read_its_columns(gives: Any, text: str) -> None:
+    evaluation = evaluate(replace(SUM, own_metrics=(Misshapen(gives),), report=("AP",)))
+    remedy = r"it must be an array of shape \(cells, lists, weightings\), here \("
+    with pytest.raises(ParameterError, match=rf"^Misshapen\(gives=.*\).read gives 'x' {text}; {remedy}"):
+        _ = evaluation.metrics
