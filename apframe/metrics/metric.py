@@ -149,7 +149,7 @@ def metric_of(choices: Mapping[str, Any]) -> Metric:
     Raises
     ------
     FormatError
-        no metric of that name is in `KINDS`; what a stored evaluation names is never imported
+        no metric of that name is in `KINDS`, or its entry is wrong; what a stored evaluation names is never imported
 
     >>> metric_of({"metric": "panoptic_quality"})
     PanopticQuality()
@@ -159,6 +159,11 @@ def metric_of(choices: Mapping[str, Any]) -> Metric:
     if name not in KINDS:
         remedy = f'add it before you read: apframe.metrics.metric.KINDS[{shown(name)}] = "its_module:ItsClass"'
         raise FormatError(f"the metric {shown(name)} is not known here", remedy)
-    module, kind = KINDS[name].split(":")
-    made: Metric = getattr(import_module(module), kind)(**given)
+    try:
+        module, kind = KINDS[name].split(":")
+        made: Metric = getattr(import_module(module), kind)(**given)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        problem = f"the metric {shown(name)} cannot be made ({error})"
+        remedy = f"check apframe.metrics.metric.KINDS[{shown(name)}], which is {KINDS[name]!r}, or evaluate again"
+        raise FormatError(problem, remedy) from error
     return made

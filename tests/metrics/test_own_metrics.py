@@ -328,6 +328,15 @@ def test_a_stored_set_imports_only_what_is_registered(tmp_path: Path, monkeypatc
         f"{tmp_path / 'set'}: the metric 'f_score' is not known here; add it before you read: "
         "apframe.metrics.metric.KINDS['f_score'] = \"its_module:ItsClass\""
     )
+    wrong = {"nowhere:FScore": "No module named 'nowhere'", "FScore": "not enough values to unpack (expected 2, got 1)"}
+    for home, why in wrong.items():
+        monkeypatch.setitem(KINDS, "f_score", home)
+        with pytest.raises(FormatError) as caught:
+            apf.read_evaluation(tmp_path / "set")
+        assert str(caught.value) == (
+            f"{tmp_path / 'set'}: the metric 'f_score' cannot be made ({why}); "
+            f"check apframe.metrics.metric.KINDS['f_score'], which is {home!r}, or evaluate again"
+        )
 
 
 def test_published_metrics_can_stand_beside_a_definition() -> None:
