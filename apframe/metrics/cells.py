@@ -247,7 +247,7 @@ class Cells:
 
     def _count(self, t: int, k: int, m: int) -> Counted:
         rows, hits = self.detections, self.hits[m]
-        held = np.flatnonzero((hits["first"] <= t) & (t < hits["last"]) & has_bit(hits["ranges"], k))
+        held = np.flatnonzero(held_at(hits, t, k))
         detection, is_true = hits["detection"][held], has_bit(hits["true"][held], k)
         counts = has_bit(rows["inside"], k).copy()
         hit = np.full(len(counts), -1)
@@ -324,6 +324,12 @@ class Cells:
             for name, values in made.items():
                 values[place] = np.mean([each[name] for each in of], axis=0)
         return made
+
+
+def held_at(hits: Columns, threshold: int, k: int) -> np.ndarray:
+    """Flags of the hits that hold at the threshold in the area range."""
+    held: np.ndarray = (hits["first"] <= threshold) & (threshold < hits["last"]) & has_bit(hits["ranges"], k)
+    return held
 
 
 def columns_of(table: pl.DataFrame) -> dict[str, np.ndarray]:

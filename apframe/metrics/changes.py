@@ -9,7 +9,7 @@ import numpy as np
 
 from apframe.matching.operating_points import cut_down
 from apframe.matching.verdicts import has_bit
-from apframe.metrics.cells import Cells, Columns
+from apframe.metrics.cells import Cells, Columns, held_at
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,9 @@ class Changes:
         ([0.9, 0.2], [7])
         """
         order = np.argsort(-self.score, kind="stable")
-        columns = {name: column[order] for name, column in self._columns().items()}
-        return Changes(
-            **columns | {"number": np.zeros(len(order), dtype=np.int64)}, positives=self.positives.sum(keepdims=True)
-        )
-
-    def _columns(self) -> dict[str, np.ndarray]:
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "positives"}
+        columns = {each.name: getattr(self, each.name)[order] for each in fields(self) if each.name != "positives"}
+        columns["number"] = np.zeros(len(order), dtype=np.int64)
+        return Changes(**columns, positives=self.positives.sum(keepdims=True))
 
 
 def changes_of_hits(
@@ -115,9 +111,3 @@ def changes_of_hits(
         **{name: column[order] for name, column in columns.items()},
         positives=cells.positives[:, k],
     )
-
-
-def held_at(hits: Columns, threshold: int, k: int) -> np.ndarray:
-    """Flags of the hits that hold at the threshold in the area range."""
-    held: np.ndarray = (hits["first"] <= threshold) & (threshold < hits["last"]) & has_bit(hits["ranges"], k)
-    return held

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from apframe.matching.verdicts import has_bit, list_bounds
-from apframe.metrics.cells import Cells
-from apframe.metrics.changes import changes_of_hits, held_at
+from apframe.metrics.cells import Cells, held_at
+from apframe.metrics.changes import changes_of_hits
 from apframe.metrics.segments import divide, sums_before
 from apframe.metrics.weights import Weights
 
@@ -97,9 +97,8 @@ class CutOffCounts:
     def areas(self, weights: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
         """Average precision by name, under weights of shape (images, weightings), of shape (lists, weightings)."""
         expected = np.zeros((len(self.bounds) - 1, weights.shape[1]))
-        np.add.at(
-            expected, self.expected[0], weights[self.expected[1]]
-        )  # one by one, as KITTI's cut-offs depend on the last bit
+        # one by one, as KITTI's cut-offs depend on the last bit
+        np.add.at(expected, self.expected[0], weights[self.expected[1]])
         at, columns = self._positions(weights, expected), np.arange(weights.shape[1])
         is_filled = at >= 0
 

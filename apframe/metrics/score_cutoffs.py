@@ -94,6 +94,7 @@ class RecallOfFound(Recall):
     def positives(self, cells: Cells, weights: Weights) -> np.ndarray:
         """How many annotations are found or missed at the lowest cut-off."""
         from apframe.matching.verdicts import has_bit
+        from apframe.metrics.cells import held_at
         from apframe.metrics.segments import sums_of_weights
 
         positives = super().positives(cells, weights).astype(float)
@@ -102,8 +103,7 @@ class RecallOfFound(Recall):
             beside = has_bit(hits["true"], k).astype(float) - has_bit(cells.annotations["counts"], k)[hits["annotation"]]
             image = cells.detections["image"][hits["detection"]]
             for t in cell.thresholds:
-                held = (hits["first"] <= t) & (t < hits["last"]) & has_bit(hits["ranges"], k)
-                found = sums_of_weights(weights.given, image, hits["list"], cells.n_lists, beside * held)
+                found = sums_of_weights(weights.given, image, hits["list"], cells.n_lists, beside * held_at(hits, t, k))
                 positives[place] += found / len(cell.thresholds)
         return positives
 
