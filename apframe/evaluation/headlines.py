@@ -161,7 +161,8 @@ def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
     values = {(name, part): of[row] for name, of in found.items() for row, part in enumerate([None, *parts])}
     if of_images:
         slices = self.by(of_images)
-        values |= {(name, part): value for name in found for part, value in slices.select("slice", name).rows()}
+        of_slices = [name for name in found if name in slices.columns]
+        values |= {(name, part): value for name in of_slices for part, value in slices.select("slice", name).rows()}
     values |= {(line.metric, None): self._mean_of_table(line) for line in lines if line.kind.table}
     value = pl.Series("value", [values.get((line.of_whole, line.part)) for line in lines], pl.Float64).fill_nan(None)
     is_zero = "zero_without_detections" in protocol.further_rules and not self._inputs.n_detections

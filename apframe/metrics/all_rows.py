@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
@@ -54,30 +55,25 @@ class AllRows(Definition):
     """Definitions of all rows of a list. An image of weight 0 is not there, its scores neither."""
 
     reads_cells = True
+    n_steps: ClassVar[int] = 0  # numbers of each list that are computed at once
 
     @abstractmethod
     def area(self, rows: ListedRows) -> np.ndarray:
         """Average precision of each list, of shape (lists, weightings); anything where there are no positives."""
 
-    def average(self, cells: Cells, weights: Weights, addend: float) -> np.ndarray:
+    def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
         """See `Definition.average`."""
         import numpy as np
 
         del addend
-        work = max(len(cells.detections["list"]), 1000 * cells.n_lists)
 
-        def at(t: int, k: int, m: int) -> dict[str, np.ndarray]:
-            return {"ap": np.concatenate([self._of(cells, (t, k, m), some.scaled) for some in weights.blocks(work)], axis=1)}
+        def at(some: Weights, t: int, k: int, m: int) -> dict[str, np.ndarray]:
+            rows, positives = cells.counted(t, k, m), cells.expected(k, some.scaled)
+            own, ends = some.scaled.take(rows.image, axis=0), partial(_ends, cells, some.scaled)
+            listed = ListedRows(rows.list, rows.score, rows.is_true, rows.bounds, own, positives, ends)
+            return {"ap": np.where(positives > 0, self.area(listed), absent)}
 
-        return cells.means(("ap",), at, weights.n)["ap"]
-
-    def _of(self, cells: Cells, place: tuple[int, int, int], weights: np.ndarray) -> np.ndarray:
-        import numpy as np
-
-        rows, positives = cells.counted(*place), cells.expected(place[1], weights)
-        own = weights.take(rows.image, axis=0)
-        listed = ListedRows(rows.list, rows.score, rows.is_true, rows.bounds, own, positives, lambda: _ends(cells, weights))
-        return np.where(positives > 0, self.area(listed), np.nan)
+        return cells.means(("ap",), at, weights, self.n_steps * cells.n_lists)["ap"]
 
     def of_points(self) -> pl.Expr:
         """Not there, unless true positives and their ranks are enough.

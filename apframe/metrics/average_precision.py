@@ -34,6 +34,11 @@ class AveragePrecision(Metric):
     columns: ClassVar = ("ap",)
 
     @property
+    def absent(self) -> float:
+        """What a list without positives has."""
+        return 0.0 if self.counts_absent else float("nan")
+
+    @property
     def reads_remainder(self) -> bool:
         """See `Metric`."""
         return self.definition.reads_remainder
@@ -50,13 +55,7 @@ class AveragePrecision(Metric):
         >>> AveragePrecision(as_definition("step")).read(cells, Weights.of(np.array([[1, 0, 2], [1, 3, 0]])))["ap"].tolist()
         [[[1.0, nan, 1.0]]]
         """
-        return {"ap": self.with_absent(self.definition.average(cells, weights, self.addend))}
-
-    def with_absent(self, values: np.ndarray) -> np.ndarray:
-        """Values of lists, with 0 for those that have none, if these count."""
-        import numpy as np
-
-        return np.nan_to_num(values, copy=False) if self.counts_absent else values
+        return {"ap": self.definition.average(cells, weights, self.addend, self.absent)}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 Columns = Mapping[str, np.ndarray]
+Reader = Callable[[Weights, int, int, int], Columns]
 
 
 @dataclass(frozen=True)
@@ -272,7 +274,7 @@ class Cells:
         """
         counts = has_bit(self.annotations["counts"], k)
         number, image = (self.annotations[name][counts] for name in ("list", "image"))
-        factors = None if factor is None else self.annotations[factor][counts]
+        factors = None if factor is None or factor not in self.annotations else self.annotations[factor][counts]
         return sums_of_weights(weights, image, number, self.n_lists, factors)
 
     def kept_under(self, weights: Weights, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -308,14 +310,22 @@ class Cells:
         begin, end = self.members_of
         return upto[end] - upto[begin]
 
-    def means(
-        self, columns: Sequence[str], read: Callable[[int, int, int], Mapping[str, np.ndarray]], n_weightings: int
-    ) -> dict[str, np.ndarray]:
+    def means(self, columns: Sequence[str], read: Reader, weights: Weights, n_rows: int = 0) -> dict[str, np.ndarray]:
         """The means over thresholds of what is wanted, by column, each of shape (cells, lists, weightings).
 
-        `read` gives the columns at a threshold, in a range, at a limit, all by number, of shape (lists, weightings). A number
-        that has no value (NaN) at one of the thresholds has none.
+        `read` takes weights, and numbers of a threshold, a range and a limit. It gives the columns there, of shape (lists,
+        weightings). A number that has no value (NaN) at one of the thresholds has none. The weights are some of the weightings
+        at a time, so that columns of as many rows as there are detections, or of `n_rows`, stay small.
         """
+        blocks = weights.blocks(max(n_rows, len(self.detections["list"])))
+        parts = [self._means(columns, partial(read, block), block.n) for block in blocks]
+        if len(parts) == 1:
+            return parts[0]
+        return {name: np.concatenate([part[name] for part in parts], axis=2) for name in columns}
+
+    def _means(
+        self, columns: Sequence[str], read: Callable[[int, int, int], Mapping[str, np.ndarray]], n_weightings: int
+    ) -> dict[str, np.ndarray]:
         places = {(t, cell.area_range, cell.limit) for cell in self.wanted for t in cell.thresholds}
         found = {place: read(*place) for place in sorted(places)}
         made = {name: np.empty((len(self.wanted), self.n_lists, n_weightings)) for name in columns}

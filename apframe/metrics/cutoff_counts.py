@@ -18,19 +18,18 @@ if TYPE_CHECKING:
     from apframe.metrics.score_cutoffs import AtCutOffs
 
 
-def areas(definition: AtCutOffs, cells: Cells, weights: Weights, names: Sequence[str]) -> dict[str, np.ndarray]:
+def areas(definition: AtCutOffs, absent: float, cells: Cells, weights: Weights, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Average precision of what is wanted, of true positives ("tp") and of their further weights ("weight"), by name.
 
     An image of weight 2 counts as two copies of it, also where cut-offs are chosen. The arrays are of shape (cells, lists,
-    weightings), NaN without positives, and where there are no further weights.
+    weightings). At a threshold, lists without positives have `absent`; without further weights, these have no value.
     """
 
-    def at(t: int, k: int, m: int) -> dict[str, np.ndarray]:
+    def at(some: Weights, t: int, k: int, m: int) -> dict[str, np.ndarray]:
         counts = cells.kept((definition, t, k, m), lambda: CutOffCounts.of(cells, definition, t, k))
-        parts = [counts.areas(some.scaled, names) for some in weights.blocks(len(counts.image))]
-        return {name: np.concatenate([part[name] for part in parts], axis=1) for name in names}
+        return counts.areas(some.scaled, names, absent)
 
-    return cells.means(names, at, weights.n)
+    return cells.means(names, at, weights)
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class CutOffCounts:
             upto=_count_down_to(changes.number, changes.score, number, score),
         )
 
-    def areas(self, weights: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+    def areas(self, weights: np.ndarray, names: Sequence[str], absent: float) -> dict[str, np.ndarray]:
         """Average precision by name, under weights of shape (images, weightings), of shape (lists, weightings)."""
         expected = np.zeros((len(self.bounds) - 1, weights.shape[1]))
         # one by one, as KITTI's cut-offs depend on the last bit
@@ -114,7 +113,7 @@ class CutOffCounts:
             is_known = name == "tp" or self.is_weighted
             values = tp if name == "tp" else counted(name)
             area = self.definition.area(np.where(n > 0, divide(values, n), 0), recall) if is_known else np.nan
-            found[name] = np.where(positives > 0, area, np.nan)
+            found[name] = np.where(positives > 0, area, absent if is_known else np.nan)
         return found
 
     def _positions(self, weights: np.ndarray, expected: np.ndarray) -> np.ndarray:

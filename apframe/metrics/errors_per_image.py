@@ -23,11 +23,10 @@ def read_rates(
 ) -> dict[str, np.ndarray]:
     """What is wanted, from what `of_rows` makes of the rows that count in a range, given by number, under some weightings."""
 
-    def at(t: int, k: int, m: int) -> dict[str, np.ndarray]:
-        rows = cells.counted(t, k, m)
-        return {columns[0]: np.hstack([of_rows(cells, rows, k, block) for block in weights.blocks(len(rows.at))])}
+    def at(some: Weights, t: int, k: int, m: int) -> dict[str, np.ndarray]:
+        return {columns[0]: of_rows(cells, cells.counted(t, k, m), k, some)}
 
-    return cells.means(columns, at, weights.n)
+    return cells.means(columns, at, weights)
 
 
 def mean_recalls(rule: Froc, cells: Cells, rows: Counted, k: int, weights: Weights) -> np.ndarray:

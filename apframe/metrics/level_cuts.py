@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -15,21 +15,21 @@ from apframe.metrics.definitions import COCO_101
 from apframe.metrics.recall_levels import LEVELS, NuScenes, RecallLevels
 from apframe.metrics.segments import divide, is_first, lasts_of, ranges, running_sums, suffix_maxima, sums, sums_before
 from apframe.metrics.weighted_sums import levels_reached
-from apframe.metrics.weights import Kept, Weights
+from apframe.metrics.weights import Weights
 
 _REACHED = levels_reached(COCO_101)
 _TINY = np.finfo(float).tiny
 
 
-def average_over_levels(definition: RecallLevels, addend: float, cells: Cells, weights: Weights) -> np.ndarray:
+def average_over_levels(definition: RecallLevels, addend: float, absent: float, cells: Cells, weights: Weights) -> np.ndarray:
     """Average precision of what is wanted of every list, see `Definition.average`."""
 
-    def read(down: SumsDown) -> dict[str, np.ndarray]:
-        cuts = down.cuts(definition.first_level)
+    def read(down: SumsDown, cuts_from: Callable[[int], Cuts]) -> dict[str, np.ndarray]:
+        cuts = cuts_from(definition.first_level)
         best = suffix_maxima(down.tp / (np.maximum(down.n, _TINY) + addend), down.true.segment)
         table = cuts.tabulate(best)
         values = table.select(definition.at_level({name: pl.col(name) for name in table.columns})).to_series().to_numpy()
-        return {"ap": np.where(down.expected > 0, cuts.add_up(values) / definition.n_levels, np.nan)}
+        return {"ap": np.where(down.expected > 0, cuts.add_up(values) / definition.n_levels, absent)}
 
     return _read(("ap",), cells, weights, read)["ap"]
 
@@ -45,9 +45,9 @@ def mean_errors(errors: BoxErrors, cells: Cells, weights: Weights) -> dict[str, 
     Source: `accumulate` and `calc_tp` of nuscenes-devkit; `summarize_metrics` of av2-api.
     """
 
-    def read(down: SumsDown) -> dict[str, np.ndarray]:
+    def read(down: SumsDown, cuts_from: Callable[[int], Cuts]) -> dict[str, np.ndarray]:
         found, true = {}, down.true
-        scores = Scores(down.cuts(NuScenes.first_level)) if errors.over_recall else None
+        scores = Scores(cuts_from(NuScenes.first_level)) if errors.over_recall else None
         for place, (kind, absent) in enumerate(zip(errors.kinds, errors.absent, strict=True)):
             error = true.column(KINDS[kind])[:, None]
             has_error = np.isfinite(error)
@@ -66,19 +66,21 @@ def mean_errors(errors: BoxErrors, cells: Cells, weights: Weights) -> dict[str, 
 
 
 def _read(
-    columns: Sequence[str], cells: Cells, weights: Weights, read: Callable[[SumsDown], Mapping[str, np.ndarray]]
+    columns: Sequence[str],
+    cells: Cells,
+    weights: Weights,
+    read: Callable[[SumsDown, Callable[[int], Cuts]], Mapping[str, np.ndarray]],
 ) -> dict[str, np.ndarray]:
-    """The columns of what is wanted, read from sums of weights at each threshold, in each range, at each limit."""
+    """The columns of what is wanted, read from sums of weights at each threshold, in each range, at each limit.
 
-    def of_block(block: Weights) -> dict[str, np.ndarray]:
+    Sums, and the cuts at the levels from one on, are kept with the weights: precision and errors share them.
+    """
 
-        def at(*place: int) -> Mapping[str, np.ndarray]:
-            return read(cells.kept_under(block, (SumsDown, place), lambda: SumsDown.of(cells, block, *place)))
+    def at(some: Weights, *place: int) -> Mapping[str, np.ndarray]:
+        down = cells.kept_under(some, (SumsDown, place), lambda: SumsDown.of(cells, some, *place))
+        return read(down, lambda level: cells.kept_under(some, (Cuts, place, level), lambda: Cuts.of(down, level)))
 
-        return cells.means(columns, at, block.n)
-
-    parts = [of_block(block) for block in weights.blocks(len(cells.detections["list"]))]
-    return {name: np.concatenate([part[name] for part in parts], axis=2) for name in columns}
+    return cells.means(columns, at, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +156,6 @@ class SumsDown:
     total: np.ndarray
     positives: np.ndarray
     slack: float
-    kept: Kept = field(default_factory=Kept)
 
     @classmethod
     def of(cls, cells: Cells, weights: Weights, t: int, k: int, m: int) -> SumsDown:
@@ -173,11 +174,6 @@ class SumsDown:
         total = upto[bounds[number + 1]] - upto[bounds[number]]
         positives = np.where(expected > 0, expected, 1.0)[number]
         return cls(true, expected, of_all, own, tp, n, total, positives, weights.slack)
-
-    def cuts(self, first_level: int) -> Cuts:
-        """Where the levels of recall lie, from one on, given by number."""
-        found: Cuts = self.kept.get(first_level, lambda: Cuts.of(self, first_level))
-        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,11 +59,11 @@ class Recalls:
         return self.table.select(pl.when(pl.col("k") > 0).then(added).otherwise(0.0)).to_series().to_numpy()
 
 
-def average_precision(definition: WeightedSum, addend: float, cells: Cells) -> np.ndarray:
-    """Average precision of what is wanted, of shape (cells, lists, 1); NaN without positives."""
+def average_precision(definition: WeightedSum, addend: float, absent: float, cells: Cells) -> np.ndarray:
+    """Average precision of what is wanted, of shape (cells, lists, 1); `absent` without positives."""
     added = cells.kept((definition, "added"), lambda: Recalls.of(cells).added(definition))
     ap = _at_limits(cells, partial(_sums, definition, addend, added, cells))
-    ap[cells.positives.T[[cell.area_range for cell in cells.wanted]] == 0] = np.nan
+    ap[cells.positives.T[[cell.area_range for cell in cells.wanted]] == 0] = absent
     return ap
 
 

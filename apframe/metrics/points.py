@@ -94,17 +94,17 @@ class Definition(ABC):
         """The metric that protocols with this definition have first, see `AveragePrecision`."""
         return AveragePrecision(self, addend, counts_absent)
 
-    def average(self, cells: Cells, weights: Weights, addend: float) -> np.ndarray:
-        """Average precision of what is wanted of every list, of shape (cells, lists, weightings); NaN without positives.
+    def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
+        """Average precision of what is wanted of every list, of shape (cells, lists, weightings).
 
-        `addend` is added to the divisor of precision.
+        `addend` is added to the divisor of precision, and `absent` is what lists without positives have at a threshold.
 
         Raises
         ------
         ParameterError
             the definition is for ranked lists alone
         """
-        del cells, weights, addend
+        del cells, weights, addend, absent
         problem = f"{self.name} is made of the points of a ranked list, not of verdicts"
         raise ParameterError(problem, "choose another definition", option="definition")
 
@@ -180,15 +180,15 @@ class WeightedSum(Definition):
         """The weighted sum, each point weighing what it adds to `reached`."""
         return self.weighted(PRECISION, self.reached(TP, N_POSITIVES) - self.reached(TP - NEW_TP, N_POSITIVES))
 
-    def average(self, cells: Cells, weights: Weights, addend: float) -> np.ndarray:
+    def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
         """See `Definition.average`; plain numbers have a way of their own, ten times as fast."""
         if weights.are_once:
             from apframe.metrics.plain_sums import average_precision
 
-            return average_precision(self, addend, cells)
+            return average_precision(self, addend, absent, cells)
         from apframe.metrics.weighted_sums import weighted_average_precision
 
-        return weighted_average_precision(self, addend, cells, weights)
+        return weighted_average_precision(self, addend, absent, cells, weights)
 
 
 def precision_of(k: Numbers, n: Numbers, addend: float = 0.0) -> Numbers:

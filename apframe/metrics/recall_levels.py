@@ -74,11 +74,11 @@ class RecallLevels(Definition):
         of["is_end"] = of["level"] == of["recall"]
         return self.at_level(of).sum() / self.n_levels
 
-    def average(self, cells: Cells, weights: Weights, addend: float) -> np.ndarray:
+    def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
         """See `Definition.average`."""
         from apframe.metrics.level_cuts import average_over_levels
 
-        return average_over_levels(self, addend, cells, weights)
+        return average_over_levels(self, addend, absent, cells, weights)
 
 
 class NuScenes(RecallLevels):

@@ -45,12 +45,12 @@ class AtCutOffs(Definition):
     def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
         """Average precision from arrays of which the first axis is the cut-offs, 0 where these lack."""
 
-    def average(self, cells: Cells, weights: Weights, addend: float) -> np.ndarray:
+    def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
         """See `Definition.average`."""
         from apframe.metrics.cutoff_counts import areas
 
         del addend
-        return areas(self, cells, weights, ("tp",))["tp"]
+        return areas(self, absent, cells, weights, ("tp",))["tp"]
 
     def of_points(self) -> pl.Expr:
         """Not there: a list has no matches of its own at each cut-off.
@@ -83,8 +83,8 @@ class OrientedPrecision(Metric):
 
         definition = self.average.definition
         assert isinstance(definition, AtCutOffs)  # as protocols refuse others
-        found = areas(definition, cells, weights, ("tp", "weight"))
-        return dict(zip(self.columns, map(self.average.with_absent, found.values()), strict=True))
+        found = areas(definition, self.average.absent, cells, weights, ("tp", "weight"))
+        return dict(zip(self.columns, found.values(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class RecallOfFound(Recall):
     """Recall where what is found at the lowest score cut-off counts, also if it is an annotation that need not be found."""
 
     def positives(self, cells: Cells, weights: Weights) -> np.ndarray:
-        """How many annotations are found or missed at the lowest cut-off."""
+        """How many annotations are found or missed at the lowest cut-off and the lowest threshold."""
         from apframe.matching.verdicts import has_bit
         from apframe.metrics.cells import held_at
         from apframe.metrics.segments import sums_of_weights
@@ -102,9 +102,7 @@ class RecallOfFound(Recall):
             k, hits = cell.area_range, cells.hits[cell.limit]
             beside = has_bit(hits["true"], k).astype(float) - has_bit(cells.annotations["counts"], k)[hits["annotation"]]
             image = cells.detections["image"][hits["detection"]]
-            for t in cell.thresholds:
-                found = sums_of_weights(weights.given, image, hits["list"], cells.n_lists, beside * held_at(hits, t, k))
-                positives[place] += found / len(cell.thresholds)
+            positives[place] += sums_of_weights(weights.given, image, hits["list"], cells.n_lists, beside * held_at(hits, 0, k))
         return positives
 
 

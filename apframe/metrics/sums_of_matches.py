@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from apframe.metrics.points import Definition
 if TYPE_CHECKING:
     import numpy as np
 
-    from apframe.metrics.cells import Cells, Counted
+    from apframe.metrics.cells import Cells, Columns, Counted
     from apframe.metrics.weights import Weights
 
 
@@ -45,17 +45,19 @@ class Sums:
 
     def of_detections(self, factor: str | None = None) -> np.ndarray:
         """The sums over true and false positives."""
-        return self._sum(slice(None), factor and self.cells.detections[factor][self.counted.at])
+        return self._sum(slice(None), self.cells.detections, factor, self.counted.at)
 
     def of_true_positives(self, factor: str | None = None) -> np.ndarray:
         """The sums over the true positives."""
         true = self.counted.is_true
-        return self._sum(true, factor and self.cells.hits[self.m][factor][self.counted.hit[true]])
+        return self._sum(true, self.cells.hits[self.m], factor, self.counted.hit[true])
 
-    def _sum(self, rows: np.ndarray | slice, factors: Any) -> np.ndarray:
+    def _sum(self, rows: np.ndarray | slice, table: Columns, factor: str | None, at: np.ndarray) -> np.ndarray:
         from apframe.metrics.segments import sums_of_weights
 
-        return sums_of_weights(self.weights, self.counted.image[rows], self.counted.list[rows], self.cells.n_lists, factors)
+        counted, n_lists = self.counted, self.cells.n_lists
+        factors = None if factor is None or factor not in table else table[factor][at]  # hits have it only if there are some
+        return sums_of_weights(self.weights, counted.image[rows], counted.list[rows], n_lists, factors)
 
 
 class OfSums(Definition, Metric):
@@ -86,7 +88,7 @@ class OfSums(Definition, Metric):
         import numpy as np
 
         with np.errstate(invalid="ignore"):
-            return cells.means(self.columns, lambda *place: self.of_sums(Sums(cells, weights.given, *place)), weights.n)
+            return cells.means(self.columns, lambda some, *place: self.of_sums(Sums(cells, some.given, *place)), weights)
 
     def of_points(self) -> pl.Expr:
         """Not there: a ranked list is in the order of its scores.

@@ -154,8 +154,10 @@ class Curves:
         return np.add.reduceat(precision, chunk.starts, axis=0) / self._n_levels
 
 
-def weighted_average_precision(definition: WeightedSum, addend: float, cells: Cells, weights: Weights) -> np.ndarray:
-    """Average precision of what is wanted, of shape (cells, lists, weightings); NaN without positives.
+def weighted_average_precision(
+    definition: WeightedSum, addend: float, absent: float, cells: Cells, weights: Weights
+) -> np.ndarray:
+    """Average precision of what is wanted, of shape (cells, lists, weightings); `absent` without positives.
 
     For definitions with an envelope and whole weights, the numbers are those of a data set with copies of its images; other
     definitions take the precision after all copies of a detection. Detections of one image that have equal scores must be alike
@@ -171,7 +173,7 @@ def weighted_average_precision(definition: WeightedSum, addend: float, cells: Ce
         expected = cells.positives_under(k, weights)
         nothing = expected == 0
         means = curves.compute(weights.given, np.where(nothing, 1, expected), weights.slack)
-        means[:, nothing] = np.nan
+        means[:, nothing] = absent
         found[places] = means
     return found
 

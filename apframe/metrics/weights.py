@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -15,18 +14,19 @@ _MOST = 1 << 22  # numbers of one column that are summed together
 
 
 class Kept:
-    """What is made once and read several times, under keys; threads may share it."""
+    """What is made once and read several times, under keys.
+
+    Threads may share it: two that ask for something at the same time may both make it, and then have the same.
+    """
 
     def __init__(self) -> None:
         self.values: dict[Hashable, Any] = {}
-        self._lock = RLock()
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What has been made under a key, or is made now."""
-        with self._lock:
-            if key not in self.values:
-                self.values[key] = make()
+        if key in self.values:
             return self.values[key]
+        return self.values.setdefault(key, make())
 
 
 @dataclass(frozen=True, eq=False)

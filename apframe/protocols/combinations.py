@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
+from apframe.protocols.headlines import KINDS
 from apframe.protocols.named_choices import IGNORED_AS_CROWDS
 from apframe.tables.tables import RESULTS
 from apframe.wording import listed
@@ -69,6 +70,9 @@ def _refuse_own_metrics(protocol: Protocol) -> None:
     if taken := [name for name in dict.fromkeys(own) if name in always or every.count(name) > 1]:
         raise ParameterError(f"the metrics table already has {listed(taken)}", "rename yours", option="own_metrics")
     for each in protocol.own_metrics:
+        if known := [name for name, column in each.lines.items() if name in KINDS and KINDS[name].column != column]:
+            problem = f"{each!r} has a line {known[0]}, which is the mean of {KINDS[known[0]].column}"
+            raise ParameterError(problem, "choose another name", option="own_metrics")
         if each.at_cut_offs and not (policy.at_cut_offs and each.cut_offs == definition.cut_offs):
             problem = f"{each!r} reads score cut-offs that matching {protocol.matching!r} with {definition} does not have"
             raise ParameterError(problem, "choose a definition and a matching with its cut-offs", option="own_metrics")

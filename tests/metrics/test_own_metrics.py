@@ -40,15 +40,15 @@ class FScore(Metric):
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
         """The F score; NaN without annotations and detections."""
 
-        def at(t: int, k: int, m: int) -> dict[str, np.ndarray]:
+        def at(some: Weights, t: int, k: int, m: int) -> dict[str, np.ndarray]:
             counted, own = cells.counted(t, k, m), self.beta**2
             true = counted.is_true
-            n = sums_of_weights(weights.given, counted.image, counted.list, cells.n_lists)
-            tp = sums_of_weights(weights.given, counted.image[true], counted.list[true], cells.n_lists)
-            return {"f_score": (1 + own) * tp / (n + own * cells.expected(k, weights.given))}
+            n = sums_of_weights(some.given, counted.image, counted.list, cells.n_lists)
+            tp = sums_of_weights(some.given, counted.image[true], counted.list[true], cells.n_lists)
+            return {"f_score": (1 + own) * tp / (n + own * cells.expected(k, some.given))}
 
         with np.errstate(invalid="ignore"):
-            return cells.means(self.columns, at, weights.n)
+            return cells.means(self.columns, at, weights)
 
 
 class Stairs(AtCutOffs, Metric):
@@ -69,7 +69,7 @@ class Stairs(AtCutOffs, Metric):
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
         """The area."""
-        return {"stairs": self.average(cells, weights, 0.0)}
+        return {"stairs": self.average(cells, weights, addend=0.0, absent=np.nan)}
 
 
 AREAS = (("all", 0.0, 1e10), ("small", 0.0, 1024.0))

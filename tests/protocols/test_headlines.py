@@ -31,10 +31,10 @@ from apframe.show.console import summary_lines
 
 @dataclass(frozen=True)
 class Own(Metric):
-    """A metric from outside the package, which brings a headline number and another column for AR."""
+    """A metric from outside the package, which brings a headline number."""
 
-    columns = ("f1", "own_recall")
-    lines: ClassVar = {"F1": "f1", "AR": "own_recall"}
+    columns = ("f1",)
+    lines: ClassVar = {"F1": "f1"}
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
         """Not needed here."""
@@ -75,7 +75,7 @@ def test_a_metric_brings_headline_numbers_of_its_own() -> None:
         ("F1", "f1", None, "all"),
         ("F150", "f1", 0.5, "all"),
         ("F1s", "f1", None, "small"),
-        ("AR", "own_recall", None, "all"),
+        ("AR", "recall", None, "all"),
     ]
     assert lines[1].kind == Kind("F1", "f1")
     assert lines[4].kind.words == KINDS["AR"].words

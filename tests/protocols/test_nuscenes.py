@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import polars as pl
@@ -17,6 +19,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.level_cuts import SumsDown
 from tests.metrics.reading import under_weights
 from tests.parity.strategies import half_as_often
 from tests.protocols import nuscenes_reference as reference
@@ -413,3 +416,22 @@ def test_parts_of_the_protocol_that_do_not_fit() -> None:
     ev = evaluate([cuboid(0)], [cuboid(0, 0.9)], other)
     assert ev.summary.filter(pl.col("value").is_null())["metric"].to_list() == ["ATE", "ASE", "AOE", "AVE", "AAE", "NDS"]
     assert "not evaluated: ATE, ASE, AOE, AVE, AAE, NDS" in str(ev)
+
+
+def test_sums_of_a_block_of_draws_are_gone_before_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the collector of cycles; they are large."""
+    truth, found, images = weathered(n_images=6)
+    evaluation, made, of = evaluate(truth, found, apf.NUSCENES, images, CLASSES), [], SumsDown.of
+
+    def watched(*arguments: Any) -> SumsDown:
+        down = of(*arguments)
+        made.append(ref(down))
+        return down
+
+    monkeypatch.setattr(SumsDown, "of", watched)
+    gc.disable()
+    try:
+        evaluation.intervals(n_resamples=200)
+        assert made and not any(each() for each in made)
+    finally:
+        gc.enable()

@@ -160,3 +160,13 @@ def test_label_maps_of_classes_have_no_segments(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         apf.evaluate(*paths, "semantic")
         apf.evaluate(dataset, evaluation.detections, "coco_panoptic")
+
+
+def test_nothing_found_is_zero(tmp_path: Path) -> None:
+    """Without a match there are no pixels of matches either."""
+    truth, _ = generated(3, 4)
+    paths = write(tmp_path / "truth", truth), write(tmp_path / "found", truth)
+    whole = apf.evaluate(*paths, "semantic")
+    nothing = apf.evaluate(whole.dataset, whole.detections.clear(), "semantic")
+    assert nothing.summary["value"].to_list() == [0.0] * 4
+    assert nothing.intervals(n_resamples=4)["estimate"].to_list() == [0.0] * 4

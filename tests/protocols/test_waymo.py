@@ -365,6 +365,17 @@ def test_image_weights_are_copies_of_images(sets: tuple[list[Row], list[Row]], s
             assert estimates[f"APH_{short}_L{level}"] == pytest.approx(aph, abs=1e-9)
 
 
+def test_a_mean_over_thresholds_where_lists_lack_positives_at_some() -> None:
+    """What is found counts as a positive, so a frame may have some at the lowest threshold alone."""
+    annotations, detections = generated(np.random.default_rng(0), 12)
+    names = tuple(f"AP_{level}" for level in ("L1", "L2"))
+    protocol = replace(apf.WAYMO, iou_thresholds=(0.3, 0.5, 0.7), category_thresholds=(), report=("AP{area}",), variants=())
+    whole = evaluated(annotations, detections, protocol=protocol)
+    for row in whole.by("image_id", level="category").iter_rows(named=True):
+        part = whole.where(pl.col("image_id") == row["image_id"], pl.col("categories.category_id") == row["category_id"])
+        assert [row[name] for name in names] == pytest.approx([part[name] for name in names])
+
+
 def breakdown(ev: apf.Evaluation, name: str, level: str = "L1") -> dict[str, float | None]:
     table = ev.waymo_breakdowns().filter(breakdown=name, name="TYPE_VEHICLE", area_range=level)
     return dict(table.select("bin", "ap").rows())

@@ -151,7 +151,7 @@ def _at_low_threshold(metrics: pl.DataFrame, protocol: Protocol) -> pl.DataFrame
     return metrics.filter(
         (pl.col("iou_threshold") - threshold).abs() < 1e-9,
         pl.col("area_range") == protocol.whole,
-        pl.col("max_detections").eq_missing(pl.col("max_detections").max()),
+        pl.col("max_detections").eq_missing(protocol.max_detections[-1]),
     )
 
 

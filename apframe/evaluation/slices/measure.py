@@ -80,7 +80,7 @@ def sum_lists(of: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, slicing
 
 def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
     """The headline numbers and the support from what `sum_part` gives."""
-    shape, lines = shape_of(slicing), headlines(protocol)
+    shape, lines = shape_of(slicing), [line for line in headlines(protocol) if not line.kind.table]
     if 0 in shape:
         empty = {line.metric: np.zeros(shape) for line in lines}
         return empty | {name: np.zeros(shape, dtype=np.int64) for name in SUPPORT}

@@ -89,8 +89,9 @@ def test_a_rare_category_among_many_annotations_is_not_named() -> None:
     with warnings.catch_warnings(action="error"):
         _ = apf.evaluate(truth, detections, max_detections=[None]).summary
     more = pl.concat([pl.DataFrame(annotations), pl.DataFrame(annotations).tail(9)])
-    with pytest.warns(MissedCategoryWarning, match="'dog'"):
-        _ = apf.evaluate(apf.Dataset({"image_id": [1]}, TRUTH.categories, more), detections, max_detections=[None]).summary
+    for limits in ([None], [10, None]):
+        with pytest.warns(MissedCategoryWarning, match="'dog'"):
+            _ = apf.evaluate(apf.Dataset({"image_id": [1]}, TRUTH.categories, more), detections, max_detections=limits).summary
 
 
 def test_a_category_of_few_annotations_may_be_missed_in_a_small_set() -> None:
