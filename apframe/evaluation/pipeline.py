@@ -1,4 +1,4 @@
-"""One evaluation on its way from tables to numbers: rows and pairs, verdicts, ranking; each step taken when needed, once."""
+"""One evaluation on its way from tables to numbers: rows and pairs, verdicts, cells; each step taken when needed, once."""
 
 from __future__ import annotations
 

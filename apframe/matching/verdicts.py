@@ -15,7 +15,7 @@ _MOST_BITS = 64  # of one integer
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The decisions of matching as four tables of numbers that index each other; the only input of ranking.
+    """The decisions of matching as four tables of numbers that index each other; the only input of metrics.
 
     Matching never looks across images, so the verdicts of disjoint images can be put together (`merging.concat`) and taken
     apart (`of_images`) without matching again. Ranking never looks at a box, so verdicts can be edited and ranked again.

@@ -1,1 +1,1 @@
-"""From verdicts to metrics: running counts, and average precision as a weighted sum."""
+"""From verdicts to metrics: cells of verdicts, weights of images, and the metrics that read them."""

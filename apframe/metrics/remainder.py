@@ -17,8 +17,8 @@ class Remainder:
     """Detections that count in lists although these do not have them, as all that is found near them is ignored there.
 
     `cells` are of whole lists, all annotations ignored. Some detections of them are in the lists of other cells: `place` is
-    theirs in the whole lists, and `whole` says of which of these each list is a part. Counted there is what they make of the
-    whole list: so many as all annotations ignored leave, corrected for those that are in the list.
+    theirs in the whole lists, and `whole` says of which of these each list is a part. A list counts what is left of the whole
+    one where all annotations are ignored, corrected for the detections that it has itself.
     """
 
     cells: Cells
