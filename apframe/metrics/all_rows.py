@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ParameterError
-from apframe.metrics.points import GAIN, NEW_N, NEW_TP, PRECISION, RANK, TP, Definition
+from apframe.metrics.points import GAIN, NEW_N, NEW_TP, PRECISION, RANK, TP, OfVerdicts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,10 +50,11 @@ class ListedRows:
     ends: Callable[[], np.ndarray]
 
 
-class AllRows(Definition):
+class AllRows(OfVerdicts):
     """Definitions of all rows of a list. An image of weight 0 is not there, its scores neither."""
 
-    reads_cells = True
+    why_no_points = "needs all rows of a list with their scores, not the true positives alone"
+    example = "WIDER_FACE"
     n_steps: ClassVar[int] = 0  # numbers of each list that are computed at once
 
     @abstractmethod
@@ -74,20 +74,6 @@ class AllRows(Definition):
             return {"ap": np.where(positives > 0, self.area(listed), absent)}
 
         return cells.means(("ap",), at, weights, self.n_steps * cells.n_lists)["ap"]
-
-    def of_points(self) -> pl.Expr:
-        """Not there, unless true positives and their ranks are enough.
-
-        Raises
-        ------
-        ParameterError
-            always
-        """
-        raise ParameterError(
-            f"{self.name} needs all rows of a list with their scores, not the true positives alone",
-            "use it with a protocol such as apframe.WIDER_FACE, or choose another definition",
-            option="definition",
-        )
 
 
 class WiderFace(AllRows):

@@ -158,6 +158,36 @@ class Definition(ABC):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; set it in the class")
 
 
+class OfVerdicts(Definition):
+    """Definitions that read verdicts, and more of them than the points of a ranked list have.
+
+    Attributes
+    ----------
+    why_no_points
+        what it is made of, in words that follow its name
+    example
+        the name of a protocol that has such a definition
+    """
+
+    reads_cells = True
+    why_no_points: ClassVar[str]
+    example: ClassVar[str]
+
+    def of_points(self) -> pl.Expr:
+        """Not there: see `why_no_points`.
+
+        Raises
+        ------
+        ParameterError
+            always
+        """
+        raise ParameterError(
+            f"{self.name} {self.why_no_points}",
+            f"use it with a protocol such as apframe.{self.example}, or choose another definition",
+            option="definition",
+        )
+
+
 class WeightedSum(Definition):
     """Definitions of the form `sum(precision * (reached(k) - reached(k - 1)))`."""
 

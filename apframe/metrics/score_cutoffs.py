@@ -13,7 +13,7 @@ import polars as pl
 from apframe.exceptions import ParameterError
 from apframe.metrics.average_precision import AveragePrecision, Recall
 from apframe.metrics.metric import Metric
-from apframe.metrics.points import GAIN, PRECISION, Definition, envelope
+from apframe.metrics.points import GAIN, PRECISION, OfVerdicts, envelope
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apframe.metrics.weights import Weights
 
 
-class AtCutOffs(Definition):
+class AtCutOffs(OfVerdicts):
     """Definitions of counts at score cut-offs, where each cut-off has its own matches: of protocols that match so.
 
     Attributes
@@ -33,7 +33,9 @@ class AtCutOffs(Definition):
         otherwise, what they are, ascending
     """
 
-    reads_cells, at_cut_offs = True, True
+    at_cut_offs = True
+    why_no_points = "is made of counts at score cut-offs, each with its own matches, which a ranked list does not have"
+    example = "KITTI"
     chooses: ClassVar[bool]
 
     def positives(self, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -51,20 +53,6 @@ class AtCutOffs(Definition):
 
         del addend
         return areas(self, absent, cells, weights, ("tp",))["tp"]
-
-    def of_points(self) -> pl.Expr:
-        """Not there: a list has no matches of its own at each cut-off.
-
-        Raises
-        ------
-        ParameterError
-            always
-        """
-        raise ParameterError(
-            f"{self.name} is made of counts at score cut-offs, each with its own matches, which a ranked list does not have",
-            "use it with a protocol such as apframe.KITTI, or choose another definition",
-            option="definition",
-        )
 
 
 @dataclass(frozen=True)

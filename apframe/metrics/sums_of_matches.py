@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from apframe.exceptions import ParameterError
 from apframe.metrics.metric import Metric
-from apframe.metrics.points import Definition
+from apframe.metrics.points import OfVerdicts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,10 +57,12 @@ class Sums:
         return sums_of_weights(self.weights, counted.image[rows], counted.list[rows], n_lists, factors)
 
 
-class OfSums(Definition, Metric):
+class OfSums(OfVerdicts, Metric):
     """Numbers of each list that are made of sums; there is no precision down the ranks, and so no AP."""
 
-    reads_cells, reads_remainder = True, False
+    reads_remainder = False
+    why_no_points = "is made of sums over matches, not of a ranked list"
+    example = "COCO_PANOPTIC"
     ranks, by_score = False, False
 
     @abstractmethod
@@ -89,20 +88,6 @@ class OfSums(Definition, Metric):
 
         with np.errstate(invalid="ignore"):
             return cells.means(self.columns, lambda some, *place: self.of_sums(Sums(cells, some.given, *place)), weights)
-
-    def of_points(self) -> pl.Expr:
-        """Not there: a ranked list is in the order of its scores.
-
-        Raises
-        ------
-        ParameterError
-            always
-        """
-        raise ParameterError(
-            f"{self.name} is made of sums over matches, not of a ranked list",
-            "use it with a protocol such as apframe.COCO_PANOPTIC, or choose another definition",
-            option="definition",
-        )
 
 
 class PanopticQuality(OfSums):
