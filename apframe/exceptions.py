@@ -393,7 +393,7 @@ def proper_share(option: str, value: Any, such_as: float = 0.95) -> float:
 
 
 def increasing(values: Sequence[float]) -> bool:
-    """Whether each is larger than the one before.
+    """Return whether each value is larger than the one before it.
 
     >>> increasing([1, 2]), increasing([2, 2])
     (True, False)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListRows:
-    """Which lists count in which rows of a result: a list may count in several.
+    """The lists that each row of a result is a mean of; a list can be in several rows.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class ListRows:
 
 
 def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
-    """What a headline number is the mean of; None if its threshold is not evaluated, or it is made of others or of a table."""
+    """The cell of a headline number; None if its threshold is not evaluated, or if it comes from other numbers or tables."""
     if line.is_of_others or line.kind.table:
         return None
     thresholds = tuple(range(len(protocol.iou_thresholds)))
@@ -81,7 +81,7 @@ def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
 def values_of_lists(
     cells: Cells, protocol: Protocol, lines: Iterable[Headline], weights: Weights
 ) -> Iterator[tuple[Headline, np.ndarray]]:
-    """Each headline number that is a mean over lists, and its values of shape (lists, weightings); NaN where there is none.
+    """Yield the headline numbers that are means over lists, with their values of shape (lists, weightings), or NaN.
 
     Plain numbers are read together for each area range, as they share much. Others are read for each limit too, so that not all
     of them are in memory at once.
@@ -183,7 +183,7 @@ def _parts(self: Evaluation) -> tuple[dict[str, np.ndarray], dict[str, pl.Expr]]
 
 
 def images_of_lists(cells: Cells, protocol: Protocol, weights: Weights) -> dict[str, np.ndarray] | None:
-    """How often each list counts in means, by area range, of shape (lists, weightings); None if all count once."""
+    """How many times each list counts in a mean, of shape (lists, weightings), by area range; None if each counts once."""
     if not protocol.means_by_images:
         return None
     names, last = [name for name, *_ in protocol.area_ranges], len(cells.limits) - 1
@@ -192,7 +192,7 @@ def images_of_lists(cells: Cells, protocol: Protocol, weights: Weights) -> dict[
 
 
 def numbers(summed: Mapping[str, np.ndarray], lines: Sequence[Headline], protocol: Protocol) -> dict[str, np.ndarray]:
-    """The headline numbers by name, from what `sum_values` gives for them and their terms; NaN where there is none."""
+    """The headline numbers by name, from the sums of `sum_values`; a number without a value is NaN."""
     some = next(iter(summed.values()))
     with np.errstate(invalid="ignore", divide="ignore"):
         means = {
@@ -202,4 +202,10 @@ def numbers(summed: Mapping[str, np.ndarray], lines: Sequence[Headline], protoco
             for line in with_terms(lines, protocol)
             if not line.is_of_others
         }
+    return compose(means, lines, protocol)
+
+
+def compose(means: Mapping[str, np.ndarray], lines: Iterable[Headline], protocol: Protocol) -> dict[str, np.ndarray]:
+    """The headline numbers by name, from the means of their terms; one that is a mean itself is among these."""
+    with np.errstate(invalid="ignore", divide="ignore"):
         return {line.metric: composed(line, means, protocol) for line in lines}

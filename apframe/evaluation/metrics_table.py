@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 
 
 def compute_columns(cells: Cells, protocol: Protocol, *, headlines_only: bool) -> dict[str, np.ndarray]:
-    """The columns of the protocol's metrics, of shape (lists, ranges, thresholds, limits), NaN where there is no value.
+    """Compute the columns of the protocol's metrics; shape (lists, ranges, thresholds, limits), NaN without a value.
 
     The headline numbers need most metrics at the largest limit alone, and leave them NaN at others.
     """
+    metrics = protocol.metrics
     n_ranges, n_thresholds, n_limits = cells.positives.shape[1], len(cells.thresholds), len(cells.limits)
     shape = (cells.n_lists, n_ranges, n_thresholds, n_limits)
-    found = {name: np.full(shape, np.nan) for metric in protocol.metrics for name in metric.columns}
+    found = {name: np.full(shape, np.nan) for metric in metrics for name in metric.columns}
     lines = with_terms(headlines(protocol), protocol)
     once = Weights.once(cells.n_images)
     wanted = {}
-    for metric in protocol.metrics:
+    for metric in metrics:
         limits = {protocol.max_detections.index(line.max_detections) for line in lines if line.column in metric.columns}
         at = sorted(limits | {n_limits - 1}) if headlines_only else list(range(n_limits))
         wanted[metric] = at, [Cell((t,), k, m) for k, t, m in product(range(n_ranges), range(n_thresholds), at)]

@@ -100,7 +100,7 @@ class Pipeline:
 
     @cached_property
     def cells(self) -> Cells:
-        """What metrics read."""
+        """The verdicts as arrays, which metrics read."""
         return Cells.of(self.verdicts)
 
     def evaluated(self) -> Evaluated:

@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.compare.resampling import Draws, fill_blocks
 from apframe.evaluation.comparison.image_weights import ImageWeights
-from apframe.evaluation.headlines import ListRows, images_of_lists, sum_values, values_of_lists
+from apframe.evaluation.headlines import ListRows, compose, images_of_lists, numbers, sum_values, values_of_lists
 from apframe.evaluation.slices.keys import Key
 from apframe.evaluation.slices.slices import Slicing, tabulate, walk
 from apframe.exceptions import LargeResultWarning, warn
@@ -20,7 +20,7 @@ from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.metrics.cells import Cells
 from apframe.metrics.weights import BLOCK, Weights
-from apframe.protocols.headlines import Headline, composed, terms_of, with_terms
+from apframe.protocols.headlines import Headline, with_terms
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -96,11 +96,10 @@ def resample(
 
     fill_blocks(draws, BLOCK, fill)
     for values in (*estimates, *found):
-        for at, line in enumerate(wanted):
-            if line.is_of_others:
-                terms = {term.metric: values[lines.index(term)] for term in terms_of(line, evaluations[0].protocol)}
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    values[at] = composed(line, terms, evaluations[0].protocol)
+        means = {line.metric: values[at] for at, line in enumerate(lines)}
+        made = compose(means, [line for line in wanted if line.is_of_others], evaluations[0].protocol)
+        for name, number in made.items():
+            means[name][:] = number
     for part in parts:
         part.n_with = part.n_with[: len(wanted)]
     estimates, found = ([values[: len(wanted)] for values in each] for each in (estimates, found))
@@ -227,10 +226,9 @@ class _Job:
         n_images = images_of_lists(self._cells, self._protocol, own)
         for line, values in values_of_lists(self._cells, self._protocol, self._lines, own):
             for places, rows in self._rows:
-                summed = sum_values([(line, values)], rows, n_images)
+                means = numbers(sum_values([(line, values)], rows, n_images), [line], self._protocol)[line.metric]
                 at = np.flatnonzero(np.diff(rows.bounds))
-                with np.errstate(invalid="ignore"):
-                    found[self._lines.index(line), row[places][at]] = (summed[line.metric] / summed[f"n {line.metric}"])[at]
+                found[self._lines.index(line), row[places][at]] = means[at]
 
 
 def _rows_of(lists: pl.DataFrame, slicing: Slicing) -> ListRows:
