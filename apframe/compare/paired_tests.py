@@ -1,9 +1,10 @@
-"""Tests of paired differences: by random exchange, and the t test."""
+"""Tests of paired differences: by random exchange, and the t test; Student's distribution."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from statistics import NormalDist
 
 import numpy as np
 
@@ -45,40 +46,69 @@ def paired_t(d: np.ndarray) -> np.ndarray:
     error[error <= EQUAL * np.abs(mean)] = 0  # all the same
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where((d == 0).all(axis=0), 0, mean / error)
-    return np.array([t_p_value(value, n - 1) for value in t.tolist()])
+    return t_p_value(t, n - 1)
 
 
-def t_p_value(t: float, df: float) -> float:
-    """The chance of a Student's t with df degrees of freedom at least as far from 0.
+def t_p_value(t: np.ndarray | float, df: np.ndarray | float) -> np.ndarray:
+    """The chance of a Student's t with df degrees of freedom at least as far from 0; NaN where t is NaN.
 
     This is `I_x(df / 2, 1 / 2)` at `x = df / (df + t²)`, the regularised incomplete beta function (DLMF 8.17), of which the
     continued fraction 8.17.22 converges fast on one side of the mean and its mirror image on the other.
 
     For two degrees of freedom it is `1 - t / √(t² + 2)`:
 
-    >>> round(t_p_value(2 * 3**0.5, 2), 6), round(1 - (12 / 14) ** 0.5, 6)
+    >>> t_p_value(2 * 3**0.5, 2).round(6).item(), round(1 - (12 / 14) ** 0.5, 6)
     (0.07418, 0.07418)
     """
-    odds = t * t / df
-    if odds == 0 or math.isinf(odds):
-        return float(odds == 0)
+    t, df = np.broadcast_arrays(np.asarray(t, dtype=np.float64), np.asarray(df, dtype=np.float64))
+    with np.errstate(over="ignore"):
+        odds = np.square(t / np.sqrt(df))
+    p = np.where(np.isnan(odds), np.nan, np.where(odds == 0, 1.0, 0.0))
+    inner = (odds > 0) & np.isfinite(odds)
     # x and 1 - x each from the odds: of a small t nothing would be left in 1 - x
-    a, b, x, y = df / 2, 0.5, 1 / (1 + odds), odds / (1 + odds)
-    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) - a * math.log1p(odds) + b * math.log(y))
-    if x < (a + 1) / (a + b + 2):
-        return front / (a * _beta_fraction(a, b, x))
-    return 1 - front / (b * _beta_fraction(b, a, y))
+    a, b, x, y = df[inner] / 2, 0.5, 1 / (1 + odds[inner]), odds[inner] / (1 + odds[inner])
+    front = np.exp(_log_beta(a) - a * np.log1p(odds[inner]) + b * np.log(y))
+    is_far = x < (a + 1) / (a + b + 2)
+    first, second, at = np.where(is_far, a, b), np.where(is_far, b, a), np.where(is_far, x, y)
+    share = front / (first * _beta_fraction(first, second, at))
+    p[inner] = np.where(is_far, share, 1 - share)
+    return p
 
 
-def _beta_fraction(a: float, b: float, x: float) -> float:
+def t_quantile(share: float, df: np.ndarray) -> np.ndarray:
+    """The t within which, on both sides of 0, there is a share of Student's distribution with df degrees of freedom.
+
+    >>> t_quantile(0.95, np.array([1, 9, 299])).round(4).tolist()
+    [12.7062, 2.2622, 1.9679]
+    """
+    distinct, which = np.unique(np.asarray(df, dtype=np.float64), return_inverse=True)
+    t = np.full(len(distinct), NormalDist().inv_cdf((1 + share) / 2))  # at most the quantile, from where Newton's steps rise
+    log_norm = _log_beta(distinct / 2) - np.log(distinct) / 2
+    for _ in range(100):
+        density = np.exp(log_norm - (distinct + 1) / 2 * np.log1p(t * t / distinct))
+        step = (t_p_value(t, distinct) - (1 - share)) / (2 * density)
+        t += step
+        if (np.abs(step) <= 1e-13 * t).all():
+            break
+    return t[which].reshape(np.shape(df))
+
+
+def _log_beta(a: np.ndarray) -> np.ndarray:
+    """The negative logarithm of the beta function B(a, 1/2)."""
+    distinct, which = np.unique(a, return_inverse=True)
+    logs = [math.lgamma(each + 0.5) - math.lgamma(each) - math.lgamma(0.5) for each in distinct.tolist()]
+    return np.array(logs)[which]
+
+
+def _beta_fraction(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The continued fraction 1 + d1 / (1 + d2 / (1 + ...)) by Lentz's method; takes some √max(a, b) steps."""
-    value, above, below = 1.0, 1.0, 0.0
+    value, above, below = np.ones(len(x)), np.ones(len(x)), np.zeros(len(x))
     for k in range(1, 100_000):
         m = k // 2
         part = (m * (b - m) if k % 2 == 0 else -(a + m) * (a + b + m)) * x / ((a + k - 1) * (a + k))
         above, below = 1 + part / above, 1 / (1 + part * below)
         value *= above * below
-        if abs(above * below - 1) < 1e-15:
+        if (np.abs(above * below - 1) < 1e-15).all():
             break
     return value
 

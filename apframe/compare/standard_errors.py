@@ -1,0 +1,143 @@
+"""Standard errors, intervals and p values from influences: what each unit, an image or a query, contributes to a number.
+
+The influence of a unit is the derivative of the number with respect to the weight of the unit, times that weight; those of all
+units sum to 0. The influence on a mean over units is `(value - mean) / n`, so for means these are the textbook's formulas.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from apframe.compare.intervals import EQUAL, POWER
+from apframe.compare.paired_tests import t_p_value, t_quantile
+from apframe.exceptions import ParameterError
+
+HALVES = 2 ** (2 / 3) - 1  # the bias of halves less that of the whole, if the bias of n units falls as n ** -(2 / 3)
+SPLITS = 4  # how often units are split into halves, to see how much higher AP is of half as many
+
+
+def standard_errors(influence: np.ndarray, n_units: np.ndarray, stratum: np.ndarray | None = None) -> np.ndarray:
+    """The standard error of each number: `sqrt(n / (n - 1) sum(u²))`; NaN with fewer than two units.
+
+    Parameters
+    ----------
+    influence
+        of shape (rows, units); 0 for units that are not in a row
+    n_units
+        how many units each row has; with strata, of shape (rows, strata)
+    stratum
+        the number of the stratum of each unit. Then the mean of a stratum is subtracted from the influences in it, and the
+        squares of all strata are added. A stratum of one unit adds nothing
+
+    >>> standard_errors(np.array([[0.25, -0.25]]), np.array([2])).tolist()
+    [0.5]
+    """
+    n = n_units if stratum is None else n_units.sum(axis=1)
+    if stratum is None:
+        squares = np.einsum("ru,ru->r", influence, influence) * n / np.maximum(n - 1, 1)
+    else:
+        order = np.argsort(stratum, kind="stable")
+        starts = np.searchsorted(stratum[order], np.arange(n_units.shape[1]))
+        ordered = influence[:, order]
+        sums, of = np.add.reduceat(ordered, starts, axis=1), np.add.reduceat(ordered * ordered, starts, axis=1)
+        own = of - sums * sums / np.maximum(n_units, 1)
+        squares = (np.maximum(own, 0) * n_units / np.maximum(n_units - 1, 1)).sum(axis=1, where=n_units > 1)
+    return np.where(n > 1, np.sqrt(squares), np.nan)
+
+
+def describe(
+    estimate: np.ndarray,
+    se: np.ndarray,
+    n_units: np.ndarray,
+    confidence: float = 0.95,
+    bias: np.ndarray | None = None,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+) -> dict[str, np.ndarray]:
+    """The interval of each number: `low`, `high`, `se` and `bias`; NaN where there is no standard error.
+
+    It is `estimate - bias` plus and minus the standard error times the quantile of Student's distribution with n - 1 degrees of
+    freedom. It is widened to contain the estimate, and cut to the bounds. A bias of NaN is not known, and nothing is corrected.
+
+    >>> made = describe(np.array([0.5]), np.array([0.1]), np.array([10]), bounds=(0, 1))
+    >>> made["low"].round(4).tolist(), made["high"].round(4).tolist()
+    ([0.2738], [0.7262])
+    """
+    bias = np.full(len(estimate), np.nan) if bias is None else bias
+    half = t_quantile(confidence, np.maximum(n_units - 1, 1)) * se
+    centre = estimate - np.nan_to_num(bias)
+    low = np.clip(np.minimum(centre - half, estimate), *bounds)
+    high = np.clip(np.maximum(centre + half, estimate), *bounds)
+    return {"low": low, "high": high, "se": se, "bias": np.where(np.isfinite(se), bias, np.nan)}
+
+
+def compare(difference: np.ndarray, se: np.ndarray, n_units: np.ndarray, confidence: float = 0.95) -> dict[str, np.ndarray]:
+    """The interval and the test of each difference; NaN where there is no standard error.
+
+    `low` and `high` are the difference plus and minus the standard error `se` times the quantile of Student's distribution with
+    n - 1 degrees of freedom; `share_better` is the share of that distribution above 0, `p` the two-sided t test, and
+    `detectable` 2.8 se. Where all units say that there is no difference, the interval is [0, 0] and p is 1.
+
+    >>> made = compare(np.array([0.5]), np.array([0.25 / 3**0.5]), np.array([3]))
+    >>> {name: made[name].round(4).item() for name in ("p", "share_better", "low")}
+    {'p': 0.0742, 'share_better': 0.9629, 'low': -0.121}
+    """
+    difference = np.where(np.abs(difference) < EQUAL, 0, difference)
+    se = np.where(se < EQUAL, 0, se)
+    df = np.maximum(n_units - 1, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where((difference == 0) & (se == 0), 0, difference / se)
+    p, half = t_p_value(t, df), t_quantile(confidence, df) * se
+    return {
+        "low": difference - half,
+        "high": difference + half,
+        "se": se,
+        "bias": np.full(len(se), np.nan),
+        "share_better": np.where(t > 0, 1 - p / 2, p / 2),
+        "p": p,
+        "detectable": POWER * se,
+    }
+
+
+def n_needed(delta: float, se: float, n_units: int) -> float:
+    """How many units show a difference of `delta` in four of five cases at 5 %: `n (2.8 se / delta)²`.
+
+    Parameters
+    ----------
+    delta
+        the difference that matters
+    se, n_units
+        the standard error of a difference between two models like these, and of how many units it is
+
+    Raises
+    ------
+    ParameterError
+        `delta` is 0 or no number
+
+    >>> round(n_needed(0.01, se=0.012, n_units=300))
+    3387
+    """
+    if not (isinstance(delta, (int, float)) and np.isfinite(delta) and delta):
+        raise ParameterError(f"is the difference that matters, such as 0.01, not {delta!r}", option="delta")
+    return n_units * (POWER * se / delta) ** 2
+
+
+def draw_models(
+    estimates: np.ndarray, influence: np.ndarray, seed: int, stratum: np.ndarray | None = None, n_draws: int = 10_000
+) -> np.ndarray:
+    """Numbers of several models as they would be in other samples, of shape (draws, models): from their joint normal.
+
+    `influence` is of shape (models, units), `stratum` as in `standard_errors`. Models that find the same images hard move
+    together.
+
+    >>> drawn = draw_models(np.array([0.5, 0.25]), np.array([[0.1, -0.1], [0.1, -0.1]]), seed=0)
+    >>> drawn.shape, drawn.std(axis=0).round(1).tolist(), np.ptp(drawn[:, 0] - drawn[:, 1]).round(9).item()
+    ((10000, 2), [0.2, 0.2], 0.0)
+    """
+    of = np.zeros(influence.shape[1], dtype=np.int64) if stratum is None else stratum
+    size = np.bincount(of)
+    means = np.stack([np.bincount(of, each, minlength=len(size)) for each in influence]) / np.maximum(size, 1)
+    scaled = (influence - means[:, of]) * np.sqrt(size / np.maximum(size - 1, 1))[of]
+    values, vectors = np.linalg.eigh(scaled @ scaled.T)
+    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    drawn: np.ndarray = estimates + np.random.default_rng(seed).standard_normal((n_draws, len(estimates))) @ root
+    return drawn
