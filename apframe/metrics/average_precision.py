@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
+    from apframe.metrics.influence import Influence
     from apframe.metrics.points import Definition
     from apframe.metrics.weights import Weights
 
@@ -57,6 +58,14 @@ class AveragePrecision(Metric):
         """
         return {"ap": self.definition.average(cells, weights, self.addend, self.absent)}
 
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+        """See `Metric.influence`; for definitions that vary as the area under precision does."""
+        if not self.definition.varies_as_area:
+            return {}
+        from apframe.metrics.influence import influence_on_area
+
+        return {"ap": influence_on_area(cells, weights, self.addend, interpolated=self.definition.interpolated)}
+
 
 @dataclass(frozen=True)
 class Recall(Metric):
@@ -91,6 +100,12 @@ class Recall(Metric):
         with np.errstate(invalid="ignore", divide="ignore"):
             recall = np.where(positives > 0, found / positives, np.nan)
         return {"recall": recall, "n_positives": positives}
+
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+        """See `Metric.influence`: an image contributes what it finds, less its share of what is found."""
+        from apframe.metrics.influence import influence_on_recall
+
+        return {"recall": influence_on_recall(cells, weights)}
 
 
 @dataclass(frozen=True)

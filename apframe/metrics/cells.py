@@ -13,7 +13,7 @@ import polars as pl
 
 from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
 from apframe.metrics.running_counts import SliceRows, Walk, pack, select_rows
-from apframe.metrics.segments import extremes, starts_of, sums_before, sums_of_weights
+from apframe.metrics.segments import cut_into_runs, extremes, starts_of, sums_before, sums_of_weights
 from apframe.metrics.weights import Kept, Weights
 from apframe.threads import part_bounds
 
@@ -185,6 +185,13 @@ class Cells:
         work += len(self.thresholds) // 2 * np.searchsorted(self.hits[-1]["detection"], self.starts)
         return [(slice(*bounds), self._of_lists(*bounds)) for bounds in part_bounds(np.diff(work))]
 
+    def blocks(self, n_rows: int) -> list[tuple[slice, Cells]]:
+        """As `parts`: runs of whole lists of about so many detections, which are kept."""
+        bounds = cut_into_runs(np.diff(self.starts), n_rows)
+        if len(bounds) < 2:
+            return [(slice(0, self.n_lists), self)]
+        return self.kept(("blocks", n_rows), lambda: [(slice(*each), self._of_lists(*each)) for each in bounds])
+
     def _of_lists(self, begin: int, end: int) -> Cells:
         """The lists number begin .. end - 1."""
         lists, found = slice(begin, end), slice(*self.starts[[begin, end]])
@@ -263,10 +270,31 @@ class Cells:
                 image = made.image
         return Counted(at, of, image, score, list_bounds(of, self.n_lists), hit[at])
 
-    def expected(self, k: int, weights: np.ndarray, factor: str | None = None) -> np.ndarray:
-        """How many annotations count in range k, under weights of shape (images, weightings); of shape (lists, weightings).
+    def rows_at(self, kind: str, factor: str | None, t: int, k: int, m: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Rows that count at threshold t, in range k and within limit m, ascending, and what is in their column `factor`.
 
-        Each annotation counts as often as its column `factor` says, if one is named.
+        `kind` is "annotations", "detections" or "true_positives", whose numbers are those of detections and whose columns are
+        those of `hits`. None stands for ones: `factor` is None, or there is no such column.
+        """
+        if kind == "annotations":
+            rows = np.flatnonzero(has_bit(self.annotations["counts"], k))
+            columns, at = self.annotations, rows
+        elif kind == "detections":
+            columns, rows = self.detections, self.counted(t, k, m).at
+            at = rows
+        else:
+            counted = self.counted(t, k, m)
+            columns, rows, at = self.hits[m], counted.at[counted.is_true], counted.hit[counted.is_true]
+        return rows, None if factor is None or factor not in columns else columns[factor][at]
+
+    def sum_rows(self, kind: str, factor: str | None, weights: np.ndarray, t: int, k: int, m: int) -> np.ndarray:
+        """The sums over these rows under weights of shape (images, weightings); of shape (lists, weightings)."""
+        columns = self.annotations if kind == "annotations" else self.detections
+        rows, factors = self.rows_at(kind, factor, t, k, m)
+        return sums_of_weights(weights, columns["image"][rows], columns["list"][rows], self.n_lists, factors)
+
+    def expected(self, k: int, weights: np.ndarray) -> np.ndarray:
+        """How many annotations count in range k, under weights of shape (images, weightings); of shape (lists, weightings).
 
         >>> from apframe.matching.verdicts import example
         >>> Cells.of(example()).expected(0, np.array([[2.0], [1.0]])).tolist()
@@ -274,8 +302,7 @@ class Cells:
         """
         counts = has_bit(self.annotations["counts"], k)
         number, image = (self.annotations[name][counts] for name in ("list", "image"))
-        factors = None if factor is None or factor not in self.annotations else self.annotations[factor][counts]
-        return sums_of_weights(weights, image, number, self.n_lists, factors)
+        return sums_of_weights(weights, image, number, self.n_lists)
 
     def kept_under(self, weights: Weights, key: Hashable, make: Callable[[], Made]) -> Made:
         """As `kept`, of these weights: metrics that are read one after the other share it."""

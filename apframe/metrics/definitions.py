@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from apframe.metrics.cells import Cells
 
 
+LEAST_LEVELS = 40  # of recall, from which on a mean over them varies as the area does; with few, single levels matter
+EVEN = 1e-9  # how far levels may be from even spacing
+
+
 class Step(WeightedSum):
     """The precision at each true positive, averaged over all positives: `sum(p_k) / R`.
 
@@ -104,6 +108,16 @@ class Levels(WeightedSum):
     def recall_levels(self) -> tuple[float, ...]:
         """See `Definition`."""
         return self.levels
+
+    @property
+    def varies_as_area(self) -> bool:
+        """See `Definition`: if there are at least 40 levels, evenly spaced from 0 to 1.
+
+        >>> Coco101().varies_as_area, ElevenPoint().varies_as_area, Coco101(tuple(k / 200 for k in range(101))).varies_as_area
+        (True, False, False)
+        """
+        n = len(self.levels) - 1
+        return n >= LEAST_LEVELS and all(abs(level - k / n) < EVEN for k, level in enumerate(self.levels))
 
     def at_levels(self, levels: Any) -> Levels:
         """See `Definition.at_levels`.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
+    from apframe.metrics.influence import Influence
     from apframe.metrics.weights import Weights
 
 KINDS = {
@@ -69,6 +70,14 @@ class Metric(Protocol):
         NaN where there is no value. A plain number is the number under `Weights.once`.
         """
         ...
+
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+        """What rows contribute to the numbers, by column, under a single weighting; see `Influence`.
+
+        A column that is not there has no derivative: it is resampled.
+        """
+        del cells, weights
+        return {}
 
 
 def as_metrics(values: Any) -> tuple[Metric, ...]:

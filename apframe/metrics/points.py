@@ -62,6 +62,10 @@ class Definition(ABC):
         the recall that goes with it
     averages_errors
         whether errors of the boxes are averaged beside it
+    interpolated
+        whether it reads the envelope of precision
+    varies_as_area
+        whether its derivative with respect to the weights of images is that of the area under precision, or its envelope
     """
 
     reads_cells: ClassVar[bool] = False
@@ -73,6 +77,7 @@ class Definition(ABC):
     counts_pixels: ClassVar[bool] = False
     recall: ClassVar[Recall] = Recall()
     averages_errors: ClassVar[bool] = False
+    interpolated: ClassVar[bool] = False
 
     name: ClassVar[str]
     precision: ClassVar[str]
@@ -118,6 +123,11 @@ class Definition(ABC):
         """
         del cells, addend, precision_at
         raise ParameterError(f"arrays: {self.name} has no recall levels, which the reference's arrays are over")
+
+    @property
+    def varies_as_area(self) -> bool:
+        """See above."""
+        return False
 
     @property
     def recall_levels(self) -> tuple[float, ...]:
@@ -191,8 +201,12 @@ class OfVerdicts(Definition):
 class WeightedSum(Definition):
     """Definitions of the form `sum(precision * (reached(k) - reached(k - 1)))`."""
 
-    interpolated: ClassVar[bool]
     reads_cells, reads_remainder = True, True
+
+    @property
+    def varies_as_area(self) -> bool:
+        """See `Definition`: if each true positive weighs what it adds to recall."""
+        return True
 
     @abstractmethod
     def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:

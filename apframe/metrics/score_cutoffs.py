@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
+    from apframe.metrics.influence import Influence
     from apframe.metrics.weights import Weights
 
 
@@ -92,6 +93,10 @@ class RecallOfFound(Recall):
             image = cells.detections["image"][hits["detection"]]
             positives[place] += sums_of_weights(weights.given, image, hits["list"], cells.n_lists, beside * held_at(hits, 0, k))
         return positives
+
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+        """None: what is found changes what is expected."""
+        return Metric.influence(self, cells, weights)
 
 
 class R11(AtCutOffs):

@@ -11,7 +11,6 @@ from itertools import pairwise
 import numpy as np
 
 _ROWS = 1 << 13  # whose weights are summed together, so that they fit into the processor's cache
-_STRIDE = 8  # rows of which the best is found one row after the other
 
 
 def is_first(*columns: np.ndarray) -> np.ndarray:
@@ -150,32 +149,6 @@ def suffix_maxima(values: np.ndarray, segment: np.ndarray) -> np.ndarray:
     backwards.imag = values[::-1]
     best: np.ndarray = np.maximum.accumulate(backwards, axis=0, out=backwards).imag[::-1]
     return best
-
-
-def suffix_maxima_of_shares(values: np.ndarray, segment: np.ndarray) -> np.ndarray:
-    """As `suffix_maxima`, of up to 64 lists of values from 0 to 1, in place: three times as fast on many columns.
-
-    Each list is lifted by 2 above the next, so that one maximum from the end serves them all. That costs up to seven bits.
-
-    >>> suffix_maxima_of_shares(np.array([[0.5], [0.75], [0.875]]), np.array([0, 0, 1])).ravel().tolist()
-    [0.75, 0.75, 0.875]
-    """
-    lift = None if segment[-1] == 0 else 2.0 * (segment[-1] - segment[:, None])
-    if lift is not None:
-        values += lift
-    whole = len(values) // _STRIDE * _STRIDE
-    np.maximum.accumulate(values[whole:][::-1], axis=0, out=values[whole:][::-1])
-    if whole:  # within short runs of rows first, which is faster, then from run to run
-        runs = values[:whole].reshape(-1, _STRIDE, values.shape[1])
-        if whole < len(values):
-            np.maximum(runs[-1, -1], values[whole], out=runs[-1, -1])
-        for j in range(_STRIDE - 2, -1, -1):
-            np.maximum(runs[:, j], runs[:, j + 1], out=runs[:, j])
-        best = np.maximum.accumulate(runs[::-1, 0], axis=0)[::-1]
-        np.maximum(runs[:-1], best[1:, None], out=runs[:-1])
-    if lift is not None:
-        values -= lift
-    return values
 
 
 def cut_into_runs(lengths: np.ndarray, most: int, most_items: int | None = None) -> list[tuple[int, int]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from apframe.metrics.metric import Metric
 from apframe.metrics.points import OfVerdicts
@@ -13,61 +12,30 @@ from apframe.metrics.points import OfVerdicts
 if TYPE_CHECKING:
     import numpy as np
 
-    from apframe.metrics.cells import Cells, Columns, Counted
+    from apframe.metrics.cells import Cells
+    from apframe.metrics.influence import Influence
     from apframe.metrics.weights import Weights
 
 
-@dataclass(frozen=True)
-class Sums:
-    """Sums over the rows of each list that count at a threshold, in a range, within a limit, of shape (lists, weightings).
-
-    A row adds the weight of its image, times its number in the column `factor` if one is named. The columns of true positives
-    are those of `Cells.hits`.
-    """
-
-    cells: Cells
-    weights: np.ndarray
-    t: int
-    k: int
-    m: int
-
-    @property
-    def counted(self) -> Counted:
-        """The true and false positives."""
-        return self.cells.counted(self.t, self.k, self.m)
-
-    def of_annotations(self, factor: str | None = None) -> np.ndarray:
-        """The sums over the positives."""
-        return self.cells.expected(self.k, self.weights, factor)
-
-    def of_detections(self, factor: str | None = None) -> np.ndarray:
-        """The sums over true and false positives."""
-        return self._sum(slice(None), self.cells.detections, factor, self.counted.at)
-
-    def of_true_positives(self, factor: str | None = None) -> np.ndarray:
-        """The sums over the true positives."""
-        true = self.counted.is_true
-        return self._sum(true, self.cells.hits[self.m], factor, self.counted.hit[true])
-
-    def _sum(self, rows: np.ndarray | slice, table: Columns, factor: str | None, at: np.ndarray) -> np.ndarray:
-        from apframe.metrics.segments import sums_of_weights
-
-        counted, n_lists = self.counted, self.cells.n_lists
-        factors = None if factor is None or factor not in table else table[factor][at]  # hits have it only if there are some
-        return sums_of_weights(self.weights, counted.image[rows], counted.list[rows], n_lists, factors)
-
-
 class OfSums(OfVerdicts, Metric):
-    """Numbers of each list that are made of sums; there is no precision down the ranks, and so no AP."""
+    """Numbers of each list that are made of sums; there is no precision down the ranks, and so no AP.
+
+    Attributes
+    ----------
+    sums
+        what the numbers are made of: sums over the annotations, the detections or the true positives that count, and the column
+        that each row is multiplied by, or None. Those of true positives are columns of `Cells.hits`
+    """
 
     reads_remainder = False
     why_no_points = "is made of sums over matches, not of a ranked list"
     example = "COCO_PANOPTIC"
     ranks, by_score = False, False
+    sums: ClassVar[tuple[tuple[str, str | None], ...]] = ()
 
-    @abstractmethod
-    def of_sums(self, sums: Sums) -> Mapping[str, np.ndarray]:
-        """The numbers by column; 0 / 0, which is NaN, where there is none."""
+    def of_sums(self, *sums: np.ndarray) -> Mapping[str, np.ndarray]:
+        """The numbers by column from the sums, of shape (lists, weightings); 0 / 0, which is NaN, where there is none."""
+        raise NotImplementedError
 
     def as_metric(self, addend: float, counts_absent: bool) -> Metric:
         """Itself."""
@@ -87,7 +55,25 @@ class OfSums(OfVerdicts, Metric):
         import numpy as np
 
         with np.errstate(invalid="ignore"):
-            return cells.means(self.columns, lambda some, *place: self.of_sums(Sums(cells, some.given, *place)), weights)
+            return cells.means(self.columns, partial(self._at, cells), weights)
+
+    def _at(self, cells: Cells, weights: Weights, *place: int) -> Mapping[str, np.ndarray]:
+        return self.of_sums(*(cells.sum_rows(*each, weights.given, *place) for each in self.sums))
+
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+        """See `Metric.influence`: a row changes a sum by its part of it, and the number by that times the derivative.
+
+        >>> from apframe.matching.verdicts import example
+        >>> from apframe.metrics.cells import Cell, Cells
+        >>> from apframe.metrics.weights import Weights
+        >>> cells = Cells.of(example(), [Cell((0,), area_range=0, limit=0)])
+        >>> made = PanopticQuality().influence(cells, Weights.once(2))["rq"]
+        >>> made.detections.round(3).tolist(), made.annotations.round(3).tolist()
+        ([[0.444, -0.222]], [[-0.222]])
+        """
+        from apframe.metrics.influence import influence_of_sums
+
+        return influence_of_sums(self, cells, weights)
 
 
 class PanopticQuality(OfSums):
@@ -100,13 +86,14 @@ class PanopticQuality(OfSums):
 
     name = "panoptic_quality"
     columns = ("pq", "sq", "rq")
+    sums = (("true_positives", "similarity"), ("true_positives", None), ("annotations", None), ("detections", None))
 
-    def of_sums(self, sums: Sums) -> Mapping[str, np.ndarray]:
+    def of_sums(self, *sums: np.ndarray) -> Mapping[str, np.ndarray]:
         """PQ, SQ and RQ."""
         import numpy as np
 
-        similarity, true = sums.of_true_positives("similarity"), sums.of_true_positives()
-        half = (sums.of_annotations() + sums.of_detections()) / 2
+        similarity, true, annotated, detected = sums
+        half = (annotated + detected) / 2
         return {"pq": similarity / half, "sq": similarity / np.where(true > 0, true, half), "rq": true / half}
 
 
@@ -121,13 +108,14 @@ class PixelIoU(OfSums):
     name = "pixel_iou"
     columns = ("iou", "accuracy", "pixels", "correct_pixels", "weighted_iou")
     counts_pixels = True
+    sums = (("annotations", "weight"), ("true_positives", "weight"), ("detections", "weight"))
 
-    def of_sums(self, sums: Sums) -> Mapping[str, np.ndarray]:
+    def of_sums(self, *sums: np.ndarray) -> Mapping[str, np.ndarray]:
         """IoU and accuracy; annotated pixels, those found, and IoU times annotated pixels, whose sums make other means."""
         import numpy as np
 
-        pixels, correct = sums.of_annotations("weight"), sums.of_true_positives("weight")
-        union = pixels + sums.of_detections("weight") - correct
+        pixels, correct, found = sums
+        union = pixels + found - correct
         iou = correct / union
         return {
             "iou": iou,
@@ -152,22 +140,34 @@ class RecallByImage(OfSums):
         """What is averaged over images, from the share of the annotations of each that were found."""
         return share
 
-    def of_sums(self, sums: Sums) -> Mapping[str, np.ndarray]:
-        """The mean."""
+    def shares(self, cells: Cells, *place: int) -> tuple[np.ndarray, np.ndarray]:
+        """The first annotation of each image and list that has some, and what of the image is averaged."""
         import numpy as np
 
-        from apframe.matching.verdicts import has_bit
+        n_images, rows = cells.n_images, cells.annotations
+        expected, _ = cells.rows_at("annotations", None, *place)
+        key = rows["list"][expected].astype(np.int64) * n_images + rows["image"][expected]
+        at, first, n = np.unique(key, return_index=True, return_counts=True)
+        true, _ = cells.rows_at("true_positives", None, *place)
+        found = cells.detections["list"][true].astype(np.int64) * n_images + cells.detections["image"][true]
+        share = np.bincount(np.searchsorted(at, found), minlength=len(at)) / n
+        return expected[first], self.of_images(share)
+
+    def _at(self, cells: Cells, weights: Weights, *place: int) -> Mapping[str, np.ndarray]:
         from apframe.metrics.segments import sums_of_weights
 
-        cells, rows, n_images = sums.cells, sums.cells.annotations, sums.cells.n_images
-        counts, true = has_bit(rows["counts"], sums.k), sums.counted.is_true
-        place, n = np.unique(rows["list"][counts].astype(np.int64) * n_images + rows["image"][counts], return_counts=True)
-        found = sums.counted.list[true].astype(np.int64) * n_images + sums.counted.image[true]
-        share = np.bincount(np.searchsorted(place, found), minlength=len(place)) / n
-        number, image = np.divmod(place, n_images)
-        total = sums_of_weights(sums.weights, image, number, cells.n_lists, self.of_images(share))
+        first, share = self.shares(cells, *place)
+        number, image = cells.annotations["list"][first], cells.annotations["image"][first]
+        total = sums_of_weights(weights.given, image, number, cells.n_lists, share)
         (column,) = self.columns
-        return {column: total / cells.images_with_positives(sums.k, sums.weights)}
+        return {column: total / cells.images_with_positives(place[1], weights.given)}
+
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+        """See `Metric.influence`: of a mean over images, it is the deviation from the mean over their number."""
+        from apframe.metrics.influence import influence_on_means
+
+        (column,) = self.columns
+        return {column: influence_on_means(cells, weights, self.shares)}
 
 
 class Success(RecallByImage):

@@ -1,0 +1,145 @@
+"""What each detection and each annotation contributes to a number: sums by image are the influences of the images.
+
+The influence of an image is the derivative of a number with respect to the weight of the image, times that weight. Standard
+errors, intervals and tests follow from it, see `apframe.compare.standard_errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apframe.matching.verdicts import has_bit
+from apframe.metrics.rankings import AreaSlopes
+from apframe.metrics.segments import divide
+from apframe.metrics.weighted_sums import true_positives
+
+if TYPE_CHECKING:
+    from apframe.metrics.cells import Cell, Cells
+    from apframe.metrics.sums_of_matches import OfSums
+    from apframe.metrics.weights import Weights
+
+STEP = 1e-30j
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Contributions to the numbers of lists, of shape (cells, rows); a row contributes to the number of its own list.
+
+    Attributes
+    ----------
+    detections, annotations
+        of all rows of `Cells`. Those of a list sum to 0
+    is_biased
+        whether the number of few images is too high, as a maximum over them is
+    """
+
+    detections: np.ndarray
+    annotations: np.ndarray
+    is_biased: bool = False
+
+
+def influence_of(
+    cells: Cells,
+    weights: Weights,
+    contribute: Callable[[Cell], tuple[np.ndarray, np.ndarray]],
+    *,
+    is_biased: bool = False,
+) -> Influence:
+    """The influence on what is wanted under a single weighting.
+
+    `contribute` gives, for a cell, the derivative of a number with respect to the weight of each detection, and the number of
+    each list, whose positives it is divided by.
+    """
+    given, found, lost = weights.given[:, 0], [], []
+    for cell in cells.wanted:
+        of_detections, value = contribute(cell)
+        found.append(of_detections * given[cells.detections["image"]])
+        each = divide(value, cells.positives_under(cell.area_range, weights)[:, 0])
+        rows = cells.annotations
+        counts = has_bit(rows["counts"], cell.area_range)
+        lost.append(-each[rows["list"]] * given[rows["image"]] * counts)
+    return Influence(np.stack(found), np.stack(lost), is_biased)
+
+
+def influence_on_area(cells: Cells, weights: Weights, addend: float, *, interpolated: bool) -> Influence:
+    """The influence on the area under precision or its envelope, over recall.
+
+    >>> from apframe.matching.verdicts import example
+    >>> from apframe.metrics.cells import Cell, Cells
+    >>> from apframe.metrics.weights import Weights
+    >>> cells = Cells.of(example(), [Cell((0,), area_range=0, limit=0)])
+    >>> made = influence_on_area(cells, Weights.once(2), 0.0, interpolated=True)
+    >>> made.detections.tolist(), made.annotations.tolist()
+    ([[1.0, 0.0]], [[-1.0]])
+    """
+
+    def contribute(cell: Cell) -> tuple[np.ndarray, np.ndarray]:
+        slopes = AreaSlopes.of(cells, weights, cell.area_range, cell.limit, addend, interpolated=interpolated)
+        return slopes.of_detections(cell.thresholds), slopes.area[list(cell.thresholds)].mean(axis=0)
+
+    return influence_of(cells, weights, contribute, is_biased=interpolated)
+
+
+def influence_on_recall(cells: Cells, weights: Weights) -> Influence:
+    """The influence on the share of the positives that are found.
+
+    >>> from apframe.matching.verdicts import example
+    >>> from apframe.metrics.cells import Cell, Cells
+    >>> from apframe.metrics.weights import Weights
+    >>> made = influence_on_recall(Cells.of(example(), [Cell((0,), area_range=0, limit=0)]), Weights.once(2))
+    >>> made.detections.tolist(), made.annotations.tolist()
+    ([[1.0, 0.0]], [[-1.0]])
+    """
+
+    def contribute(cell: Cell) -> tuple[np.ndarray, np.ndarray]:
+        detection, share = true_positives(cells, cell)
+        number, own = cells.detections["list"][detection], weights.given[cells.detections["image"][detection], 0]
+        each = divide(share, cells.positives_under(cell.area_range, weights)[number, 0])
+        recall = np.bincount(number, each * own, minlength=cells.n_lists)
+        return np.bincount(detection, each, minlength=len(cells.detections["list"])), recall
+
+    return influence_of(cells, weights, contribute)
+
+
+def influence_of_sums(metric: OfSums, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+    """The influence on numbers that are made of sums: the parts of a sum times the derivative of the number by the sum.
+
+    The derivative is the imaginary part of the number if the sum is raised by a tiny imaginary one, which is exact.
+    """
+    given = weights.given
+    shape = len(metric.columns), len(cells.wanted)
+    found = {kind: np.zeros((*shape, len(getattr(cells, kind)["list"]))) for kind in ("detections", "annotations")}
+    for at, cell in enumerate(cells.wanted):
+        for t in cell.thresholds:
+            place = t, cell.area_range, cell.limit
+            sums = [cells.sum_rows(*each, given, *place)[:, 0] for each in metric.sums]
+            for number, (kind, factor) in enumerate(metric.sums):
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    made = metric.of_sums(*(each + STEP * (k == number) for k, each in enumerate(sums)))
+                table = "annotations" if kind == "annotations" else "detections"
+                columns, (rows, factors) = getattr(cells, table), cells.rows_at(kind, factor, *place)
+                own = given[columns["image"][rows], 0] * (1 if factors is None else factors) / len(cell.thresholds)
+                for column, name in enumerate(metric.columns):
+                    slope = np.nan_to_num(np.imag(made[name]) / np.imag(STEP))
+                    found[table][column, at, rows] += slope[columns["list"][rows]] * own
+    return {name: Influence(found["detections"][k], found["annotations"][k]) for k, name in enumerate(metric.columns)}
+
+
+def influence_on_means(cells: Cells, weights: Weights, shares: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Influence:
+    """The influence on means over images: `(value - mean) / n`.
+
+    `shares` gives, at a threshold, in a range and within a limit, an annotation of each image and list, and a value of them.
+    """
+    rows, given = cells.annotations, weights.given[:, 0]
+    found = np.zeros((len(cells.wanted), len(rows["list"])))
+    for at, cell in enumerate(cells.wanted):
+        for t in cell.thresholds:
+            first, value = shares(cells, t, cell.area_range, cell.limit)
+            number, own = rows["list"][first], given[rows["image"][first]]
+            n, total = (np.bincount(number, each, minlength=cells.n_lists) for each in (own, own * value))
+            found[at, first] += divide(own * (value - divide(total, n)[number]), n[number]) / len(cell.thresholds)
+    return Influence(np.zeros((len(cells.wanted), len(cells.detections["list"]))), found)
