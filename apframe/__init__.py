@@ -17,7 +17,7 @@ Draw slices, scores    plot_slices, plot_slice_heatmap, plot_scores, plot_thresh
 Draw operating points  plot_operating_points, plot_miss_rates
 Draw comparisons       plot_intervals, plot_draws, plot_leaderboard, plot_over_tag
 Draw errors            plot_error_impact
-Compare runs           compare_runs, bootstrap_mean; scan_runs reads many stored runs for a leaderboard
+Compare runs           compare_runs, bootstrap_mean, n_needed; scan_runs reads many stored runs for a leaderboard
 Compare rankings       kendall_tau, tau_ap, rank_biased_overlap, leaderboard_agreement
 Read and write files   read_dataset, read_results, read_qrels, read_run, write_dataset, write_results; list_formats
 Describe, check data   stats, check, check_run; Dataset holds images, categories and annotations; merge
@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.compare.agreement import tau_ap as tau_ap
     from apframe.compare.comparison import bootstrap_mean as bootstrap_mean
     from apframe.compare.comparison import compare_runs as compare_runs
+    from apframe.compare.standard_errors import n_needed as n_needed
     from apframe.evaluation.diagnose.at_thresholds import CutEvaluation as CutEvaluation
     from apframe.evaluation.diagnose.error_kinds import error_kinds as error_kinds
     from apframe.evaluation.evaluate import evaluate as evaluate
@@ -214,6 +215,7 @@ _HOMES = {
     "apframe.checks.statistics": "stats",
     "apframe.compare.agreement": "kendall_tau rank_biased_overlap tau_ap",
     "apframe.compare.comparison": "bootstrap_mean compare_runs",
+    "apframe.compare.standard_errors": "n_needed",
     "apframe.evaluation.diagnose.error_kinds": "error_kinds",
     "apframe.evaluation.diagnose.at_thresholds": "CutEvaluation",
     "apframe.evaluation.evaluate": "evaluate",

@@ -261,11 +261,15 @@ class RenamedColumnWarning(ApframeWarning):
 
 
 class FewUnitsWarning(ApframeWarning):
-    """So few images or queries are resampled that their intervals are too narrow."""
+    """There are so few images or queries that intervals are too narrow, or that there are none."""
 
 
 class FewResamplesWarning(ApframeWarning):
     """There are too few resamples for an interval, or for the number of comparisons that p is corrected for."""
+
+
+class ResampledWarning(ApframeWarning):
+    """A number has no derivative with respect to the weights of the images, so its interval is from resamples."""
 
 
 class LargeResultWarning(ApframeWarning):

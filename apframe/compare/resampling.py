@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import FewResamplesWarning, FewUnitsWarning, ParameterError, warn, whole_number
+from apframe.metrics.segments import starts_of
 from apframe.progress import with_bar
 from apframe.threads import map_lazily, pool
 from apframe.wording import counted, did_you_mean, listed, spelled
@@ -19,8 +20,8 @@ _NUMBERS = 1 << 21  # drawn at a time
 
 
 @dataclass(frozen=True)
-class Draws:
-    """Resamples of some rows: all rows of a unit are drawn together, and within a stratum as many units as it has.
+class Units:
+    """Which of some rows, images or queries, are one unit of what was sampled.
 
     Attributes
     ----------
@@ -28,19 +29,61 @@ class Draws:
         the number of the unit of each row, in the order of the ids of the units
     stratum
         the number of the stratum of each unit; None: there is one
-    n_resamples, seed
-        how many resamples, and what the generator starts from: the same seed gives the same resamples
     """
 
     unit: np.ndarray
     stratum: np.ndarray | None
-    n_resamples: int
-    seed: int
 
     @property
     def n_units(self) -> int:
         """How many units there are."""
-        return int(self.unit.max()) + 1 if len(self.unit) else 0
+        return int(self.unit.max(initial=-1)) + 1
+
+    @property
+    def n_strata(self) -> int:
+        """How many strata there are, at least one."""
+        return 1 if self.stratum is None else int(self.stratum.max(initial=0)) + 1
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """The sums over the rows of each unit, along the last axis.
+
+        >>> Units(np.array([1, 0, 1]), None).sums(np.array([[1.0, 2.0, 4.0]])).tolist()
+        [[2.0, 5.0]]
+        """
+        if np.array_equal(self.unit, np.arange(len(self.unit))):
+            return values
+        order = np.argsort(self.unit, kind="stable")
+        summed: np.ndarray = np.add.reduceat(values[..., order], starts_of(self.unit[order]), axis=-1)
+        return summed
+
+    def halves(self, n_splits: int, seed: int) -> np.ndarray:
+        """Flags of the rows of random halves of the units, within their strata, of shape (rows, 2 × splits).
+
+        >>> Units(np.array([0, 0, 1]), None).halves(1, seed=0).sum(axis=1).tolist()
+        [1, 1, 1]
+        """
+        rng, made = np.random.default_rng(seed), []
+        for _ in range(n_splits):
+            stratum = np.zeros(self.n_units, dtype=np.int64) if self.stratum is None else self.stratum
+            order = np.lexsort((rng.random(self.n_units), stratum))
+            is_first = np.empty(self.n_units, dtype=bool)
+            is_first[order] = np.arange(self.n_units) % 2 == 0
+            made += [is_first[self.unit], ~is_first[self.unit]]
+        return np.stack(made, axis=1)
+
+
+@dataclass(frozen=True)
+class Draws(Units):
+    """Resamples of some rows: all rows of a unit are drawn together, and within a stratum as many units as it has.
+
+    Attributes
+    ----------
+    n_resamples, seed
+        how many resamples, and what the generator starts from: the same seed gives the same resamples
+    """
+
+    n_resamples: int
+    seed: int
 
     def blocks(self, size: int) -> Iterator[np.ndarray]:
         """How often each row is drawn, of shape (rows, resamples), for `block_size` resamples at a time.
@@ -142,7 +185,12 @@ def make_units(
     Raises
     ------
     ParameterError
-        unknown columns, rows without a unit, a unit in two strata, fewer than two units
+        unknown columns, rows without a unit, a unit in two strata
+
+    Warns
+    -----
+    FewUnitsWarning
+        fewer than 20 units: intervals are too narrow; fewer than two: there are none
 
     >>> make_units(pl.DataFrame({"query_id": range(40), "hour": [0, 1] * 20}), None, "hour", "queries")[1][:4].tolist()
     [0, 1, 0, 1]
@@ -164,17 +212,11 @@ def make_units(
             )
         number = values.rank("dense").to_numpy().astype(np.int64) - 1
     n_units = int(number.max(initial=-1)) + 1
-    if n_units < 2:
-        raise ParameterError(
-            f"an interval needs two or more {'values of ' + unit if unit else name}, and there is {n_units or 'none'}",
-            "leave unit out, or name another column" if unit else f"evaluate more {name}",
-        )
     if n_units < FEW:
         what = f"values of {unit}" if unit else name
-        warn(
-            f"only {n_units} {what} are resampled; with fewer than {FEW}, intervals are too narrow",
-            FewUnitsWarning,
-        )
+        problem = f"there are only {n_units} {what}" if n_units > 1 else f"there are fewer than two {what}"
+        effect = f"with fewer than {FEW}, intervals are too narrow" if n_units > 1 else "there are no intervals"
+        warn(f"{problem}; {effect}", FewUnitsWarning)
     if within is None:
         return number, None
     stratum = np.unique(table[within].rank("dense").fill_null(0).to_numpy(), return_inverse=True)[1]

@@ -7,10 +7,11 @@ units sum to 0. The influence on a mean over units is `(value - mean) / n`, so f
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from apframe.compare.intervals import EQUAL, POWER
 from apframe.compare.paired_tests import t_p_value, t_quantile
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ColumnError, ParameterError
 
 HALVES = 2 ** (2 / 3) - 1  # the bias of halves less that of the whole, if the bias of n units falls as n ** -(2 / 3)
 SPLITS = 4  # how often units are split into halves, to see how much higher AP is of half as many
@@ -98,27 +99,38 @@ def compare(difference: np.ndarray, se: np.ndarray, n_units: np.ndarray, confide
     }
 
 
-def n_needed(delta: float, se: float, n_units: int) -> float:
-    """How many units show a difference of `delta` in four of five cases at 5 %: `n (2.8 se / delta)²`.
+def n_needed(compared: pl.DataFrame, delta: float) -> pl.DataFrame:
+    """How many images, or queries, show a difference of `delta` in four of five cases at 5 %: `n (2.8 se / delta)²`.
 
     Parameters
     ----------
+    compared
+        from `Evaluation.compare`, `RunSets.compare` or `apframe.compare_runs`: it has the columns `se` and `n_units`. The
+        models need not be those of interest, but should agree about as much with each other
     delta
-        the difference that matters
-    se, n_units
-        the standard error of a difference between two models like these, and of how many units it is
+        the difference that matters, such as 0.01
+
+    Returns
+    -------
+    The table, and a column `n_needed`: the number of units, rounded up; null where there is no standard error.
 
     Raises
     ------
     ParameterError
         `delta` is 0 or no number
+    ColumnError
+        a column is missing
 
-    >>> round(n_needed(0.01, se=0.012, n_units=300))
-    3387
+    >>> n_needed(pl.DataFrame({"metric": ["AP"], "se": [0.012], "n_units": [300]}), 0.01)["n_needed"].to_list()
+    [3387]
     """
-    if not (isinstance(delta, (int, float)) and np.isfinite(delta) and delta):
+    if isinstance(delta, bool) or not isinstance(delta, (int, float)) or not np.isfinite(delta) or not delta:
         raise ParameterError(f"is the difference that matters, such as 0.01, not {delta!r}", option="delta")
-    return n_units * (POWER * se / delta) ** 2
+    for name in ("se", "n_units"):
+        if name not in compared.columns:
+            raise ColumnError(f"no column {name}", "give a table of `compare`", table="compared")
+    needed = pl.col("n_units") * (POWER * pl.col("se") / delta) ** 2
+    return compared.with_columns(n_needed=needed.ceil().cast(pl.Int64))
 
 
 def draw_models(
@@ -138,6 +150,7 @@ def draw_models(
     means = np.stack([np.bincount(of, each, minlength=len(size)) for each in influence]) / np.maximum(size, 1)
     scaled = (influence - means[:, of]) * np.sqrt(size / np.maximum(size - 1, 1))[of]
     values, vectors = np.linalg.eigh(scaled @ scaled.T)
-    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    values[values < EQUAL * values.max(initial=0)] = 0  # so that equal models stay equal
+    root = (vectors * np.sqrt(values)) @ vectors.T
     drawn: np.ndarray = estimates + np.random.default_rng(seed).standard_normal((n_draws, len(estimates))) @ root
     return drawn

@@ -55,6 +55,19 @@ class ListRows:
         order = np.argsort(row, kind="stable")
         return cls(number[order], list_bounds(row[order], n_groups * len(categories)))
 
+    def rows_of_lists(self, n_lists: int) -> Sequence[np.ndarray]:
+        """The row of each list, or -1; a second array has the second rows of lists that are in several, and so on.
+
+        >>> [each.tolist() for each in ListRows(np.array([0, 2, 0]), np.array([0, 2, 3])).rows_of_lists(3)]
+        [[0, -1, 0], [1, -1, -1]]
+        """
+        order = np.argsort(self.list, kind="stable")
+        number, row = self.list[order], np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))[order]
+        turn = np.arange(len(number)) - np.searchsorted(number, number)
+        found = np.full((int(turn.max(initial=-1)) + 1, n_lists), -1)
+        found[turn, number] = row
+        return [*found]
+
     def sums(self, values: np.ndarray) -> np.ndarray:
         """The sums of values of the lists, of shape (lists, weightings), in each row.
 
@@ -135,15 +148,18 @@ def sum_values(
 
     `n_images`, of each area range by name, is how often a list counts; None: once.
     """
-    found: dict[str, np.ndarray] = {}
-    for line, of_lists in values:
-        counts = np.isfinite(of_lists)
-        own = np.where(counts, of_lists, 0)
-        if n_images is not None:
-            counts = counts * n_images[line.area_range]
-            own *= counts
-        found |= {line.metric: rows.sums(own), f"n {line.metric}": rows.sums(counts)}
-    return found
+    of_lists = (counted(line, own, n_images) for line, own in values)
+    return {name: rows.sums(own) for each in of_lists for name, own in each.items()}
+
+
+def counted(line: Headline, values: np.ndarray, n_images: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+    """What is summed over lists: the values of a headline number by its name, and by "n " and that, how often each counts."""
+    counts = np.isfinite(values)
+    own = np.where(counts, values, 0)
+    if n_images is not None:
+        counts = counts * n_images[line.area_range]
+        own *= counts
+    return {line.metric: own, f"n {line.metric}": counts}
 
 
 def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:

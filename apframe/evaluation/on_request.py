@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from apframe.evaluation.comparison.image_influence import influence_table
 from apframe.evaluation.comparison.intervals import intervals_table
 from apframe.evaluation.diagnose.calibration import calibration_table, reliability_table
 from apframe.evaluation.diagnose.confusion import confusion_table
@@ -31,6 +32,7 @@ ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
     "error_impact": partial(stored_or_computed, name="error_impact"),
     "label_errors": label_errors_table,
     "intervals": intervals_table,
+    "influence": influence_table,
 }
 """The function that computes each table. `apframe.tables.tables.RESULTS` lists its columns.
 

@@ -103,6 +103,26 @@ class Pipeline:
         """The verdicts as arrays, which metrics read."""
         return Cells.of(self.verdicts)
 
+    @property
+    def n_matched(self) -> int:
+        """How many detections are matched, with their copies for other classes."""
+        return self.inputs.detections.height
+
+    @property
+    def list_sizes(self) -> np.ndarray:
+        """How many detections of each list are not in memory yet."""
+        return np.zeros(self.verdicts.lists.height, dtype=np.int64)
+
+    def verdicts_of(self, begin: int, end: int) -> Verdicts:
+        """The verdicts of the lists number begin .. end - 1."""
+        number = np.arange(self.outline.lists.height)
+        inside = (begin <= number) & (number < end)
+        return self.verdicts if inside.all() else self.verdicts.of_lists(inside)
+
+    def cells_of(self, begin: int, end: int) -> Cells:
+        """The cells of these lists."""
+        return self.cells if end - begin == self.outline.lists.height else Cells.of(self.verdicts_of(begin, end))
+
     def evaluated(self) -> Evaluated:
         """What has been evaluated, as far as warnings look at it."""
         inputs = self.inputs

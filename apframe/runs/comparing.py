@@ -30,11 +30,12 @@ def compare(
     n_resamples: int = 1_000,
     confidence: float = 0.95,
     seed: int = 0,
+    method: str = "influence",
 ) -> pl.DataFrame:
     """Compare the runs in pairs, or with `baseline` that run with each other one: differences with intervals and p values.
 
-    See `Evaluation.compare` for the other options and the columns. All runs get the same draws of the images; p_holm is
-    corrected for the pairs. The files that the runs were made from are not needed.
+    See `Evaluation.compare` for the other options and the columns. p_holm is corrected for the pairs. The files that the runs
+    were made from are not needed.
 
     Raises
     ------
@@ -49,7 +50,7 @@ def compare(
     names = list(self.runs["run"])
     pairs = pairs_of(names, baseline)
     evaluations = agree([self.evaluation(name) for name in names], names, on_images)
-    sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed)
+    sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed, method)
     return compare_all(evaluations, names, pairs, sampling)
 
 

@@ -75,6 +75,26 @@ class ShardedPipeline(Pipeline):
         """See `Pipeline.outline`: without rows."""
         return self.store.outline
 
+    @property
+    def n_matched(self) -> int:
+        """See `Pipeline`."""
+        return self.inputs.objects.total("detections")
+
+    @property
+    def list_sizes(self) -> np.ndarray:
+        """See `Pipeline`."""
+        sizes = self.store.together.counts.sum(axis=0)
+        return sizes if self.store.lists is None else sizes[self.store.lists]
+
+    def verdicts_of(self, begin: int, end: int) -> Verdicts:
+        """See `Pipeline`; only these are read."""
+        number = np.arange(self.outline.lists.height)
+        return self.store.of(None, (begin <= number) & (number < end)).read()
+
+    def cells_of(self, begin: int, end: int) -> Cells:
+        """See `Pipeline`."""
+        return Cells.of(self.verdicts_of(begin, end))
+
     def columns(self, *, headlines_only: bool) -> dict[str, np.ndarray]:
         """See `Pipeline.columns`."""
         parts = self.store.map(partial(_columns, protocol=self.protocol, headlines_only=headlines_only))

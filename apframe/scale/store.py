@@ -59,7 +59,7 @@ class Store(ABC):
 
     def read(self) -> Verdicts:
         """The verdicts of all lists at once, in memory."""
-        at_once = replace(self, most_rows=max(1, int(self.together.counts.sum())))
+        at_once = replace(self, most_rows=max(1, int(self.together.counts.sum()) + 1))
         return at_once.map(_verdicts)[0]
 
     @property
@@ -72,9 +72,11 @@ class Store(ABC):
     def blocks(self) -> list[tuple[int, int]]:
         """The numbers of the first list of each block, and of the first after it; those without wanted lists are left out."""
         sizes = self.together.counts.sum(axis=0)
-        ends = np.cumsum(sizes)
-        cuts = np.searchsorted(ends, np.arange(self.most_rows, int(ends[-1]) if len(ends) else 0, self.most_rows))
-        bounds = pairwise(sorted({0, *(int(cut) + 1 for cut in cuts if cut + 1 < len(sizes)), len(sizes)}))
+        wanted = np.arange(len(sizes)) if self.lists is None else np.flatnonzero(self.lists)
+        first, last = (int(wanted[0]), int(wanted[-1]) + 1) if len(wanted) else (0, 0)
+        ends = np.cumsum(sizes[first:last])
+        cuts = np.searchsorted(ends, np.arange(self.most_rows, int(ends[-1]) if len(ends) else 0, self.most_rows)) + first
+        bounds = pairwise(sorted({first, *(int(cut) + 1 for cut in cuts if cut + 1 < last), last}))
         return [(a, b) for a, b in bounds if self.lists is None or self.lists[a:b].any()]
 
     def part(self, begin: int, end: int, parts: Sequence[pa.Table]) -> tuple[np.ndarray, Verdicts]:

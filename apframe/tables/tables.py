@@ -145,12 +145,14 @@ _COUNTS = (
     Column("fn", pl.Int64, "annotations that were missed"),
 )
 _INTERVAL = (
-    Column("low", pl.Float64, "lower end of the 95 % interval, from resamples of the images"),
+    Column("low", pl.Float64, "lower end of the 95 % interval"),
     Column("high", pl.Float64, "upper end of that interval"),
-    Column("se", pl.Float64, "standard deviation of the resamples"),
-    Column("bias", pl.Float64, "mean of the resamples less the number itself"),
-    Column("n_units", pl.Int64, "images that are drawn"),
-    Column("n_resamples", pl.Int64, "resamples in which the number has a value"),
+    Column("se", pl.Float64, "standard error"),
+    Column("bias", pl.Float64, "by how much the number is too high; null if it is not known"),
+    Column("n_units", pl.Int64, "images, or units of several"),
+    Column("n_resamples", pl.Int64, "resamples in which the number has a value; null if nothing was drawn"),
+    Column("method", pl.String, "influence or bootstrap"),
+    Column("reason", pl.String, "why there is no interval"),
 )
 RESULTS: dict[str, tuple[Column, ...]] = {
     "pairs": (_DETECTION, _ANNOTATION, _SIMILARITY),
@@ -333,6 +335,11 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("estimate", pl.Float64, "the number itself"),
         *_INTERVAL,
     ),
+    "influence": (
+        Column("metric", pl.String, "name of the headline number, a mean over categories"),
+        _id("image_id", "the image", required=False),
+        Column("influence", pl.Float64, "by how much the number would rise if the image counted twice, to first order"),
+    ),
 }
 """The tables of an evaluation."""
 _QUERY, _RUN = (
@@ -386,7 +393,7 @@ DIFFERENCES = (
     Column("estimate_b", pl.Float64, "the number of run_b"),
     Column("difference", pl.Float64, "estimate_b - estimate_a"),
     *_INTERVAL[:4],
-    Column("share_better", pl.Float64, "share of the resamples in which run_b is better; ties count half"),
+    Column("share_better", pl.Float64, "how sure it is that run_b is better, from 0 to 1"),
     Column("p", pl.Float64, "p value, two-sided; below .05 where the 95 % interval excludes 0"),
     Column("p_holm", pl.Float64, "p corrected for the pairs of runs"),
     Column("q", pl.Float64, "false discovery rate over the categories or slices of the metric and pair"),

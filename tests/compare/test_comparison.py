@@ -350,7 +350,7 @@ def test_few_queries_are_pointed_out() -> None:
         with pytest.raises(FewUnitsWarning) as caught:
             few(drawn(19, 2), n_resamples=9)
         assert str(caught.value).startswith("only 19 queries can be drawn for an interval; with fewer than 20, intervals")
-    with pytest.raises(FewUnitsWarning, match="only 7 values of video are resampled"):
+    with pytest.raises(FewUnitsWarning, match="only 7 values of video; with"):
         compare_runs(in_videos(7), unit="video")
     grouped = drawn(60, 2).with_columns(half=pl.col("query_id") // 50)
     with pytest.raises(FewUnitsWarning, match="1 of 2 groups has fewer than 20 queries, so intervals are too narrow there"):

@@ -58,7 +58,6 @@ def test_the_mean_count_is_one() -> None:
         ({"unit": "vidoe"}, "unit: the images have no column 'vidoe'; did you mean video?"),
         ({"within": "town"}, "within: the images have no column 'town'"),
         ({"unit": "city"}, r"unit: 8 of the images have no city \(2, 5, 8\); give them one, such as their own id"),
-        ({"unit": "site"}, "an interval needs two or more values of site, and there is 1; leave unit out"),
         ({"unit": "video", "within": "day"}, "within: video 'v0' has several values of day"),
         ({"n_resamples": 0}, "n_resamples is a whole number of at least 1, not 0"),
         ({"seed": -1}, "seed is a whole number of at least 0, not -1"),
@@ -70,8 +69,11 @@ def test_what_cannot_be_drawn_is_refused(options: dict[str, object], message: st
 
 
 def test_few_units_are_warned_of() -> None:
-    with pytest.warns(FewUnitsWarning, match="only 19 images are resampled"):
-        make_draws(IMAGES.head(19), None, None, 10, 0)
+    with pytest.warns(FewUnitsWarning, match="only 19 images; with fewer than 20, intervals are too narrow"):
+        make_draws(IMAGES.head(19), None, None, 40, 0)
+    with pytest.warns(FewUnitsWarning, match="fewer than two values of site; there are no intervals") as caught:
+        make_draws(IMAGES, "site", None, 40, 0)
+    assert len(caught) == 1
 
 
 def test_few_resamples_are_warned_of() -> None:

@@ -62,17 +62,20 @@ def draws(
     >>> ev.draws(metric="AP50", n_resamples=3).with_columns(pl.col("estimate", "value").round(2)).rows()
     [('AP50', 0.75, 1, 0.87), ('AP50', 0.75, 2, 0.67), ('AP50', 0.75, 3, 0.87)]
     """
-    from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, sample  # brings in NumPy
+    from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, sample  # bring in NumPy
+    from apframe.evaluation.comparison.study import Drawn
 
     evaluations, labels = [self], {}
     if other is not None:
         called = names_beside([self, other], names)
         evaluations, labels = agree([self, other], called, on_images), {"run_a": called[0], "run_b": called[1]}
     wanted = (chosen_lines(self, None)[0] if metric is None else chosen_lines(self, [metric])[0]).metric
-    sampling = Sampling((), "summary", [wanted], unit, within, weights, to_mix, n_resamples, 0.95, seed)
+    sampling = Sampling((), "summary", [wanted], unit, within, weights, to_mix, n_resamples, 0.95, seed, "bootstrap")
     sampled = sample(evaluations, sampling)
     values, estimate = [None] * n_resamples, None
-    for numbers in sampled:  # one, or none where a protocol's part of the data does not exist
+    for numbers in sampled:  # one, without draws where a protocol's part of the data does not exist
+        if not isinstance(numbers, Drawn):
+            continue
         of_each, known = numbers.draws[:, 0], numbers.estimates[:, 0]
         values, estimate = (of_each[0], known[0]) if other is None else (of_each[1] - of_each[0], known[1] - known[0])
     table = pl.DataFrame({"value": pl.Series(values, dtype=pl.Float64, nan_to_null=True)}).with_row_index("draw", 1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from apframe.compare.resampling import Units
 from apframe.exceptions import ImagesLeftOutWarning, ParameterError, warn
 from apframe.wording import counted, did_you_mean, listed
 
@@ -42,6 +43,25 @@ class ImageWeights:
         lacking = ((sums == 0) & (self.shares[:, None] > 0)).any(axis=0)
         factor = np.where(lacking, 0, self.shares[:, None] / np.maximum(sums, 1))
         return counts * factor[self.part]
+
+    def weighing(self, units: Units) -> np.ndarray:
+        """The unit of each image, or -1 where the image weighs nothing."""
+        return np.where(self.apply(np.ones((len(units.unit), 1)))[:, 0] > 0, units.unit, -1)
+
+    def centre(self, influence: np.ndarray) -> np.ndarray:
+        """The influences of images, of shape (rows, images), where parts keep their shares: the mean of each part taken off.
+
+        If an image of a part weighs more, the others weigh less.
+
+        >>> ImageWeights(part=np.array([0, 0, 1]), shares=np.array([0.5, 0.5, 0.0])).centre(np.array([[3.0, 1.0, 2.0]]))
+        array([[ 1., -1.,  0.]])
+        """
+        if self.part is None:
+            return influence
+        size = np.bincount(self.part)
+        sums = np.stack([np.bincount(self.part, each, minlength=len(size)) for each in influence])
+        centred: np.ndarray = influence - (sums / np.maximum(size, 1))[:, self.part]
+        return centred
 
 
 def make_weights(images: pl.DataFrame, weights: str | None, to_mix: Mapping[Any, Any] | None) -> ImageWeights:

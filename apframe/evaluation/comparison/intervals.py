@@ -1,4 +1,4 @@
-"""Headline numbers and differences of them, with intervals from resamples of the images."""
+"""Headline numbers and differences of them, with standard errors and intervals."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.evaluation.comparison.comparable import agree
+from apframe.evaluation.comparison.image_influence import compare_images
 from apframe.evaluation.comparison.names import names_beside
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, one_of
 
 if TYPE_CHECKING:
     from apframe.compare.resampling import Draws
@@ -30,12 +31,14 @@ def intervals(
     n_resamples: int = 1_000,
     confidence: float = 0.95,
     seed: int = 0,
+    method: str = "influence",
 ) -> pl.DataFrame:
-    """Compute every headline number with its bootstrap interval: how far it would move with other images of the same kind.
+    """Compute every headline number with its standard error and interval: how far it moves with other images of the same kind.
 
-    Images are drawn with replacement, as many as there are, and each number is computed of each draw, as if the images drawn
-    twice were there twice. The middle 95 % of its values are the interval (percentile bootstrap). It does not say what
-    training with another seed would change. To compare models, use `compare`: whether two intervals overlap says little.
+    The standard error is `sqrt(n / (n - 1) * sum(u²))` over n images, where u is the `influence` of an image. The interval is
+    the number plus and minus t standard errors. AP of few images is too high; where it can be estimated by how much (`bias`),
+    that is taken off before. The interval does not say what training with another seed would change. To compare models, use
+    `compare`: whether two intervals overlap says little.
 
     Parameters
     ----------
@@ -47,39 +50,47 @@ def intervals(
     metrics
         names of headline numbers, such as ["AP", "AP50"]; all by default. Few are faster
     unit
-        a column of the images, such as "video": all images of a value are drawn together, for they resemble each other
+        a column of the images, such as "video": all images of a value are one unit, for they resemble each other
     within
-        a column of the images: as many units are drawn of each of its values as there are (strata)
+        a column of the images, by whose values the images were chosen (strata): how much these differ does not count
     weights, to_mix
         a column of the images with their weights; or shares of the values of a column of the images, such as
-        {"night": 0.7, "day": 0.3}: the numbers of data in which 70 % of the images are at night, in every draw. Shares are
-        divided by their sum, and images of values that are not named do not count
+        {"night": 0.7, "day": 0.3}: the numbers of data in which 70 % of the images are at night. Shares are divided by their
+        sum, and images of values that are not named do not count
     n_resamples
-        how many draws
+        how many resamples, for what is resampled
     confidence
-        the share of the draws within the interval
+        of the interval
     seed
-        the same seed gives the same table, whatever the order of the rows, the number of threads or the other metrics
+        of what is random, the halves of the bias and the resamples: the same seed gives the same table, whatever the order of
+        the rows, the number of threads or the other metrics
+    method
+        "influence": as above; numbers without a derivative, such as LAMR, are resampled. "bootstrap": all are. Images are drawn
+        with replacement, as many as there are, and the interval is the middle 95 % of the numbers of the draws
 
     Returns
     -------
     The keys of slices, and category_id and name unless level="summary", then metric, estimate (the number itself), low, high,
-    se (standard deviation of the draws), bias (their mean less the estimate), n_units (that are drawn and weigh something),
-    n_resamples (draws in which the number has a value). Where fewer than half have one, or fewer than five units have
-    annotations that count, there is an estimate and no interval. A category without annotations in a draw is left out of the
-    draw's means.
+    se (standard error), bias (by how much the number is too high, null where it is not known), n_units (that weigh something),
+    n_resamples (draws in which the number has a value, null where nothing was drawn), method, reason (of no interval).
+    There is none if annotations that count are in fewer than ten units, or more than a tenth of the categories of a mean have
+    them in fewer than ten, or if the number is 0 or 1 and no unit changes it. The bias is known of means over at least five
+    categories of APs with an envelope. For "bootstrap", se is the standard deviation of the draws, bias their mean less the
+    estimate, and five units with annotations and half of the draws are enough.
 
     Raises
     ------
     ParameterError
-        unknown columns, units, metrics or options; fewer than two units
+        unknown columns, units, metrics or options
 
     Warns
     -----
-    FewUnitsWarning, BiasWarning, ImagesLeftOutWarning, LargeResultWarning
-        fewer than 20 units; an interval that is shifted; values that `to_mix` gives no share; numbers of more than 1 GB
+    FewUnitsWarning, ImagesLeftOutWarning
+        fewer than 20 units, or than two, where there are no intervals; values that `to_mix` gives no share
+    ResampledWarning, BiasWarning, LargeResultWarning
+        numbers without a derivative; a bootstrap interval that is shifted; resamples of more than 1 GB
 
-    Source: Efron 1979 and 1981; images as units: Everingham et al. 2015.
+    Source: Hampel 1974 (influence); Efron 1979 and 1981 (bootstrap); images as units: Everingham et al. 2015.
 
     >>> from apframe.evaluation.evaluate import evaluate
     >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
@@ -87,11 +98,11 @@ def intervals(
     ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
     >>> ev = evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(30)])
     >>> ev.intervals(metrics="AP50").select("metric", pl.col("estimate", "low", "high").round(2)).rows()
-    [('AP50', 0.75, 0.6, 0.87)]
+    [('AP50', 0.75, 0.61, 0.89)]
     """
     from apframe.evaluation.comparison.sampling import Sampling, describe_all  # brings in NumPy
 
-    sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed)
+    sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed, method)
     return describe_all(self, sampling)
 
 
@@ -108,17 +119,8 @@ def draws_if_asked(self: Evaluation, n_resamples: int, unit: str | None, within:
 
 
 def intervals_table(self: Evaluation) -> pl.DataFrame:
-    """`intervals` with its defaults, for SQL and stored sets; without intervals where there are no two images to draw from."""
-    if self.dataset.images.height > 1:
-        return intervals(self)
-    counts = {"n_units": self.dataset.images.height, "n_resamples": 0}
-    from apframe.evaluation.comparison.sampling import LEVEL, chosen_lines  # brings in NumPy
-
-    missing = [pl.lit(None, pl.Float64).alias(name) for name in LEVEL[1:5]]
-    names = [line.metric for line in chosen_lines(self, None)]
-    return self.summary.filter(pl.col("metric").is_in(names)).select(
-        "metric", pl.col("value").alias("estimate"), *missing, *(pl.lit(n, pl.Int64).alias(name) for name, n in counts.items())
-    )
+    """`intervals` with its defaults, for SQL and stored sets."""
+    return intervals(self)
 
 
 def compare(
@@ -137,11 +139,12 @@ def compare(
     n_resamples: int = 1_000,
     confidence: float = 0.95,
     seed: int = 0,
+    method: str = "influence",
 ) -> pl.DataFrame:
     """Compare this evaluation with another one, or several, of the same images: differences with intervals and p values.
 
-    All get the same draws, so what makes an image easy or hard for both cancels out. The other options are those of
-    `intervals`.
+    The standard error of a difference is made of the differences of the influences of each image, so what makes an image easy
+    or hard for both cancels out. The other options are those of `intervals`.
 
     Parameters
     ----------
@@ -151,16 +154,24 @@ def compare(
         what the evaluations are called, this one first; by default their own names
     on_images
         "same": an error unless the images are the same; "common": those that all have
-    by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed
+    level
+        as in `intervals`; or "image": the images of two evaluations by what they contribute to the difference, see below
+    by, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed, method
         see `intervals`
 
     Returns
     -------
     The keys of slices, and category_id and name unless level="summary", then metric, run_a, run_b, estimate_a, estimate_b,
-    difference (estimate_b - estimate_a), low, high, se, bias (of the difference), share_better (the share of draws in which
-    run_b is better, ties by half), p (two-sided; below .05 where the 95 % interval excludes 0), p_holm (corrected for the pairs
-    of runs; Holm 1979), q (false discovery rate over the rows of the metric and pair; Benjamini and Hochberg 1995), detectable
-    (the difference that this set shows in four of five cases: 2.8 se), n_units and n_resamples. Nulls are those of `intervals`.
+    difference (estimate_b - estimate_a), low, high, se, bias (of resamples; null otherwise, as it cancels), share_better (how
+    sure it is that run_b is better: the share of the t distribution, or of draws, ties by half), p (two-sided t test; below .05
+    where the 95 % interval excludes 0), p_holm (corrected for the pairs of runs; Holm 1979), q (false discovery rate over the
+    rows of the metric and pair; Benjamini and Hochberg 1995), detectable (the difference that this set shows in four of five
+    cases: 2.8 se, see `apframe.n_needed`), n_units, n_resamples, method and reason. Nulls are those of `intervals`.
+
+    With level="image" there is a row for each metric (the first one by default) and image, the largest part in the difference
+    first: metric, run_a, run_b, image_id, file_name, influence (of the image on the difference), share (its square among those
+    of all images: its part in the variance), influence_a, influence_b, and tp, fp and fn of both, such as tp_a, at the metric's
+    threshold (or the lowest) and area range. `changes` lists the objects.
 
     Raises
     ------
@@ -171,8 +182,8 @@ def compare(
 
     Warns
     -----
-    FewUnitsWarning, FewResamplesWarning, LargeResultWarning, ImagesLeftOutWarning
-        fewer than 20 units; more comparisons than `n_resamples` can tell from chance; see `intervals`; images that not all have
+    FewUnitsWarning, ResampledWarning, FewResamplesWarning, LargeResultWarning, ImagesLeftOutWarning
+        see `intervals`; more comparisons than `n_resamples` can tell from chance; images that not all have
 
     >>> from apframe.evaluation.evaluate import evaluate
     >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
@@ -181,14 +192,20 @@ def compare(
     >>> a, b = (evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(found)]) for found in (30, 36))
     >>> found = a.compare(b, metrics="AP50")
     >>> found.select("metric", pl.col("difference", "low", "high", "p").round(3)).rows()
-    [('AP50', 0.149, 0.05, 0.248, 0.004)]
+    [('AP50', 0.149, 0.033, 0.264, 0.013)]
     """
     from apframe.evaluation.comparison.sampling import Sampling, compare_all  # brings in NumPy
 
+    one_of("level", level, ("summary", "category", "both", "image"))
     others = list(other) if isinstance(other, Sequence) and not isinstance(other, str) else [other]
     if not others:
         raise ParameterError("is an empty list", "give at least one other evaluation", option="other")
     evaluations = [self, *others]
     called = names_beside(evaluations, names)
-    sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed)
+    sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed, method)
+    if level == "image":
+        for option, value in (("by", by), ("unit", unit), ("within", within), ("to_mix", to_mix)):
+            if value is not None and value != ():
+                raise ParameterError('is not for level="image"', "leave it out, or use `where` first", option=option)
+        return compare_images(agree(evaluations, called, on_images), called, metrics, weights)
     return compare_all(agree(evaluations, called, on_images), called, [(0, k) for k in range(1, len(evaluations))], sampling)

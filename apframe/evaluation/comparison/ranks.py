@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.compare.intervals import describe
-from apframe.compare.ranks import rank_ranges
 from apframe.evaluation.comparison.sampling import Sampling, sample
-from apframe.protocols.headlines import less_is_better
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -40,14 +37,13 @@ def ranks(evaluations: Sequence[Evaluation], names: Sequence[str], sampling: Sam
     >>> ranks(models, ["a", "b"], Sampling(metrics="AP50")).select("run", "share_best", "rank_low", "rank_high").rows()
     [('a', 0.0, 2, 2), ('b', 1.0, 1, 1)]
     """
-    sampled = sample(evaluations, sampling)
+    sampled = sample(evaluations, sampling, with_bias=True)
     if not sampled:
         schema = {"run": pl.String, **dict.fromkeys(("estimate", "low", "high", "share_best"), pl.Float64)}
         return pl.DataFrame(schema=schema | dict.fromkeys(("rank_low", "rank_high"), pl.Int64))
-    estimates, draws = sampled[0].estimates[:, 0], sampled[0].draws[:, 0]
-    made = {"estimate": estimates} | describe(
-        estimates, draws, sampling.confidence, np.repeat(sampled[0].n_with, len(estimates))
-    )
-    table = rank_ranges(-draws.T if less_is_better(sampled[0].metric) else draws.T, names, confidence=sampling.confidence)
-    numbers = [pl.Series(name, made[name], nan_to_null=True) for name in ("estimate", "low", "high")]
+    made = [sampled[0].describe(k, sampling.confidence) for k in range(len(names))]
+    columns = {"estimate": sampled[0].estimates[:, 0]}
+    columns |= {name: np.concatenate([of[name] for of in made]) for name in ("low", "high")}
+    numbers = [pl.Series(name, values, nan_to_null=True) for name, values in columns.items()]
+    table = sampled[0].rank(names, sampling.confidence, sampling.seed)
     return pl.concat([table.select("run"), pl.DataFrame(numbers), table.drop("run")], how="horizontal")

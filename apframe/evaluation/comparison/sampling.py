@@ -1,41 +1,43 @@
-"""Headline numbers in resamples of the images, and what these say of each number and of differences."""
+"""How sure headline numbers and their differences are: from options to the tables of `intervals` and `compare`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from apframe.compare import intervals as rule
-from apframe.compare.resampling import Draws, make_draws
+from apframe.compare.resampling import Draws, Units, make_draws, make_units
+from apframe.evaluation.comparison.image_influence import refuse_underived
 from apframe.evaluation.comparison.image_weights import ImageWeights, make_weights
-from apframe.evaluation.comparison.resampled import Resampled, Slices, resample
-from apframe.evaluation.slices.by import check_level, refuse_keys
-from apframe.evaluation.slices.keys import Bins, make_keys
-from apframe.evaluation.slices.parts import conditions_of_parts
-from apframe.evaluation.slices.slices import Slicing, make_slicings
-from apframe.exceptions import ParameterError, by_name, proper_share
-from apframe.protocols.headlines import Headline, headlines, less_is_better
-from apframe.wording import did_you_mean
+from apframe.evaluation.comparison.slice_rows import Slices, make_slices
+from apframe.evaluation.comparison.study import Drawn, Numbers, Study
+from apframe.evaluation.slices.by import check_level
+from apframe.evaluation.slices.keys import Bins
+from apframe.exceptions import ParameterError, ResampledWarning, by_name, one_of, proper_share, warn, whole_number
+from apframe.protocols.headlines import Headline, headlines
+from apframe.wording import counted, did_you_mean, listed
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
-    from apframe.evaluation.slices.keys import SliceKey
+    from apframe.evaluation.slices.keys import Key
+    from apframe.evaluation.slices.slices import Slicing
 
 LEVELS = ("summary", "category", "both")
-LEVEL = ["estimate", "low", "high", "se", "bias", "n_units", "n_resamples"]
+METHODS = ("influence", "bootstrap")
+LEVEL = ["estimate", "low", "high", "se", "bias", "n_units", "n_resamples", "method", "reason"]
 DIFFERENCE = [
     "run_a", "run_b", "estimate_a", "estimate_b", "difference", "low", "high", "se", "bias", "share_better", "p", "p_holm", "q",
-    "detectable", "n_units", "n_resamples",
+    "detectable", "n_units", "n_resamples", "method", "reason",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is drawn, how often, and which numbers are computed of each draw; see `intervals`."""
+    """What a unit is, which numbers are wanted, and how their uncertainty is found; see `intervals`."""
 
     by: Any = ()
     level: str = "summary"
@@ -47,18 +49,19 @@ class Sampling:
     n_resamples: int = 1_000
     confidence: float = 0.95
     seed: int = 0
+    method: str = "influence"
 
 
 def describe_all(evaluation: Evaluation, sampling: Sampling) -> pl.DataFrame:
     """The headline numbers of an evaluation with their intervals, see `Evaluation.intervals`."""
     tables = []
-    for numbers in sample([evaluation], sampling):
-        made = rule.describe(numbers.estimates[0], numbers.draws[0], sampling.confidence, numbers.n_with)
-        made |= {"estimate": numbers.estimates[0], "n_units": numbers.n_units}
+    for numbers in sample([evaluation], sampling, with_bias=True):
+        made = numbers.describe(0, sampling.confidence) | {"estimate": numbers.estimates[0], "n_units": numbers.n_units}
         tables.append(numbers.with_columns({}, {name: made[name] for name in LEVEL}))
     table = _in_order(tables)
-    means = table.filter(pl.col("category_id").is_null()) if "category_id" in table.columns else table
-    if means.height == len(tables):  # not of slices or categories, which would be many names
+    drawn = table.filter(pl.col("method") == "bootstrap")
+    means = drawn.filter(pl.col("category_id").is_null()) if "category_id" in drawn.columns else drawn
+    if means.height <= len(tables):  # not of slices or categories, which would be many names
         rule.warn_of_bias(means["metric"].to_list(), means["bias"].to_numpy(), means["se"].to_numpy())
     return table
 
@@ -68,32 +71,63 @@ def compare_all(
 ) -> pl.DataFrame:
     """The differences of some pairs of evaluations that agree, see `compare`."""
     tables, n_rows = [], 0
-    for numbers in sample(evaluations, sampling):
-        made = [_difference(numbers, a, b, sampling.confidence) for a, b in pairs]
+    for numbers in sample(evaluations, sampling, pairs):
+        made = [numbers.compare(a, b, sampling.confidence) for a, b in pairs]
         is_tested = np.isfinite([each["p"] for each in made])  # pairs are corrected for in each row, rows for each pair
-        n_of = [is_tested.sum(axis=0), *(is_tested[:, rows].sum(axis=1) for rows in numbers.families())]
-        n_rows = max(n_rows, *(int(n.max(initial=0)) for n in n_of))
+        if isinstance(numbers, Drawn):
+            n_of = [is_tested.sum(axis=0), *(is_tested[:, rows].sum(axis=1) for rows in numbers.families())]
+            n_rows = max(n_rows, *(int(n.max(initial=0)) for n in n_of))
         holm = np.apply_along_axis(rule.holm, 0, np.stack([each["p"] for each in made])) if len(numbers.n_units) else None
         for k, ((a, b), each) in enumerate(zip(pairs, made, strict=True)):
             each |= {"p_holm": each["p"] if holm is None else holm[k], "q": numbers.false_discovery(each["p"])}
+            each |= {"estimate_a": numbers.estimates[a], "estimate_b": numbers.estimates[b], "n_units": numbers.n_units}
             labels = {"run_a": names[a], "run_b": names[b]}
             tables.append(numbers.with_columns(labels, {name: each[name] for name in DIFFERENCE[2:]}))
     rule.warn_of_few_resamples(sampling.n_resamples, n_rows)
     return _in_order(tables)
 
 
-def _difference(numbers: Numbers, a: int, b: int, confidence: float) -> dict[str, np.ndarray]:
-    """The columns of the difference of two evaluations, before several of them are corrected for."""
-    difference = numbers.estimates[b] - numbers.estimates[a]
-    made = rule.compare(difference, numbers.draws[b] - numbers.draws[a], confidence, numbers.n_with)
-    if less_is_better(numbers.metric):
-        made["share_better"] = 1 - made["share_better"]
-    return made | {
-        "estimate_a": numbers.estimates[a],
-        "estimate_b": numbers.estimates[b],
-        "difference": difference,
-        "n_units": numbers.n_units,
-    }
+def with_intervals(
+    evaluation: Evaluation,
+    table: pl.DataFrame,
+    keys: Sequence[Key],
+    slicings: Sequence[Slicing],
+    categories: pl.DataFrame | None,
+    unit: str | None,
+    within: str | None,
+) -> pl.DataFrame:
+    """A table of slices with the standard error and the interval of each headline number, see `by`."""
+    units = Units(*make_units(_images(evaluation), unit, within))
+    lines = [line for line in chosen_lines(evaluation, None) if line.part is None]
+    study = Study([evaluation], units, ImageWeights(), with_bias=True)
+    derived = study.derive(lines, [Slices(keys, [(slicings, categories)])])
+    columns = []
+    for column in table:
+        columns.append(column)
+        if column.name in {line.metric for line in lines}:
+            nothing = dict.fromkeys(("se", "low", "high"), np.full(table.height, np.nan))
+            made = derived[column.name].describe(0, 0.95) if column.name in derived else nothing
+            columns += [pl.Series(f"{column.name}_{name}", made[name], nan_to_null=True) for name in nothing]
+    return pl.DataFrame(columns)
+
+
+def image_influences(evaluation: Evaluation, sampling: Sampling, *, every: bool = False) -> pl.DataFrame:
+    """What each image contributes to headline numbers, see `Evaluation.influence`; `every`: all numbers that have a derivative.
+
+    Otherwise it is the first one, if none is named.
+    """
+    chosen = chosen_lines(evaluation, sampling.metrics)
+    lines = [line for line in chosen if line.part is None]
+    lines = lines if every or sampling.metrics is not None else lines[:1]
+    study, slices = _prepare([evaluation], sampling, (), with_bias=False)
+    tables = [table.with_columns(number=pl.lit(k)) for k, table in enumerate(study.of_images(lines, slices[0]))]
+    found = [table["metric"][0] for table in tables if table.height]
+    if not every:
+        refuse_underived([line.metric for line in (lines if sampling.metrics is None else chosen)], found)
+    if not tables:
+        ids = {"image_id": _images(evaluation).schema["image_id"]}
+        return pl.DataFrame(schema={"metric": pl.String, **ids, "influence": pl.Float64})
+    return pl.concat(tables).sort("row", "number", maintain_order=True).drop("row", "number")
 
 
 def _in_order(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -102,136 +136,60 @@ def _in_order(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(rows, how="diagonal").sort("at", "of").drop("at", "of")
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """One headline number of several evaluations, in all rows of a table and all resamples; see `Resampled`.
+def sample(
+    evaluations: Sequence[Evaluation],
+    sampling: Sampling,
+    pairs: Sequence[tuple[int, int]] = (),
+    *,
+    with_bias: bool = False,
+) -> list[Numbers]:
+    """The headline numbers of evaluations that agree, and how sure they and the differences of pairs are.
 
-    `estimates` and `draws` are of shape (evaluations, rows) and (evaluations, rows, resamples).
+    Options are refused before anything is computed.
     """
-
-    metric: str
-    table: pl.DataFrame
-    estimates: np.ndarray
-    draws: np.ndarray
-    n_units: np.ndarray
-    n_with: np.ndarray
-
-    def only(self, row: int, metric: str) -> Numbers:
-        """The number of one row under another name, without the columns of the table."""
-        kept = slice(row, row + 1)
-        return Numbers(
-            metric, pl.DataFrame(), self.estimates[:, kept], self.draws[:, kept], self.n_units[kept], self.n_with[kept]
-        )
-
-    def false_discovery(self, p: np.ndarray) -> np.ndarray:
-        """The q of each row: over the rows of the means, and over those of the categories."""
-        q = np.empty_like(p)
-        for some in self.families():
-            q[some] = rule.false_discovery(p[some])
-        return q
-
-    def families(self) -> tuple[np.ndarray, np.ndarray]:
-        """Flags of the rows of the means, and of those of the categories, which are corrected apart."""
-        is_mean = np.zeros(len(self.n_units), dtype=bool)
-        if "category_id" in self.table.columns:
-            is_mean = self.table["category_id"].is_null().to_numpy()
-        return is_mean, ~is_mean
-
-    def with_columns(self, labels: Mapping[str, str], columns: Mapping[str, np.ndarray]) -> pl.DataFrame:
-        """The table with the metric, the labels and the columns; null where these are NaN."""
-        named = {"metric": self.metric, **labels}
-        made = pl.DataFrame({name: pl.Series(values, nan_to_null=True) for name, values in columns.items()})
-        constants = [pl.repeat(value, made.height, eager=True).alias(name) for name, value in named.items()]
-        return pl.concat([self.table, pl.DataFrame(constants), made], how="horizontal")
-
-
-def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Numbers]:
-    """The headline numbers of evaluations that agree, in resamples; options are refused before anything is computed."""
-    first, level = evaluations[0], sampling.level
-    check_level(first, level, LEVELS)
-    proper_share("confidence", sampling.confidence)
-    lines = chosen_lines(first, sampling.metrics)
-    tables = _tables(first)
-    draws = image_draws(first, sampling.unit, sampling.within, sampling.n_resamples, sampling.seed)
-    weights = make_weights(tables["images"], sampling.weights, sampling.to_mix)
-    keys = [sampling.by] if isinstance(sampling.by, (str, Bins, Mapping)) else list(sampling.by)
-    slices = [make_slices(each, keys, level, [*LEVEL, *DIFFERENCE]) for each in evaluations]
+    lines = chosen_lines(evaluations[0], sampling.metrics)
+    study, slices = _prepare(evaluations, sampling, pairs, with_bias=with_bias)
+    is_whole = not slices[0].keys and sampling.level != "category"
     whole = [line for line in lines if line.part is None]
-    if not whole and (keys or level == "category"):
+    if not whole and not is_whole:
         problem = f"{lines[0].metric} is the number of a part of the data, which slices and categories do not have"
         raise ParameterError(problem, f"name {lines[0].of_whole}", option="metrics")
-    found: dict[str, Numbers] = {}
-    if whole:
-        found |= _numbers(whole, resample(evaluations, whole, slices, draws, weights))
-    if not keys and level != "category":
-        of_parts = [line for line in lines if line.part is not None]
-        found |= _of_parts(evaluations, of_parts, draws, weights)
+    found: dict[str, Numbers] = study.measure(whole, slices) if whole else {}
+    if is_whole:
+        found |= study.measure_parts([line for line in lines if line.part is not None])
+    if resampled := [name for name, each in found.items() if isinstance(each, Drawn) and sampling.method != "bootstrap"]:
+        n = counted(sampling.n_resamples, "resample")
+        warn(f"{listed(resampled)}: intervals are from {n} of the images, as there is no derivative", ResampledWarning)
     return [found[line.metric] for line in lines if line.metric in found]
 
 
-def _of_parts(
-    evaluations: Sequence[Evaluation], lines: Sequence[Headline], draws: Draws, weights: ImageWeights
-) -> dict[str, Numbers]:
-    """The numbers of the protocol's parts of the images or categories, NaN for a part that holds nothing."""
+def _prepare(
+    evaluations: Sequence[Evaluation], sampling: Sampling, pairs: Sequence[tuple[int, int]], *, with_bias: bool
+) -> tuple[Study, list[Slices]]:
+    """What is studied, and the slices of each evaluation; wrong options are errors."""
     first = evaluations[0]
-    shape = (len(evaluations), 1, draws.n_resamples)
-    nothing = np.full(shape, np.nan), np.array([draws.n_units]), np.zeros(1, dtype=np.int64)
-    found = {line.metric: Numbers(line.metric, pl.DataFrame(), nothing[0][..., 0], *nothing) for line in lines}
-    conditions = conditions_of_parts(first.protocol, _tables(first)) if lines else {}
-    if not conditions:
-        return found
-    called = {line.metric: replace(line, metric=line.of_whole, part=None) for line in lines}
-    distinct = list(dict.fromkeys(called.values()))
-    of_each = [make_slices(each, [conditions], "summary", []) for each in evaluations]
-    sampled = resample(evaluations, distinct, of_each, draws, weights)
-    numbers = _numbers(distinct, sampled)
-    place = {name: at for at, name in enumerate(sampled.table["slice"].to_list())}
-    for line in lines:
-        if line.part in place:
-            found[line.metric] = numbers[called[line.metric].metric].only(place[line.part], line.metric)
-    return found
-
-
-def _numbers(lines: Sequence[Headline], sampled: Resampled) -> dict[str, Numbers]:
-    """The numbers of each line by its name."""
-    return {
-        line.metric: Numbers(
-            line.metric,
-            sampled.table,
-            sampled.estimates[:, at],
-            sampled.draws[:, at],
-            sampled.n_units,
-            sampled.n_with[at],
-        )
-        for at, line in enumerate(lines)
-    }
-
-
-def make_slices(self: Evaluation, by: Sequence[SliceKey], level: str, taken: Sequence[str]) -> Slices:
-    """The slices by some keys, which may not have the names of the columns that are `taken`."""
-    tables = _tables(self)
-    keys = make_keys(by, tables)
-    own = {"metric", *taken} | ({"category_id", "name"} if level != "summary" else set())
-    refuse_keys(self, keys, own)
-    heights = {name: table.height for name, table in tables.items()}
-    if self.protocol.agnostic:
-        heights["categories"] = 1  # they are one
-    levels: list[tuple[Sequence[Slicing], pl.DataFrame | None]] = []
-    if level != "category":
-        levels.append((make_slicings(keys, heights), None))
-    if level != "summary":
-        levels.append((make_slicings(keys, heights, each_category=True), tables["categories"].select("category_id", "name")))
-    return Slices(keys, levels)
+    check_level(first, sampling.level, LEVELS)
+    one_of("method", sampling.method, METHODS)
+    proper_share("confidence", sampling.confidence)
+    whole_number("n_resamples", sampling.n_resamples)
+    whole_number("seed", sampling.seed, 0)
+    images = _images(first)
+    units = Units(*make_units(images, sampling.unit, sampling.within))
+    weights = make_weights(images, sampling.weights, sampling.to_mix)
+    keys = [sampling.by] if isinstance(sampling.by, (str, Bins, Mapping)) else list(sampling.by)
+    slices = [make_slices(each, keys, sampling.level, [*LEVEL, *DIFFERENCE]) for each in evaluations]
+    options = sampling.method, sampling.n_resamples, sampling.seed
+    return Study(evaluations, units, weights, *options, pairs, with_bias), slices
 
 
 def image_draws(self: Evaluation, unit: str | None, within: str | None, n_resamples: int, seed: int) -> Draws:
     """The draws of the evaluated images, in the order of their ids; see `make_draws`."""
-    images = self._inputs.tables()["images"].select("image_id", pl.exclude("image_id"))
-    return make_draws(images, unit, within, n_resamples, seed)
+    return make_draws(_images(self), unit, within, n_resamples, seed)
 
 
-def _tables(self: Evaluation) -> dict[str, pl.DataFrame]:
-    return self._inputs.tables()
+def _images(self: Evaluation) -> pl.DataFrame:
+    """The evaluated images in the order of their ids, which come first."""
+    return self._inputs.tables()["images"].select("image_id", pl.exclude("image_id"))
 
 
 def chosen_lines(evaluation: Evaluation, metrics: Sequence[str] | str | None) -> list[Headline]:

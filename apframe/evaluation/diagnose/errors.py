@@ -260,7 +260,7 @@ def _of_slices(
     """See `error_impact` with `by`."""
     import numpy as np
 
-    from apframe.evaluation.comparison.resampled import numbers_of_images
+    from apframe.evaluation.comparison.slice_rows import numbers_of_images
     from apframe.evaluation.diagnose.fixes import Impact, fix_all
     from apframe.evaluation.diagnose.impact_intervals import ENDS, Rises
 
@@ -284,7 +284,7 @@ def _of_slices(
         kept = np.array([True]) if self.protocol.agnostic else categories
         table = _with_threshold(self, impact.mean(kept), threshold).select(columns)
         if draws is not None:
-            image = numbers_of_images(whole[0], found[0])
+            image = numbers_of_images(whole[0].images, found[0])
             image = image if images is None else np.where(images, image, -1)
             resampled = Rises.of(found[0], of_kinds, self.protocol, draws, image)
             table = table.hstack(resampled.interval(np.flatnonzero(kept), table["delta_ap"].to_numpy()))

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from apframe.tables.conditions import Condition, Masks
 
 
-def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
+def by(
+    self: Evaluation,
+    *keys: SliceKey,
+    level: str = "summary",
+    marginals: bool = False,
+    intervals: bool = False,
+    unit: str | None = None,
+    within: str | None = None,
+) -> pl.DataFrame:
     """The headline numbers of every slice, with its support.
 
     The slices are all combinations of the values of the keys that occur in a table, times those of the other tables;
@@ -46,6 +54,11 @@ def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: boo
         "summary": means over the categories of the slice. "category": a row for each category.
     marginals
         also a row for every combination of the keys with some of them rolled up, down to that of everything.
+    intervals
+        also the standard error and the 95 % interval of each number: AP_se, AP_low and AP_high follow AP, and so on. They are
+        null where there is none, see `intervals`, which says why; and for numbers without a derivative, which it resamples.
+    unit, within
+        for intervals: columns of the images, see `intervals`.
 
     Returns
     -------
@@ -58,7 +71,8 @@ def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: boo
     Raises
     ------
     ParameterError
-        unknown or ambiguous columns, bad conditions, slices without images, more than 1,000 slices of the objects.
+        unknown or ambiguous columns, bad conditions, slices without images, more than 1,000 slices of the objects; `unit` or
+        `within` without intervals.
 
     >>> from apframe import Dataset, evaluate
     >>> truth = Dataset(
@@ -70,6 +84,9 @@ def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: boo
     [('clear', 1.0, 1), ('fog', 0.0, 1)]
     """
     check_level(self, level)
+    for option, column in (("unit", unit), ("within", within)):
+        if column is not None and not intervals:
+            raise ParameterError("is about intervals", "give intervals=True too to get them", option=option)
     from apframe.evaluation.slices.slices import make_slicings, tabulate  # brings in NumPy
 
     each_category = level == "category"
@@ -82,7 +99,12 @@ def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: boo
         heights["categories"] = 1  # they are one
     slicings = make_slicings(made, heights, marginals=marginals, each_category=each_category)
     parts = [(slicing, self._pipeline.slices(slicing)) for slicing in slicings]
-    table = tabulate(parts, made, tables["categories"].select("category_id", "name") if each_category else None)
+    categories = tables["categories"].select("category_id", "name") if each_category else None
+    table = tabulate(parts, made, categories)
+    if intervals:
+        from apframe.evaluation.comparison.sampling import with_intervals
+
+        table = with_intervals(self, table, made, slicings, categories, unit, within)
     return table if marginals else table.drop("rolled_up")
 
 

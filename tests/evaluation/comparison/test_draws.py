@@ -28,7 +28,7 @@ def test_draws_of_one_number_are_those_of_its_interval() -> None:
     draws = ev.draws(metric="AP75", n_resamples=200, seed=3, within="site")
     assert draws.columns == ["metric", "estimate", "draw", "value"]
     assert draws["draw"].to_list() == list(range(1, 201))
-    row = ev.intervals(metrics="AP75", n_resamples=200, seed=3, within="site").row(0, named=True)
+    row = ev.intervals(metrics="AP75", n_resamples=200, seed=3, within="site", method="bootstrap").row(0, named=True)
     assert draws["estimate"].unique().to_list() == [row["estimate"]] == [ev["AP75"]]
     assert np.quantile(draws["value"], [0.025, 0.975]).tolist() == [row["low"], row["high"]]
 
@@ -38,7 +38,7 @@ def test_draws_of_a_difference() -> None:
     draws = a.draws(b, n_resamples=200, names=["old", "new"])
     assert draws.columns == ["metric", "run_a", "run_b", "estimate", "draw", "value"]
     assert draws.select("metric", "run_a", "run_b").unique().rows() == [("AP", "old", "new")]
-    row = a.compare(b, metrics="AP", n_resamples=200).row(0, named=True)
+    row = a.compare(b, metrics="AP", n_resamples=200, method="bootstrap").row(0, named=True)
     assert draws["estimate"][0] == row["difference"]
     assert np.quantile(draws["value"], [0.025, 0.975]).tolist() == pytest.approx([row["low"], row["high"]], abs=1e-12)
     apart = [each.draws(n_resamples=200)["value"] for each in (a, b)]

@@ -47,12 +47,12 @@ def rounded(table: pl.DataFrame, *columns: str) -> list[float]:
 
 def test_the_reference_values_of_the_sample(a: apf.Evaluation, b: apf.Evaluation) -> None:
     """DIAGNOSIS.md 7.2, to the last digit: the generator and its use are the same."""
-    of_a, of_b = a.intervals(metrics="AP"), b.intervals(metrics="AP")
+    of_a, of_b = (each.intervals(metrics="AP", method="bootstrap") for each in (a, b))
     assert rounded(of_a, "estimate", "low", "high") == [0.2684, 0.2492, 0.2903]
     assert rounded(of_b, "estimate", "low", "high") == [0.2765, 0.2612, 0.2965]
     assert of_a.select(pl.col("se", "bias").round(5)).rows() == [(0.01037, 0.00208)]
     assert of_b.select(pl.col("se", "bias").round(5)).rows() == [(0.0094, 0.0023)]
-    table = a.compare(b, metrics=["AP", "AP50"])
+    table = a.compare(b, metrics=["AP", "AP50"], method="bootstrap")
     assert rounded(table, "difference", "low", "high", "se") == [0.0082, -0.0148, 0.032, 0.0119]
     assert table.select(pl.col("share_better", "p").round(3), pl.col("bias").round(5)).row(0) == (0.756, 0.49, 0.00022)
     assert round(table["detectable"][0], 3) == 0.033
@@ -62,7 +62,7 @@ def test_the_reference_values_of_the_sample(a: apf.Evaluation, b: apf.Evaluation
 @pytest.mark.slow
 def test_four_of_twelve_categories_look_different_and_none_is(a: apf.Evaluation, b: apf.Evaluation) -> None:
     """DIAGNOSIS.md 7.2."""
-    table = a.compare(b, level="category", metrics="AP")
+    table = a.compare(b, level="category", metrics="AP", method="bootstrap")
     apart = table.filter((pl.col("low") > 0) | (pl.col("high") < 0))
     assert apart["name"].to_list() == ["pedestrian", "worker", "car", "traffic light"]
     assert apart["difference"].round(3).to_list() == [0.034, -0.114, 0.035, -0.048]
@@ -75,17 +75,22 @@ def test_four_of_twelve_categories_look_different_and_none_is(a: apf.Evaluation,
 @pytest.mark.slow
 def test_strata_and_clusters(a: apf.Evaluation, b: apf.Evaluation) -> None:
     """Cities as strata change next to nothing; five of them as units are too few (DIAGNOSIS.md 7.2)."""
-    strata = a.compare(b, metrics="AP", within="city")
-    assert 0.010 < strata["se"][0] < 0.013
+    for method in ("influence", "bootstrap"):
+        strata = a.compare(b, metrics="AP", within="city", method=method)
+        assert 0.010 < strata["se"][0] < 0.013
     with pytest.warns(FewUnitsWarning, match="only 5 "):
-        clusters = a.compare(b, metrics="AP", unit="city")
+        clusters = a.compare(b, metrics="AP", unit="city", method="bootstrap")
     assert clusters["n_units"][0] == 5
     assert clusters["se"][0] < 0.7 * strata["se"][0]
+    with pytest.warns(FewUnitsWarning, match="only 5 "):
+        without = a.compare(b, metrics="AP", unit="city")
+    assert without.select("se", "reason").rows() == [(None, "annotations in fewer than 10 units")]
 
 
 @pytest.mark.slow
-def test_a_model_against_itself(a: apf.Evaluation) -> None:
-    table = a.compare(a, names=["one", "two"], n_resamples=500, level="category")
+@pytest.mark.parametrize("method", ["influence", "bootstrap"])
+def test_a_model_against_itself(a: apf.Evaluation, method: str) -> None:
+    table = a.compare(a, names=["one", "two"], n_resamples=500, level="category", method=method)
     with_interval = table.drop_nulls("low")
     assert with_interval.height > 100
     assert with_interval.select("difference", "low", "high", "p", "share_better").unique().rows() == [(0, 0, 0, 1, 0.5)]
@@ -209,7 +214,9 @@ def test_images_without_weight_are_no_units() -> None:
         for options in ({"to_mix": {"night": 1, "day": 0}}, {"weights": "is_night"}, {"by": "light"})
     ]
     for table in (tables[0], tables[1], tables[2].filter(light="night")):
-        assert table.select("low", "high", "n_units").rows() == [(None, None, 10)]
+        assert table.select("low", "high", "n_units", "reason").rows() == [
+            (None, None, 10, "annotations in fewer than 10 units")
+        ]
     mixed = ev.intervals(metrics="AP", n_resamples=20, to_mix={"night": 1, "day": 1})
     assert mixed["n_units"].to_list() == [40]
     assert mixed["low"].null_count() == 0
@@ -255,7 +262,9 @@ def test_nulls_where_there_is_nothing_to_say() -> None:
         ({"n_resamples": 0}, "n_resamples is a whole number of at least 1, not 0"),
         ({"confidence": 95}, "confidence is between 0 and 1, such as 0.95, not 95"),
         ({"confidence": "0.95"}, "confidence is between 0 and 1, such as 0.95, not '0.95'"),
-        ({"level": "image"}, "level"),
+        ({"level": "row"}, "level"),
+        ({"method": "jackknife"}, 'method is "influence" or "bootstrap", not'),
+        ({"seed": -1}, "seed is a whole number of at least 0, not -1"),
         ({"by": "wether"}, "wether"),
         ({"weights": "city"}, "weights: city holds String; weights are numbers"),
         ({"weights": "wight"}, "weights: the images have no column 'wight'"),
@@ -289,24 +298,26 @@ def test_what_is_not_an_evaluation_is_refused(a: apf.Evaluation) -> None:
 def test_too_few_resamples_are_warned_of(a: apf.Evaluation, b: apf.Evaluation, level: str) -> None:
     """The row of the mean is not one of the twelve that are corrected together."""
     with pytest.warns(FewResamplesWarning, match="12 comparisons; set n_resamples to 480 or more"):
-        a.compare(b, level=level, metrics="AP50", n_resamples=100)
+        a.compare(b, level=level, metrics="AP50", n_resamples=100, method="bootstrap")
 
 
 def test_categories_without_p_are_no_comparisons(a: apf.Evaluation, b: apf.Evaluation) -> None:
     with pytest.warns(FewResamplesWarning, match="11 comparisons; set n_resamples to 440 or more"):
-        a.where("weather = 'fog'").compare(b.where("weather = 'fog'"), level="both", metrics="AP50", n_resamples=100)
+        a.where("weather = 'fog'").compare(
+            b.where("weather = 'fog'"), level="both", metrics="AP50", n_resamples=100, method="bootstrap"
+        )
 
 
 @pytest.mark.parametrize("level", ["summary", "both"])
 def test_shifted_means_are_warned_of(a: apf.Evaluation, level: str) -> None:
     with pytest.warns(BiasWarning, match="the resamples of AP, AP75, AR1 are off"):
-        a.where("weather = 'fog'").intervals(level=level, n_resamples=100)
+        a.where("weather = 'fog'").intervals(level=level, n_resamples=100, method="bootstrap")
 
 
 def test_large_results_say_so(a: apf.Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apframe.evaluation.comparison.resampled._LARGE", 1)
     with pytest.warns(LargeResultWarning, match="the resamples of 12 rows take 0.0 GB of memory"):
-        sample([a], Sampling(level="category", metrics="AP", n_resamples=70))
+        sample([a], Sampling(level="category", metrics="AP", n_resamples=70, method="bootstrap"))
 
 
 @pytest.mark.slow

@@ -21,19 +21,21 @@ def models() -> list[apf.Evaluation]:
 
 
 @pytest.mark.slow
-def test_intervals_and_shares(models: list[apf.Evaluation]) -> None:
-    table = ranks(models, ["a", "b"], Sampling(metrics="AP", n_resamples=200))
+@pytest.mark.parametrize("method", ["influence", "bootstrap"])
+def test_intervals_and_shares(models: list[apf.Evaluation], method: str) -> None:
+    table = ranks(models, ["a", "b"], Sampling(metrics="AP", n_resamples=200, method=method))
     assert table["run"].to_list() == ["a", "b"]
     for row, model in zip(table.rows(named=True), models, strict=True):
-        alone = model.intervals(metrics="AP", n_resamples=200).row(0, named=True)
+        alone = model.intervals(metrics="AP", n_resamples=200, method=method).row(0, named=True)
         assert [row[name] for name in ("estimate", "low", "high")] == [alone[name] for name in ("estimate", "low", "high")]
-    share = models[0].compare(models[1], metrics="AP", n_resamples=200)["share_better"][0]
-    assert table["share_best"].to_list() == pytest.approx([1 - share, share])
+    share = models[0].compare(models[1], metrics="AP", n_resamples=200, method=method)["share_better"][0]
+    assert table["share_best"].to_list() == pytest.approx([1 - share, share], abs=0 if method == "bootstrap" else 0.01)
     assert table.select("rank_low", "rank_high").rows() == [(1, 2), (1, 2)]
 
 
-def test_equal_models_share_the_lead(models: list[apf.Evaluation]) -> None:
-    table = ranks([models[0]] * 3, ["a", "b", "c"], Sampling(metrics="AP50", n_resamples=50))
+@pytest.mark.parametrize("method", ["influence", "bootstrap"])
+def test_equal_models_share_the_lead(models: list[apf.Evaluation], method: str) -> None:
+    table = ranks([models[0]] * 3, ["a", "b", "c"], Sampling(metrics="AP50", n_resamples=50, method=method))
     assert table["share_best"].to_list() == pytest.approx([1 / 3] * 3)
     assert table.select("rank_low", "rank_high").rows() == [(1, 1)] * 3
 

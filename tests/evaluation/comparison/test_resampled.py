@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.compare.resampling import make_draws
 from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, sample
+from apframe.evaluation.comparison.study import Drawn
 from apframe.evaluation.headlines import cell_of
 from apframe.metrics.cells import Cell
 
@@ -32,7 +33,7 @@ def tiny() -> tuple[dict[str, list[dict[str, object]]], list[dict[str, object]]]
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.FewUnitsWarning")
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.FewUnitsWarning", "ignore::apframe.exceptions.FewResamplesWarning")
 @pytest.mark.parametrize(
     ("by", "level", "options"),
     [
@@ -43,7 +44,9 @@ def tiny() -> tuple[dict[str, list[dict[str, object]]], list[dict[str, object]]]
 )
 def test_a_resample_is_an_evaluation_of_copied_images(by: list[Any], level: str, options: dict[str, Any]) -> None:
     truth, found = scene()
-    numbers = sample([apf.evaluate(truth, found, **options)], Sampling(by=by, level=level, unit="video", n_resamples=3))
+    numbers = sample(
+        [apf.evaluate(truth, found, **options)], Sampling(by=by, level=level, unit="video", n_resamples=3, method="bootstrap")
+    )
     images = pl.DataFrame(truth["images"]).rename({"id": "image_id"})
     draws = np.concatenate(list(make_draws(images, "video", None, 3, 0).blocks(3)), axis=1)
     for k, counts in enumerate(draws.T.astype(int)):
@@ -58,6 +61,7 @@ def test_a_resample_is_an_evaluation_of_copied_images(by: list[Any], level: str,
         }
         expected = apf.evaluate(again, copied, **options).by(*by, level=level)
         for number in numbers:
+            assert isinstance(number, Drawn)
             drawn = number.table.with_columns(pl.Series(number.metric, number.draws[0, :, k], nan_to_null=True))
             in_draw = number.table.join(expected, on=number.table.columns, how="left", nulls_equal=True, maintain_order="left")
             assert_frame_equal(drawn, in_draw.select(drawn.columns), check_exact=False, abs_tol=1e-12)

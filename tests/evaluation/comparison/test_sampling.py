@@ -6,6 +6,7 @@ import pytest
 
 import apframe as apf
 from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, image_draws, sample
+from apframe.evaluation.comparison.study import Drawn
 from apframe.exceptions import ParameterError
 
 
@@ -15,11 +16,13 @@ def ev() -> apf.Evaluation:
 
 
 def test_numbers_of_draws(ev: apf.Evaluation) -> None:
-    numbers = sample([ev, ev], Sampling(metrics=["AP50", "ARs"], by="weather", n_resamples=7))
-    assert [each.metric for each in numbers] == ["AP50", "ARs"]
-    assert numbers[0].draws.shape == (2, 4, 7)
-    assert numbers[0].table.columns == ["weather"]
-    assert numbers[0].only(2, "fog").draws.shape == (2, 1, 7)
+    drawn = sample([ev, ev], Sampling(metrics=["AP50", "ARs"], by="weather", n_resamples=40, method="bootstrap"))
+    assert [each.metric for each in drawn] == ["AP50", "ARs"]
+    first, fog = drawn[0], drawn[0].only(2, "fog")
+    assert isinstance(first, Drawn)
+    assert first.table.columns == ["weather"]
+    assert isinstance(fog, Drawn)
+    assert (first.draws.shape, fog.draws.shape) == ((2, 4, 40), (2, 1, 40))
 
 
 def test_names_of_metrics(ev: apf.Evaluation) -> None:

@@ -1,0 +1,254 @@
+"""What each unit, an image or more, contributes to the headline numbers of evaluations: block after block of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from apframe.compare.resampling import Units
+from apframe.compare.standard_errors import HALVES, SPLITS
+from apframe.evaluation.comparison.image_weights import ImageWeights
+from apframe.evaluation.comparison.slice_rows import Block, Part, Place, RowSums
+from apframe.evaluation.headlines import cell_of, counted, images_of_lists, numbers, values_of_lists
+from apframe.matching.verdicts import has_bit
+from apframe.metrics.cells import Cells
+from apframe.metrics.influence import STEP, Influence
+from apframe.metrics.segments import cut_into_runs, divide
+from apframe.metrics.weights import Weights
+from apframe.protocols.headlines import Headline, terms_of, with_terms
+from apframe.protocols.protocol import Protocol
+from apframe.threads import pool
+
+LEAST_LISTS = 5  # that a mean is over, for its bias to be known
+MOST_RARE = 0.1  # the share of rare lists among those of a mean, for a standard error
+_MOST = 1 << 24  # numbers that are computed together
+_WORK = 32  # numbers that a detection takes while it is read
+
+
+@dataclass(frozen=True)
+class Influences:
+    """Headline numbers of several evaluations in some rows, and what each unit contributes to them.
+
+    Attributes
+    ----------
+    rows
+        which rows of the table these are
+    estimates, biases
+        by headline number, of shape (evaluations, rows); NaN where there is no value, and where the bias is not known
+    influence
+        by headline number, of shape (evaluations, rows, units)
+    n_with, is_rare
+        by headline number, of shape (rows,): how many units have annotations that count; whether more than a tenth of the lists
+        of the mean are rare
+    """
+
+    rows: np.ndarray
+    estimates: Mapping[str, np.ndarray]
+    biases: Mapping[str, np.ndarray]
+    influence: Mapping[str, np.ndarray]
+    n_with: Mapping[str, np.ndarray]
+    is_rare: Mapping[str, np.ndarray]
+
+
+def read_influences(
+    parts: Sequence[Part],
+    lines: Sequence[Headline],
+    protocol: Protocol,
+    units: Units,
+    weights: ImageWeights,
+    n_rows: int,
+    bias_seed: int | None = None,
+) -> Iterator[Influences]:
+    """Yield the influences of some rows at a time; a number without a derivative has none.
+
+    Parameters
+    ----------
+    parts
+        the evaluations, which are aligned
+    lines
+        the headline numbers, means over all images
+    protocol
+        the rules of all
+    units, weights
+        of the images
+    n_rows
+        of the table that all parts are in
+    bias_seed
+        what random halves start from, of which the bias is estimated; None: it is not
+    """
+    terms = [line for line in with_terms(lines, protocol) if not line.is_of_others]
+    once = weights.apply(np.ones((len(units.unit), 1)))
+    halves = None if bias_seed is None else weights.apply(units.halves(SPLITS, bias_seed).astype(np.float64))
+    reader = _Reader(terms, protocol, weights.weighing(units), units.n_units, once, halves)
+    bounds = _bounds(parts, len(terms) * len(units.unit))
+    categories = np.zeros((n_rows, 2), dtype=np.int64)
+    for part in parts:
+        categories[part.row] = part.categories()
+    first, last = np.searchsorted([end for _, end in bounds], categories.T, side="right")
+    is_open = first < last  # of several blocks
+    opened = [RowSums.of(np.flatnonzero(is_open), n_rows, len(units.unit)) for _ in parts]
+    for number, (begin, end) in enumerate(bounds):
+        complete = [RowSums.of(np.flatnonzero((first == number) & ~is_open), n_rows, len(units.unit)) for _ in parts]
+        for part, *sums in zip(parts, complete, opened, strict=True):
+            for block in part.blocks(begin, end):
+                reader.read(block, [each for each in sums if len(each.rows)])
+        if len(complete[0].rows) and complete[0].totals:
+            yield _finish(complete, lines, protocol, units, weights)
+    if is_open.any() and opened[0].totals:
+        yield _finish(opened, lines, protocol, units, weights)
+
+
+def _bounds(parts: Sequence[Part], n_numbers: int) -> list[tuple[int, int]]:
+    """The first list of each block, and the first one after it: `n_numbers` are computed of each list and evaluation."""
+    if any(part.matches_again for part in parts):
+        return [(0, parts[0].n_lists)]
+    sizes = np.sum([part.list_sizes for part in parts], axis=0)
+    return cut_into_runs(_WORK * sizes + n_numbers * len(parts), _MOST)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """What is read of a block: headline numbers that are means over lists, under the weights `once` and those of halves."""
+
+    lines: Sequence[Headline]
+    protocol: Protocol
+    unit: np.ndarray
+    n_units: int
+    once: np.ndarray
+    halves: np.ndarray | None
+
+    def read(self, block: Block, targets: Sequence[RowSums]) -> None:
+        """Add what is read of a block to sums."""
+        own = block.weights(self.once)
+        n_images = images_of_lists(block.cells, self.protocol, own)
+        places = [(sums, sums.places(block)) for sums in targets]
+
+        def read_range(named: tuple[int, str]) -> None:
+            k, name = named
+            lines = [line for line in self.lines if line.area_range == name]
+            for sums, of_rows in places if lines else ():
+                sums.count(block, of_rows, name, k, self.unit, self.n_units)
+            values = dict(values_of_lists(block.cells, self.protocol, lines, own))
+            biased = [line for line in values if self._add(block, places, line, values[line], own, n_images)]
+            if self.halves is not None:
+                self._compare_halves(block, targets, {line: values[line] for line in biased})
+
+        with pool() as threads:
+            list(threads.map(read_range, enumerate(name for name, *_ in self.protocol.area_ranges)))
+
+    def _add(
+        self,
+        block: Block,
+        targets: Sequence[tuple[RowSums, Sequence[Place]]],
+        line: Headline,
+        values: np.ndarray,
+        weights: Weights,
+        n_images: Mapping[str, np.ndarray] | None,
+    ) -> bool:
+        """Add a headline number and the influences on it; whether it is biased."""
+        cells, made = block.cells, self._influence(block.cells, line, weights)
+        for sums, places in targets:
+            sums.add(block, counted(line, values, n_images))
+            if made is None:
+                continue
+            detections, annotations = made.detections[0], made.annotations[0]
+            if n_images is not None:  # the weight of a list in a mean is a sum over images, too
+                each = n_images[line.area_range][:, 0]
+                first = self._first(cells, line) * weights.given[cells.annotations["image"], 0]
+                detections = detections * each[cells.detections["list"]]
+                annotations = annotations * each[cells.annotations["list"]]
+                annotations += first * np.nan_to_num(values)[cells.annotations["list"], 0]
+                sums.add_rows(f"n {line.metric}", places, np.zeros(len(detections)), first)
+            sums.add_rows(line.metric, places, detections, annotations)
+        return made is not None and made.is_biased
+
+    def _influence(self, cells: Cells, line: Headline, weights: Weights) -> Influence | None:
+        cell = cell_of(line, self.protocol)
+        metric = next(metric for metric in self.protocol.metrics if line.column in metric.columns)
+        return None if cell is None else metric.influence(cells.wanting([cell]), weights).get(line.column)
+
+    def _first(self, cells: Cells, line: Headline) -> np.ndarray:
+        """Flags of one annotation that counts of each list and image."""
+        rows, flags = cells.annotations, np.zeros(len(cells.annotations["list"]), dtype=bool)
+        k = [name for name, *_ in self.protocol.area_ranges].index(line.area_range)
+        counts = np.flatnonzero(has_bit(rows["counts"], k))
+        key = rows["list"][counts].astype(np.int64) * cells.n_images + rows["image"][counts]
+        flags[counts[np.unique(key, return_index=True)[1]]] = True
+        return flags
+
+    def _compare_halves(self, block: Block, targets: Sequence[RowSums], biased: Mapping[Headline, np.ndarray]) -> None:
+        """Add by how much the numbers of lists are higher in halves in which they have a value."""
+        assert self.halves is not None
+        weights = block.weights(self.halves)
+        for line, values in values_of_lists(block.cells, self.protocol, biased, weights):
+            has_value = np.isfinite(values)
+            mean = divide(np.where(has_value, values, 0).sum(axis=1), has_value.sum(axis=1))
+            higher = np.where(has_value.any(axis=1), mean - biased[line][:, 0], np.nan)[:, None]
+            own = replace(line, metric=f"higher {line.metric}")
+            for sums in targets:
+                sums.add(block, counted(own, higher, None))
+
+
+def _finish(
+    of_parts: Sequence[RowSums], lines: Sequence[Headline], protocol: Protocol, units: Units, weights: ImageWeights
+) -> Influences:
+    """Numbers and influences of rows of which all lists are read."""
+    estimates: dict[str, list[np.ndarray]] = {line.metric: [] for line in lines}
+    biases: dict[str, list[np.ndarray]] = {line.metric: [] for line in lines}
+    influence: dict[str, list[np.ndarray]] = {}
+    for sums in of_parts:
+        means = numbers(sums.totals, with_terms(lines, protocol), protocol)
+        own = {name: _of_mean(sums, name, means) for name in sums.of_images if name in means}
+        for line in lines:
+            estimates[line.metric].append(means[line.metric][:, 0])
+            biases[line.metric].append(_bias(sums, line.metric))
+            terms = [term.metric for term in terms_of(line, protocol)]
+            if terms and all(term in own for term in terms):
+                own[line.metric] = _of_terms(line, terms, means, own)
+            if line.metric in own:
+                influence.setdefault(line.metric, []).append(units.sums(weights.centre(own[line.metric])))
+    first, of_range = of_parts[0], {line.metric: line.area_range for line in lines}
+    n_with = {
+        name: (np.sum([units.sums(each.of_images[f"with {name}"]) for each in of_parts], axis=0) > 0).sum(axis=1)
+        for name in set(of_range.values())
+    }
+    is_rare = {name: first.totals[f"rare {name}"][:, 0] > MOST_RARE * first.totals[f"lists {name}"][:, 0] for name in n_with}
+    return Influences(
+        rows=first.rows,
+        estimates={name: np.stack(of) for name, of in estimates.items()},
+        biases={name: np.stack(of) for name, of in biases.items()},
+        influence={name: np.stack(of) for name, of in influence.items() if name in of_range},
+        n_with={name: n_with[each] for name, each in of_range.items()},
+        is_rare={name: is_rare[each] for name, each in of_range.items()},
+    )
+
+
+def _of_mean(sums: RowSums, name: str, means: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The influence on a mean over lists, from the sums of those on the lists."""
+    found = sums.of_images[name]
+    if f"n {name}" in sums.of_images:
+        found = found - np.nan_to_num(means[name]) * sums.of_images[f"n {name}"]
+    found /= np.where(sums.totals[f"n {name}"] == 0, 1, sums.totals[f"n {name}"])
+    return found
+
+
+def _of_terms(
+    line: Headline, terms: Sequence[str], means: Mapping[str, np.ndarray], own: Mapping[str, np.ndarray]
+) -> np.ndarray:
+    """The influence on a number that is made of others: their influences times its derivatives, see `influence_of_sums`."""
+    assert line.kind.composition is not None
+    found = np.zeros_like(own[terms[0]])
+    for term in terms:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            made = line.kind.composition.function(*(means[each] + STEP * (each == term) for each in terms))
+        found += np.nan_to_num(np.imag(made) / np.imag(STEP)) * own[term]
+    return found
+
+
+def _bias(sums: RowSums, name: str) -> np.ndarray:
+    """The bias of a mean over five lists or more, from those of halves; NaN for others."""
+    n = sums.totals.get(f"n higher {name}", np.zeros((len(sums.rows), 1)))[:, 0]
+    higher = sums.totals.get(f"higher {name}", np.zeros((len(sums.rows), 1)))[:, 0]
+    return np.where(n >= LEAST_LISTS, divide(higher, n) / HALVES, np.nan)

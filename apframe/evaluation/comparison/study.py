@@ -1,0 +1,353 @@
+"""Headline numbers of evaluations, and how sure they and their differences are: by influences, or else by resamples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.compare import intervals as of_draws
+from apframe.compare import standard_errors as of_influences
+from apframe.compare.ranks import rank_ranges
+from apframe.compare.resampling import Draws, Units, check_counts
+from apframe.evaluation.comparison.image_weights import ImageWeights
+from apframe.evaluation.comparison.influences import Influences, read_influences
+from apframe.evaluation.comparison.resampled import resample
+from apframe.evaluation.comparison.slice_rows import LEAST_UNITS, Part, Slices, align, make_slices
+from apframe.evaluation.slices.parts import conditions_of_parts
+from apframe.protocols.headlines import Headline, less_is_better
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+
+_BOUNDS = (0.0, 1.0)  # of all numbers that have a derivative
+_EXACT = 1e-12  # standard errors below it are 0 but for rounding
+REASONS = (
+    "fewer than 2 units",
+    f"annotations in fewer than {LEAST_UNITS} units",
+    f"more than a tenth of the categories have annotations in fewer than {LEAST_UNITS} units",
+    "no unit changes it",
+    f"annotations in fewer than {of_draws.LEAST_UNITS} units",
+    "no value in half of the resamples",
+)
+_FEW_UNITS, _FEW_POSITIVES, _RARE, _CONSTANT, _FEW_DRAWN, _FEW_VALUES = range(len(REASONS))
+_NONE = -1
+
+
+@dataclass(frozen=True)
+class Numbers(ABC):
+    """One headline number of several evaluations, in all rows of a table.
+
+    Attributes
+    ----------
+    metric, table
+        the name of the number, and the keys of the rows
+    estimates
+        of shape (evaluations, rows); NaN where there is no value
+    n_units
+        how many units each row has
+    """
+
+    metric: str
+    table: pl.DataFrame
+    estimates: np.ndarray
+    n_units: np.ndarray
+
+    @abstractmethod
+    def describe(self, k: int, confidence: float) -> dict[str, np.ndarray]:
+        """Interval, standard error, bias, method and reason of the numbers of one evaluation."""
+
+    @abstractmethod
+    def compare(self, a: int, b: int, confidence: float) -> dict[str, np.ndarray]:
+        """The difference b - a of two evaluations, and as `describe`; share_better, p and detectable."""
+
+    @abstractmethod
+    def rank(self, names: Sequence[str], confidence: float, seed: int) -> pl.DataFrame:
+        """How often each evaluation leads in the first row, and the range of its rank; see `rank_ranges`."""
+
+    @abstractmethod
+    def only(self, row: int, metric: str) -> Numbers:
+        """The number of one row under another name, without the columns of the table."""
+
+    @property
+    def sign(self) -> int:
+        """-1 where less is better."""
+        return -1 if less_is_better(self.metric) else 1
+
+    def false_discovery(self, p: np.ndarray) -> np.ndarray:
+        """The q of each row: over the rows of the means, and over those of the categories."""
+        q = np.empty_like(p)
+        for some in self.families():
+            q[some] = of_draws.false_discovery(p[some])
+        return q
+
+    def families(self) -> tuple[np.ndarray, np.ndarray]:
+        """Flags of the rows of the means, and of those of the categories, which are corrected apart."""
+        is_mean = np.zeros(len(self.n_units), dtype=bool)
+        if "category_id" in self.table.columns:
+            is_mean = self.table["category_id"].is_null().to_numpy()
+        return is_mean, ~is_mean
+
+    def with_columns(self, labels: Mapping[str, str], columns: Mapping[str, np.ndarray]) -> pl.DataFrame:
+        """The table with the metric, the labels and the columns; null where these are NaN or None."""
+        named = {"metric": self.metric, **labels}
+        made = pl.DataFrame({name: pl.Series(values, nan_to_null=True) for name, values in columns.items()}).with_columns(
+            pl.col("n_resamples").cast(pl.Int64), reason=pl.Series(REASONS).gather(_numbers(columns["reason"]))
+        )
+        constants = [pl.repeat(value, made.height, eager=True).alias(name) for name, value in named.items()]
+        return pl.concat([self.table, pl.DataFrame(constants), made], how="horizontal")
+
+
+@dataclass(frozen=True)
+class Drawn(Numbers):
+    """From resamples: `draws` are of shape (evaluations, rows, resamples), `n_with` counts units with annotations."""
+
+    draws: np.ndarray
+    n_with: np.ndarray
+
+    def describe(self, k: int, confidence: float) -> dict[str, np.ndarray]:
+        """See `Numbers`."""
+        return self._explained(of_draws.describe(self.estimates[k], self.draws[k], confidence, self.n_with))
+
+    def compare(self, a: int, b: int, confidence: float) -> dict[str, np.ndarray]:
+        """See `Numbers`."""
+        difference = self.estimates[b] - self.estimates[a]
+        made = of_draws.compare(difference, self.draws[b] - self.draws[a], confidence, self.n_with)
+        if self.sign < 0:
+            made["share_better"] = 1 - made["share_better"]
+        return self._explained(made | {"difference": difference})
+
+    def _explained(self, made: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        reason = np.where(self.n_with < of_draws.LEAST_UNITS, _FEW_DRAWN, _FEW_VALUES)
+        reason[np.isfinite(made["low"])] = _NONE
+        return made | {"method": np.full(len(reason), "bootstrap"), "reason": reason}
+
+    def rank(self, names: Sequence[str], confidence: float, seed: int) -> pl.DataFrame:
+        """See `Numbers`."""
+        del seed
+        return rank_ranges(self.sign * self.draws[:, 0].T, names, confidence=confidence)
+
+    def only(self, row: int, metric: str) -> Numbers:
+        """See `Numbers`."""
+        at = slice(row, row + 1)
+        return Drawn(metric, pl.DataFrame(), self.estimates[:, at], self.n_units[at], self.draws[:, at], self.n_with[at])
+
+
+@dataclass(frozen=True)
+class Derived(Numbers):
+    """From influences.
+
+    Attributes
+    ----------
+    se, biases
+        of shape (evaluations, rows)
+    se_of
+        the standard errors of the differences of pairs, of shape (rows,)
+    reason
+        why a row has no standard error: a number among `REASONS`, or -1
+    influence, stratum
+        of a table of one row: of shape (evaluations, units), and the stratum of each unit
+    """
+
+    se: np.ndarray
+    biases: np.ndarray
+    se_of: Mapping[tuple[int, int], np.ndarray]
+    reason: np.ndarray
+    influence: np.ndarray | None = None
+    stratum: np.ndarray | None = None
+
+    def describe(self, k: int, confidence: float) -> dict[str, np.ndarray]:
+        """See `Numbers`."""
+        is_constant = (self.se[k] < _EXACT) & np.isin(self.estimates[k], _BOUNDS)
+        se, reason = self._known(self.se[k], self.estimates[k], is_constant)
+        made = of_influences.describe(self.estimates[k], se, self.n_units, confidence, self.biases[k], _BOUNDS)
+        return made | self._columns(reason)
+
+    def compare(self, a: int, b: int, confidence: float) -> dict[str, np.ndarray]:
+        """See `Numbers`."""
+        difference = self.estimates[b] - self.estimates[a]
+        se = self.se_of[a, b]
+        se, reason = self._known(se, difference, (se < _EXACT) & (np.abs(difference) > _EXACT))
+        made = of_influences.compare(difference, se, self.n_units, confidence)
+        if self.sign < 0:
+            made["share_better"] = 1 - made["share_better"]
+        return made | {"difference": difference} | self._columns(reason)
+
+    def _known(self, se: np.ndarray, number: np.ndarray, is_constant: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Standard errors and reasons, where there may be none."""
+        reason = np.where(is_constant & (self.reason == _NONE), _CONSTANT, self.reason)
+        reason[~np.isfinite(number)] = _NONE
+        return np.where((reason == _NONE) & np.isfinite(number), se, np.nan), reason
+
+    def _columns(self, reason: np.ndarray) -> dict[str, np.ndarray]:
+        n = len(reason)
+        return {"method": np.full(n, "influence"), "reason": reason, "n_resamples": np.full(n, np.nan)}
+
+    def rank(self, names: Sequence[str], confidence: float, seed: int) -> pl.DataFrame:
+        """See `Numbers`."""
+        estimates = self.estimates[:, 0]
+        drawn = np.full((2, len(names)), np.nan)
+        if self.influence is not None and self.reason[0] == _NONE:
+            drawn = of_influences.draw_models(estimates, self.influence, seed, self.stratum)
+        return rank_ranges(self.sign * drawn, names, confidence=confidence)
+
+    def only(self, row: int, metric: str) -> Numbers:
+        """See `Numbers`."""
+        at = slice(row, row + 1)
+        return Derived(
+            metric, pl.DataFrame(), self.estimates[:, at], self.n_units[at], self.se[:, at], self.biases[:, at],
+            {pair: se[at] for pair, se in self.se_of.items()}, self.reason[at],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Study:
+    """Evaluations that agree, what a unit is, and how their numbers are judged.
+
+    Attributes
+    ----------
+    method, n_resamples, seed
+        "influence": numbers without a derivative are resampled; "bootstrap": all are
+    pairs
+        the differences that are wanted
+    with_bias
+        whether the biases of single numbers are wanted
+    """
+
+    evaluations: Sequence[Evaluation]
+    units: Units
+    weights: ImageWeights
+    method: str = "influence"
+    n_resamples: int = 1_000
+    seed: int = 0
+    pairs: Sequence[tuple[int, int]] = ()
+    with_bias: bool = False
+
+    def measure(self, lines: Sequence[Headline], slices: Sequence[Slices]) -> dict[str, Numbers]:
+        """Headline numbers by name; each evaluation has its slices by the same keys."""
+        found = self.derive(lines, slices) if self.method == "influence" else {}
+        rest = [line for line in lines if line.metric not in found]
+        return found | self._draw(rest, slices) if rest else found
+
+    def derive(self, lines: Sequence[Headline], slices: Sequence[Slices]) -> dict[str, Numbers]:
+        """Those that have a derivative, or are not evaluated."""
+        parts, table, n_units = self._rows(slices)
+        made, seed = _Derivation(self, table, n_units), self.seed if self.with_bias else None
+        protocol = self.evaluations[0].protocol
+        for some in read_influences(parts, lines, protocol, self.units, self.weights, table.height, seed):
+            made.add(some)
+        without = [line.metric for line in lines if not (line.is_evaluated(protocol) and parts[0].n_lists)]
+        return {name: self._nothing(name, table, n_units.sum(axis=1)) for name in without} | dict(made.numbers())
+
+    def _nothing(self, metric: str, table: pl.DataFrame, n_units: np.ndarray) -> Numbers:
+        """A number without values."""
+        nothing = np.full((len(self.evaluations), len(n_units)), np.nan)
+        of_pairs = dict.fromkeys(self.pairs, nothing[0])
+        return Derived(metric, table, nothing, n_units, nothing, nothing, of_pairs, np.full(len(n_units), _NONE))
+
+    def _draw(self, lines: Sequence[Headline], slices: Sequence[Slices]) -> dict[str, Numbers]:
+        """The numbers in resamples."""
+        check_counts(self.n_resamples, self.seed)
+        parts, table, n_units = self._rows(slices)
+        draws = Draws(self.units.unit, self.units.stratum, self.n_resamples, self.seed)
+        drawn = resample(parts, lines, self.evaluations[0].protocol, draws, self.weights, table.height)
+        return {
+            line.metric: Drawn(
+                line.metric, table, drawn.estimates[:, at], n_units.sum(axis=1), drawn.draws[:, at], drawn.n_with[at]
+            )
+            for at, line in enumerate(lines)
+        }
+
+    def _rows(self, slices: Sequence[Slices]) -> tuple[list[Part], pl.DataFrame, np.ndarray]:
+        """The evaluations in the rows of slices, the table of these, and how many units each row has in each stratum."""
+        parts = [Part(each, some) for each, some in zip(self.evaluations, slices, strict=True)]
+        table = align(parts)
+        counted = Units(self.weights.weighing(self.units), self.units.stratum)
+        n_units = np.zeros((table.height, self.units.n_strata), dtype=np.int64)
+        for part in parts:
+            n_units[part.row] = part.n_units(counted)
+        return parts, table, n_units
+
+    def of_images(self, lines: Sequence[Headline], slices: Slices) -> list[pl.DataFrame]:
+        """What each image contributes to the numbers of the first evaluation, a table for each number and block of rows.
+
+        Columns: row (of the table of slices), the columns of that table, metric, image_id, influence. With categories as rows,
+        images without an influence are left out; slices of images have their own images.
+        """
+        part, images = Part(self.evaluations[0], slices), self.evaluations[0]._pipeline.outline.images["image_id"]
+        table, found = part.table.with_row_index("row"), []
+        for some in read_influences([part], lines, part.protocol, self.units, self.weights, table.height):
+            for name, influence in some.influence.items():
+                known = np.isfinite(some.estimates[name][0])[:, None]
+                kept = known & ((influence[0] != 0) if "category_id" in table.columns else part.has_images(some.rows))
+                row, image = np.nonzero(kept)
+                columns = table.select(pl.all().gather(some.rows[row])).with_columns(metric=pl.lit(name))
+                own = pl.DataFrame([images.gather(image), pl.Series("influence", influence[0][kept])])
+                found.append(columns.hstack(own))
+        return found
+
+    def measure_parts(self, lines: Sequence[Headline]) -> dict[str, Numbers]:
+        """The numbers of the protocol's parts of the images or categories, NaN for a part that holds nothing."""
+        first, n_units = self.evaluations[0], np.array([self.units.n_units])
+        found = {line.metric: self._nothing(line.metric, pl.DataFrame(), n_units) for line in lines}
+        conditions = conditions_of_parts(first.protocol, first._inputs.tables()) if lines else {}
+        if not conditions:
+            return found
+        called = {line.metric: replace(line, metric=line.of_whole, part=None) for line in lines}
+        distinct = list(dict.fromkeys(called.values()))
+        slices = [make_slices(each, [conditions], "summary", []) for each in self.evaluations]
+        measured = self.measure(distinct, slices)
+        table = next(iter(measured.values())).table
+        place = {name: at for at, name in enumerate(table["slice"].to_list())}
+        for line in lines:
+            if line.part in place:
+                found[line.metric] = measured[called[line.metric].metric].only(place[line.part], line.metric)
+        return found
+
+
+def _numbers(reason: np.ndarray) -> pl.Series:
+    return pl.Series(reason, dtype=pl.Int64).replace(_NONE, None)
+
+
+class _Derivation:
+    """Standard errors of rows, as influences come in."""
+
+    def __init__(self, study: Study, table: pl.DataFrame, n_units: np.ndarray) -> None:
+        self._study, self._table, self._n_units = study, table, n_units
+        self._n = n_units[:, 0] if study.units.stratum is None else n_units
+        self._levels: dict[str, dict[str, np.ndarray]] = {}  # of shape (evaluations, rows)
+        self._se_of: dict[str, dict[tuple[int, int], np.ndarray]] = {}
+        self._reasons: dict[str, np.ndarray] = {}
+        self._joint: dict[str, np.ndarray] = {}
+
+    def add(self, some: Influences) -> None:
+        """Add some rows."""
+        rows, stratum, n_rows = some.rows, self._study.units.stratum, self._table.height
+        shape = len(self._study.evaluations), n_rows
+        for name, influence in some.influence.items():
+            levels = self._levels.setdefault(name, {})
+            of_each = [of_influences.standard_errors(each, self._n[rows], stratum) for each in influence]
+            columns = {"estimates": some.estimates[name], "biases": some.biases[name], "se": np.stack(of_each)}
+            for column, values in columns.items():
+                levels.setdefault(column, np.full(shape, np.nan))[:, rows] = values
+            of_pairs = self._se_of.setdefault(name, {})
+            for a, b in self._study.pairs:
+                se = of_influences.standard_errors(influence[b] - influence[a], self._n[rows], stratum)
+                of_pairs.setdefault((a, b), np.full(n_rows, np.nan))[rows] = se
+            reason = self._reasons.setdefault(name, np.full(n_rows, _NONE))
+            reason[rows] = np.where(some.is_rare[name], _RARE, _NONE)
+            reason[rows[some.n_with[name] < LEAST_UNITS]] = _FEW_POSITIVES
+            reason[rows[self._n_units[rows].sum(axis=1) < 2]] = _FEW_UNITS
+            if n_rows == 1:
+                self._joint[name] = influence[:, 0]
+
+    def numbers(self) -> Iterator[tuple[str, Numbers]]:
+        """What was added, by the names of headline numbers."""
+        n_units, stratum = self._n_units.sum(axis=1), self._study.units.stratum
+        for name, levels in self._levels.items():
+            own = levels["estimates"], n_units, levels["se"], levels["biases"], self._se_of[name], self._reasons[name]
+            yield name, Derived(name, self._table, *own, self._joint.get(name), stratum)
