@@ -11,7 +11,6 @@ import polars as pl
 from apframe.evaluation import numbers, stored, tables
 from apframe.evaluation.comparison import changes as comparison
 from apframe.evaluation.comparison import draws as drawn
-from apframe.evaluation.comparison import image_influence
 from apframe.evaluation.comparison import intervals as resamples
 from apframe.evaluation.diagnose import at_thresholds, error_rates, errors, jaccard, label_errors, operating_points
 from apframe.evaluation.diagnose import calibration as calibrated
@@ -73,8 +72,8 @@ class Evaluation(QueryableResult):
     calibration, reliability = calibrated.calibration, calibrated.reliability
     errors, error_impact, label_errors = errors.errors, errors.error_impact, label_errors.label_errors
     show, show_errors = gallery.show, gallery.show_errors
-    intervals, compare, draws = resamples.intervals, resamples.compare, drawn.draws
-    influence = image_influence.influence
+    intervals, compare, influence = resamples.intervals, resamples.compare, resamples.influence
+    draws = drawn.draws
     to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables
     _input_tables, _to_store = stored.input_tables, stored.to_store

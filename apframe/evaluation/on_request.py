@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from apframe.evaluation.comparison.image_influence import influence_table
-from apframe.evaluation.comparison.intervals import intervals_table
+from apframe.evaluation.comparison.intervals import influence_table, intervals_table
 from apframe.evaluation.diagnose.calibration import calibration_table, reliability_table
 from apframe.evaluation.diagnose.confusion import confusion_table
 from apframe.evaluation.diagnose.error_rates import froc, lrp, miss_rates

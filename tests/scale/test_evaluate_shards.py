@@ -29,8 +29,8 @@ from apframe.exceptions import (
     ShardError,
     ShardsLeftOutWarning,
 )
-from apframe.matching.verdicts import example
-from apframe.scale.store import read_table, write_table
+from apframe.matching.verdicts import Verdicts, example
+from apframe.scale.store import Store, read_table, write_table
 from apframe.scale.verdict_tables import to_arrow
 from tests.parity.strategies import Case, Condition, Key, cases_with_attributes, conditions, half_as_often, keys
 from tests.scale.cutting import cut
@@ -208,15 +208,44 @@ def test_nothing_is_read_again_for_verdicts_alone(tmp_path: Path, pair: list[apf
     assert_frame_equal(one.where("weather = 'fog'").by("name"), whole.where("weather = 'fog'").by("name"))
     assert_frame_equal(one.where("name = 'car'").metrics, whole.where("name = 'car'").metrics)
     np.testing.assert_array_equal(one.arrays()["precision"], whole.arrays()["precision"])
-    options: dict[str, Any] = {"by": "weather", "n_resamples": 160, "metrics": ["AP", "AR100"]}
-    assert_frame_equal(one.intervals(**options), whole.intervals(**options))
-    assert_frame_equal(one.compare(other, names=["a", "b"], **options), whole.compare(pair[1], names=["a", "b"], **options))
+    for method in ("influence", "bootstrap"):
+        options: dict[str, Any] = {"by": "weather", "n_resamples": 160, "metrics": ["AP", "AR100"], "method": method}
+        assert_frame_equal(one.intervals(**options), whole.intervals(**options))
+        compared = one.compare(other, names=["a", "b"], **options)
+        assert_frame_equal(compared, whole.compare(pair[1], names=["a", "b"], **options))
     query = "SELECT name, avg(ap) AS ap FROM metrics JOIN categories USING (category_id) GROUP BY name ORDER BY name"
     assert_frame_equal(one.sql(query), whole.sql(query))
     assert_frame_equal(one.thresholds(0.5), whole.thresholds(0.5))
     assert_frame_equal(one.lrp(), whole.lrp())
     copied = pickle.loads(pickle.dumps(one))
     assert_frame_equal(copied.metrics, whole.metrics)
+
+
+def test_standard_errors_read_some_lists_at_a_time(
+    tmp_path: Path, pair: list[apf.Evaluation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of shards as of the whole; never the verdicts of all lists at once."""
+    one, other = sharded(tmp_path)
+    monkeypatch.setattr("apframe.evaluation.comparison.influences._MOST", 30_000)
+    read, sizes = Store.read, []
+
+    def watched(store: Store) -> Verdicts:
+        verdicts = read(store)
+        sizes.append(verdicts.lists.height)
+        return verdicts
+
+    monkeypatch.setattr(Store, "read", watched)
+    for level in ("summary", "category"):
+        options: dict[str, Any] = {"metrics": ["AP", "AR100"], "level": level}
+        for by in ((), "weather"):
+            found, expected = one.intervals(by=by, **options), pair[0].intervals(by=by, **options)
+            assert_frame_equal(found, expected, check_exact=False, abs_tol=1e-12)
+        found, expected = (a.compare(b, names=["a", "b"], **options) for a, b in ((one, other), pair))
+        assert_frame_equal(found, expected, check_exact=False, abs_tol=1e-12)
+    assert len(sizes) > 8
+    assert max(sizes) < 12
+    found, expected = (each.influence(["AP", "AR100"], by="weather") for each in (one, pair[0]))
+    assert_frame_equal(found, expected, check_exact=False, abs_tol=1e-12)
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.evaluation.comparison.comparable import agree
-from apframe.evaluation.comparison.image_influence import compare_images
 from apframe.evaluation.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
+from apframe.tables.tables import RESULTS
 
 if TYPE_CHECKING:
     from apframe.compare.resampling import Draws
@@ -123,6 +123,65 @@ def intervals_table(self: Evaluation) -> pl.DataFrame:
     return intervals(self)
 
 
+def influence(
+    self: Evaluation,
+    metric: Sequence[str] | str | None = None,
+    *,
+    level: str = "summary",
+    by: SliceKey | Sequence[SliceKey] = (),
+    weights: str | None = None,
+) -> pl.DataFrame:
+    """Return what each image contributes to a headline number: its influence.
+
+    The influence of an image is the derivative of the number with respect to the weight of the image, times that weight. If an
+    image counted twice, the number would rise by about its influence. The influences of a number sum to 0. With n images, its
+    standard error is `sqrt(n / (n - 1) * sum(influence²))`; `intervals` and `compare` are made of them.
+
+    Parameters
+    ----------
+    metric
+        the name of a headline number or several; by default the first one, such as AP
+    level
+        "summary": of means over categories. "category": of each category; images that contribute nothing to it are left out
+    by
+        keys of slices, as the method `by` takes them
+    weights
+        a column of the images with their weights
+
+    Returns
+    -------
+    The keys of slices, and category_id and name with level="category", then metric, image_id, influence; by row, then by image.
+    A slice has its own images, and those with a key of the objects all images.
+
+    Raises
+    ------
+    ParameterError
+        unknown metrics, columns or levels; a number without a derivative, such as LAMR, or AP at eleven levels of recall
+
+    Source: Hampel 1974; the influence function of a mean is the deviation from it divided by n.
+
+    >>> from apframe.evaluation.evaluate import evaluate
+    >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    >>> truth = {"images": [{"id": n} for n in range(4)], "categories": [{"id": 1, "name": "cat"}],
+    ...          "annotations": [{"id": n, "image_id": n} | box for n in range(4)]}
+    >>> ev = evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(3)])
+    >>> ev.influence("AR100").select("image_id", "influence").rows()
+    [(0, 0.0625), (1, 0.0625), (2, 0.0625), (3, -0.1875)]
+    """
+    from apframe.evaluation.comparison.sampling import Sampling, image_influences  # brings in NumPy
+
+    one_of("level", level, ("summary", "category"))
+    return image_influences(self, Sampling(by, level, metric, weights=weights))
+
+
+def influence_table(self: Evaluation) -> pl.DataFrame:
+    """`influence` of all headline numbers that have one, for SQL and stored sets."""
+    from apframe.evaluation.comparison.sampling import Sampling, image_influences
+
+    table = image_influences(self, Sampling(), every=True)
+    return table.select(column.name for column in RESULTS["influence"])
+
+
 def compare(
     self: Evaluation,
     other: Evaluation | Sequence[Evaluation],
@@ -207,5 +266,7 @@ def compare(
         for option, value in (("by", by), ("unit", unit), ("within", within), ("to_mix", to_mix)):
             if value is not None and value != ():
                 raise ParameterError('is not for level="image"', "leave it out, or use `where` first", option=option)
+        from apframe.evaluation.comparison.image_influence import compare_images
+
         return compare_images(agree(evaluations, called, on_images), called, metrics, weights)
     return compare_all(agree(evaluations, called, on_images), called, [(0, k) for k in range(1, len(evaluations))], sampling)

@@ -11,7 +11,6 @@ import polars as pl
 
 from apframe.compare import intervals as rule
 from apframe.compare.resampling import Draws, Units, make_draws, make_units
-from apframe.evaluation.comparison.image_influence import refuse_underived
 from apframe.evaluation.comparison.image_weights import ImageWeights, make_weights
 from apframe.evaluation.comparison.slice_rows import Slices, make_slices
 from apframe.evaluation.comparison.study import Drawn, Numbers, Study
@@ -120,10 +119,12 @@ def image_influences(evaluation: Evaluation, sampling: Sampling, *, every: bool 
     lines = [line for line in chosen if line.part is None]
     lines = lines if every or sampling.metrics is not None else lines[:1]
     study, slices = _prepare([evaluation], sampling, (), with_bias=False)
-    tables = [table.with_columns(number=pl.lit(k)) for k, table in enumerate(study.of_images(lines, slices[0]))]
-    found = [table["metric"][0] for table in tables if table.height]
-    if not every:
-        refuse_underived([line.metric for line in (lines if sampling.metrics is None else chosen)], found)
+    found = study.of_images(lines, slices[0])
+    asked = [] if every else lines if sampling.metrics is None else chosen
+    if lacking := [line.metric for line in asked if line.metric not in [name for name, _ in found]]:
+        problem = f"{listed(lacking)} cannot be derived by the weights of images, so there is no influence"
+        raise ParameterError(problem, "`intervals` has resamples of it", option="metric")
+    tables = [table.with_columns(number=pl.lit(k)) for k, (_, table) in enumerate(found)]
     if not tables:
         ids = {"image_id": _images(evaluation).schema["image_id"]}
         return pl.DataFrame(schema={"metric": pl.String, **ids, "influence": pl.Float64})

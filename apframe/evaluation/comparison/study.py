@@ -272,14 +272,15 @@ class Study:
             n_units[part.row] = part.n_units(counted)
         return parts, table, n_units
 
-    def of_images(self, lines: Sequence[Headline], slices: Slices) -> list[pl.DataFrame]:
-        """What each image contributes to the numbers of the first evaluation, a table for each number and block of rows.
+    def of_images(self, lines: Sequence[Headline], slices: Slices) -> list[tuple[str, pl.DataFrame]]:
+        """What each image contributes to the numbers of the first evaluation, by name: a table for each block of rows.
 
         Columns: row (of the table of slices), the columns of that table, metric, image_id, influence. With categories as rows,
         images without an influence are left out; slices of images have their own images.
         """
         part, images = Part(self.evaluations[0], slices), self.evaluations[0]._pipeline.outline.images["image_id"]
-        table, found = part.table.with_row_index("row"), []
+        table = part.table.with_row_index("row")
+        found: list[tuple[str, pl.DataFrame]] = []
         for some in read_influences([part], lines, part.protocol, self.units, self.weights, table.height):
             for name, influence in some.influence.items():
                 known = np.isfinite(some.estimates[name][0])[:, None]
@@ -287,7 +288,7 @@ class Study:
                 row, image = np.nonzero(kept)
                 columns = table.select(pl.all().gather(some.rows[row])).with_columns(metric=pl.lit(name))
                 own = pl.DataFrame([images.gather(image), pl.Series("influence", influence[0][kept])])
-                found.append(columns.hstack(own))
+                found.append((name, columns.hstack(own)))
         return found
 
     def measure_parts(self, lines: Sequence[Headline]) -> dict[str, Numbers]:

@@ -140,6 +140,15 @@ def test_influence_of_objects_and_categories(a: apf.Evaluation) -> None:
     np.testing.assert_allclose(whole["influence"], whole["influence_right"], rtol=0, atol=1e-15)
 
 
+def test_a_number_without_annotations_has_no_influence() -> None:
+    box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    truth = {"images": [{"id": n} for n in range(30)], "categories": [{"id": 1}],
+             "annotations": [box | {"id": n, "image_id": n} for n in range(30)]}  # fmt: skip
+    ev = apf.evaluate(truth, [box | {"image_id": n, "score": 0.5} for n in range(20)])
+    assert ev.influence("APl").height == 0
+    assert ev.intervals(metrics="APl").select("estimate", "se", "reason", "method").rows() == [(None, None, None, "influence")]
+
+
 def test_images_that_make_the_difference(a: apf.Evaluation, b: apf.Evaluation) -> None:
     table = a.compare(b, level="image", metrics=["AP", "AP75"])
     assert table["metric"].unique(maintain_order=True).to_list() == ["AP", "AP75"]
