@@ -13,6 +13,8 @@ from apframe.compare.intervals import EQUAL, POWER
 from apframe.compare.paired_tests import t_p_value, t_quantile
 from apframe.exceptions import ColumnError, ParameterError
 
+LEAST_UNITS = 10  # with annotations that count, for a standard error
+NOTHING = 1e-12  # standard errors below it are 0 but for rounding
 HALVES = 2 ** (2 / 3) - 1  # the bias of halves less that of the whole, if the bias of n units falls as n ** -(2 / 3)
 SPLITS = 4  # how often units are split into halves, to see how much higher AP is of half as many
 

@@ -13,7 +13,7 @@ from apframe.exceptions import ParameterError, one_of
 from apframe.tables.tables import RESULTS
 
 if TYPE_CHECKING:
-    from apframe.compare.resampling import Draws
+    from apframe.compare.resampling import Draws, Units
     from apframe.evaluation.evaluation import Evaluation
     from apframe.evaluation.slices.keys import SliceKey
 
@@ -104,6 +104,18 @@ def intervals(
 
     sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed, method)
     return describe_all(self, sampling)
+
+
+def units_if_asked(self: Evaluation, unit: str | None, within: str | None, *, intervals: bool) -> Units | None:
+    """The units of the images, for tables that have intervals if they are asked for; see `intervals`."""
+    if not intervals:
+        for option, column in (("unit", unit), ("within", within)):
+            if column is not None:
+                raise ParameterError("is about intervals", "give intervals=True too to get them", option=option)
+        return None
+    from apframe.evaluation.comparison.sampling import image_units  # brings in NumPy
+
+    return image_units(self, unit, within)
 
 
 def draws_if_asked(self: Evaluation, n_resamples: int, unit: str | None, within: str | None, seed: int) -> Draws | None:

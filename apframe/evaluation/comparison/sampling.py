@@ -92,11 +92,9 @@ def with_intervals(
     keys: Sequence[Key],
     slicings: Sequence[Slicing],
     categories: pl.DataFrame | None,
-    unit: str | None,
-    within: str | None,
+    units: Units,
 ) -> pl.DataFrame:
     """A table of slices with the standard error and the interval of each headline number, see `by`."""
-    units = Units(*make_units(_images(evaluation), unit, within))
     lines = [line for line in chosen_lines(evaluation, None) if line.part is None]
     study = Study([evaluation], units, ImageWeights(), with_bias=True)
     derived = study.derive(lines, [Slices(keys, [(slicings, categories)])])
@@ -175,12 +173,17 @@ def _prepare(
     whole_number("n_resamples", sampling.n_resamples)
     whole_number("seed", sampling.seed, 0)
     images = _images(first)
-    units = Units(*make_units(images, sampling.unit, sampling.within))
+    units = image_units(first, sampling.unit, sampling.within)
     weights = make_weights(images, sampling.weights, sampling.to_mix)
     keys = [sampling.by] if isinstance(sampling.by, (str, Bins, Mapping)) else list(sampling.by)
     slices = [make_slices(each, keys, sampling.level, [*LEVEL, *DIFFERENCE]) for each in evaluations]
     options = sampling.method, sampling.n_resamples, sampling.seed
     return Study(evaluations, units, weights, *options, pairs, with_bias), slices
+
+
+def image_units(self: Evaluation, unit: str | None, within: str | None) -> Units:
+    """The units of the evaluated images, see `make_units`."""
+    return Units(*make_units(_images(self), unit, within))
 
 
 def image_draws(self: Evaluation, unit: str | None, within: str | None, n_resamples: int, seed: int) -> Draws:

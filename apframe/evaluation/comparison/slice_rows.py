@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from apframe.compare.resampling import Units
+from apframe.compare.standard_errors import LEAST_UNITS
 from apframe.evaluation.headlines import ListRows
 from apframe.evaluation.slices.by import refuse_keys
 from apframe.evaluation.slices.keys import Key, make_keys
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from apframe.evaluation.slices.keys import SliceKey
     from apframe.protocols.protocol import Protocol
 
-LEAST_UNITS = 10  # with annotations that count, for a standard error; a list with fewer is rare
 Place = tuple[np.ndarray, np.ndarray | slice]
 
 

@@ -14,10 +14,11 @@ from apframe.compare import intervals as of_draws
 from apframe.compare import standard_errors as of_influences
 from apframe.compare.ranks import rank_ranges
 from apframe.compare.resampling import Draws, Units, check_counts
+from apframe.compare.standard_errors import LEAST_UNITS, NOTHING
 from apframe.evaluation.comparison.image_weights import ImageWeights
 from apframe.evaluation.comparison.influences import Influences, read_influences
 from apframe.evaluation.comparison.resampled import resample
-from apframe.evaluation.comparison.slice_rows import LEAST_UNITS, Part, Slices, align, make_slices
+from apframe.evaluation.comparison.slice_rows import Part, Slices, align, make_slices
 from apframe.evaluation.slices.parts import conditions_of_parts
 from apframe.protocols.headlines import Headline, less_is_better
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
 
 _BOUNDS = (0.0, 1.0)  # of all numbers that have a derivative
-_EXACT = 1e-12  # standard errors below it are 0 but for rounding
 REASONS = (
     "fewer than 2 units",
     f"annotations in fewer than {LEAST_UNITS} units",
@@ -162,7 +162,7 @@ class Derived(Numbers):
 
     def describe(self, k: int, confidence: float) -> dict[str, np.ndarray]:
         """See `Numbers`."""
-        is_constant = (self.se[k] < _EXACT) & np.isin(self.estimates[k], _BOUNDS)
+        is_constant = (self.se[k] < NOTHING) & np.isin(self.estimates[k], _BOUNDS)
         se, reason = self._known(self.se[k], self.estimates[k], is_constant)
         made = of_influences.describe(self.estimates[k], se, self.n_units, confidence, self.biases[k], _BOUNDS)
         return made | self._columns(reason)
@@ -171,7 +171,7 @@ class Derived(Numbers):
         """See `Numbers`."""
         difference = self.estimates[b] - self.estimates[a]
         se = self.se_of[a, b]
-        se, reason = self._known(se, difference, (se < _EXACT) & (np.abs(difference) > _EXACT))
+        se, reason = self._known(se, difference, (se < NOTHING) & (np.abs(difference) > NOTHING))
         made = of_influences.compare(difference, se, self.n_units, confidence)
         if self.sign < 0:
             made["share_better"] = 1 - made["share_better"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.evaluation.comparison.intervals import draws_if_asked
+from apframe.evaluation.comparison.intervals import units_if_asked
 from apframe.evaluation.diagnose.chosen_scores import place_of, read_thresholds
 from apframe.evaluation.slices.by import check_level
 from apframe.evaluation.tables import area_at, threshold_at, with_names
@@ -51,11 +51,10 @@ class CutEvaluation:
         *keys: SliceKey,
         level: str = "summary",
         marginals: bool = False,
+        intervals: bool = False,
         unit: str | None = None,
         within: str | None = None,
-        n_resamples: int = 0,
         confidence: float = 0.95,
-        seed: int = 0,
     ) -> pl.DataFrame:
         """Count the outcomes of every slice at the thresholds, with precision, recall, F1 and false positives per image.
 
@@ -67,17 +66,17 @@ class CutEvaluation:
             as in `Evaluation.by`; the rules of slices are the same. Slices of objects and of detections are matched again
         level
             "summary": one row per slice. "category": one row per slice and category
-        n_resamples
-            how many resamples of the images to draw for intervals, such as 1,000; 0: no intervals. Thresholds stay as they are
-        unit, within, confidence, seed
+        intervals
+            also the standard error and the interval of each rate; thresholds stay as they are
+        unit, within, confidence
             as in `Evaluation.intervals`
 
         Returns
         -------
         The keys, with level="category" category_id and name, with marginals rolled_up, then tp, fp, fn, precision (null without
         detections), recall and f1 (null without annotations), fppi (false positives per image of the slice) and n_images. With
-        `n_resamples`, precision_low and precision_high follow precision, and so on: null where fewer than half of the resamples
-        have a value, or fewer than five units have annotations that count.
+        intervals, precision_se, precision_low and precision_high follow precision, and so on: null where annotations that count
+        are in fewer than ten units, and where a rate is 0 or 1 whatever the images.
 
         Raises
         ------
@@ -87,7 +86,7 @@ class CutEvaluation:
         Warns
         -----
         FewUnitsWarning
-            fewer than 20 units are resampled
+            fewer than 20 units
 
         >>> from apframe import Dataset, evaluate
         >>> box = {"image_id": [1, 2], "category_id": [1, 1], "x": [0, 0], "y": [0, 0], "width": [9, 9], "height": [9, 9]}
@@ -100,9 +99,9 @@ class CutEvaluation:
 
         check_level(self.evaluation, level)
         proper_share("confidence", confidence)
-        draws = draws_if_asked(self.evaluation, n_resamples, unit, within, seed)
+        units = units_if_asked(self.evaluation, unit, within, intervals=intervals)
         shape = {"each_category": level == "category", "marginals": marginals}
-        table = tabulate_cut(self.evaluation, _cut(self), keys, draws, confidence, **shape)
+        table = tabulate_cut(self.evaluation, _cut(self), keys, units, confidence, **shape)
         return table if marginals else table.drop("rolled_up")
 
     def per_image(self) -> pl.DataFrame:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.compare.resampling import Draws
+from apframe.compare.resampling import Units
 from apframe.evaluation.diagnose.outcomes import outcomes, verdicts_at
 from apframe.evaluation.slices.by import refuse_keys
 from apframe.evaluation.slices.keys import SliceKey, make_keys
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 COUNTS = ("tp", "fp", "fn")
 RATES = ("precision", "recall", "f1", "fppi")
-_NAMES = (*COUNTS, *RATES, *(f"{name}_{end}" for name in RATES for end in ("low", "high")), "n_images")
+_NAMES = (*COUNTS, *RATES, *(f"{name}_{end}" for name in RATES for end in ("se", "low", "high")), "n_images")
 _NO_CELLS = pl.DataFrame(schema=dict.fromkeys(("image", "slice", *COUNTS), pl.Int64))
 
 
@@ -103,13 +103,13 @@ def tabulate_cut(
     self: Evaluation,
     cut: Cut,
     keys: Sequence[SliceKey],
-    draws: Draws | None = None,
+    units: Units | None = None,
     confidence: float = 0.95,
     *,
     each_category: bool = False,
     marginals: bool = False,
 ) -> pl.DataFrame:
-    """The table of slices at a cut: see `CutEvaluation.by`; `rolled_up` follows the keys. No `draws`: no intervals."""
+    """The table of slices at a cut: see `CutEvaluation.by`; `rolled_up` follows the keys. No `units`: no intervals."""
     tables = self._inputs.tables()
     made = make_keys(keys, tables)
     refuse_keys(self, made, {"rolled_up", *_NAMES} | ({"category_id", "name"} if each_category else set()))
@@ -122,10 +122,10 @@ def tabulate_cut(
         shape = tuple(len(groups) for groups in slicing.axes.values())
         cells = cells_of_slices(self, cut, slicing) if 0 not in shape else _NO_CELLS
         values = measure_slices(cells, slicing)
-        if draws is not None:
+        if units is not None:
             from apframe.evaluation.diagnose.cut_intervals import rate_intervals  # which needs the counts of this module
 
-            ends = rate_intervals(cells, slicing, draws, confidence)
+            ends = rate_intervals(cells, slicing, units, confidence)
             values = {name: each for name in values for name, each in _beside(name, values, ends)}
         parts.append((slicing, values))
     return tabulate(parts, made, tables["categories"].select("category_id", "name") if each_category else None)
@@ -133,7 +133,7 @@ def tabulate_cut(
 
 def _beside(name: str, values: Mapping[str, np.ndarray], ends: Mapping[str, np.ndarray]) -> list[tuple[str, np.ndarray]]:
     """A column, and those of its interval after it."""
-    own = [f"{name}_low", f"{name}_high"]
+    own = [f"{name}_se", f"{name}_low", f"{name}_high"]
     return [(name, values[name]), *((end, ends[end]) for end in own if end in ends)]
 
 

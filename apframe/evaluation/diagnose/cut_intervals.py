@@ -1,20 +1,22 @@
-"""Intervals of the rates at a cut: resamples of the images add up the counts of each image, and match nothing again."""
+"""Intervals of the rates at a cut, which are quotients of sums over images: from what each image adds to the sums."""
 
 from __future__ import annotations
 
 import numpy as np
 import polars as pl
 
-from apframe.compare.intervals import describe
-from apframe.compare.resampling import Draws
+from apframe.compare.resampling import Units
+from apframe.compare.standard_errors import LEAST_UNITS, NOTHING, describe, standard_errors
 from apframe.evaluation.diagnose.cut_counts import COUNTS, RATES, rates
 from apframe.evaluation.slices.slices import Slicing
+from apframe.metrics.influence import STEP
 
-_NUMBERS = 1 << 22  # that are multiplied or sorted at a time
+_NUMBERS = 1 << 22  # that are computed at a time
+_BOUNDS = dict.fromkeys(RATES, (0.0, 1.0)) | {"fppi": (0.0, np.inf)}
 
 
-def rate_intervals(cells: pl.DataFrame, slicing: Slicing, draws: Draws, confidence: float = 0.95) -> dict[str, np.ndarray]:
-    """The percentile interval of each rate in every slice.
+def rate_intervals(cells: pl.DataFrame, slicing: Slicing, units: Units, confidence: float = 0.95) -> dict[str, np.ndarray]:
+    """The standard error and the interval of each rate in every slice.
 
     Parameters
     ----------
@@ -22,59 +24,53 @@ def rate_intervals(cells: pl.DataFrame, slicing: Slicing, draws: Draws, confiden
         from `cells_of_slices`
     slicing
         the groups that the slices are made of
-    draws
+    units
         of the images
     confidence
-        the share of the resamples within the interval
+        of the intervals
 
     Returns
     -------
-    precision_low, precision_high and so on: arrays over the groups of images, detections, objects and categories. NaN as in
-    `describe`: fewer than half of the resamples have a value, or fewer than five units have annotations that count.
+    precision_se, precision_low, precision_high and so on: arrays over the groups of images, detections, objects and categories.
+    NaN where annotations that count are in fewer than ten units, or no unit changes a rate of 0 or 1.
     """
     shape = tuple(len(groups) for groups in slicing.axes.values())
-    size, per_group = int(np.prod(shape)), int(np.prod(shape[1:]))
-    image, place = cells["image"].to_numpy(), cells["slice"].to_numpy()
-    numbers = np.stack([cells[name].to_numpy() for name in COUNTS])
-    members = slicing.images.members.sort("group")
-    row, group = members["row"].to_numpy(), members["group"].to_numpy()
-    counts = np.zeros((len(COUNTS), size, draws.n_resamples))
-    n_images = np.zeros((shape[0], draws.n_resamples))
-    begin = 0
-    for weights in draws.blocks(max(1, _NUMBERS // max(len(image), len(row), 1))):
-        block = slice(begin, begin + weights.shape[1])
-        drawn = weights[image]
-        for k, number in enumerate(numbers):
-            counts[k, :, block] = _sums(drawn * number[:, None], place, size)
-        n_images[:, block] = _sums(weights[row], group, shape[0])
-        begin = block.stop
-    of_group = np.arange(size) // max(per_group, 1)
-    tp, fp, fn = (np.bincount(place, weights=number, minlength=size) for number in numbers)
-    estimates = rates(tp, fp, fn, np.bincount(group, minlength=shape[0])[of_group].astype(np.float64))
-    n_with = _units_with_positives(cells, draws, size)
-    ends = {f"{name}_{end}": np.full(size, np.nan) for name in RATES for end in ("low", "high")}
-    step = max(1, _NUMBERS // draws.n_resamples)
-    for start in range(0, size, step):
-        some = np.arange(start, min(start + step, size))
-        drawn_rates = rates(counts[0, some], counts[1, some], counts[2, some], n_images[of_group[some]])
+    size, n = int(np.prod(shape)), len(units.unit)
+    group, row = (slicing.images.members[name].to_numpy() for name in ("group", "row"))
+    is_member = np.zeros((shape[0], n))
+    is_member[group, row] = 1
+    number, image = cells["slice"].to_numpy(), cells["image"].to_numpy()
+    found = {f"{name}_{end}": np.full(size, np.nan) for name in RATES for end in ("se", "low", "high")}
+    for begin in range(0, size, step := max(1, _NUMBERS // max(n, 1))):
+        some = np.arange(begin, min(begin + step, size))
+        own = slice(*np.searchsorted(number, [begin, begin + len(some)]))
+        place, count = (number[own] - begin) * n + image[own], len(some) * n
+        of_images: list[np.ndarray] = [
+            np.bincount(place, cells[name].to_numpy()[own], minlength=count).reshape(-1, n) for name in COUNTS
+        ]
+        of_images.append(is_member[some // max(size // max(shape[0], 1), 1)])
+        members = _units_with(units, of_images[3])
+        n_units = members if units.stratum is not None else members[:, 0]
+        few = _units_with(units, of_images[0] + of_images[2]).sum(axis=1) < LEAST_UNITS
+        sums = [each.sum(axis=1) for each in of_images]
+        estimates = rates(*sums)
+        influences = {name: np.zeros((len(some), n)) for name in RATES}
+        for k, values in enumerate(of_images):
+            moved = rates(*(each + STEP * (j == k) for j, each in enumerate(sums)))
+            for name in RATES:
+                influences[name] += np.nan_to_num(np.imag(moved[name]) / np.imag(STEP))[:, None] * values
         for name in RATES:
-            made = describe(estimates[name][some], drawn_rates[name], confidence, n_with[some])
-            ends[f"{name}_low"][some], ends[f"{name}_high"][some] = made["low"], made["high"]
-    return {name: values.reshape(shape) for name, values in ends.items()}
+            se = standard_errors(units.sums(influences[name]), n_units, units.stratum)
+            se[few | ((se < NOTHING) & np.isin(estimates[name], _BOUNDS[name])) | ~np.isfinite(estimates[name])] = np.nan
+            made = describe(estimates[name], se, members.sum(axis=1), confidence, bounds=_BOUNDS[name])
+            for end in ("se", "low", "high"):
+                found[f"{name}_{end}"][some] = made[end]
+    return {name: values.reshape(shape) for name, values in found.items()}
 
 
-def _sums(values: np.ndarray, place: np.ndarray, size: int) -> np.ndarray:
-    """The sums of the rows of each place, which ascends: of shape (size, columns)."""
-    sums = np.zeros((size, values.shape[1]))
-    if len(place):
-        starts = np.flatnonzero(np.diff(place, prepend=-1))
-        sums[place[starts]] = np.add.reduceat(values, starts, axis=0)
-    return sums
-
-
-def _units_with_positives(cells: pl.DataFrame, draws: Draws, size: int) -> np.ndarray:
-    """How many units have annotations that count, in each slice."""
-    positive = cells.filter(pl.col("tp") + pl.col("fn") > 0)
-    unit = draws.unit[positive["image"].to_numpy()]
-    pairs = np.unique(positive["slice"].to_numpy() * max(draws.n_units, 1) + unit)
-    return np.bincount(pairs // max(draws.n_units, 1), minlength=size)
+def _units_with(units: Units, values: np.ndarray) -> np.ndarray:
+    """How many units of each stratum have images whose value is not 0, of shape (rows, strata)."""
+    has_some = units.sums(values) > 0
+    if units.stratum is None:
+        return has_some.sum(axis=1, keepdims=True)
+    return np.stack([has_some[:, units.stratum == k].sum(axis=1) for k in range(units.n_strata)], axis=1)

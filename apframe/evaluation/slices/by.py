@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe.evaluation.comparison.intervals import units_if_asked
 from apframe.evaluation.slices.keys import make_keys
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, one_of, warn
 from apframe.protocols.headlines import headlines
@@ -84,9 +85,7 @@ def by(
     [('clear', 1.0, 1), ('fog', 0.0, 1)]
     """
     check_level(self, level)
-    for option, column in (("unit", unit), ("within", within)):
-        if column is not None and not intervals:
-            raise ParameterError("is about intervals", "give intervals=True too to get them", option=option)
+    units = units_if_asked(self, unit, within, intervals=intervals)
     from apframe.evaluation.slices.slices import make_slicings, tabulate  # brings in NumPy
 
     each_category = level == "category"
@@ -101,10 +100,10 @@ def by(
     parts = [(slicing, self._pipeline.slices(slicing)) for slicing in slicings]
     categories = tables["categories"].select("category_id", "name") if each_category else None
     table = tabulate(parts, made, categories)
-    if intervals:
+    if units is not None:
         from apframe.evaluation.comparison.sampling import with_intervals
 
-        table = with_intervals(self, table, made, slicings, categories, unit, within)
+        table = with_intervals(self, table, made, slicings, categories, units)
     return table if marginals else table.drop("rolled_up")
 
 
