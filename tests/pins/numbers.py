@@ -39,9 +39,9 @@ TABLES: dict[str, Callable[[apf.Evaluation], pl.DataFrame]] = {
     "by image, each category": lambda ev: ev.by("fold", level="category"),
     "by object, each category": lambda ev: ev.by("tag", level="category"),
     "of some images": lambda ev: ev.where(pl.col("fold") == "a").summary,
-    "intervals": lambda ev: ev.intervals(n_resamples=20, seed=0),
-    "intervals with weights": lambda ev: ev.intervals(weights="weight", n_resamples=20, seed=0),
-    "intervals of a mix": lambda ev: ev.intervals(to_mix={"fold": {"a": 0.7, "b": 0.3}}, n_resamples=20, seed=0),
+    "intervals": lambda ev: _drawn(ev),
+    "intervals with weights": lambda ev: _drawn(ev, weights="weight"),
+    "intervals of a mix": lambda ev: _drawn(ev, to_mix={"fold": {"a": 0.7, "b": 0.3}}),
     "assignments": lambda ev: ev.assignments,
     "matches": lambda ev: ev.matches(),
     "curves": lambda ev: ev.curves(),
@@ -53,6 +53,8 @@ TABLES: dict[str, Callable[[apf.Evaluation], pl.DataFrame]] = {
     "lrp": lambda ev: ev.lrp(),
     "miss_rates": lambda ev: ev.miss_rates(),
     "froc": lambda ev: ev.froc(),
+    "influence": lambda ev: ev.sql("SELECT * FROM influence"),
+    "influence on categories": lambda ev: ev.influence(level="category", weights="weight"),
 }
 # of one protocol each
 OWN: dict[str, dict[str, Callable[[apf.Evaluation], pl.DataFrame]]] = {
@@ -101,6 +103,10 @@ def _average_precisions(definition: str) -> pl.DataFrame:
     items = pl.DataFrame(columns).with_columns(n=pl.col("relevant").sum().over("list") + pl.col("list") % 3)
     expression = apf.average_precision("relevant", "score", n_positives="n", definition=definition)
     return items.group_by("list").agg(expression).sort("list")
+
+
+def _drawn(evaluation: apf.Evaluation, **options: Any) -> pl.DataFrame:
+    return evaluation.intervals(n_resamples=20, seed=0, method="bootstrap", **options).drop("method", "reason")
 
 
 def differences(computed: pl.DataFrame, stored: pl.DataFrame) -> Iterator[str]:

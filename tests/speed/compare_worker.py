@@ -1,8 +1,8 @@
 """One measurement of comparisons: `compare_worker.py TOOL JOB GT DT_A DT_B` prints one JSON line.
 
 Both models are evaluated before the clock starts, except in job "evaluation", which evaluates the first from loaded tables. The
-process has done the same before with the sample set. hotcoco's comparison always resamples all twelve numbers. BENCH_RESAMPLES
-sets another number of resamples, to try this out.
+process has done the same before with the sample set. hotcoco's comparison always resamples all twelve numbers, as job
+"resampled" does; the others compute standard errors. BENCH_RESAMPLES sets another number of resamples, to try this out.
 """
 
 # mypy: disable-error-code="import-not-found,import-untyped,attr-defined"
@@ -18,6 +18,7 @@ TOOLS = ("apframe", "hotcoco")
 N_RESAMPLES, N_WARM = int(os.environ.get("BENCH_RESAMPLES", "1000")), 20
 N_SLICES = 100
 THREE = ["AP", "AP50", "AP75"]
+AREAS = [0, *(16.0**2 * 1.7**k for k in range(9)), 1e9]
 
 
 def apframe_steps(job: str) -> Any:
@@ -39,15 +40,25 @@ def apframe_steps(job: str) -> Any:
         if job == "evaluation":
             return [apf.evaluate(a, b).summary.rename({"value": "estimate"})]
         if job == "interval":
-            return [a.intervals(n_resamples=n)]
+            return [a.intervals()]
+        if job == "three":
+            return [a.intervals(metrics=THREE, level="both")]
+        if job == "10 objects":
+            return [a.by(apf.bins("annotations.area", AREAS), intervals=True)]
         if job == f"{N_SLICES} slices":
-            return [a.intervals(by="slice", n_resamples=n)]
-        if job == "twelve":
-            return [a.compare(b, n_resamples=n)]
-        return [a.compare(b, metrics=THREE, level="both", n_resamples=n)]
+            return [a.by("slice", intervals=True)]
+        if job == "without":
+            return [a.by("slice")]
+        if job == "resampled":
+            return [a.compare(b, n_resamples=n, method="bootstrap")]
+        return [a.compare(b, level="both")]
 
     def rows(tables: Any) -> Any:
         for table in tables:
+            if "metric" not in table.columns:
+                names = [name for name in table.columns if name.startswith("A") and "_" not in name]
+                table = table.rename({table.columns[0]: "slice"})
+                table = table.unpivot(names, index="slice", variable_name="metric", value_name="estimate")
             value = "difference" if "difference" in table.columns else "estimate"
             keys = [name for name in ("slice", "category_id", "metric") if name in table.columns]
             yield from (
