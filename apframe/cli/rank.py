@@ -100,8 +100,8 @@ def evaluate_rankings(
         keys = words(by)
         table = evaluation.compare(by=keys)
         if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
-            telling = ["measure", "run_a", "run_b", "n_units", "difference", "low", "high", "p_randomisation_holm"]
-            table = table[[*keys, *telling]].rename({"n_units": "n_queries", "p_randomisation_holm": "p_corrected"})
+            telling = ["measure", "run_a", "run_b", "n_units", "difference", "low", "high", "p_holm"]
+            table = table[[*keys, *telling]].rename({"n_units": "n_queries", "p_holm": "p_corrected"})
     elif by:
         means = evaluation.by(*words(by))
         table = means.pivot("measure", index=cs.exclude("measure", "value"), values="value", maintain_order=True)

@@ -39,11 +39,11 @@ def standard_errors(influence: np.ndarray, n_units: np.ndarray, stratum: np.ndar
     if stratum is None:
         squares = np.einsum("ru,ru->r", influence, influence) * n / np.maximum(n - 1, 1)
     else:
-        order = np.argsort(stratum, kind="stable")
-        starts = np.searchsorted(stratum[order], np.arange(n_units.shape[1]))
-        ordered = influence[:, order]
-        sums, of = np.add.reduceat(ordered, starts, axis=1), np.add.reduceat(ordered * ordered, starts, axis=1)
-        own = of - sums * sums / np.maximum(n_units, 1)
+        order, sizes = np.argsort(stratum, kind="stable"), np.bincount(stratum, minlength=n_units.shape[1])
+        starts, ordered = np.cumsum(sizes) - sizes, influence[:, order]
+        means = np.add.reduceat(ordered, starts, axis=1) / np.maximum(n_units, 1)
+        rest = ordered - np.repeat(means, sizes, axis=1)
+        own = np.add.reduceat(rest * rest, starts, axis=1) - (sizes - n_units) * means**2  # less those that are not in a row
         squares = (np.maximum(own, 0) * n_units / np.maximum(n_units - 1, 1)).sum(axis=1, where=n_units > 1)
     return np.where(n > 1, np.sqrt(squares), np.nan)
 

@@ -1,4 +1,4 @@
-"""Checked values of runs, query by query: as matrices of queries and runs, and with the draws of the queries."""
+"""Checked values of runs, query by query: as matrices of queries and runs, with the influence and the draws of the queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from apframe.compare.resampling import Draws, check_counts, draw_counts, make_units
-from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, proper_share
+from apframe.compare.standard_errors import standard_errors
+from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, proper_share, whole_number
 from apframe.lazily import cached_property
 from apframe.rows import row_numbers
 from apframe.wording import did_you_mean, listed
@@ -19,14 +20,18 @@ KEPT = 1 << 26  # counts of units that are kept, at most: 64 MB, for they are be
 
 @dataclass(frozen=True)
 class Resampling:
-    """How often units are drawn, the share of the resamples within an interval, and the seed; wrong options are errors."""
+    """How often units are drawn if they are, the confidence of an interval, and the seed; wrong options are errors."""
 
     n_resamples: int
     confidence: float
     seed: int
+    is_drawn: bool = True
 
     def __post_init__(self) -> None:
-        check_counts(self.n_resamples, self.seed)
+        if self.is_drawn:
+            check_counts(self.n_resamples, self.seed)
+        whole_number("n_resamples", self.n_resamples)
+        whole_number("seed", self.seed, 0)
         proper_share("confidence", self.confidence)
 
 
@@ -154,6 +159,53 @@ def complete(values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The columns in groups that have values in the same rows, with these rows; columns without any are in no group."""
     patterns, group = np.unique(np.isfinite(values), axis=1, return_inverse=True)
     return ((np.flatnonzero(group == k), np.flatnonzero(rows)) for k, rows in enumerate(patterns.T) if rows.any())
+
+
+@dataclass(frozen=True)
+class Influence:
+    """What each unit contributes to some numbers, and what follows from it.
+
+    Attributes
+    ----------
+    of_units
+        of shape (numbers, units); 0 for units that have no value
+    n_units
+        how many units each number has
+    se
+        the standard error of each number, NaN with fewer than two units
+    """
+
+    of_units: np.ndarray
+    n_units: np.ndarray
+    se: np.ndarray
+
+
+def influence_on_means(values: np.ndarray, draws: Draws) -> Influence:
+    """The influence of each unit on the mean of each column: of a row that has a value it is `(value - mean) / n`.
+
+    >>> found = influence_on_means(np.array([[0.0, 0.5], [1.0, np.nan]]), Draws(np.arange(2), None, n_resamples=1, seed=0))
+    >>> found.of_units.tolist(), found.n_units.tolist(), found.se.tolist()
+    ([[-0.25, 0.25], [0.0, 0.0]], [2, 1], [0.5, nan])
+    """
+    has_value = np.isfinite(values)
+    n = np.maximum(has_value.sum(axis=0), 1)
+    mean = np.where(has_value, values, 0).sum(axis=0) / n
+    of_units = unit_sums(np.where(has_value, values - mean, 0) / n, draws).T
+    is_there = (unit_sums(has_value.astype(np.float64), draws) > 0).T
+    strata, stratum = (None, None) if draws.stratum is None else np.unique(draws.stratum, return_inverse=True)
+    of_strata = n_units = is_there.sum(axis=1)
+    if strata is not None:
+        of_strata = np.stack([is_there[:, stratum == k].sum(axis=1) for k in range(len(strata))], axis=1)
+    return Influence(of_units, n_units, standard_errors(of_units, of_strata, stratum))
+
+
+def unit_sums(values: np.ndarray, draws: Draws) -> np.ndarray:
+    """The sums of the rows of each unit; the rows themselves where each is a unit, in this order."""
+    if np.array_equal(draws.unit, np.arange(len(values))):
+        return values
+    sums = np.zeros((draws.n_units, values.shape[1]))
+    np.add.at(sums, draws.unit, values)
+    return sums
 
 
 def resampled_means(values: np.ndarray, draws: Draws) -> np.ndarray:

@@ -28,6 +28,7 @@ def agreement(
     depth: int | None = None,
     p: float = 0.9,
     per_query: bool = False,
+    method: str = "influence",
     unit: str | None = None,
     within: str | None = None,
     n_resamples: int = 10_000,
@@ -54,15 +55,15 @@ def agreement(
         of rank-biased overlap: the chance to look at the next rank, between 0 and 1
     per_query
         return the values of each query instead of the means
+    method, n_resamples, confidence, seed
+        of the intervals, as in `intervals`
     unit, within
         attributes of `queries`, as in `compare`
-    n_resamples, confidence, seed
-        of the bootstrap over the queries, as in `compare`
 
     Returns
     -------
-    By pair: run_a, run_b, statistic, estimate (the mean over the queries that have a value), low, high, se, bias, n_units and
-    n_resamples. Where two runs have no query in common, only the counts are there, and 0.
+    By pair: run_a, run_b, statistic, estimate (the mean over the queries that have a value), low, high, se, bias, n_units,
+    n_resamples and method, as `intervals` has them. Where two runs have no query in common, only the counts are there, and 0.
 
     With `per_query`: run_a, run_b, query_id, n_a, n_b (documents of each run), n_common (of both), tau_b, tau_ap_b and rbo. The
     first two are null with fewer than two common documents and if one run gives them all the same score.
@@ -75,7 +76,7 @@ def agreement(
     Warns
     -----
     FewUnitsWarning
-        fewer than 20 queries or units are drawn from
+        there are fewer than 20 queries or units
 
     >>> from apframe.retrieval.evaluation import evaluate_run
     >>> runs = {"x": {"q": {"a": 0.9, "b": 0.8, "c": 0.7}}, "y": {"q": {"b": 3.0, "a": 2.0, "c": 1.0}}}
@@ -83,7 +84,7 @@ def agreement(
     [('q', 3, 3, 3, 0.3333333333333333, 0.0)]
     """
     from apframe.compare.agreement import P
-    from apframe.compare.comparison import bootstrap_mean, pairs_of
+    from apframe.compare.comparison import describe_means, pairs_of
 
     proper_share("p", p, P)
     depth = None if depth is None else whole_number("depth", depth)
@@ -103,11 +104,14 @@ def agreement(
         _STATISTICS, index=["run", "query_id"], variable_name="measure"
     )
     long = with_units(self, long, unit, within)
-    means = bootstrap_mean(long, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed)
+    means = describe_means(
+        long, method=method, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed
+    )
     # pairs without a query in common have rows, too
     every = numbers.join(pl.DataFrame({"statistic": _STATISTICS}), how="cross", maintain_order="left_right")
     means = every.join(means.rename({"measure": "statistic"}), on=["run", "statistic"], how="left", maintain_order="left")
-    return means.drop("run").with_columns(pl.col("n_units", "n_resamples").fill_null(0))
+    counts = ["n_units", "n_resamples"] if method == "bootstrap" else ["n_units"]
+    return means.drop("run").with_columns(pl.col(counts).fill_null(0), method=pl.lit(method))
 
 
 def leaderboard_agreement(
@@ -138,7 +142,7 @@ def leaderboard_agreement(
     p
         of rank-biased overlap: the chance to look at the next rank, between 0 and 1
     n_resamples, confidence, seed
-        as in `compare_runs`
+        of the bootstrap over the queries, as in `compare_runs`
 
     Returns
     -------

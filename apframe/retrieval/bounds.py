@@ -22,6 +22,7 @@ def bounds(
     self: RunEvaluation,
     *,
     per_query: bool = False,
+    method: str = "influence",
     unit: str | None = None,
     within: str | None = None,
     n_resamples: int = 10_000,
@@ -46,17 +47,17 @@ def bounds(
     ----------
     per_query
         return the values of each query instead of the means
+    method, n_resamples, confidence, seed
+        of the intervals, as in `intervals`
     unit, within
         attributes of `queries`, as in `compare`
-    n_resamples, confidence, seed
-        of the bootstrap over the queries, as in `compare`
 
     Returns
     -------
     By measure and run: run (if several were evaluated), measure, if_nonrelevant and if_relevant (the means over the queries
     that have both values), residual (if_relevant - if_nonrelevant), low, high, n_unjudged (unjudged documents among the first
-    k, or in the lists, of these queries), n_units and n_resamples. From `low` to `high` the queries are in doubt, too: the
-    lower end of the bootstrap interval of the smaller mean, and the upper end of that of the larger one.
+    k, or in the lists, of these queries), n_units, n_resamples and method. From `low` to `high` the queries are in doubt, too:
+    the lower end of the interval of the smaller mean, and the upper end of that of the larger one.
 
     With `per_query`: run, query_id, measure, if_nonrelevant, if_relevant, residual and n_unjudged. GMAP, GMBpref and counts are
     left out.
@@ -69,7 +70,7 @@ def bounds(
     Warns
     -----
     FewUnitsWarning
-        fewer than 20 queries or units are drawn from
+        there are fewer than 20 queries or units
 
     The first document is relevant, the second unjudged:
 
@@ -87,7 +88,7 @@ def bounds(
     if per_query:
         return values
     values = with_units(self, values, unit, within)
-    return _means(values, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed)
+    return _means(values, method=method, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed)
 
 
 def _of_run(
@@ -144,13 +145,13 @@ def _of_run(
 
 def _means(values: pl.DataFrame, **options: Any) -> pl.DataFrame:
     """The means of both cases and of the residual, with the ends of both intervals."""
-    from apframe.compare.comparison import bootstrap_mean
+    from apframe.compare.comparison import describe_means
 
     keys = [name for name in ("run", "measure") if name in values.columns]
     others = [name for name in values.columns if name not in (*_CASES, "residual", "n_unjudged")]
-    # one table of both cases, so that all are drawn at once
+    # one table of both cases, so that both have the same draws
     long = values.unpivot(_CASES, index=others, variable_name="case", value_name="value")
-    means = bootstrap_mean(long.with_columns(measure=pl.format("{} {}", "case", "measure")), **options)
+    means = describe_means(long.with_columns(measure=pl.format("{} {}", "case", "measure")), **options)
     means = means.with_columns(pl.col("measure").str.splitn(" ", 2).struct.rename_fields(["case", "measure"]).struct.unnest())
     first, second = (means.filter(case=case) for case in _CASES)
     both = first.rename({"estimate": "if_nonrelevant"}).join(second, on=keys, suffix="_2", maintain_order="left")
@@ -158,5 +159,5 @@ def _means(values: pl.DataFrame, **options: Any) -> pl.DataFrame:
     return both.join(counts, on=keys, maintain_order="left").select(
         *keys, "if_nonrelevant", if_relevant="estimate", residual=pl.col("estimate") - pl.col("if_nonrelevant"),
         low=pl.min_horizontal("low", "low_2"), high=pl.max_horizontal("high", "high_2"),
-        n_unjudged="n_unjudged", n_units="n_units", n_resamples="n_resamples",
+        n_unjudged="n_unjudged", n_units="n_units", n_resamples="n_resamples", method="method",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Methods of `RunEvaluation` that say how sure the means of its runs are: intervals, differences, ranks."""
+"""Methods of `RunEvaluation` that say how sure the means of its runs are: influence, intervals, differences, ranks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,56 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError
+from apframe.columns import exact
+from apframe.exceptions import ParameterError, one_of
 
 if TYPE_CHECKING:
+    from apframe.lists.measures import Measure
     from apframe.retrieval.evaluation import RunEvaluation
+
+
+def influence(self: RunEvaluation, measure: str | Measure = "AP", by: str | Sequence[str] = ()) -> pl.DataFrame:
+    """Compute what each query contributes to the mean of a measure: `(value - mean) / n`, with the n queries that have a value.
+
+    The influences of a run sum to 0, and their squares give its standard error, `sqrt(n / (n - 1) sum(influence²))`. Those of
+    the difference of two runs on the same queries are the differences of their influences.
+
+    Parameters
+    ----------
+    measure
+        one of those that were evaluated, but not GMAP, GMBpref or a count
+    by
+        attributes of `queries`: the influence on the mean of each group of queries
+
+    Returns
+    -------
+    The columns of `by`, run (if several were evaluated), measure, query_id and influence. Queries without a value are left
+    out.
+
+    Raises
+    ------
+    ParameterError
+        a measure that was not evaluated or has no plain mean, an unknown attribute, no queries were given
+
+    >>> from apframe.retrieval.evaluation import evaluate_run
+    >>> ev = evaluate_run({"p": {"a": 1}, "q": {"a": 1}}, {"p": {"a": 2.0}, "q": {"b": 2.0, "a": 1.0}}, "AP")
+    >>> influence = ev.influence("AP")
+    >>> influence.rows()
+    [('AP', 'p', 0.125), ('AP', 'q', -0.125)]
+    >>> n, u = pl.len(), pl.col("influence")
+    >>> influence.select(se=((u**2).sum() * n / (n - 1)).sqrt()).item(), ev.intervals()["se"].item()
+    (0.25, 0.25)
+    """
+    values = plain_means(self)
+    one_of("measure", str(measure), values["measure"].unique(maintain_order=True).to_list())
+    values = values.filter(pl.col("measure") == str(measure), pl.col("value").is_not_null())
+    keys = list(dict.fromkeys([by] if isinstance(by, str) else by))
+    if keys:
+        values = self.with_attributes(values, keys, [*values.columns, "influence"])
+    group = [*map(exact, keys), *(pl.col(name) for name in values.columns if name == "run")]
+    value = pl.col("value")
+    mean, n = (each.over(group) if group else each for each in (value.mean(), pl.len()))
+    return values.select(*group, "measure", "query_id", influence=(value - mean) / n)
 
 
 def compare(
@@ -20,6 +66,7 @@ def compare(
     by: str | Sequence[str] = (),
     unit: str | None = None,
     within: str | None = None,
+    test: str = "t",
     n_resamples: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
@@ -30,8 +77,9 @@ def compare(
     attribute of `queries` or several, the queries of each value are compared alone: these columns come first, `..._holm` is
     corrected over the pairs within each value, and `q` over the values of each pair.
 
-    `unit` and `within` are attributes of `queries`: the queries of one unit, such as a user, are drawn together, and `within`
-    draws from each of its values as many units as it has.
+    `p` is that of the paired t test, or of `test="randomisation"` or `test="bootstrap"`. `unit` and `within` are attributes of
+    `queries`: the queries of one unit, such as a user, count as one, and differences between the values of `within` add no
+    doubt.
 
     Raises
     ------
@@ -47,14 +95,16 @@ def compare(
     >>> qrels = {query: {"good": 1, "bad": 0} for query in "pqr"}
     >>> better, worse = ({query: {"good": score, "bad": 0.5} for query in "pqr"} for score in (0.9, 0.1))
     >>> ev = evaluate_run(qrels, {"better": better, "worse": worse}, "AP")
-    >>> ev.compare().select("run_a", "run_b", "difference", "low", "high").rows()
-    [('better', 'worse', -0.5, -0.5, -0.5)]
+    >>> ev.compare().select("run_a", "run_b", "difference", "low", "high", "p").rows()
+    [('better', 'worse', -0.5, -0.5, -0.5, 0.0)]
+    >>> ev.compare(test="randomisation")["p"].to_list()
+    [0.25]
     """
     from apframe.compare.comparison import COMPARED, compare_groups, compare_runs
 
     refuse_one_run(self, "compare")
     options: dict[str, Any] = {
-        "baseline": baseline, "unit": unit, "within": within,
+        "baseline": baseline, "unit": unit, "within": within, "test": test,
         "n_resamples": n_resamples, "confidence": confidence, "seed": seed,
     }  # fmt: skip
     keys = list(dict.fromkeys([by] if isinstance(by, str) else by))
@@ -69,15 +119,25 @@ def compare(
 def intervals(
     self: RunEvaluation,
     *,
+    method: str = "influence",
     unit: str | None = None,
     within: str | None = None,
     n_resamples: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the mean of every measure but GMAP, GMBpref and counts, with its bootstrap interval over the queries.
+    """Compute the mean of every measure but GMAP, GMBpref and counts, with its standard error and interval over the queries.
 
-    The columns are those of `apframe.bootstrap_mean`; `unit` and `within` are attributes of `queries`, as in `compare`.
+    By `method="influence"`, se is sd / √n, and the interval the mean plus and minus se times the quantile of Student's
+    distribution with n - 1 degrees of freedom. `method="bootstrap"` draws the queries with replacement, as
+    `apframe.bootstrap_mean` says; `n_resamples` and `seed` are for it alone.
+
+    `unit` and `within` are attributes of `queries`, as in `compare`.
+
+    Returns
+    -------
+    By measure and run: run (if several were evaluated), measure, estimate, low, high, se, bias (null by influence), n_units
+    (queries or units), n_resamples (null by influence) and method. With one unit, only the estimate is there.
 
     Raises
     ------
@@ -87,38 +147,44 @@ def intervals(
     Warns
     -----
     FewUnitsWarning
-        fewer than 20 queries or units are drawn from
+        there are fewer than 20 queries or units
 
     >>> from apframe.retrieval.evaluation import evaluate_run
     >>> ev = evaluate_run({"p": {"a": 1}, "q": {"a": 1}}, {"p": {"a": 2.0}, "q": {"b": 2.0, "a": 1.0}}, "AP")
-    >>> ev.intervals().select("measure", "estimate", "low", "high", "n_units").rows()
-    [('AP', 0.75, 0.5, 1.0, 2)]
+    >>> ev.intervals().select("measure", "estimate", "se", "n_units", "method").rows()
+    [('AP', 0.75, 0.25, 2, 'influence')]
     """
-    from apframe.compare.comparison import bootstrap_mean
+    from apframe.compare.comparison import describe_means
 
     values = with_units(self, plain_means(self), unit, within)
-    return bootstrap_mean(values, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed)
+    return describe_means(
+        values, method=method, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed
+    )
 
 
 def leaderboard(
     self: RunEvaluation,
     *,
+    method: str = "influence",
     unit: str | None = None,
     within: str | None = None,
     n_resamples: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Rank the runs by each measure, and say how sure the ranks are when the queries are drawn again.
+    """Rank the runs by each measure, and say how sure the ranks are with other queries of the same kind.
 
-    Every run is measured on the same draws of the queries. A run that lacks queries is averaged over those that it has.
+    By `method="influence"`, the means of all runs are drawn 10,000 times, from `seed`, as they would be with other queries:
+    from the normal distribution in which they vary together, for runs find the same queries hard. `method="bootstrap"` draws
+    the queries `n_resamples` times with replacement instead. A run that lacks queries is averaged over those that it has.
     GMAP, GMBpref and counts are left out.
 
     Returns
     -------
-    By measure, the best run first: measure, rank (one plus the number of better runs), run, estimate (the mean), low, high,
-    share_best (the share of draws in which the run leads; ties are split), rank_low and rank_high (the range of its rank in
-    the middle `confidence` of the draws), n_units and n_resamples. Equal runs are in the order of their names.
+    By measure, the best run first: measure, rank (one plus the number of better runs), run, estimate (the mean), low and high
+    (as `intervals` has them), share_best (the share of draws in which the run leads; ties are split), rank_low and rank_high
+    (the range of its rank in the middle `confidence` of the draws), n_units (queries or units of any run), n_resamples (null
+    by influence) and method. Equal runs are in the order of their names. With one query, there are only the means and ranks.
 
     Raises
     ------
@@ -128,7 +194,7 @@ def leaderboard(
     Warns
     -----
     FewUnitsWarning
-        fewer than 20 queries or units are drawn from
+        there are fewer than 20 queries or units
 
     >>> from apframe.retrieval.evaluation import evaluate_run
     >>> qrels = {query: {"good": 1, "bad": 0} for query in "pqr"}
@@ -141,7 +207,7 @@ def leaderboard(
 
     refuse_one_run(self, "leaderboard")
     values = with_units(self, plain_means(self), unit, within)
-    return rank_runs(values, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed)
+    return rank_runs(values, method=method, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed)
 
 
 def refuse_one_run(self: RunEvaluation, method: str) -> None:
@@ -162,7 +228,7 @@ def plain_means(self: RunEvaluation) -> pl.DataFrame:
 
 
 def with_units(self: RunEvaluation, values: pl.DataFrame, unit: str | None, within: str | None) -> pl.DataFrame:
-    """Join the attributes of the queries that say what is drawn together."""
+    """Join the attributes of the queries that say which count as one, and the strata."""
     for option, name in (("unit", unit), ("within", within)):
         if name is not None and not (option == "within" and name == unit):
             values = self.with_attributes(values, [name], ["run", "query_id", "measure", "value"], option)

@@ -166,7 +166,8 @@ class RunEvaluation(QueryableResult):
         judgements)
     """
 
-    compare, intervals, leaderboard = comparing.compare, comparing.intervals, comparing.leaderboard
+    influence, intervals = comparing.influence, comparing.intervals
+    compare, leaderboard = comparing.compare, comparing.leaderboard
     bounds, agreement = run_bounds.bounds, run_agreement.agreement
 
     measures: tuple[Measure, ...]

@@ -87,6 +87,7 @@ def lists() -> pl.DataFrame:
         "per_query": evaluation.per_query,
         "matches": evaluation.matches.head(200),
         "compare": evaluation.compare(),
+        "compare_bootstrap": evaluation.compare(test="bootstrap"),
     }
     found = [("search", "data", name, frame) for name, frame in tables.items()]
     found += [

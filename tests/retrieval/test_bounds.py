@@ -103,17 +103,20 @@ def test_means_of_several_runs() -> None:
         "half": {name: {"x" if k % 2 else "a": 2.0, "b": 1.0} for k, name in enumerate(qrels)},
     }
     ev = apf.evaluate_run(qrels, runs, "P@1 GMAP RR", queries={"query_id": [*qrels], "kind": [k % 2 for k in range(24)]})
-    table = ev.bounds(n_resamples=400, seed=3)
+    table = ev.bounds(method="bootstrap", n_resamples=400, seed=3)
     assert table.columns == [
         "run", "measure", "if_nonrelevant", "if_relevant", "residual", "low", "high", "n_unjudged", "n_units", "n_resamples",
+        "method",
     ]  # fmt: skip
-    assert table.drop("low", "high", "residual").rows() == [
+    assert table.drop("low", "high", "residual", "method").rows() == [
         ("judged", "P@1", 1, 1, 0, 24, 400), ("half", "P@1", 0.5, 1, 12, 24, 400),
         ("judged", "RR", 1, 1, 0, 24, 400), ("half", "RR", 0.5, 1, 12, 24, 400),
     ]  # fmt: skip
-    means = ev.intervals(n_resamples=400, seed=3)
-    assert table.filter(run="half")["low"].to_list() == means.filter(run="half")["low"].to_list()
-    assert table["high"].to_list() == [1] * 4
+    for options in ({"method": "bootstrap", "n_resamples": 400, "seed": 3}, {}):
+        table, means = ev.bounds(**options).filter(run="half"), ev.intervals(**options).filter(run="half")
+        assert table["low"].to_list() == means["low"].to_list()
+        assert table["method"].to_list() == means["method"].to_list()
+    assert ev.bounds()["high"].to_list() == [1] * 4
     within = ev.bounds(n_resamples=99, within="kind")
     assert within.filter(run="half")["low"].to_list() == [0.5, 0.5]
     assert_frame_equal(

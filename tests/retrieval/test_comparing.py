@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import ParameterError
+from apframe.exceptions import FewUnitsWarning, ParameterError
 
 Nested = dict[str, dict[str, float]]
 
@@ -24,22 +24,30 @@ BETTER: Nested = {"q1": {"a": 3, "c": 2}, "q2": {"b": 1}, "q4": {"a": 1}}
 QUERIES = {"query_id": ["q1", "q2", "q3"], "kind": ["short", "long", "short"], "length": [1, 9, None]}
 
 
-def test_compare_and_intervals() -> None:
+@pytest.mark.parametrize("test", ["t", "randomisation", "bootstrap"])
+def test_compare_is_compare_runs(test: str) -> None:
     evaluation = apf.evaluate_run(QRELS, {"plain": RUN, "better": BETTER, "same": RUN}, "AP RR")
-    options: dict[str, Any] = {"n_resamples": 99, "confidence": 0.9, "seed": 3}
+    options: dict[str, Any] = {"test": test, "n_resamples": 99, "confidence": 0.9, "seed": 3}
     compared = evaluation.compare("plain", **options)
     assert_frame_equal(compared, apf.compare_runs(evaluation.per_query, baseline="plain", **options))
     assert compared.select("run_a", "run_b").unique(maintain_order=True).rows() == [("plain", "better"), ("plain", "same")]
     assert compared.filter(run_b="same")["difference"].to_list() == [0, 0]
-    intervals = evaluation.intervals(**options)
-    assert_frame_equal(intervals, apf.bootstrap_mean(evaluation.per_query, **options))
+
+
+@pytest.mark.parametrize("method", ["influence", "bootstrap"])
+def test_intervals_are_of_the_means(method: str) -> None:
+    evaluation = apf.evaluate_run(QRELS, {"plain": RUN, "better": BETTER, "same": RUN}, "AP RR")
+    options: dict[str, Any] = {"n_resamples": 99, "confidence": 0.9, "seed": 3}
+    intervals = evaluation.intervals(method=method, **options)
+    if method == "bootstrap":
+        assert_frame_equal(intervals, apf.bootstrap_mean(evaluation.per_query, **options))
     means = evaluation.summary.select("run", "measure", estimate="value")
     assert_frame_equal(intervals.select("run", "measure", "estimate"), means, check_row_order=False)
 
 
 def test_one_run_alone() -> None:
     evaluation = apf.evaluate_run(QRELS, RUN, "AP")
-    assert evaluation.intervals(n_resamples=50).select("measure", "n_units").rows() == [("AP", 3)]
+    assert evaluation.intervals().select("measure", "n_units").rows() == [("AP", 3)]
     for question in ("compare", "leaderboard"):
         with pytest.raises(ParameterError, match=f"{question}: only one run was evaluated; give evaluate_run several"):
             getattr(evaluation, question)()
@@ -81,16 +89,18 @@ def test_units_and_strata_are_attributes_of_the_queries() -> None:
     joined = joined.with_columns(kind=pl.col("user").str.tail(2).cast(pl.Int64) % 3)
     options: dict[str, Any] = {"unit": "user", "within": "kind", "n_resamples": 99}
     assert_frame_equal(ev.compare(**options), apf.compare_runs(joined, **options))
-    assert_frame_equal(ev.intervals(**options), apf.bootstrap_mean(joined, **options))
+    assert_frame_equal(ev.compare(test="bootstrap", **options), apf.compare_runs(joined, test="bootstrap", **options))
+    assert_frame_equal(ev.intervals(method="bootstrap", **options), apf.bootstrap_mean(joined, **options))
     assert ev.compare(**options)["n_units"].item() == 30
-    assert ev.compare(unit="user", n_resamples=99)["se"].item() > ev.compare(n_resamples=99)["se"].item()
+    assert ev.compare(unit="user")["se"].item() > ev.compare()["se"].item()
     # of a kind all queries are alike
-    assert ev.leaderboard(**options).select("run", "low", "high", "n_units").rows() == [
-        ("first", pytest.approx(5 / 6), pytest.approx(5 / 6), 30), ("second", 0.5, 0.5, 30),
-    ]  # fmt: skip
-    by_kind = ev.compare(by="kind", unit="user", n_resamples=199)
+    for method in ("influence", "bootstrap"):
+        assert ev.leaderboard(method=method, **options).select("run", "low", "high", "n_units").rows() == [
+            ("first", pytest.approx(5 / 6), pytest.approx(5 / 6), 30), ("second", 0.5, 0.5, 30),
+        ]  # fmt: skip
+    by_kind = ev.compare(by="kind", unit="user")
     assert by_kind.select("kind", "n_units").rows() == [(0, 10), (1, 10), (2, 10)]
-    same_key = ev.compare(by="kind", unit="user", within="kind", n_resamples=199)
+    same_key = ev.compare(by="kind", unit="user", within="kind")
     assert_frame_equal(same_key, by_kind)
 
 
@@ -116,9 +126,62 @@ def test_units_need_attributes() -> None:
         apf.evaluate_run(QRELS, RUN, "AP", missing="zero", queries=QUERIES).intervals(unit="kind")
 
 
+def test_influence_gives_the_standard_error() -> None:
+    ev = of_users(9)
+    found = ev.influence()
+    assert found.columns == ["run", "measure", "query_id", "influence"] and found.height == 54
+    n, u = pl.len(), pl.col("influence")
+    by_run = found.group_by("run", maintain_order=True).agg(total=u.sum(), se=((u**2).sum() * n / (n - 1)).sqrt())
+    assert by_run["total"].to_list() == pytest.approx([0, 0], abs=1e-12)
+    assert_frame_equal(by_run.select("run", "se"), ev.intervals().select("run", "se"))
+    # of the difference: those of one run less those of the other
+    wide = found.pivot("run", index="query_id", values="influence").with_columns(influence=pl.col("second") - pl.col("first"))
+    se = wide.select(((u**2).sum() * n / (n - 1)).sqrt()).item()
+    assert se == pytest.approx(ev.compare()["se"].item())
+    # of users: the sums
+    users = wide.group_by(pl.col("query_id").str.head(3)).agg(u.sum())
+    assert users.select(((u**2).sum() * n / (n - 1)).sqrt()).item() == pytest.approx(ev.compare(unit="user")["se"].item())
+
+
+def test_influence_by_an_attribute() -> None:
+    ev = apf.evaluate_run(QRELS, {"x": RUN, "y": BETTER}, "AP RR", queries=QUERIES, missing="zero", no_relevant="skip")
+    found = ev.influence("RR", by="kind")
+    assert found.columns == ["kind", "run", "measure", "query_id", "influence"]
+    assert "q3" not in found["query_id"] and found["measure"].unique().to_list() == ["RR"]  # q3 has no value
+    assert found.group_by("kind", "run").agg(pl.sum("influence"))["influence"].to_list() == pytest.approx([0] * 6)
+    one = apf.evaluate_run(QRELS, RUN, "RR AP").influence("RR")
+    assert one.rows() == [
+        ("RR", "q1", pytest.approx(0.5 / 3)), ("RR", "q2", pytest.approx(0)), ("RR", "q3", pytest.approx(-0.5 / 3)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measure": "nDCG"}, 'measure is "AP" or "RR", not \'nDCG\''),
+        ({"measure": "GMAP"}, 'measure is "AP" or "RR", not \'GMAP\'; did you mean AP?'),
+        ({"by": "knd"}, "by: the queries have no column 'knd'; did you mean kind?"),
+    ],
+)
+def test_wrong_influence(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        apf.evaluate_run(QRELS, RUN, "AP RR GMAP", queries=QUERIES).influence(**options)
+    assert str(error.value) == message
+
+
+@pytest.mark.filterwarnings("error::apframe.exceptions.FewUnitsWarning")
+def test_one_unit_has_no_interval_and_one_warning() -> None:
+    ev = of_users(1)
+    for question in (ev.compare, ev.intervals, ev.leaderboard):
+        with pytest.warns(FewUnitsWarning, match="two or more values of user, and there is 1") as caught:
+            table = question(unit="user")
+        assert len(caught) == 1
+        assert table.select("low", "high").unique().rows() == [(None, None)]
+
+
 def test_leaderboard() -> None:
     ev = apf.evaluate_run(QRELS, {"plain": RUN, "better": BETTER}, "RR AP GMAP", missing="zero")
-    board = ev.leaderboard(n_resamples=200)
+    board = ev.leaderboard()
     assert board.select("measure", "rank", "run", "n_units").rows() == [
         ("RR", 1, "better", 4), ("RR", 2, "plain", 4), ("AP", 1, "better", 4), ("AP", 2, "plain", 4),
     ]  # fmt: skip
