@@ -12,8 +12,9 @@ from apframe.cli.declared import Argument, Option
 from apframe.cli.messages import be_strict
 from apframe.cli.options import Latex, Markdown, RunName, Strict, Tags, given_labels, one_style, words
 from apframe.cli.output import print_lines, progress, show_table, terminal_width
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, one_of
 from apframe.lists.measures import USUAL, as_measures
+from apframe.show.comparison import P_OF, p_texts
 from apframe.show.runs import run_lines
 from apframe.store.parquet import RETRIEVAL
 
@@ -35,6 +36,10 @@ def evaluate_rankings(
             help="compare the runs in pairs: difference, 95 % interval, corrected p (more columns with --csv)",
         ),
     ] = False,
+    test: Annotated[
+        str | None,
+        Option(metavar="t|randomisation|bootstrap", help="where p of --compare comes from (default: the paired t test)"),
+    ] = None,
     queries: Annotated[Path | None, Option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
     by: Annotated[
         list[str] | None,
@@ -70,6 +75,10 @@ def evaluate_rankings(
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if per_query and (compare or by):
         raise ParameterError("--per-query cannot be combined with --compare or --by")
+    if test is not None:
+        if not compare:
+            raise ParameterError("--test needs --compare")
+        one_of("test", test, [*P_OF])
     if compare and len(runs) < 2:
         raise ParameterError("--compare needs two runs or more")
     if by and queries is None:
@@ -98,10 +107,12 @@ def evaluate_rankings(
         table = evaluation.per_query.pivot("measure", index=columns, values="value", maintain_order=True)
     elif compare:
         keys = words(by)
-        table = evaluation.compare(by=keys)
+        table = evaluation.compare(by=keys, test=test or "t")
         if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
-            telling = ["measure", "run_a", "run_b", "n_units", "difference", "low", "high", "p_holm"]
-            table = table[[*keys, *telling]].rename({"n_units": "n_queries", "p_holm": "p_corrected"})
+            p_corrected = p_texts(table, "p_holm")
+            n_pairs = table.select("run_a", "run_b").n_unique()
+            telling = ["measure", "run_a", "run_b", "n_units", "difference", "low", "high"]
+            table = table[[*keys, *telling]].rename({"n_units": "n_queries"}).with_columns(p_corrected=p_corrected)
     elif by:
         means = evaluation.by(*words(by))
         table = means.pivot("measure", index=cs.exclude("measure", "value"), values="value", maintain_order=True)
@@ -114,3 +125,6 @@ def evaluate_rankings(
         print_lines(run_lines(evaluation.summary, evaluation.coverage, evaluation.options, terminal_width()))
         return
     show_table(table, style, digits=4, least=["n_queries", "low", "high"])
+    if compare and style is None:
+        corrected = f", corrected for {n_pairs} comparisons (Holm)" if n_pairs > 1 else ""
+        print_lines([f"p_corrected: {P_OF[test or 't']}{corrected}"])

@@ -11,6 +11,8 @@ from apframe.protocols.headlines import less_is_better
 from apframe.wording import counted
 
 SIGNIFICANT = 0.05
+P_OF = {"t": "paired t test", "randomisation": "randomisation test", "bootstrap": "bootstrap"}
+"""Where p comes from, by test."""
 _LONGEST = 16  # characters of a name as the heading of a column
 _MOST_NAMED = 3  # slices or categories in a sentence
 _SEEN = 0.0005  # a difference that three digits show
@@ -72,6 +74,26 @@ def comparison_sentences(table: pl.DataFrame, keys: Sequence[str] = (), metric: 
         pairs = rows.partition_by("run_a", "run_b", maintain_order=True)
         return [_of_rows(pair, keys, is_one=len(pairs) == 1) for pair in pairs]
     return [sentence for row in rows.iter_rows(named=True) for sentence in _of_pair(row, rows.height)]
+
+
+def p_texts(table: pl.DataFrame, name: str = "p", digits: int = 4) -> pl.Series:
+    """The p values of a column of a comparison as people read them: "≤" if no resamples could give a smaller p.
+
+    >>> table = pl.DataFrame({"p": [0.0002, 0.5, 1e-9], "method": "bootstrap", "n_resamples": [9999, 9999, None]})
+    >>> p_texts(table).to_list()
+    ['≤ 0.0002', '0.5000', '< 0.0001']
+    """
+    sides = pl.when(pl.col("method") == "bootstrap").then(2).otherwise(1)
+    is_lowest = pl.col("p") < (sides + 0.5) / (pl.col("n_resamples") + 1)
+    rows = table.select(pl.col(name).alias("p"), is_lowest=is_lowest.fill_null(False)).rows()
+    least = 10.0**-digits
+
+    def text(p: float | None, is_lowest: bool) -> str | None:
+        if p is None:
+            return None
+        return f"< {least:.{digits}f}" if p < least / 2 else f"{'≤ ' if is_lowest else ''}{p:.{digits}f}"
+
+    return pl.Series(name, [text(*row) for row in rows], pl.String)
 
 
 def ranks_table(table: pl.DataFrame, metric: str) -> pl.DataFrame:

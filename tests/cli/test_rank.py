@@ -99,6 +99,29 @@ def test_compare_by_topic() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("options", "lowest", "name"),
+    [
+        ([], "< 0.0001", "paired t test"),
+        (["--test", "randomisation"], "≤ 0.0003", "randomisation test"),
+        (["--test", "bootstrap"], "≤ 0.0006", "bootstrap"),
+    ],
+)
+def test_the_test_is_named_and_gives_p(options: list[str], lowest: str, name: str) -> None:
+    """No draw of 10,000 is as good as the run, so that p is (1 + 0) / 10,001 for each of three pairs, or twice that."""
+    arguments = [QRELS, LEXICAL, DENSE, str(SEARCH / "run_hybrid.txt"), "-m", "AP", "--compare", *options]
+    *table, last = rank(*arguments).stdout.splitlines()
+    assert last == f"p_corrected: {name}, corrected for 3 comparisons (Holm)"
+    first, _, third = (line.strip("│").split("┆")[-1].strip() for line in table[3:6])
+    rows = json.loads(rank(*arguments, "--json").stdout)
+    assert (first, third) == (f"{rows[0]['p_holm']:.4f}", lowest)
+    runs = {name: str(SEARCH / f"run_{name}.txt") for name in ("lexical", "dense", "hybrid")}
+    test = options[1] if options else "t"
+    assert [row["p"] for row in rows] == pytest.approx(apf.evaluate_run(QRELS, runs, "AP").compare(test=test)["p"].to_list())
+    pair = rank(QRELS, LEXICAL, DENSE, "-m", "AP", "--compare", *options).stdout.splitlines()
+    assert pair[-1] == f"p_corrected: {name}"
+
+
 def test_levels_and_limits_as_trec_eval_takes_them() -> None:
     done = rank(QRELS, DENSE, "-m", "map P.5,10 ndcg_cut.10", "-l", "2", "-M", "20", "--csv")
     ev = apf.evaluate_run(QRELS, DENSE, "AP(rel=2) P(rel=2)@5 P(rel=2)@10 nDCG@10", max_documents=20)
@@ -153,6 +176,12 @@ def test_the_numbers_of_trec_eval() -> None:
         ([QRELS, DENSE, "--by", "topci", "--queries", QUERIES], 2, "no column 'topci'; did you mean topic?"),
         ([QRELS, DENSE, "--by", "topic", "--queries", "nowhere.csv"], 1, "nowhere.csv: there is no such file"),
         ([QRELS, DENSE, "-q", "--compare"], 2, "cannot be combined"),
+        ([QRELS, LEXICAL, DENSE, "--test", "t"], 2, "--test needs --compare"),
+        (
+            [QRELS, LEXICAL, DENSE, "--compare", "--test", "tt"],
+            2,
+            '--test is "t", "randomisation" or "bootstrap", not \'tt\'; did you mean t?',
+        ),
         ([QRELS, DENSE, "--latex", "--csv"], 2, "--csv and --latex cannot be combined"),
         ([QRELS, DENSE, "-M", "0"], 2, "--max-documents is a whole number of at least 1, not 0"),
         ([QRELS, DENSE, "-l", "nan"], 2, "--relevance-level must be a finite number, not nan"),
