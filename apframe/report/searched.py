@@ -32,15 +32,14 @@ class Searched:
         attributes of the queries
     command
         what makes the page again
-    n_resamples, seed
-        of the intervals
+    seed
+        of the draws of ranks
     """
 
     evaluation: RunEvaluation
     names: Sequence[str]
     by: Sequence[str] = ()
     command: str = ""
-    n_resamples: int = 1_000
     seed: int = 0
 
     @property
@@ -69,11 +68,6 @@ class Searched:
         return table.with_columns(pl.col(RUN).replace_strict(column)).pivot(
             RUN, on_columns=[*self.columns], index=index, values="value", maintain_order=True
         )
-
-    @property
-    def drawn(self) -> dict[str, Any]:
-        """Options of intervals."""
-        return {"n_resamples": self.n_resamples, "seed": self.seed}
 
 
 def together(evaluations: Sequence[RunEvaluation], names: Sequence[str] | None) -> tuple[RunEvaluation, list[str]]:

@@ -90,5 +90,5 @@ def report_lines(
     >>> report_lines([ev])[:2]
     ['How good is a?', 'AP is 0.752; with other images of the same kind, 0.604 to 0.871.']
     """
-    subject = about(evaluations, names, by, n_resamples=n_resamples, seed=seed)
+    subject = about(evaluations, names, by, {"n_resamples": n_resamples}, seed=seed)
     return text_of(sections_of(subject, IN_TEXT), width=width, plain=plain)

@@ -109,7 +109,7 @@ def write_report(
     title
         the heading of the page; by default the names
     n_resamples, seed
-        of the intervals, see `Evaluation.intervals`
+        of the intervals, see `Evaluation.intervals`; of search runs, where nothing else is drawn, seed is that of the ranks
     sections
         sections of your own, which follow the others
     tables
@@ -147,8 +147,8 @@ def write_report(
     target = free_path(path)
     beside = folder_beside(target) if tables else None
     pictures = Pictures(images, target.parent, embed=embed)
-    shown = {"pictures": pictures, "max_images": max_images}
-    subject = about(evaluations, names, by, shown, command=command, n_resamples=n_resamples, seed=seed)
+    of_models = {"pictures": pictures, "max_images": max_images, "n_resamples": n_resamples}
+    subject = about(evaluations, names, by, of_models, command=command, seed=seed)
     made = [*sections_of(subject), *sections]
     text = page(title or in_words(subject.names), made, pictures=pictures.held)
     if beside is not None:
@@ -160,18 +160,19 @@ def about(
     evaluations: Sequence[Evaluation | RunEvaluation],
     names: Sequence[str] | None,
     by: Sequence[Any],
-    shown: Mapping[str, Any] | None = None,
+    of_models: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Compared | Searched:
     """Return what a report is about, once the evaluations agree.
 
-    `shown` are options of pictures, which search runs have not. Errors and the others are those of `write_report`.
+    `of_models` are options of pictures and resamples, which search runs have not. Errors and the others are those of
+    `write_report`.
     """
     models, runs = split_evaluations(evaluations)
     if runs:
         return Searched(*together(runs, names), by=columns_of_queries(by), **options)
     called = names_beside(models, names)
-    return Compared(agree(models, called, has_option=False), called, by=keys_of_slices(by), **(shown or {}), **options)
+    return Compared(agree(models, called, has_option=False), called, by=keys_of_slices(by), **(of_models or {}), **options)
 
 
 def sections_of(subject: Compared | Searched, keys: Collection[str] | None = None) -> list[Section]:

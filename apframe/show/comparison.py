@@ -55,7 +55,47 @@ def names_of_columns(table: pl.DataFrame, keys: Sequence[str] = ()) -> tuple[str
     return (names[0], names[1]) if fit else ("a", "b")
 
 
-def comparison_sentences(table: pl.DataFrame, keys: Sequence[str] = (), metric: str | None = None) -> list[str]:
+def difference_sentence(row: dict[str, Any], n_pairs: int = 1, units: str = "images") -> str:
+    """What a row of a comparison says, in plain words: whether there is a difference, of what size, and what could be seen.
+
+    With several pairs, a difference is significant if it is so after the correction for their number.
+
+    >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "difference": .008, "low": -.015, "high": .032, "p": .49,
+    ...        "detectable": .033, "n_units": 300}
+    >>> difference_sentence(row)
+    'No significant difference in AP: +0.008 for new (95 % CI −0.015 to +0.032). With 300 images, differences below about \
+0.033 cannot be told from chance.'
+    >>> difference_sentence(row | {"difference": -.021, "low": -.034, "high": -.008, "p": .002})
+    'new is worse by 0.021 AP (95 % CI 0.008 to 0.034).'
+    """
+    a, b, metric, difference, low, high = (row[name] for name in ("run_a", "run_b", "metric", "difference", "low", "high"))
+    if difference is None:
+        return f"{metric} of {a} and {b} cannot be compared: it has no value."
+    if low == high == 0:
+        return f"{b} and {a} have the same {metric}, on all {units}."
+    than, against = (f" than {a}", f" against {a}") if n_pairs > 1 else ("", "")
+    if low is None:
+        return f"{metric} differs by {_signed(difference)} for {b}{against}; there are too few {units} for an interval."
+    corrected = f"; p = {row['p_holm']:.2g}, corrected for {n_pairs} comparisons" if n_pairs > 1 else ""
+    if low <= 0 <= high or (n_pairs > 1 and row["p_holm"] >= SIGNIFICANT):
+        ends = f"{_signed(low)} to {_signed(high)}"
+        seen = f"With {row['n_units']:,} {units}, differences below about {row['detectable']:.3f} cannot be told from chance."
+        return (
+            f"No significant difference in {metric}: {_signed(difference)} for {b}{against} (95 % CI {ends}{corrected}). {seen}"
+        )
+    word = "better" if (difference < 0) == less_is_better(metric) else "worse"
+    size = f"{abs(difference):.3f}" if abs(difference) >= _SEEN else "less than 0.001"
+    least, most = sorted((abs(low), abs(high)))
+    return f"{b} is {word}{than} by {size} {metric} (95 % CI {least:.3f} to {most:.3f}{corrected})."
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.3f}".replace("-", "−")
+
+
+def comparison_sentences(
+    table: pl.DataFrame, keys: Sequence[str] = (), metric: str | None = None, units: str = "images"
+) -> list[str]:
     """What a metric of a table of `Evaluation.compare` says, in plain words, for each pair of evaluations.
 
     The metric is the first one of the table by default. With keys, a sentence says how many slices or categories differ,
@@ -72,7 +112,7 @@ def comparison_sentences(table: pl.DataFrame, keys: Sequence[str] = (), metric: 
     rows = table.filter(pl.col("metric") == (metric or table["metric"][0]))
     if keys:
         pairs = rows.partition_by("run_a", "run_b", maintain_order=True)
-        return [_of_rows(pair, keys, is_one=len(pairs) == 1) for pair in pairs]
+        return [_of_rows(pair, keys, units, is_one=len(pairs) == 1) for pair in pairs]
     return [sentence for row in rows.iter_rows(named=True) for sentence in _of_pair(row, rows.height)]
 
 
@@ -133,7 +173,7 @@ def _of_pair(row: dict[str, Any], n_pairs: int) -> list[str]:
     return [f"{differs}: the {level} {ends} excludes 0 ({p})."]
 
 
-def _of_rows(rows: pl.DataFrame, keys: Sequence[str], *, is_one: bool) -> str:
+def _of_rows(rows: pl.DataFrame, keys: Sequence[str], units: str, *, is_one: bool) -> str:
     """How many rows of a pair of evaluations have an interval without 0, how many remain after the correction, or have none."""
     noun = "category" if list(keys) in (["name"], ["category_id"]) else "row" if {"name", "category_id"} & {*keys} else "slice"
     named = rows["metric"][0] if is_one else f"{rows['metric'][0]} of {rows['run_b'][0]}"
@@ -142,7 +182,10 @@ def _of_rows(rows: pl.DataFrame, keys: Sequence[str], *, is_one: bool) -> str:
     apart = those_apart.height
     real = tested.filter(pl.col("q") < SIGNIFICANT).height
     n_valued = rows["difference"].count()
-    lacks = (("too few images for an interval", n_valued - tested.height), (f"no {rows['metric'][0]}", rows.height - n_valued))
+    lacks = (
+        (f"too few {units} for an interval", n_valued - tested.height),
+        (f"no {rows['metric'][0]}", rows.height - n_valued),
+    )
     without = "".join(f" {counted(n, noun)} {'has' if n == 1 else 'have'} {what}." for what, n in lacks if n)
     if tested.is_empty():
         return f"{named}:{without}"

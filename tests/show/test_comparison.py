@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from apframe.show.comparison import compact_comparison, comparison_sentences, ranks_table
+from apframe.show.comparison import compact_comparison, comparison_sentences, difference_sentence, ranks_table
 
 NO_INTERVAL = dict.fromkeys(["low", "high", "p", "q"])
 NUMBERS = ["estimate_a", "estimate_b", "difference", "low", "high", "p", "p_holm", "q", "detectable"]
@@ -125,3 +125,34 @@ def test_columns() -> None:
         "p",
         "q",
     ]
+
+
+PAIR = {
+    "metric": "AP", "run_a": "old", "run_b": "new", "difference": 0.021, "low": 0.008, "high": 0.034, "p": 0.002,
+    "p_holm": 0.006, "detectable": 0.019, "n_units": 1300,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "n_pairs", "sentence"),
+    [
+        ({}, 1, "new is better by 0.021 AP (95 % CI 0.008 to 0.034)."),
+        ({}, 3, "new is better than old by 0.021 AP (95 % CI 0.008 to 0.034; p = 0.006, corrected for 3 comparisons)."),
+        ({"metric": "LAMR"}, 1, "new is worse by 0.021 LAMR (95 % CI 0.008 to 0.034)."),
+        (
+            {"difference": -0.0002, "low": -0.0003, "high": -0.0001}, 1,
+            "new is worse by less than 0.001 AP (95 % CI 0.000 to 0.000).",
+        ),
+        (
+            {"p_holm": 0.06}, 30,
+            "No significant difference in AP: +0.021 for new against old (95 % CI +0.008 to +0.034; p = 0.06, corrected for 30 "
+            "comparisons). With 1,300 queries, differences below about 0.019 cannot be told from chance.",
+        ),
+        ({"low": None, "high": None}, 1, "AP differs by +0.021 for new; there are too few queries for an interval."),
+        ({"low": None}, 2, "AP differs by +0.021 for new against old; there are too few queries for an interval."),
+        ({"difference": 0.0, "low": 0.0, "high": 0.0}, 1, "new and old have the same AP, on all queries."),
+        ({"difference": None}, 1, "AP of old and new cannot be compared: it has no value."),
+    ],
+)  # fmt: skip
+def test_sentences_of_differences(changed: dict[str, Any], n_pairs: int, sentence: str) -> None:
+    assert difference_sentence(PAIR | changed, n_pairs, "queries") == sentence

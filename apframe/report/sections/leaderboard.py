@@ -100,7 +100,7 @@ def _leader(board: pl.DataFrame, metric: str) -> list[str]:
     return [leader_sentence(board.with_columns(pl.lit(metric).alias("metric"), pl.col(metric).alias("estimate")))]
 
 
-def leader_sentence(board: pl.DataFrame) -> str:
+def leader_sentence(board: pl.DataFrame, draws: str = "resamples") -> str:
     """Say who leads a board that has the best first: run, metric, estimate, share_best. Those that are equal lead together.
 
     >>> equal = {"run": ["a", "b", "c"], "metric": ["AP"] * 3, "estimate": [0.5, 0.5, 0.4], "share_best": [0.4, 0.4, 0.2]}
@@ -114,7 +114,7 @@ def leader_sentence(board: pl.DataFrame) -> str:
     said = f"the {'lowest' if less_is_better(metric) else 'highest'} {metric}, {value:.3f}"
     if best.height > 1:
         return f"{in_words(best['run'].to_list())} have {said}."
-    leads = "" if share is None else f", and leads in {100 * share:.0f} % of the resamples"
+    leads = "" if share is None else f", and leads in {100 * share:.0f} % of the {draws}"
     return f"{best['run'][0]} has {said}{leads}."
 
 

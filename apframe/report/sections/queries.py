@@ -90,7 +90,7 @@ def coverage(searched: Searched) -> Section:
     if sum(run.height for run in evaluation.runs.values()) > _MOST_DOCUMENTS:
         call = "What documents without judgement could change is left out, as the runs are long: see a.bounds()."
         return Section("coverage", HEADING, sentences, blocks, (call,))
-    bounds = evaluation.bounds(**searched.drawn).select(RUN, "measure", "n_unjudged", "if_nonrelevant", "if_relevant")
+    bounds = evaluation.bounds().select(RUN, "measure", "n_unjudged", "if_nonrelevant", "if_relevant")
     blocks.append(Table(bounds, "Measures if documents without judgement were relevant", _HEADS))
     note = (
         "More relevant documents also raise what could have been found, so of AP, nDCG and recall these are no bounds. "

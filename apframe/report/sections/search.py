@@ -13,10 +13,10 @@ from apframe.report.section import MOST_ROWS, Block, Section, Table
 from apframe.report.sections.better import HEADS, OF_PAIR, difference_table, level_sentence, level_table, pair_heads
 from apframe.report.sections.leaderboard import leader_sentence
 from apframe.report.sections.rules import ALONE, SAME_BYTES, described
-from apframe.show.comparison import comparison_sentences
+from apframe.show.comparison import comparison_sentences, difference_sentence
 from apframe.wording import counted
 
-_HEADS = HEADS | {"share_best": "resamples in which the run leads", "n_queries": "queries", "n_units": "queries"}
+_HEADS = HEADS | {"share_best": "draws in which the run leads", "n_queries": "queries", "n_units": "queries"}
 
 
 def what(searched: Searched) -> Section:
@@ -29,7 +29,6 @@ def what(searched: Searched) -> Section:
     facts = {
         "Judgements": data,
         "Measures": ", ".join(map(str, evaluation.measures)),
-        "Resamples": f"{searched.n_resamples:,} of the queries, seed {searched.seed}",
         "Versions": ", ".join(f"{name} {version(name)}" for name in ("apframe", "polars")),
         "Made with": searched.command,
     }
@@ -77,7 +76,7 @@ def _common_queries(searched: Searched) -> list[str]:
 
 
 def _of_one(searched: Searched) -> tuple[list[str], list[Block]]:
-    rows = searched.evaluation.intervals(**searched.drawn)
+    rows = searched.evaluation.intervals()
     first = rows.row(0, named=True)
     name = first["measure"]
     known = first["estimate"] is not None
@@ -86,16 +85,16 @@ def _of_one(searched: Searched) -> tuple[list[str], list[Block]]:
 
 
 def _of_pair(searched: Searched) -> tuple[list[str], list[Block]]:
-    rows = searched.evaluation.compare(searched.names[0], **searched.drawn)
+    rows = searched.evaluation.compare(searched.names[0])
     shown = _differences(searched, rows, "measure", "Means over queries and their differences")
-    return comparison_sentences(rows.rename({"measure": "metric"})), [shown]
+    return _sentences(rows), [shown]
 
 
 def _of_several(searched: Searched) -> tuple[list[str], list[Block]]:
-    board = searched.evaluation.leaderboard(**searched.drawn)
-    differences = searched.evaluation.compare(searched.names[0], **searched.drawn)
+    board = searched.evaluation.leaderboard(seed=searched.seed)
+    differences = searched.evaluation.compare(searched.names[0])
     others = differences.select("measure", "run_b", "difference", "low", "high", "p_holm")
-    sentences = [*_leader(board), *comparison_sentences(differences.rename({"measure": "metric"}))]
+    sentences = [*_leader(board), *_sentences(differences)]
     return sentences, [
         level_table(board, ["measure", "rank", RUN], "Runs by measure, the best first", _HEADS, ["share_best"]),
         difference_table(others, f"Differences from {searched.names[0]}", _HEADS | {"run_b": "run"}),
@@ -105,7 +104,13 @@ def _of_several(searched: Searched) -> tuple[list[str], list[Block]]:
 def _leader(board: pl.DataFrame) -> list[str]:
     """Which run has the highest value of the first measure."""
     first = board.filter(pl.col("measure") == pl.col("measure").first())
-    return [] if first["estimate"][0] is None else [leader_sentence(first.rename({"measure": "metric"}))]
+    return [] if first["estimate"][0] is None else [leader_sentence(first.rename({"measure": "metric"}), "draws")]
+
+
+def _sentences(differences: pl.DataFrame) -> list[str]:
+    """What the first measure says of each pair of runs."""
+    rows = differences.rename({"measure": "metric"}).filter(pl.col("metric") == pl.col("metric").first())
+    return [difference_sentence(row, rows.height, "queries") for row in rows.iter_rows(named=True)]
 
 
 def where(searched: Searched) -> Section | None:
@@ -115,8 +120,8 @@ def where(searched: Searched) -> Section | None:
         caption = f"{searched.measure} by {key}"
         rows = searched.evaluation.by(key).filter(measure=searched.measure)
         if searched.is_pair and searched.measure in searched.plain:
-            found = searched.evaluation.compare(searched.names[0], by=key, **searched.drawn).filter(measure=searched.measure)
-            said = comparison_sentences(found.rename({"measure": "metric"}), [key])
+            found = searched.evaluation.compare(searched.names[0], by=key).filter(measure=searched.measure)
+            said = comparison_sentences(found.rename({"measure": "metric"}), [key], units="queries")
             sentences += [text.replace(":", f" by {key}:", 1) for text in said]
             found = found.rename({key: "key"})  # it may be called what another column is
             shown = _differences(searched, found, "key", caption)
@@ -134,27 +139,32 @@ def rules(searched: Searched) -> Section:
     options, several = searched.evaluation.options, len(searched.names) > 1
     left_out = {"skip": "is left out", "zero": "counts as 0", "error": "is an error"}
     unjudged = "count as not relevant" if options["unjudged"] == "nonrelevant" else "are removed before documents are ranked"
-    same = ", the same queries for all runs" if several else ""
     said = {
         "Numbers": f"Documents are ranked by score; equal scores and rounding are as in trec_eval {options['trec_eval']}. "
         f"In a mean each evaluated query counts the same{'; differences are over the queries that both runs have' * several}.",
         "Missing": f"A judged query that is not in a run {left_out[options['missing']]}; one without relevant documents "
         f"{left_out[options['no_relevant']]}. Documents without judgement {unjudged}.",
-        "95 % intervals": f"The queries were drawn with replacement {searched.n_resamples:,} times, starting from seed "
-        f"{searched.seed}{same}. An interval says how far a mean would move with other queries of the same kind.",
+        "95 % intervals": "A mean of n values has the standard error sd / √n, and the interval of Student's t with n − 1 "
+        f"degrees of freedom{'; a difference of runs is the mean of the differences of each query' * several}. "
+        "An interval says how far a mean would move with other queries of the same kind.",
     }
     if several:
         p = "p" if searched.is_pair else "p (Holm)"
         corrected = (
             "not corrected for the number of measures" if searched.is_pair else "corrected for the number of pairs of runs"
         )
-        said[p] = f"It says how surprising a difference would be if the runs were equal, {corrected}."
+        said[p] = f"It is that of the paired t test: how surprising a difference would be between equal runs, {corrected}."
         if searched.is_pair:
             said["Detectable difference"] = (
                 "A true difference of this size would be found in four of five sets of queries like this one."
             )
             if searched.by:
                 said["q"] = "It is p, corrected for the number of groups of queries in a table."
+        else:
+            said["Draws"] = (
+                f"The means of all runs were drawn 10,000 times, starting from seed {searched.seed}, "
+                "from the normal distribution in which they would vary together with other queries."
+            )
     said["Limits"] = f"Tables have at most {MOST_ROWS} rows. A line says what was left out."
     said["File"] = f"{ALONE}. {SAME_BYTES}"
     calls = "a.compare(), a.leaderboard()" if several else "a.intervals()"
@@ -164,4 +174,6 @@ def rules(searched: Searched) -> Section:
 
 def _differences(searched: Searched, rows: pl.DataFrame, key: str, caption: str) -> Table:
     front, last = ([key], ["share_better", "p", "detectable"]) if key == "measure" else ([key, "n_units"], ["q"])
-    return difference_table(rows.select(*front, *OF_PAIR, *last), caption, _HEADS | pair_heads(*searched.names))
+    a, b = searched.names
+    heads = pair_heads(a, b) | {"share_better": f"confidence that {b} is better"}
+    return difference_table(rows.select(*front, *OF_PAIR, *last), caption, _HEADS | heads)

@@ -73,10 +73,10 @@ def test_of_one_run_every_measure_is_shown() -> None:
 
 @pytest.mark.slow
 def test_what_was_judged(two: apf.RunEvaluation) -> None:
-    section = queries.coverage(Searched(two, NAMES, n_resamples=200))
+    section = queries.coverage(Searched(two, NAMES))
     table, judged, bounds = frames(section)
     assert table.equals(two.coverage)
-    wanted = two.bounds(n_resamples=200).select("run", "measure", "n_unjudged", "if_nonrelevant", "if_relevant")
+    wanted = two.bounds().select("run", "measure", "n_unjudged", "if_nonrelevant", "if_relevant")
     assert bounds.equals(wanted)
     assert section.sentences[0].startswith("run_lexical: 60 of 60 judged queries evaluated: 1 without relevant documents")
     # all lists have 50 documents, so the share is the mean over the queries

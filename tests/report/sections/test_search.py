@@ -9,6 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
+from apframe.cli.command import main
 from apframe.exceptions import NotComparableError, ParameterError
 from apframe.report.searched import Searched, together
 from apframe.report.section import Fragment, Table
@@ -26,10 +27,10 @@ def two() -> apf.RunEvaluation:
 
 
 def test_numbers_equal_the_tables_they_come_from(two: apf.RunEvaluation, tmp_path: Path) -> None:
-    text = apf.write_report(tmp_path / "r.html", two, by="topic", n_resamples=500).read_text()
+    text = apf.write_report(tmp_path / "r.html", two, by="topic").read_text()
     tables = read_tables(text)
     head, *rows = tables["Means over queries and their differences"]
-    wanted = two.compare("run_lexical", n_resamples=500)
+    wanted = two.compare("run_lexical")
     for column, name in (("run_lexical", "estimate_a"), ("difference", "difference"), ("to", "high")):
         assert [number(row[head.index(column)]) for row in rows] == [round(value, 3) for value in wanted[name]]
     head, *rows = tables["AP by query, lowest first"]
@@ -40,10 +41,41 @@ def test_numbers_equal_the_tables_they_come_from(two: apf.RunEvaluation, tmp_pat
     assert [row[0] for row in tables["AP by topic"][1:]] == two.by("topic")["topic"].unique().sort().to_list()
 
 
+def test_sentences_name_significant_differences_and_others(two: apf.RunEvaluation) -> None:
+    (sentence,) = search.better(Searched(two, ["run_lexical", "run_hybrid"])).sentences
+    assert sentence == "run_hybrid is better by 0.104 AP (95 % CI 0.050 to 0.157)."
+    other, names = together([apf.evaluate_run(DATA / "qrels.txt", path) for path in (RUNS[0], RUNS[2])], ["lexical", "dense"])
+    (sentence,) = search.better(Searched(other, names)).sentences
+    assert sentence == (
+        "No significant difference in AP: −0.058 for dense (95 % CI −0.145 to +0.030). "
+        "With 59 queries, differences below about 0.122 cannot be told from chance."
+    )
+    worse, names = together([apf.evaluate_run(DATA / "qrels.txt", path) for path in RUNS[1:] + RUNS[:1]], ["h", "d", "l"])
+    leader, *sentences = search.better(Searched(worse, names)).sentences
+    assert leader == "h has the highest AP, 0.586, and leads in 100 % of the draws."
+    p = worse.compare("h").filter(measure="AP")["p_holm"].to_list()
+    assert sentences == [
+        f"d is worse than h by 0.163 AP (95 % CI 0.108 to 0.218; p = {p[0]:.2g}, corrected for 2 comparisons).",
+        f"l is worse than h by 0.104 AP (95 % CI 0.050 to 0.157; p = {p[1]:.2g}, corrected for 2 comparisons).",
+    ]
+
+
+def test_p_is_that_of_compare_and_of_the_command(two: apf.RunEvaluation, capsys: pytest.CaptureFixture[str]) -> None:
+    """One question has one answer, whoever is asked."""
+    wanted = two.compare().select("measure", "p").rows()
+    section = search.better(Searched(two, ["run_lexical", "run_hybrid"]))
+    (table,) = (block.frame for block in section.blocks if isinstance(block, Table))
+    assert table.select("measure", "p").rows() == [(measure, pytest.approx(p, rel=1e-9)) for measure, p in wanted]
+    with pytest.raises(SystemExit):
+        main(["rank", str(DATA / "qrels.txt"), *map(str, RUNS[:2]), "--compare", "--csv"])
+    printed = pl.read_csv(capsys.readouterr().out.encode())
+    assert printed.select("measure", "p").rows() == [(measure, pytest.approx(p, rel=1e-9)) for measure, p in wanted]
+
+
 def test_three_runs_have_a_leaderboard(two: apf.RunEvaluation) -> None:
     dense = apf.evaluate_run(DATA / "qrels.txt", RUNS[2])
     evaluation, names = together([two, dense], ["lexical", "hybrid", "dense"])
-    section = search.better(Searched(evaluation, names, n_resamples=200))
+    section = search.better(Searched(evaluation, names))
     board, others = (block.frame for block in section.blocks if isinstance(block, Table))
     assert board["run"].unique().sort().to_list() == sorted(names)
     assert others["run_b"].unique(maintain_order=True).to_list() == ["hybrid", "dense"]
@@ -62,28 +94,28 @@ def test_which_queries_differences_are_over(two: apf.RunEvaluation) -> None:
     """The dense run lacks one of the 60 queries, so that the means of pairs are not those of the runs."""
     dense = apf.evaluate_run(DATA / "qrels.txt", RUNS[2])
     evaluation, names = together([two, dense], ["lexical", "hybrid", "dense"])
-    (note,) = search.better(Searched(evaluation, names, n_resamples=200)).notes
+    (note,) = search.better(Searched(evaluation, names)).notes
     assert note == (
         "Differences from lexical are over the queries that both runs have (59 queries with dense); "
         "means are over all queries of each run."
     )
     lexical = apf.evaluate_run(DATA / "qrels.txt", RUNS[0])
-    (note,) = search.better(Searched(*together([lexical, dense], ["lexical", "dense"]), n_resamples=200)).notes
+    (note,) = search.better(Searched(*together([lexical, dense], ["lexical", "dense"]))).notes
     assert note == "Both means and their difference are over the 59 queries that both runs have."
-    assert search.better(Searched(two, ["run_lexical", "run_hybrid"], n_resamples=200)).notes == []
+    assert search.better(Searched(two, ["run_lexical", "run_hybrid"])).notes == []
 
 
 def test_one_run(tmp_path: Path) -> None:
     one = apf.evaluate_run(DATA / "qrels.txt", RUNS[0])
-    text = apf.write_report(tmp_path / "r.html", one, names=["lexical"], n_resamples=200).read_text()
+    text = apf.write_report(tmp_path / "r.html", one, names=["lexical"]).read_text()
     assert "How good is lexical?" in text and "Which queries?" not in text
-    row = one.intervals(n_resamples=200).row(0, named=True)
+    row = one.intervals().row(0, named=True)
     assert f"AP is {row['estimate']:.3f}; with other queries of the same kind, {row['low']:.3f} to {row['high']:.3f}." in text
 
 
 def test_measures_without_plain_means_have_no_intervals() -> None:
     mixed = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], "GMAP AP")
-    section = search.better(Searched(mixed, ["run_lexical", "run_hybrid"], n_resamples=200))
+    section = search.better(Searched(mixed, ["run_lexical", "run_hybrid"]))
     _, others = (block.frame for block in section.blocks if isinstance(block, Table))
     wanted = mixed.summary.filter(measure="GMAP")["value"].to_list()
     assert others.rows() == [("GMAP", *wanted)]
@@ -95,7 +127,16 @@ def test_one_query_has_no_interval() -> None:
     runs = {name: {"q": {"d": score, "e": 0.5}} for name, score in (("old", 0.1), ("new", 0.9))}
     with pytest.warns(apf.exceptions.FewUnitsWarning):
         section = search.better(Searched(apf.evaluate_run({"q": {"d": 1}}, runs, "AP"), ["old", "new"]))
-    assert section.sentences[0].startswith("new is better than old by 0.500 AP; too few")
+    assert section.sentences == ["AP differs by +0.500 for new; there are too few queries for an interval."]
+
+
+def test_methods_in_words(two: apf.RunEvaluation) -> None:
+    (block,) = search.rules(Searched(two, ["run_lexical", "run_hybrid"])).blocks
+    assert isinstance(block, Fragment)
+    assert "It is that of the paired t test" in block.markup and "drawn" not in block.markup
+    dense = apf.evaluate_run(DATA / "qrels.txt", RUNS[2])
+    (block,) = search.rules(Searched(*together([two, dense], ["a", "b", "c"]), seed=7)).blocks
+    assert isinstance(block, Fragment) and "drawn 10,000 times, starting from seed 7" in block.markup
 
 
 def test_policies_in_words() -> None:
@@ -123,7 +164,7 @@ def test_attributes_may_be_called_what_other_columns_are(two: apf.RunEvaluation)
     assert two.queries is not None
     queries = two.queries.with_columns(pl.col("topic").alias("interval"))
     found = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], queries=queries)
-    section = search.where(Searched(found, ["run_lexical", "run_hybrid"], by=["interval"], n_resamples=500))
+    section = search.where(Searched(found, ["run_lexical", "run_hybrid"], by=["interval"]))
     assert section is not None and isinstance(section.blocks[0], Table)
     head, *rows = next(iter(read_tables(table_markup(section.blocks[0])).values()))
     assert head[0] == "interval" and [row[0] for row in rows] == sorted(queries["topic"].unique())
