@@ -1,4 +1,4 @@
-"""Tests of paired differences: by random exchange, and the t test; Student's distribution."""
+"""The test of paired differences by random exchange; Student's distribution."""
 
 from __future__ import annotations
 
@@ -31,22 +31,6 @@ def randomisation(d: np.ndarray, n_resamples: int, seed: int) -> np.ndarray:
         flips = (numbers >> np.arange(n)) & 1 if exact else rng.integers(0, 2, (len(numbers), n), np.int8)
         count += (np.abs((1.0 - 2.0 * flips) @ d) >= least).sum(axis=0)
     return count / total if exact else (1 + count) / (1 + total)
-
-
-def paired_t(d: np.ndarray) -> np.ndarray:
-    """p of each column by the paired t test, two-sided, NaN with one row; 1 where all rows are 0, 0 where all are the same.
-
-    >>> paired_t(np.array([[0.75], [0.5], [0.25]])).round(4).tolist()
-    [0.0742]
-    """
-    n = len(d)
-    if n < 2:
-        return np.full(d.shape[1], np.nan)
-    mean, error = d.mean(axis=0), d.std(axis=0, ddof=1) / math.sqrt(n)
-    error[error <= EQUAL * np.abs(mean)] = 0  # all the same
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where((d == 0).all(axis=0), 0, mean / error)
-    return t_p_value(t, n - 1)
 
 
 def t_p_value(t: np.ndarray | float, df: np.ndarray | float) -> np.ndarray:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from apframe.compare.paired_tests import paired_t, randomisation, t_p_value
+from apframe.compare.paired_tests import randomisation, t_p_value
 
 
 def test_t_with_one_and_two_degrees_of_freedom() -> None:
@@ -27,5 +27,3 @@ def test_t_against_scipy() -> None:
 def test_columns_are_tested_alone() -> None:
     d = np.array([[0.4, 0.0, 0.1], [0.1, 0.0, 0.1], [-0.1, 0.0, 0.1], [0.2, 0.0, 0.1]])
     assert randomisation(d, 16, seed=0).tolist() == [6 / 16, 1, 2 / 16]  # all sixteen choices of signs
-    assert paired_t(d)[1:].tolist() == [1, 0]
-    assert np.isnan(paired_t(d[:1])).all()
