@@ -247,8 +247,9 @@ def describe_means(
 ) -> pl.DataFrame:
     """The mean of each run and measure over its queries, with its standard error and interval.
 
-    By "influence", se is sd / √n, and the interval the mean plus and minus se times the quantile of Student's distribution with
-    n - 1 degrees of freedom. `bootstrap_mean` has the other method, the parameters and what is returned.
+    By "influence", se is sd / √n. The interval is the mean plus and minus se times the quantile of Student's distribution with
+    n - 1 degrees of freedom; it is cut to [0, 1] if all values are between 0 and 1. `bootstrap_mean` has the other method, the
+    parameters and what is returned.
 
     >>> per_query = pl.DataFrame({"query_id": [1, 2, 3], "measure": ["AP"] * 3, "value": [0.5, 1.0, None]})
     >>> describe_means(per_query).select("measure", "estimate", "se", "n_units", "method").rows()
@@ -400,7 +401,9 @@ def _describe(
     influence = influence_on_means(values, draws)
     known = np.where(np.isfinite(influence.se), estimate, np.nan)
     others = partial(standard_errors.draw_models, known, influence.of_units, options.seed, draws.stratum)
-    return standard_errors.describe(estimate, influence.se, influence.n_units, options.confidence), others
+    least, most = np.nanmin(values, initial=0), np.nanmax(values, initial=1)
+    bounds = (0, 1) if least >= 0 and most <= 1 else (-np.inf, np.inf)
+    return standard_errors.describe(estimate, influence.se, influence.n_units, options.confidence, bounds=bounds), others
 
 
 def _rates(p: pl.Series) -> np.ndarray:

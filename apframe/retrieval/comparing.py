@@ -128,9 +128,9 @@ def intervals(
 ) -> pl.DataFrame:
     """Compute the mean of every measure but GMAP, GMBpref and counts, with its standard error and interval over the queries.
 
-    By `method="influence"`, se is sd / √n, and the interval the mean plus and minus se times the quantile of Student's
-    distribution with n - 1 degrees of freedom. `method="bootstrap"` draws the queries with replacement, as
-    `apframe.bootstrap_mean` says; `n_resamples` and `seed` are for it alone.
+    By `method="influence"`, se is sd / √n. The interval is the mean plus and minus se times the quantile of Student's
+    distribution with n - 1 degrees of freedom; it is cut to [0, 1] if all values are between 0 and 1. `method="bootstrap"`
+    draws the queries with replacement, as `apframe.bootstrap_mean` says; `n_resamples` and `seed` are for it alone.
 
     `unit` and `within` are attributes of `queries`, as in `compare`.
 

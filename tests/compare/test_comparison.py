@@ -207,6 +207,14 @@ def test_influences_are_the_formulas_of_the_textbook() -> None:
     assert row["method"] == "influence" and row["detectable"] == pytest.approx(2.8 * row["se"])
 
 
+def test_intervals_of_shares_stay_between_0_and_1() -> None:
+    share = describe_means(runs(a=[1, 1, 0.5], b=[0, 0, 0.5])).select("low", "high").rows()
+    assert share == [(pytest.approx(0.116225, abs=1e-6), 1), (0, pytest.approx(0.883775, abs=1e-6))]
+    counts = describe_means(runs(a=[1, 2, 0], b=[0, 0, 0.5])).select("low", "high").rows()
+    assert counts[0] == pytest.approx((-1.484138, 3.484138), abs=1e-6) and counts[1][0] < 0
+    assert compare_runs(runs(a=[1, 1, 0.5], b=[0, 0, 0.5]))["low"].item() < -1  # a difference is no share
+
+
 def test_units_are_a_ratio_of_sums() -> None:
     """Videos of one, two, ... queries: the mean is that of queries, and its error that of a ratio (Cochran 1977, 6.4)."""
     sizes = np.arange(1, 26)
