@@ -11,7 +11,7 @@ from apframe.tables.sources import to_polars
 
 _LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}", **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    ">": r"\textgreater{}", "≤": r"$\leq$", "|": r"\textbar{}", **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def latex(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of texts in LaTeX."""
-    escaped = [[re.sub(r"[\\~^–<>|&%$#_{}]", lambda found: _LATEX[found[0]], text) for text in row] for row in (head, *rows)]
+    escaped = [[re.sub(r"[\\~^–<>≤|&%$#_{}]", lambda found: _LATEX[found[0]], text) for text in row] for row in (head, *rows)]
     first, *others = [f"{' & '.join(row)} \\\\" for row in escaped]
     columns = "".join("r" if is_right else "l" for is_right in _are_numbers(head, rows))
     lines = [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", first, "\\midrule", *others, "\\bottomrule", "\\end{tabular}"]
@@ -76,7 +76,7 @@ def latex(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _are_numbers(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[bool]:
     """Of each column, whether all its texts are numbers or dashes, and there are some."""
-    number = re.compile(r"–|[-+]?[\d,]*\.?\d+(e[-+]?\d+)?( \([\d,]+\))?", re.IGNORECASE)
+    number = re.compile(r"–|(?:[<≤] )?[-+]?[\d,]*\.?\d+(e[-+]?\d+)?( \([\d,]+\))?", re.IGNORECASE)
     return [bool(rows) and all(number.fullmatch(row[column]) for row in rows) for column in range(len(head))]
 
 

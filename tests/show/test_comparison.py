@@ -7,61 +7,83 @@ from typing import Any
 import polars as pl
 import pytest
 
-from apframe.show.comparison import compact_comparison, comparison_sentences, difference_sentence, ranks_table
+from apframe.show.comparison import compact_comparison, comparison_sentences, p_texts, ranks_table
 
 NO_INTERVAL = dict.fromkeys(["low", "high", "p", "q"])
 NUMBERS = ["estimate_a", "estimate_b", "difference", "low", "high", "p", "p_holm", "q", "detectable"]
+TEXTS: dict[str, Any] = {"n_resamples": pl.Int64, "reason": pl.String}
 
 
 def row(**columns: Any) -> dict[str, Any]:
     return {
         "metric": "AP", "run_a": "old", "run_b": "new", "estimate_a": 0.25, "estimate_b": 0.5, "difference": 0.25,
-        "low": 0.125, "high": 0.375, "p": 0.002, "p_holm": 0.004, "q": 0.03, "detectable": 0.2,
+        "low": 0.125, "high": 0.375, "p": 0.002, "p_holm": 0.004, "q": 0.03, "detectable": 0.2, "n_units": 300,
+        "n_resamples": None, "method": "influence", "reason": None,
     } | columns  # fmt: skip
 
 
 def table(*rows: dict[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(NUMBERS, pl.Float64))
+    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(NUMBERS, pl.Float64) | TEXTS)
 
 
 @pytest.mark.parametrize(("columns", "sentence"), [
-    ({}, "new is better than old by 0.250 AP: the 95 % interval 0.125 to 0.375 excludes 0 (p = 0.002)."),
-    ({"difference": -0.02, "low": -0.04, "high": -0.01},
-     "new is worse than old by 0.020 AP: the 95 % interval -0.040 to -0.010 excludes 0 (p = 0.002)."),
+    ({}, "new is better by 0.250 AP (95 % CI 0.125 to 0.375, p = 0.002)."),
+    ({"difference": -0.02, "low": -0.04, "high": -0.01, "p": 1e-9},
+     "new is worse by 0.020 AP (95 % CI 0.010 to 0.040, p < 0.001)."),
+    ({"difference": 0.0004, "low": 0.0003, "high": 0.0005},
+     "new is better by less than 0.001 AP (95 % CI 0.000 to 0.001, p = 0.002)."),
+    ({"difference": 0.008, "low": -0.015, "high": 0.032, "p": 0.49, "detectable": 0.033},
+     "No significant difference in AP: +0.008 for new (95 % CI −0.015 to +0.032).|"
+     "With 300 images, differences below about 0.033 cannot be told from chance."),
     ({"difference": -0.02, "low": -0.04, "high": 0.01},
-     "new is worse than old by 0.020 AP, but the 95 % interval -0.040 to 0.010 includes 0.|"
-     "This set can detect a difference of 0.200."),
-    ({"difference": 0.0, "low": 0.0, "high": 0.0}, "new and old have the same AP in every resample."),
-    ({"difference": 0.0, "low": -0.01, "high": 0.01},
-     "new and old have the same AP; the 95 % interval of the difference is -0.010 to 0.010.|"
-     "This set can detect a difference of 0.200."),
-    ({"low": -0.01, "high": -0.01, "p": 1.0, "detectable": None},  # one resample
-     "new is better than old by 0.250 AP: the 95 % interval -0.010 to -0.010 excludes 0 (p = 1)."),
-    ({"low": -0.01, "high": 0.5, "detectable": None},
-     "new is better than old by 0.250 AP, but the 95 % interval -0.010 to 0.500 includes 0."),
+     "No significant difference in AP: −0.020 for new (95 % CI −0.040 to +0.010).|"
+     "With 300 images, differences below about 0.200 cannot be told from chance."),
+    ({"difference": 0.0, "low": 0.0, "high": 0.0}, "new and old have the same AP, also with other images of the same kind."),
+    ({"difference": 0.0, "low": -0.01, "high": 0.01, "detectable": None},
+     "No significant difference in AP: 0.000 for new (95 % CI −0.010 to +0.010)."),
+    ({"difference": -0.0004, "low": -0.04, "high": 0.01, "detectable": None},
+     "No significant difference in AP: less than 0.001 for new (95 % CI −0.040 to +0.010)."),
+    ({"low": -0.01, "high": -0.01, "p": 1.0, "detectable": None},  # one resample, on the other side of 0
+     "No significant difference in AP: +0.250 for new (95 % CI −0.010 to −0.010)."),
+    ({"low": None, "high": None, "p": None, "detectable": None, "reason": "annotations in fewer than 10 units"},
+     "No interval for the difference in AP, +0.250 for new: annotations in fewer than 10 images."),
     ({"low": None, "high": None, "p": None, "detectable": None},
-     "new is better than old by 0.250 AP; too few images have a value for an interval."),
-    ({"difference": -0.0004, "low": -0.04, "high": 0.01},
-     "new is worse than old by less than 0.001 AP, but the 95 % interval -0.040 to 0.010 includes 0.|"
-     "This set can detect a difference of 0.200."),
+     "No interval for the difference in AP, +0.250 for new: too few images have a value."),
     ({"difference": None, "low": None, "high": None}, "AP of old and new cannot be compared: it has no value."),
+    ({"metric": "ATE", "difference": -0.25, "low": -0.5, "high": -0.125},
+     "new is better by 0.250 ATE (95 % CI 0.125 to 0.500, p = 0.002)."),
 ])  # fmt: skip
 def test_sentences_of_a_pair(columns: dict[str, Any], sentence: str) -> None:
     assert comparison_sentences(table(row(**columns), row(metric="AP50"))) == sentence.split("|")
 
 
+def test_what_was_counted_as_one_is_named() -> None:
+    rows = table(row(low=-0.1, n_units=12))
+    assert comparison_sentences(rows, unit="video_id")[1].startswith("With 12 videos, differences below about 0.200")
+    lacking = table(row(low=None, high=None, p=None, reason="no unit changes it"))
+    assert comparison_sentences(lacking, unit="city")[0].endswith(": no city changes it.")
+
+
+def test_the_lowest_p_of_resamples_is_a_bound() -> None:
+    """With 999 resamples, p is at least 2 / 1000. Corrected values stand on it."""
+    drawn = {"method": "bootstrap", "n_resamples": 999, "p": 0.002, "p_holm": 0.004}
+    rows = table(row(**drawn), row(**drawn | {"metric": "AP50", "p": 0.004}), row(**drawn | {"method": "influence"}))
+    assert p_texts(rows, "p").to_list() == ["≤ 0.002", "0.004", "0.002"]
+    assert p_texts(rows, "p_holm").to_list() == ["≤ 0.004", "0.004", "0.004"]
+    assert comparison_sentences(rows.head(2)) == ["new is better by 0.250 AP (95 % CI 0.125 to 0.375, p ≤ 0.002)."]
+
+
 def test_the_sentence_may_be_about_another_metric() -> None:
     (sentence,) = comparison_sentences(table(row(), row(metric="NDS", difference=-0.25, low=-0.5, high=-0.1)), metric="NDS")
-    assert sentence.startswith("new is worse than old by 0.250 NDS")
+    assert sentence.startswith("new is worse by 0.250 NDS")
 
 
 def test_sentences_of_several_models() -> None:
-    rows = table(row(), row(run_b="third", difference=-0.1, low=-0.2, high=-0.05))
+    rows = table(row(), row(run_b="third", difference=-0.1, low=-0.2, high=-0.01, p=0.04, p_holm=0.06))
     assert comparison_sentences(rows) == [
-        "new is better than old by 0.250 AP: the 95 % interval 0.125 to 0.375 excludes 0 "
-        "(p = 0.004, corrected for 2 comparisons).",
-        "third is worse than old by 0.100 AP: the 95 % interval -0.200 to -0.050 excludes 0 "
-        "(p = 0.004, corrected for 2 comparisons).",
+        "new is better than old by 0.250 AP (95 % CI 0.125 to 0.375, p = 0.004, corrected for 2 comparisons).",
+        "No significant difference in AP: −0.100 for third (95 % CI −0.200 to −0.010, p = 0.060, corrected for 2 comparisons).",
+        "With 300 images, differences below about 0.200 cannot be told from chance.",
     ]
     assert compact_comparison(rows).columns == ["metric", "run", "value", "difference", "low", "high", "p_holm"]
 
@@ -85,15 +107,17 @@ def test_ranks() -> None:
      "AP: 1 of 2 categories (c0) differs by the 95 % interval; after correcting for 2 comparisons, 1 does (q < 0.05)."),
     ([{"q": 0.1}, {"low": -0.2, "high": -0.1, "q": 0.1}, NO_INTERVAL],
      "AP: 2 of 2 categories (c0, c1) differ by the 95 % interval; after correcting for 2 comparisons, none does (q < 0.05). "
-     "1 category has too few images for an interval."),
+     "1 category without an interval: too few images have a value."),
     ([{}, {}, {"low": -0.1, "q": 0.4}],
      "AP: 2 of 3 categories (c0, c1) differ by the 95 % interval; after correcting for 3 comparisons, 2 do (q < 0.05)."),
     ([{"low": -0.1, "q": 0.4}], "AP: the 95 % interval of the category includes 0."),
     ([{"low": -0.1, "q": 0.4}] * 2, "AP: the 95 % interval includes 0 in all 2 categories."),
     ([{}], "AP: 1 of 1 category differs by the 95 % interval; after correcting for 1 comparison, 1 does (q < 0.05)."),
-    ([NO_INTERVAL] * 2, "AP: 2 categories have too few images for an interval."),
+    ([NO_INTERVAL] * 2, "AP: 2 categories without an interval: too few images have a value."),
     ([NO_INTERVAL, NO_INTERVAL | {"difference": None}, NO_INTERVAL | {"difference": None}],
-     "AP: 1 category has too few images for an interval. 2 categories have no AP."),
+     "AP: 1 category without an interval: too few images have a value. 2 categories without AP."),
+    ([{"low": -0.1, "q": 0.4}, NO_INTERVAL | {"reason": "no unit changes it"}],
+     "AP: the 95 % interval of the category includes 0. 1 category without an interval: no image changes it."),
 ])  # fmt: skip
 def test_sentences_of_categories(rows: list[dict[str, Any]], sentence: str) -> None:
     named = [row(**columns) | {"name": f"c{number}"} for number, columns in enumerate(rows)]
@@ -125,34 +149,3 @@ def test_columns() -> None:
         "p",
         "q",
     ]
-
-
-PAIR = {
-    "metric": "AP", "run_a": "old", "run_b": "new", "difference": 0.021, "low": 0.008, "high": 0.034, "p": 0.002,
-    "p_holm": 0.006, "detectable": 0.019, "n_units": 1300,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changed", "n_pairs", "sentence"),
-    [
-        ({}, 1, "new is better by 0.021 AP (95 % CI 0.008 to 0.034)."),
-        ({}, 3, "new is better than old by 0.021 AP (95 % CI 0.008 to 0.034; p = 0.006, corrected for 3 comparisons)."),
-        ({"metric": "LAMR"}, 1, "new is worse by 0.021 LAMR (95 % CI 0.008 to 0.034)."),
-        (
-            {"difference": -0.0002, "low": -0.0003, "high": -0.0001}, 1,
-            "new is worse by less than 0.001 AP (95 % CI 0.000 to 0.000).",
-        ),
-        (
-            {"p_holm": 0.06}, 30,
-            "No significant difference in AP: +0.021 for new against old (95 % CI +0.008 to +0.034; p = 0.06, corrected for 30 "
-            "comparisons). With 1,300 queries, differences below about 0.019 cannot be told from chance.",
-        ),
-        ({"low": None, "high": None}, 1, "AP differs by +0.021 for new; there are too few queries for an interval."),
-        ({"low": None}, 2, "AP differs by +0.021 for new against old; there are too few queries for an interval."),
-        ({"difference": 0.0, "low": 0.0, "high": 0.0}, 1, "new and old have the same AP, on all queries."),
-        ({"difference": None}, 1, "AP of old and new cannot be compared: it has no value."),
-    ],
-)  # fmt: skip
-def test_sentences_of_differences(changed: dict[str, Any], n_pairs: int, sentence: str) -> None:
-    assert difference_sentence(PAIR | changed, n_pairs, "queries") == sentence

@@ -36,6 +36,12 @@ def test_latex() -> None:
     ]  # fmt: skip
 
 
+def test_bounds_are_numbers() -> None:
+    bounds = {"p": ["≤ 0.002", "< 0.001", "0.490"]}
+    assert apf.to_markdown(bounds).splitlines()[1] == "|--------:|"
+    assert apf.to_latex(bounds).splitlines()[4:7] == [r"$\leq$ 0.002 \\", r"\textless{} 0.001 \\", r"0.490 \\"]
+
+
 def test_results_have_their_headline_numbers() -> None:
     found = apf.evaluate(DATA / "street" / "instances.json", DATA / "street" / "model_a.json")
     assert found.to_markdown() == apf.to_markdown(found.summary)

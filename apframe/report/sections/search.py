@@ -13,7 +13,7 @@ from apframe.report.section import MOST_ROWS, Block, Section, Table
 from apframe.report.sections.better import HEADS, OF_PAIR, difference_table, level_sentence, level_table, pair_heads
 from apframe.report.sections.leaderboard import leader_sentence
 from apframe.report.sections.rules import ALONE, SAME_BYTES, described
-from apframe.show.comparison import comparison_sentences, difference_sentence
+from apframe.show.comparison import comparison_sentences, difference_sentences
 from apframe.wording import counted
 
 _HEADS = HEADS | {"share_best": "draws in which the run leads", "n_queries": "queries", "n_units": "queries"}
@@ -110,7 +110,7 @@ def _leader(board: pl.DataFrame) -> list[str]:
 def _sentences(differences: pl.DataFrame) -> list[str]:
     """What the first measure says of each pair of runs."""
     rows = differences.rename({"measure": "metric"}).filter(pl.col("metric") == pl.col("metric").first())
-    return [difference_sentence(row, rows.height, "queries") for row in rows.iter_rows(named=True)]
+    return [" ".join(difference_sentences(row, rows.height, "query")) for row in rows.iter_rows(named=True)]
 
 
 def where(searched: Searched) -> Section | None:
@@ -121,7 +121,7 @@ def where(searched: Searched) -> Section | None:
         rows = searched.evaluation.by(key).filter(measure=searched.measure)
         if searched.is_pair and searched.measure in searched.plain:
             found = searched.evaluation.compare(searched.names[0], by=key).filter(measure=searched.measure)
-            said = comparison_sentences(found.rename({"measure": "metric"}), [key], units="queries")
+            said = comparison_sentences(found.rename({"measure": "metric"}), [key], unit="query")
             sentences += [text.replace(":", f" by {key}:", 1) for text in said]
             found = found.rename({key: "key"})  # it may be called what another column is
             shown = _differences(searched, found, "key", caption)
