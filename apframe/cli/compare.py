@@ -15,14 +15,21 @@ from apframe.cli.files import Files
 from apframe.cli.gate import FAILED, known_metric, read_gate
 from apframe.cli.messages import be_strict, say
 from apframe.cli.models import are_stored, read_models
-from apframe.cli.options import Latex, Markdown, Strict, Where, one_style, words
+from apframe.cli.options import Latex, Markdown, Strict, Where, given_options, one_style, words
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
 from apframe.protocols.headlines import headlines, main_headline
 from apframe.protocols.protocol import Protocol
-from apframe.show.comparison import compact_comparison, comparison_sentences, ranks_table
+from apframe.show.comparison import (
+    compact_comparison,
+    compact_images,
+    comparison_sentences,
+    how_tested,
+    ranks_table,
+    without_intervals,
+)
 
 
 def compare_models(
@@ -43,13 +50,27 @@ def compare_models(
     ] = None,
     by: Annotated[list[str] | None, Option(metavar="weather,camera", help="compare within each slice by these columns")] = None,
     level: Annotated[
-        str, Option(metavar="summary|category", help="compare means over categories, or each category")
+        str,
+        Option(
+            metavar="summary|category|image",
+            help="compare means over categories, or each category; or list the images that make the difference",
+        ),
     ] = "summary",
     unit: Annotated[
-        str | None, Option(metavar="video", help="a column of the images: draw all images of a value together")
+        str | None, Option(metavar="video", help="a column of the images: all images of a value count as one unit")
     ] = None,
-    within: Annotated[str | None, Option(metavar="city", help="a column of the images: draw within each of its values")] = None,
-    n_resamples: Annotated[int, Option(metavar="1000", help="how many times images are drawn")] = 1_000,
+    within: Annotated[
+        str | None, Option(metavar="city", help="a column of the images: differences between its values do not count")
+    ] = None,
+    method: Annotated[
+        str,
+        Option(
+            metavar="influence|bootstrap", help="intervals from what each image contributes, or from resamples of the images"
+        ),
+    ] = "influence",
+    n_resamples: Annotated[
+        int, Option(metavar="1000", help="how many resamples: of --method bootstrap, and of metrics without a derivative")
+    ] = 1_000,
     seed: Annotated[int, Option(metavar="0", help="start of the random draws: the same seed gives the same table")] = 0,
     on_images: Annotated[
         str,
@@ -57,11 +78,14 @@ def compare_models(
     ] = "same",
     fail_if_worse: Annotated[
         list[str] | None,
-        Option(metavar="AP,APs", help="exit with 4 if one of these is worse and its interval excludes 0"),
+        Option(metavar="AP,AP75", help="exit with 4 if one of these is worse and its interval excludes 0"),
     ] = None,
     max_drop: Annotated[
         list[str] | None, Option(metavar="AP=0.005", help="exit with 4 if a metric drops by more, whatever the interval")
     ] = None,
+    sure: Annotated[
+        bool, Option("--sure", help="with --max-drop: also exit with 4 unless the interval excludes a larger drop")
+    ] = False,
     as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
@@ -70,56 +94,83 @@ def compare_models(
 ) -> None:
     """Compare models on the same ground truth: differences with 95 % intervals and p values.
 
-    The first model is compared with each other one. Images are drawn with replacement, the same ones for all models, to see how
-    far the difference would move with other images of the same kind. --json and --csv have all columns.
+    The first model is compared with each other one. An interval says how far the difference would move with other images of
+    the same kind. It follows from what each image contributes to the difference. --json and --csv have all columns.
 
-    Exit status: 4 if --fail-if-worse or --max-drop finds a model that is worse than the first one; otherwise 3 if --strict is
-    given and a warning says that a number is probably wrong.
+    Exit status: 4 if --fail-if-worse or --max-drop finds a model that is worse than the first one, or cannot test it; otherwise
+    3 if --strict is given and a warning says that a number is probably wrong.
     """
     be_strict(strict)
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
-    one_of("level", level, ("summary", "category"))
+    one_of("level", level, ("summary", "category", "image"))
+    one_of("method", method, ("influence", "bootstrap"))
     one_of("on_images", on_images, ("same", "common"))
     keys, rows_of = words(by), [*words(by), *(["name"] if level == "category" else [])]
     is_stored = are_stored(paths, context, least=2)
+    n_models = len(paths) - (not is_stored)
+    if level == "image":
+        _refuse_for_images(context, n_models)
     rules = apf.read_evaluation(paths[0]).protocol if is_stored else files.rules()
-    gate = read_gate(fail_if_worse, max_drop, rules)
-    if gate.metrics and rows_of:
+    gate = read_gate(fail_if_worse, max_drop, rules, sure=sure)
+    if gate.metrics and (rows_of or level == "image"):
         raise ParameterError(
-            "--fail-if-worse and --max-drop test the whole set, without --by and --level category", "test a part with --where"
+            "--fail-if-worse and --max-drop test the whole set, without --by and --level", "test a part with --where"
         )
     # wrong names are errors before the work, not after it
-    is_long = bool(rows_of) or len(paths) - (not is_stored) > 2
-    chosen = [known_metric(name, rules) for name in words(metrics)] or _usual_metrics(rules, style, is_long=is_long)
+    is_long = level == "image" or (style not in ("json", "csv") and (bool(rows_of) or n_models > 2))
+    chosen = [known_metric(name, rules) for name in words(metrics)] or _usual_metrics(rules, is_long=is_long)
     with progress() as tell:
         evaluations = read_models(paths, files, None if is_stored else rules, where, tell)
     called = names_beside(evaluations)
     first, *others = evaluations = agree(evaluations, called, on_images)
-    draws: dict[str, Any] = {"unit": unit, "within": within, "n_resamples": n_resamples, "seed": seed}
+    sampling: dict[str, Any] = {
+        "unit": unit, "within": within, "n_resamples": n_resamples, "seed": seed, "method": method
+    }  # fmt: skip
     wanted = list(dict.fromkeys([*chosen, *gate.metrics]))
-    table = first.compare(others, names=called, by=keys, level=level, metrics=wanted, **draws)
-    failures = gate.failures(table)
+    table = first.compare(others, names=called, by=tuple(keys), level=level, metrics=wanted, **sampling)
+    if level == "image":
+        _show_images(table, style)
+        return
+    failures = gate.failures(table, unit or "image")
     if len(others) > 1 and not rows_of and style is None:
         from apframe.evaluation.comparison.ranks import ranks
         from apframe.evaluation.comparison.sampling import Sampling  # bring in NumPy
 
-        board = ranks(evaluations, called, Sampling(metrics=chosen[:1], **draws))
+        board = ranks(evaluations, called, Sampling(metrics=chosen[:1], **sampling))
         show_table(ranks_table(board, chosen[0]), style, digits=3)
     main = main_headline(rules).metric
-    _show(table, rows_of, style, main if main in chosen and not metrics else chosen[0])
+    _show(table, rows_of, style, main if main in chosen and not metrics else chosen[0], unit or "image")
     for failure in failures:
         say("gate", failure)
     raise click.exceptions.Exit(FAILED if failures else 0)
 
 
-def _usual_metrics(rules: Protocol, style: str | None, *, is_long: bool) -> list[str]:
-    """All metrics; the one that stands for all where people read a row for each slice, category or model."""
-    if is_long and style not in ("json", "csv"):
+def _usual_metrics(rules: Protocol, *, is_long: bool) -> list[str]:
+    """All metrics; the one that stands for all if people read a row for each slice, category or model, and of images."""
+    if is_long:
         return [main_headline(rules).metric]
     return [line.metric for line in headlines(rules, with_parts=True) if not line.kind.table]
 
 
-def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None, metric: str) -> None:
+def _refuse_for_images(context: click.Context, n_models: int) -> None:
+    """An error where images are listed and an option or a third model has no part in that."""
+    if given := given_options(context, ("by", "unit", "within", "method", "n_resamples", "seed")):
+        raise ParameterError(f"{given[0]} is not for --level image", "leave it out, or choose a part with --where")
+    if n_models > 2:
+        raise ParameterError(f"--level image compares two models, not {n_models}", "name two")
+
+
+def _show_images(table: pl.DataFrame, style: str | None) -> None:
+    """Print the images that make the difference: all of them for programs, the first ones for people and papers."""
+    if style in ("json", "csv"):
+        show_table(table, style)
+        return
+    compact, lines = compact_images(table)
+    show_table(compact, style, digits=4)
+    print_lines(lines if style is None else [])
+
+
+def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None, metric: str, unit: str) -> None:
     """Print a comparison: all of it for programs, what tells most for people and papers; the sentence is about one metric."""
     if style in ("json", "csv"):
         show_table(table, style)
@@ -131,4 +182,5 @@ def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None, metric
         show_table(compact, style, digits=3)
         return
     show_table(compact, style, digits=3, least=["q"])
-    print_lines(comparison_sentences(table, rows_of, metric=metric))
+    lacking = [] if rows_of else without_intervals(table.filter(pl.col("metric") != metric), unit)
+    print_lines([*comparison_sentences(table, rows_of, metric, unit), *lacking, how_tested(table, unit)])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from apframe.cli.options import words
-from apframe.exceptions import InputError, ParameterError, by_name
-from apframe.protocols.headlines import headlines
+from apframe.exceptions import ParameterError, by_name
+from apframe.protocols.headlines import headlines, less_is_better
 from apframe.protocols.protocol import Protocol
+from apframe.show.comparison import reason_of
 
 FAILED = 4  # the exit status
 
@@ -25,60 +27,72 @@ class Gate:
     worse
         metrics that must not be worse with an interval that excludes 0
     drops
-        metrics that must not drop by more than a number, whatever the interval
+        metrics that must not drop by more than a number
+    is_sure
+        whether the interval must exclude a larger drop (a test of non-inferiority), or the numbers alone count
     """
 
     worse: tuple[str, ...]
     drops: Mapping[str, float]
+    is_sure: bool = False
 
     @property
     def metrics(self) -> list[str]:
         """The metrics that are tested."""
         return list(dict.fromkeys([*self.worse, *self.drops]))
 
-    def failures(self, table: pl.DataFrame) -> list[str]:
-        """Say of each evaluation and metric that fails by how much it is worse.
+    def failures(self, table: pl.DataFrame, unit: str = "image") -> list[str]:
+        """Say of each evaluation and metric that fails by how much it is worse, or why it cannot be tested.
 
         Parameters
         ----------
         table
             of `Evaluation.compare`, one row for each metric and pair
-
-        Raises
-        ------
-        InputError
-            a metric that is tested has no value or no interval
+        unit
+            what was counted as one
 
         >>> rows = [{"metric": "AP", "run_a": "old", "run_b": "new", "difference": -.02, "low": -.03, "high": -.01}]
         >>> Gate(("AP",), {}).failures(pl.DataFrame(rows))
-        ['AP of new is worse than that of old by 0.0200, and the interval -0.0300 to -0.0100 excludes 0']
+        ['AP of new is worse than that of old by 0.0200 (95 % CI 0.0100 to 0.0300)']
         """
-        found = []
-        for row in table.filter(pl.col("metric").is_in(self.metrics)).iter_rows(named=True):
-            metric, difference, low, high = (row[name] for name in ("metric", "difference", "low", "high"))
-            if difference is None or (metric in self.worse and low is None):
-                lacks = "value" if difference is None else "interval, as too few images have annotations that count"
-                raise InputError(f"{metric} has no {lacks}, so the gate cannot test it", "test another metric, or more images")
-            is_worse = f"{metric} of {row['run_b']} is worse than that of {row['run_a']} by {-difference:.4f}"
-            if metric in self.worse and high < 0:
-                found.append(f"{is_worse}, and the interval {low:.4f} to {high:.4f} excludes 0")
-            if -difference > self.drops.get(metric, math.inf):
-                found.append(f"{is_worse}, more than {self.drops[metric]:g}")
-        return found
+        rows = table.filter(pl.col("metric").is_in(self.metrics)).iter_rows(named=True)
+        return [failure for row in rows for failure in self._failures(row, unit)]
+
+    def _failures(self, row: dict[str, Any], unit: str) -> Iterator[str]:
+        metric, of = row["metric"], f"{row['metric']} of {row['run_b']}"
+        if row["difference"] is None:
+            yield f"{of} cannot be tested: it has no value in both models"
+            return
+        sign = 1 if less_is_better(metric) else -1
+        loss, largest = sign * row["difference"], self.drops.get(metric, math.inf)
+        least, most = sorted(sign * row[end] for end in ("low", "high")) if row["low"] is not None else (math.nan, math.nan)
+        is_worse = f"{of} is worse than that of {row['run_a']} by {loss:.4f}"
+        if row["low"] is None and (metric in self.worse or self.is_sure):
+            yield f"{of} cannot be tested: {reason_of(row, unit)}"
+        if metric in self.worse and least > 0:
+            yield f"{is_worse} (95 % CI {least:.4f} to {most:.4f})"
+        if loss > largest:
+            yield f"{is_worse}, more than {largest:g}"
+        elif self.is_sure and most > largest:
+            larger = f"a drop of more than {largest:g} is not excluded"
+            yield f"{of} may be worse than that of {row['run_a']} by up to {most:.4f} (end of the 95 % CI), so {larger}"
 
 
-def read_gate(worse: Sequence[str] | None, drops: Sequence[str] | None, protocol: Protocol) -> Gate:
-    """The gate of --fail-if-worse AP,APs and --max-drop AP=0.005.
+def read_gate(worse: Sequence[str] | None, drops: Sequence[str] | None, protocol: Protocol, *, sure: bool = False) -> Gate:
+    """The gate of --fail-if-worse AP,APs, --max-drop AP=0.005 and --sure.
 
     Raises
     ------
     ParameterError
-        a metric that the protocol does not have; a drop that is not a number of at least 0; a metric with two drops
+        a metric that the protocol does not have; a drop that is not a number of at least 0; a metric with two drops; --sure
+        without drops
 
     >>> from apframe.protocols.coco import COCO
     >>> read_gate(["AP,aps"], ["AP50=0.01"], COCO)
-    Gate(worse=('AP', 'APs'), drops={'AP50': 0.01})
+    Gate(worse=('AP', 'APs'), drops={'AP50': 0.01}, is_sure=False)
     """
+    if sure and not drops:
+        raise ParameterError("--sure needs --max-drop", "say which drop the interval must exclude, as in --max-drop AP=0.005")
     largest: dict[str, float] = {}
     for word in words(drops):
         name, equals, text = word.partition("=")
@@ -86,7 +100,7 @@ def read_gate(worse: Sequence[str] | None, drops: Sequence[str] | None, protocol
         if metric in largest or not metric or not _is_drop(text):
             raise ParameterError(f"--max-drop takes METRIC=NUMBER, each metric once and numbers from 0, not {word!r}")
         largest[metric] = float(text)
-    return Gate(tuple(dict.fromkeys(known_metric(name, protocol) for name in words(worse))), largest)
+    return Gate(tuple(dict.fromkeys(known_metric(name, protocol) for name in words(worse))), largest, sure)
 
 
 def known_metric(name: str, protocol: Protocol) -> str:

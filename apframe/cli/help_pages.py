@@ -51,7 +51,7 @@ _PURPOSES = {
     "Reading": "gt_format dt_format source_format results_of split image_sizes box_format relative join_by_name names "
     "image_attributes queries category_map unmapped invalid drop_unknown_images",
     "Shards": "shards memory work skip_bad_shards engine",
-    "Gate": "fail_if_worse max_drop strict",
+    "Gate": "fail_if_worse max_drop sure strict",
     "Output": "out into title images embed max_images tables n name tag matches per_query compare rules pairs "
     "as_json as_csv as_markdown as_latex",
 }

@@ -37,7 +37,7 @@ _FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
         "iou_thresholds", "iou_type", "join_by_name", "level", "matching", "max_detections", "max_documents", "max_images",
         "measures", "memory", "metrics", "missing", "n", "n_resamples", "name", "names", "no_relevant", "on_images",
         "protocol", "queries", "recall_positions", "relative", "relevance_level", "sample", "seed", "split", "test",
-        "trec_eval", "unit", "unjudged", "unmapped", "where", "within", "work",
+        "trec_eval", "method", "unit", "unjudged", "unmapped", "where", "within", "work",
     )
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ _MOST_NAMED = 3  # slices or categories in a sentence
 _SEEN = 0.0005  # a difference that three digits show
 _TINY = "less than 0.001"
 _ROUNDING = 1 + 1e-6
+MOST_IMAGES = 20
 _COMPACT = ["difference", "low", "high"]
 
 
@@ -103,6 +104,62 @@ def comparison_sentences(
         pairs = rows.partition_by("run_a", "run_b", maintain_order=True)
         return [_of_rows(pair, keys, noun, is_one=len(pairs) == 1) for pair in pairs]
     return [sentence for row in rows.iter_rows(named=True) for sentence in difference_sentences(row, rows.height, noun)]
+
+
+def without_intervals(table: pl.DataFrame, unit: str = "image") -> list[str]:
+    """Which numbers have no interval, and why: a line for each reason.
+
+    >>> rows = {"metric": ["AP", "APs"], "reason": [None, "annotations in fewer than 10 units"]}
+    >>> without_intervals(pl.DataFrame(rows))
+    ['No interval for APs: annotations in fewer than 10 images.']
+    """
+    rows = table.drop_nulls("reason").group_by("reason", maintain_order=True).agg(pl.col("metric").unique(maintain_order=True))
+    noun = unit.removesuffix("_id")
+    return [f"No interval for {', '.join(names)}: {reason_of({'reason': why}, noun)}." for why, names in rows.iter_rows()]
+
+
+def how_tested(table: pl.DataFrame, unit: str = "image") -> str:
+    """How the intervals and p values of a table of `Evaluation.compare` were made.
+
+    >>> row = {"metric": "AP", "method": "influence", "n_units": 300, "n_resamples": None}
+    >>> how_tested(pl.DataFrame([row]))
+    'Test: t test on the influences of 300 images.'
+    >>> how_tested(pl.DataFrame([row, row | {"metric": "NDS", "method": "bootstrap", "n_resamples": 1000}]), "video")
+    'Test: t test on the influences of 300 videos; for NDS, 1,000 resamples of them.'
+    """
+    noun = unit.removesuffix("_id")
+    n, drawn = table["n_units"].unique(), table.filter(pl.col("method") == "bootstrap")
+    units = counted(n[0], noun) if len(n) == 1 else f"the {plural(noun)}"
+    resamples = counted(drawn["n_resamples"].max() or 0, "resample")  # type: ignore[arg-type]
+    if drawn.height == table.height:
+        return f"Test: {resamples} of {units}."
+    metrics = ", ".join(drawn["metric"].unique(maintain_order=True))
+    return f"Test: t test on the influences of {units}{f'; for {metrics}, {resamples} of them' * (drawn.height > 0)}."
+
+
+def compact_images(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """The first images of a table of `Evaluation.compare(level="image")` of each metric, and what the columns are.
+
+    >>> counts = {f"{count}_{name}": 1 for name in "ab" for count in ("tp", "fp", "fn")}
+    >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "image_id": 7, "file_name": "7.jpg"}
+    >>> compact, lines = compact_images(pl.DataFrame([row | {"influence": 0.5, "share": 1.0} | counts]))
+    >>> compact.columns
+    ['image_id', 'file_name', 'influence', 'share', 'tp_a', 'fp_a', 'fn_a', 'tp_b', 'fp_b', 'fn_b']
+    >>> print(lines[0])
+    a: old, b: new. influence: of the image on the difference in AP; share: its part in the variance.
+    """
+    metrics = table["metric"].unique(maintain_order=True).to_list()
+    shown = table.group_by("metric", maintain_order=True).head(MOST_IMAGES)
+    named = [] if shown["file_name"].null_count() == shown.height else ["file_name"]
+    counts = [f"{count}_{name}" for name in "ab" for count in ("tp", "fp", "fn")]
+    compact = shown.select(*["metric"] * (len(metrics) > 1), "image_id", *named, "influence", "share", *counts)
+    names = ", ".join(f"{name}: {table[f'run_{name}'][0]}" for name in "ab") if table.height else "no images"
+    what = "of the image on the difference" + (f" in {metrics[0]}" if len(metrics) == 1 else "")
+    lines = [f"{names}. influence: {what}; share: its part in the variance."]
+    if table.height > shown.height:
+        n = counted(table.height // len(metrics), "image")
+        lines.append(f"The first {MOST_IMAGES} of {n}" + (" of each metric" if len(metrics) > 1 else "") + " are shown.")
+    return compact, lines
 
 
 def ranks_table(table: pl.DataFrame, metric: str) -> pl.DataFrame:
