@@ -41,9 +41,12 @@ from apframe.cli.sharded import (
 )
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
-from apframe.protocols.headlines import headlines
+from apframe.protocols.headlines import headlines, main_headline
+from apframe.protocols.protocol import Protocol
+from apframe.show.comparison import reason_of
 from apframe.show.console import shorter_lines, summary_lines
 from apframe.store.parquet import DETECTION
+from apframe.wording import counted
 
 
 def evaluate_files(
@@ -80,7 +83,10 @@ def evaluate_files(
         ),
     ] = None,
     where: Where = None,
-    as_csv: Annotated[bool, Option("--csv", help="print slices as comma-separated values")] = False,
+    intervals: Annotated[bool, Option("--intervals", help="also print the 95 % interval of each number")] = False,
+    as_csv: Annotated[
+        bool, Option("--csv", help="print slices, or numbers with --intervals, as comma-separated values")
+    ] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
     shards: Shards = False,
@@ -96,7 +102,7 @@ def evaluate_files(
     """
     be_strict(strict)
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
-    if style == "csv" and not by:
+    if style == "csv" and not (by or intervals):
         raise ParameterError("--csv needs slices: name columns with --by")
     chosen = files.rules(matching=matching, iou_thresholds=thresholds(iou_thresholds))  # errors come before the work
     if not shards:
@@ -128,20 +134,24 @@ def evaluate_files(
             evaluation = whole.where(where)
         say("matching and ranking")
         _ = whole.summary  # which warns if it is doubtful; a part does not
-        slices = evaluation.by(*words(by)) if by else None
+        slices = evaluation.by(*words(by)) if by and not intervals else None
+        sure = evaluation.intervals(by=words(by), metrics=_shown(chosen, style) if by else None) if intervals else None
         summary = evaluation.summary
         if out is not None:
             say(f"writing {out}")
             evaluation.write_parquet(out, **labelled, matches=kept)
     if rules and style is None:
         print(evaluation.protocol, end="\n\n")
+    if sure is not None and (by or style is not None):
+        _show_intervals(sure, style)
+        return
     if slices is None:
         if style == "json":
             print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}))
         elif style is not None:
             show_table(summary, style, digits=3)
         else:
-            lines = summary_lines(summary, evaluation.protocol, evaluation.notes)
+            lines = summary_lines(summary, evaluation.protocol, evaluation.notes, sure)
             print_lines(lines if max(map(len, lines)) <= (terminal_width() or 1000) else shorter_lines(lines))
         return
     if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
@@ -150,3 +160,17 @@ def evaluate_files(
         enough = next((line for line in recalls if (line.area_range, line.max_detections) == most), None)
         slices = slices.select(pl.exclude(*(line.metric for line in recalls if line != enough), "AP75", "n_detections"))
     show_table(slices, style, digits=3)
+
+
+def _show_intervals(table: pl.DataFrame, style: str | None) -> None:
+    """Print numbers with their intervals: all columns for programs, the most telling ones for people and papers."""
+    is_data = style in ("json", "csv")
+    show_table(table if is_data else table.drop("bias", "n_resamples", "method", "reason"), style, digits=3)
+    if style is None:
+        lacking = table["reason"].drop_nulls().value_counts(sort=True).rows()
+        print_lines([f"{counted(n, 'row')} without an interval: {reason_of({'reason': why})}." for why, n in lacking])
+
+
+def _shown(protocol: Protocol, style: str | None) -> list[str] | None:
+    """Of the slices' intervals, all for programs, those of the number that stands for all for people and papers."""
+    return None if style in ("json", "csv") else [main_headline(protocol).metric]

@@ -10,20 +10,26 @@ import polars as pl
 from apframe.protocols.headlines import headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
+from apframe.show.comparison import without_intervals
 
 
-def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str] = ()) -> list[str]:
+def summary_lines(
+    summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str] = (), intervals: pl.DataFrame | None = None
+) -> list[str]:
     """One line for each headline number, in pycocotools' words; -1.000 where nothing could be evaluated.
 
     A further line says in what the parameters depart from those that were published, and which numbers have a threshold that is
-    not evaluated; then there is a line for each note on the data.
+    not evaluated; then there is a line for each note on the data. `intervals`, from `Evaluation.intervals`, stand beside the
+    numbers, and further lines say why some have none.
 
     >>> from apframe.protocols.coco import COCO
     >>> names = [line.metric for line in headlines(COCO)]
     >>> summary_lines(pl.DataFrame({"metric": names, "value": [0.5046] * 12}), COCO)[0]
     ' Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.505'
     """
-    values = dict(summary.rows())
+    values, ends = dict(summary.rows()), {}
+    if intervals is not None:
+        ends = {name: _interval(low, high) for name, low, high in intervals.select("metric", "low", "high").iter_rows()}
     headings = headlines(protocol, with_parts=True)
     limits = ["all" if line.max_detections is None else str(line.max_detections) for line in headings]
     wide, deep = max(6, *(len(line.area_range) for line in headings)), max(3, *map(len, limits))
@@ -37,12 +43,19 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str
             where = " | ".join(
                 filter(None, [at.strip() if protocol.iou_thresholds[0] > 0 else "pixels of all images", part[3:]])
             )
-        lines.append(f" {line.kind.words or line.kind.name:<23} @[ {where} ] = {-1 if value is None else value:0.3f}")
+        number = f"{-1 if value is None else value:0.3f}{ends.get(line.metric, '')}"
+        lines.append(f" {line.kind.words or line.kind.name:<23} @[ {where} ] = {number}")
     missing = [line.metric for line in headings if not line.is_evaluated(protocol)]
     changed = departures(protocol)
     departs = [f"not {protocol.name} as published: other {', '.join(changed)}"] if changed else []
     departs += [f"not evaluated: {', '.join(missing)}"] if missing else []
+    if intervals is not None:
+        notes = ["[from, to]: 95 % interval", *without_intervals(intervals), *notes]
     return [*lines, *([f" {'; '.join(departs)}"] if departs else []), *(f" {note}" for note in notes)]
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return " [–]" if low is None else f" [{low:.3f}, {high:.3f}]"
 
 
 def shorter_lines(lines: Sequence[str]) -> list[str]:
