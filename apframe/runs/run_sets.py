@@ -105,7 +105,7 @@ class RunSets(QueryableResult):
     Only the files of tables that a query names are opened.
 
     `len()` is the number of runs. `print` shows the leaderboard with the interval of the main metric, share_best and the range
-    of each rank, which takes a resampling of all runs; `repr` and notebooks show no more than is stored.
+    of each rank, for which the detections of all runs are ranked; `repr` and notebooks show no more than is stored.
 
     Attributes
     ----------
@@ -167,6 +167,7 @@ class RunSets(QueryableResult):
         sort_by: str | None = None,
         *,
         where: str | None = None,
+        intervals: bool = False,
         n_resamples: int = 0,
         unit: str | None = None,
         within: str | None = None,
@@ -183,19 +184,21 @@ class RunSets(QueryableResult):
             a metric; by default that which stands for the protocol of the first run, such as AP, or NDS of NUSCENES.
         where
             only these runs: a condition in SQL (DuckDB's dialect) over the columns of `runs`, such as "epoch > 5 AND lr < 0.1".
+        intervals
+            also how sure the order is: low and high, the 95 % interval of `sort_by`; share_best, how sure it is that the run
+            leads; rank_low and rank_high, the range of its rank in 95 % of sets like this one. These columns follow that of
+            `sort_by`. They are made from what each image contributes, see `Evaluation.intervals`
         n_resamples
-            with 1000, also how sure the order is, from as many resamples of the images: low and high, the 95 % interval of
-            `sort_by`; share_best, the share of the resamples in which the run leads, ties split; rank_low and rank_high, the
-            range of its rank in 95 % of them. These columns follow that of `sort_by`. None of it by default
+            with 1000, the same from as many resamples of the images instead; metrics without a derivative have 1,000 anyway
         unit, within, seed
-            of the resamples, see `Evaluation.intervals`
+            of the intervals, see `Evaluation.intervals`
 
         Raises
         ------
         ParameterError
-            there is no such metric, or options of resamples that cannot be
+            there is no such metric, or options of intervals that cannot be
         NotComparableError
-            with `n_resamples`: the runs are of other data, or by other rules
+            with intervals: the runs are of other data, or by other rules
         QueryError
             DuckDB does not take the condition.
         """
@@ -212,11 +215,14 @@ class RunSets(QueryableResult):
             kept = sql.query({"runs": self.runs.lazy()}, f"SELECT run FROM runs WHERE ({where}\n)")
             table = table.join(kept, on="run", how="semi", maintain_order="left")
         table = table.sort(sort_by, descending=not less_is_better(sort_by), nulls_last=True, maintain_order=True)
-        if n_resamples == 0 or table.is_empty():
+        if not intervals and n_resamples == 0:
+            for option, column in (("unit", unit), ("within", within)):
+                if column is not None:
+                    raise ParameterError("is about intervals", "give intervals=True too to get them", option=option)
+        if table.is_empty() or not (intervals or n_resamples):
             return table
-        sure = comparing.ranks(
-            self, table["run"].to_list(), sort_by, unit=unit, within=within, n_resamples=n_resamples, seed=seed
-        )
+        drawn = {"method": "bootstrap", "n_resamples": n_resamples} if n_resamples else {}
+        sure = comparing.ranks(self, table["run"].to_list(), sort_by, unit=unit, within=within, seed=seed, **drawn)
         at = table.columns.index(sort_by) + 1
         taken = {name: _free(name, table.columns) for name in sure.columns[1:]}
         columns = [*table.columns[:at], *taken.values(), *table.columns[at:]]
@@ -274,7 +280,7 @@ class RunSets(QueryableResult):
         if len(self) < 2:
             return self.leaderboard()
         try:
-            return self.leaderboard(n_resamples=1_000)
+            return self.leaderboard(intervals=True)
         except (NotComparableError, ParameterError):  # of other data, or of a single image
             return self.leaderboard()
 

@@ -102,7 +102,7 @@ def plot_leaderboard(board: Any, *, width: int = 320) -> alt.LayerChart:
     Parameters
     ----------
     board
-        from `RunSets.leaderboard(metric, n_resamples=1000)` or `RunEvaluation.leaderboard` with one measure: run, the metric,
+        from `RunSets.leaderboard(metric, intervals=True)` or `RunEvaluation.leaderboard` with one measure: run, the metric,
         low, high, and share_best, rank_low and rank_high if they are to be shown
     width
         of the dots and lines alone, in pixels
@@ -144,7 +144,7 @@ def plot_over_tag(
     Parameters
     ----------
     board
-        from `RunSets.leaderboard(metric, n_resamples=1000)`: run, tags, the metric, low, high
+        from `RunSets.leaderboard(metric, intervals=True)`: run, tags, the metric, low, high
     tag
         the column for the horizontal axis: numbers, texts or flags
     colour
@@ -312,7 +312,7 @@ def _ranked(board: pl.DataFrame) -> tuple[str, str]:
     """The column of the numbers of a leaderboard, and what the metric is called."""
     refuse_missing("board", board, ["run"])
     if "low" not in board.columns:
-        raise InputError("the leaderboard has no intervals", "ask for n_resamples=1000", table="board")
+        raise InputError("the leaderboard has no intervals", "ask for intervals=True", table="board")
     if "estimate" in board.columns:
         if board.is_empty() or (called := _metric(board)):
             return "estimate", "" if board.is_empty() else called

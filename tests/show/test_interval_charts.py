@@ -151,7 +151,7 @@ def test_a_leaderboard_of_search_runs() -> None:
     assert plot_leaderboard(searched).to_dict()["title"]["text"] == "RR by run"
     with pytest.raises(InputError, match="several measures; filter to one"):
         plot_leaderboard(pl.concat([searched, searched.with_columns(measure=pl.lit("AP"))]))
-    with pytest.raises(InputError, match="no intervals; ask for n_resamples=1000"):
+    with pytest.raises(InputError, match="no intervals; ask for intervals=True"):
         plot_leaderboard(searched.drop("low"))
     with pytest.raises(InputError, match="it has no rows"):
         plot_leaderboard(searched.clear())
