@@ -18,6 +18,9 @@ TESTED_IN = {
     "cli/test_command.py": "__main__ cli/check cli/declared cli/files cli/options",
     "cli/test_compare.py": "cli/models",
     "docs/test_dictionary.py": "tables/metric_columns tables/tables",
+    "compare/test_comparison.py": "compare/standard_errors",
+    "evaluation/comparison/test_influences.py": "evaluation/comparison/image_influence evaluation/comparison/slice_rows "
+    "evaluation/comparison/study",
     "evaluation/comparison/test_resampled.py": "evaluation/headlines",
     "evaluation/diagnose/test_at_thresholds.py": "evaluation/diagnose/chosen_scores evaluation/diagnose/cut_counts",
     "evaluation/diagnose/test_calibration.py": "evaluation/diagnose/calibration_intervals evaluation/diagnose/score_bins",
@@ -54,6 +57,7 @@ TESTED_IN = {
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/policies",
     "metrics/test_definitions.py": "lists/list_average_precision metrics/points metrics/recall_levels metrics/score_cutoffs",
+    "metrics/test_influence.py": "metrics/rankings",
     "metrics/test_own_metrics.py": "metrics/metric",
     "metrics/test_weights.py": "metrics/average_precision metrics/cells",
     "parity/test_coco.py": "evaluation/curves evaluation/metrics_table metrics/coco_arrays metrics/running_counts "

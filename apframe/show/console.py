@@ -10,7 +10,6 @@ import polars as pl
 from apframe.protocols.headlines import headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
-from apframe.show.comparison import without_intervals
 
 
 def summary_lines(
@@ -50,6 +49,8 @@ def summary_lines(
     departs = [f"not {protocol.name} as published: other {', '.join(changed)}"] if changed else []
     departs += [f"not evaluated: {', '.join(missing)}"] if missing else []
     if intervals is not None:
+        from apframe.show.comparison import without_intervals  # not for summaries alone
+
         notes = ["[from, to]: 95 % interval", *without_intervals(intervals), *notes]
     return [*lines, *([f" {'; '.join(departs)}"] if departs else []), *(f" {note}" for note in notes)]
 

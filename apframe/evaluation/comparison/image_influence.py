@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, image_influences
+from apframe.evaluation.comparison.slice_rows import pipeline_of
 from apframe.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def compare_images(
         table = first.dataset.images.select("image_id", "file_name").sort("image_id")
         for name, each in zip("ab", evaluations, strict=True):
             of_images = image_influences(each, Sampling(metrics=line.metric, weights=weights))
-            counts = each._pipeline.per_image(threshold, ranges.index(line.area_range)).collect()
+            counts = pipeline_of(each).per_image(threshold, ranges.index(line.area_range)).collect()
             for other in (of_images.select("image_id", "influence"), counts.select("image_id", *_COUNTS)):
                 own = other.select("image_id", pl.exclude("image_id").name.suffix(f"_{name}"))
                 table = table.join(own, on="image_id", how="left", maintain_order="left")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from apframe.evaluation.pipeline import Pipeline
     from apframe.evaluation.slices.keys import SliceKey
     from apframe.protocols.protocol import Protocol
+    from apframe.tables.conditions import Masks
 
 Place = tuple[np.ndarray, np.ndarray | slice]
 
@@ -178,18 +179,18 @@ class Part:
     @property
     def matches_again(self) -> bool:
         """Whether slices are groups of detections or objects."""
-        n_matched = self._evaluation._pipeline.n_matched
+        n_matched = pipeline_of(self._evaluation).n_matched
         return any(slicing.matches_again(n_matched) for _, slicing in self._slicings)
 
     @property
     def n_lists(self) -> int:
         """How many lists the evaluation has."""
-        return self._evaluation._pipeline.outline.lists.height
+        return pipeline_of(self._evaluation).outline.lists.height
 
     @property
     def list_sizes(self) -> np.ndarray:
         """How many detections of each list are not in memory yet."""
-        return self._evaluation._pipeline.list_sizes
+        return pipeline_of(self._evaluation).list_sizes
 
     def categories(self) -> np.ndarray:
         """The first and the last category of each row, of shape (rows, 2)."""
@@ -222,7 +223,7 @@ class Part:
 
     def has_images(self, rows: np.ndarray) -> np.ndarray:
         """Flags of the images of some rows of the table, of shape (rows, images)."""
-        n_images = self._evaluation._pipeline.outline.images.height
+        n_images = pipeline_of(self._evaluation).outline.images.height
         groups: list[np.ndarray] = []
         flags: list[np.ndarray] = []
         for _, slicing in self._slicings:
@@ -250,7 +251,7 @@ class Part:
 
     def _pieces(self, slicing: Slicing, begin: int, end: int | None) -> Iterator[tuple[Cells, pl.DataFrame, np.ndarray]]:
         """Cells, the group and the category of their lists, and the numbers of their images."""
-        pipeline: Pipeline = self._evaluation._pipeline
+        pipeline: Pipeline = pipeline_of(self._evaluation)
         images = pipeline.outline.images
         end = pipeline.outline.lists.height if end is None else end
         every = pl.DataFrame({"group": 0, "category": range(begin, end)})
@@ -264,14 +265,28 @@ class Part:
                 cells, lists = Cells.of(parts), lists.with_columns(pl.col("category") + begin)
             yield cells, lists, np.arange(images.height)
             return
-        tables = self._evaluation._inputs.tables()
+        tables = tables_of(self._evaluation)
         heights = {name: table.height for name, table in tables.items()}
         for group, (_, masks) in enumerate(
             walk([slicing.of_all_categories(heights["categories"])], self._slices.keys, heights)
         ):
             masks.pop("categories")
-            part = self._evaluation._subset(masks)._pipeline
+            part = pipeline_of(_subset_of(self._evaluation, masks))
             yield part.cells, every.with_columns(group=pl.lit(group)), numbers_of_images(images, part.outline)
+
+
+def pipeline_of(self: Evaluation) -> Pipeline:
+    """The steps of an evaluation."""
+    return self._pipeline
+
+
+def tables_of(self: Evaluation) -> dict[str, pl.DataFrame]:
+    """The tables that an evaluation is of."""
+    return self._inputs.tables()
+
+
+def _subset_of(self: Evaluation, masks: Masks) -> Evaluation:
+    return self._subset(masks)
 
 
 def make_slices(self: Evaluation, by: Sequence[SliceKey], level: str, taken: Sequence[str]) -> Slices:

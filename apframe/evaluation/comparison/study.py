@@ -18,7 +18,7 @@ from apframe.compare.standard_errors import LEAST_UNITS, NOTHING
 from apframe.evaluation.comparison.image_weights import ImageWeights
 from apframe.evaluation.comparison.influences import Influences, read_influences
 from apframe.evaluation.comparison.resampled import resample
-from apframe.evaluation.comparison.slice_rows import Part, Slices, align, make_slices
+from apframe.evaluation.comparison.slice_rows import Part, Slices, align, make_slices, pipeline_of, tables_of
 from apframe.evaluation.slices.parts import conditions_of_parts
 from apframe.protocols.headlines import Headline, less_is_better
 
@@ -278,7 +278,7 @@ class Study:
         Columns: row (of the table of slices), the columns of that table, metric, image_id, influence. With categories as rows,
         images without an influence are left out; slices of images have their own images.
         """
-        part, images = Part(self.evaluations[0], slices), self.evaluations[0]._pipeline.outline.images["image_id"]
+        part, images = Part(self.evaluations[0], slices), pipeline_of(self.evaluations[0]).outline.images["image_id"]
         table = part.table.with_row_index("row")
         found: list[tuple[str, pl.DataFrame]] = []
         for some in read_influences([part], lines, part.protocol, self.units, self.weights, table.height):
@@ -295,7 +295,7 @@ class Study:
         """The numbers of the protocol's parts of the images or categories, NaN for a part that holds nothing."""
         first, n_units = self.evaluations[0], np.array([self.units.n_units])
         found = {line.metric: self._nothing(line.metric, pl.DataFrame(), n_units) for line in lines}
-        conditions = conditions_of_parts(first.protocol, first._inputs.tables()) if lines else {}
+        conditions = conditions_of_parts(first.protocol, tables_of(first)) if lines else {}
         if not conditions:
             return found
         called = {line.metric: replace(line, metric=line.of_whole, part=None) for line in lines}
