@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from apframe.collecting import collected
-from apframe.wording import did_you_mean, first_line, listed, nearest, shown, spelled
+from apframe.wording import did_you_mean, first_line, listed, nearest, same_name, shown, spelled
 
 # a problem that begins with one of these needs no colon
 _VERBS = ("applies", "are", "can", "does", "has", "holds", "is", "lies", "must", "needs", "takes", "was")
@@ -436,16 +436,3 @@ def by_name(kind: str, name: str, known: Mapping[str, Found]) -> Found:
     if found is None:
         raise ParameterError(f"no {kind} {shown(name)}", did_you_mean(str(name), list(known)))
     return known[found]
-
-
-def same_name(name: Any, known: Iterable[str]) -> str | None:
-    """The known name that is this one but for case, blanks, "-" and "_"; None if there is none.
-
-    >>> same_name("Open-Images", ["coco", "open_images"]), same_name("lvis", ["coco"])
-    ('open_images', None)
-    """
-    return {_letters(each): each for each in known}.get(_letters(str(name)))
-
-
-def _letters(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))

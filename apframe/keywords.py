@@ -7,8 +7,8 @@ from functools import wraps
 from inspect import signature
 from typing import ParamSpec, TypeVar
 
-from apframe.exceptions import ParameterError, same_name
-from apframe.wording import nearest
+from apframe.exceptions import ParameterError
+from apframe.wording import nearest, same_name
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

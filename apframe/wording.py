@@ -238,3 +238,16 @@ def spelling_as_here(function: Callable[[], Made]) -> Callable[[], Made]:
             return function()
 
     return made
+
+
+def same_name(name: Any, known: Iterable[str]) -> str | None:
+    """The known name that is this one but for case, blanks, "-" and "_"; None if there is none.
+
+    >>> same_name("Open-Images", ["coco", "open_images"]), same_name("lvis", ["coco"])
+    ('open_images', None)
+    """
+    return {_letters(each): each for each in known}.get(_letters(str(name)))
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apframe.exceptions import ParameterError, same_name
+from apframe.exceptions import ParameterError
 from apframe.formats.files import read_head, reading
 from apframe.formats.lines import first_fields, is_number, text_files
+from apframe.wording import same_name
 
 SWAPPED = "are the two swapped?"
 """What to do about results where a data set is needed."""

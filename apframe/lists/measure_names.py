@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from apframe.exceptions import ParameterError, same_name
+from apframe.exceptions import ParameterError
+from apframe.wording import same_name
 
 _TREC_EVAL_RBP = 0.9  # the p of trec_eval 10's rbp
 # in any case and with any joints between words

@@ -126,7 +126,7 @@ class Definition(ABC):
 
     @property
     def varies_as_area(self) -> bool:
-        """See above."""
+        """Whether the derivative by the weights of images is that of the area under precision, or under its envelope."""
         return False
 
     @property

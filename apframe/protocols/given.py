@@ -7,12 +7,12 @@ from numbers import Real
 from operator import index
 from typing import Any
 
-from apframe.exceptions import same_name
 from apframe.matching.policies import POLICIES
 from apframe.metrics.definitions import as_definition
 from apframe.metrics.metric import as_metrics
 from apframe.protocols.classes import Part
 from apframe.similarity.named import as_iou_type, as_similarity
+from apframe.wording import same_name
 
 ALL_AREAS = ("all", 0.0, 1e10)
 UNLIMITED = 2**31 - 1  # stands for all detections

@@ -13,7 +13,7 @@ import polars as pl
 
 from apframe.evaluation.options import Choice, Options, choose
 from apframe.evaluation.prepare.classes import own_categories
-from apframe.exceptions import ParameterError, ShardError, ShardsLeftOutWarning, one_of, same_name, warn
+from apframe.exceptions import ParameterError, ShardError, ShardsLeftOutWarning, one_of, warn
 from apframe.keywords import refuse_unknown
 from apframe.protocols.coco import COCO
 from apframe.protocols.published import PUBLISHED
@@ -25,7 +25,7 @@ from apframe.tables.conditions import choose_categories
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import TABLES
-from apframe.wording import counted, listed, spelled
+from apframe.wording import counted, listed, same_name, spelled
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol

@@ -7,9 +7,9 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from apframe.exceptions import ParameterError, same_name
+from apframe.exceptions import ParameterError
 from apframe.similarity.pairs import Similarity
-from apframe.wording import did_you_mean, first_line, spelled
+from apframe.wording import did_you_mean, first_line, same_name, spelled
 
 # module, class and iou_type (None: any) by name; imported when one is asked for. The first of an iou_type is the one to name
 _HOMES = {

@@ -413,26 +413,6 @@ def noun(table: str) -> str:
     return TABLES[table][0].name.removesuffix("_id")
 
 
-def dictionary() -> pl.DataFrame:
-    """Every column of every table: table, column, dtype, meaning.
-
-    >>> dictionary().filter(pl.col("table") == "summary")["column"].to_list()
-    ['metric', 'value', 'run', 'measure', 'value', 'n_queries']
-    """
-    groups = [*TABLES.items(), *RESULTS.items(), ("(slices)", SLICES), ("differences", DIFFERENCES)]
-    groups += RUN_RESULTS.items()
-    rows = [(table, c.name, _dtype_name(c), c.meaning) for table, columns in groups for c in columns]
-    return pl.DataFrame(rows, schema=["table", "column", "dtype", "meaning"], orient="row")
-
-
-def _dtype_name(column: Column) -> str:
-    if column.is_id:
-        return "List of ids" if isinstance(column.dtype, pl.List) else "Int64 or String"
-    if column.dtype is None:
-        return "String, List or Struct"
-    return "Enum" if isinstance(column.dtype, pl.Enum) else str(column.dtype)
-
-
 def result_schema(table: str, ids: Mapping[str, Any], areas: Any, further: Collection[str] = ()) -> dict[str, Any]:
     """Names and dtypes of one of the `RESULTS`, with the ids' dtypes and the area ranges of an evaluation.
 

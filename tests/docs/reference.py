@@ -14,7 +14,8 @@ import apframe as apf
 import apframe.pycocotools.cocoeval
 from apframe import exceptions
 from apframe.cli.command import app
-from apframe.tables.tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES, dictionary
+from apframe.tables.dictionary import dictionary
+from apframe.tables.tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES
 from tests.docs.pages import command_output
 
 # the pages of public names: title, first sentence, the packages with the names, and the names that come first

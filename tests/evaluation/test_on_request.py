@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.columns import Column
 from apframe.evaluation.on_request import ON_REQUEST
-from apframe.exceptions import FormatError, ParameterError
+from apframe.exceptions import FewUnitsWarning, FormatError, ParameterError
 from apframe.tables.tables import RESULTS
 
 TRUTH = {
@@ -129,6 +129,7 @@ def test_intervals_are_a_table(tmp_path: Path) -> None:
 
 
 def test_one_image_has_numbers_without_intervals() -> None:
-    table = evaluated().sql("FROM intervals WHERE metric = 'AP75'")
-    assert table.drop("estimate").rows() == [("AP75", None, None, None, None, 1, 0)]
+    with pytest.warns(FewUnitsWarning, match="fewer than two images; there are no intervals"):
+        table = evaluated().sql("FROM intervals WHERE metric = 'AP75'")
+    assert table.drop("estimate").rows() == [("AP75", None, None, None, None, 1, None, "influence", "fewer than 2 units")]
     assert table["estimate"].to_list() == [evaluated()["AP75"]]

@@ -15,7 +15,7 @@ from apframe import exceptions
 from apframe.cli import command as cli
 from apframe.formats.stored_sets import FORMAT
 from apframe.store.parquet import SCHEMA_VERSION
-from apframe.tables.tables import dictionary
+from apframe.tables.dictionary import dictionary
 
 COMMANDS = ("", "eval", "errors", "check", "convert", "formats", "protocols", "rank", "sql", "upgrade")
 

@@ -272,13 +272,13 @@ def test_intervals_and_comparisons() -> None:
     truth, detections, images = weathered(n_images=30)
     worse = [row | {"x": row["x"] + 8} for row in detections]
     a, b = (evaluate(truth, rows, images=images) for rows in (detections, worse))
-    intervals = a.intervals(n_resamples=60)
+    intervals = a.intervals(n_resamples=60, method="bootstrap")
     assert intervals["metric"].to_list() == list(NAMES)
     assert intervals["estimate"].to_list() == exactly(summary(a))
     assert ((intervals["low"] < intervals["estimate"]) & (intervals["estimate"] < intervals["high"])).any()
-    by_weather = a.intervals(n_resamples=20, by="weather", metrics="LAMR_all")
+    by_weather = a.intervals(n_resamples=20, method="bootstrap", by="weather", metrics="LAMR_all")
     assert by_weather["estimate"].to_list() == exactly(a.by("weather").sort("weather")["LAMR_all"].to_list())
-    compared = a.compare(b, n_resamples=60, metrics="LAMR_all")
+    compared = a.compare(b, n_resamples=60, method="bootstrap", metrics="LAMR_all")
     assert compared["difference"].item() > 0 and compared["share_better"].item() < 0.1
 
 

@@ -190,13 +190,13 @@ def test_intervals_and_comparisons() -> None:
     truth, detections, images = crowded(n_images=30)
     worse = [row | {"x": row["x"] + 12} for row in detections]
     a, b = (evaluate(truth, rows, images) for rows in (detections, worse))
-    intervals = a.intervals(n_resamples=60)
+    intervals = a.intervals(n_resamples=60, method="bootstrap")
     assert intervals["metric"].to_list() == ["AP", "LAMR"]
     assert intervals["estimate"].to_list() == exactly(a.summary["value"].head(2).to_list())
     assert ((intervals["low"] < intervals["estimate"]) & (intervals["estimate"] < intervals["high"])).all()
     with pytest.raises(ParameterError, match=r"^metrics: JI matches anew, so it has no resamples; it is in the summary$"):
-        a.intervals(metrics=["AP", "JI"], n_resamples=60)
-    compared = a.compare(b, n_resamples=60)
+        a.intervals(metrics=["AP", "JI"], n_resamples=60, method="bootstrap")
+    compared = a.compare(b, n_resamples=60, method="bootstrap")
     assert (compared["difference"] < 0).to_list() == [True, False]
     assert (compared["share_better"] < 0.2).all()
 
@@ -218,12 +218,12 @@ def test_models_are_compared_where_one_finds_nothing_and_so_says_no_size() -> No
     assert a.notes == b.notes == ()
     assert [each.matches()["outcome"].to_list() for each in (a, b)] == [["tp", "tp"], ["tp", "fn"]]
     for pair in ((a, b), (b, a)):
-        compared = pair[0].compare(pair[1], n_resamples=20)
+        compared = pair[0].compare(pair[1], n_resamples=20, method="bootstrap")
         assert compared["difference"][0] == exactly(pair[1]["AP"] - pair[0]["AP"])
     moved = people.with_columns(x=pl.Series([-20, 7]))
     other = apf.evaluate(apf.Dataset(truth.images, truth.categories, moved), sized, apf.CROWDHUMAN)
     with pytest.raises(NotComparableError, match="differ in the ground truth"):
-        a.compare(other, n_resamples=20)
+        a.compare(other, n_resamples=20, method="bootstrap")
 
 
 @pytest.mark.slow

@@ -419,7 +419,7 @@ def test_image_weights_are_copies_of_images(sets: tuple[list[Row], list[Row]], s
         return
     frame = pl.DataFrame({"image_id": images, "weight": weights})
     ev = apf.evaluate(dataset(annotations, images).with_images(frame), pl.DataFrame(detections), protocol=apf.KITTI)
-    known = ev.intervals(weights="weight", n_resamples=1) if len(images) > 1 else None
+    known = ev.intervals(weights="weight", n_resamples=1, method="bootstrap") if len(images) > 1 else None
     if known is None:
         return
     estimates = dict(known.select("metric", "estimate").rows())
@@ -507,7 +507,7 @@ def test_low_detections_do_not_stop_intervals_by_category() -> None:
     annotations = [gt("Car", 0, 0, 100, 100, image_id=str(i)) for i in range(4)]
     detections = [dt("Car", 0, 0, 100, 100 - 80 * (i == 3), 0.9, image_id=str(i)) for i in range(4)]
     ev = apf.evaluate(dataset(annotations), pl.DataFrame(detections), protocol=apf.KITTI)
-    table = ev.intervals(by="name", n_resamples=3).filter(metric="AP_moderate", name="Car")
+    table = ev.intervals(by="name", n_resamples=3, method="bootstrap").filter(metric="AP_moderate", name="Car")
     assert table["estimate"].to_list() == pytest.approx([2 / 40])
 
 

@@ -224,11 +224,11 @@ def test_intervals_and_comparisons() -> None:
     truth, results = scans(np.random.default_rng(7), 30)
     shifted = [row | {"sphere_x": row["sphere_x"] + 2} for row in results]
     a, b = (evaluate((truth, rows)) for rows in (results, shifted))
-    intervals = a.intervals(n_resamples=100)
+    intervals = a.intervals(n_resamples=100, method="bootstrap")
     assert intervals["metric"].to_list() == ["CPM"]
     assert intervals["estimate"].to_list() == close(a.summary["value"].to_list())
     assert (intervals["low"] < intervals["estimate"]).all() and (intervals["estimate"] < intervals["high"]).all()
-    compared = a.compare(b, n_resamples=50)
+    compared = a.compare(b, n_resamples=50, method="bootstrap")
     assert compared["difference"].to_list() == close([b.summary["value"][0] - a.summary["value"][0]])
 
 

@@ -227,18 +227,18 @@ def test_intervals_and_comparisons() -> None:
     truth, found, images = weathered(n_images=30)
     shifted = [row | {"cuboid_x": row["cuboid_x"] + 0.5} for row in found]
     a, b = (evaluate(truth, rows, apf.NUSCENES, images, CLASSES) for rows in (found, shifted))
-    intervals = a.intervals(n_resamples=100)
+    intervals = a.intervals(n_resamples=100, method="bootstrap")
     assert intervals["metric"].to_list() == ["AP", "ATE", "ASE", "AOE", "AVE", "AAE", "NDS"]
     assert intervals["estimate"].to_list() == exactly(a.summary["value"].to_list())
     assert ((intervals["low"] < intervals["estimate"]) & (intervals["estimate"] < intervals["high"])).all()
-    alone = a.intervals(n_resamples=100, metrics="NDS")
+    alone = a.intervals(n_resamples=100, method="bootstrap", metrics="NDS")
     assert_frame_equal(alone, intervals.filter(metric="NDS"))
-    by_weather = a.intervals(n_resamples=50, metrics="NDS", by="weather")
+    by_weather = a.intervals(n_resamples=50, method="bootstrap", metrics="NDS", by="weather")
     assert by_weather["estimate"].to_list() == exactly(a.by("weather").sort("weather")["NDS"].to_list())
     # less of an error is better
     exact = [row | {name: other[name] for name in ("cuboid_x", "cuboid_y")} for row, other in nearest_of(truth, found)]
     best = evaluate(truth, exact, apf.NUSCENES, images, CLASSES)
-    compared = a.compare(best, n_resamples=50, metrics=["ATE", "NDS"])
+    compared = a.compare(best, n_resamples=50, method="bootstrap", metrics=["ATE", "NDS"])
     assert (compared["difference"] < 0).to_list() == [True, False]
     assert compared["share_better"].to_list() == [1.0, 1.0]
     assert str(b.protocol) == str(a.protocol)
@@ -431,7 +431,7 @@ def test_sums_of_a_block_of_draws_are_gone_before_the_next(monkeypatch: pytest.M
     monkeypatch.setattr(SumsDown, "of", watched)
     gc.disable()
     try:
-        evaluation.intervals(n_resamples=200)
+        evaluation.intervals(n_resamples=200, method="bootstrap")
         assert made and not any(each() for each in made)
     finally:
         gc.enable()

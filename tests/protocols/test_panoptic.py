@@ -159,11 +159,11 @@ def test_resamples_are_sums_of_weighted_images(tmp_path: Path) -> None:
     times = np.array([[2.0, 0, 1, 3, 0, 1] * 4])
     qualities = under_weights(evaluation, "pq", times.T)
     assert np.nanmean(qualities) == pytest.approx(means(quality(images, [2, 0, 1, 3, 0, 1] * 4))[0])  # type: ignore[index]
-    drawn = evaluation.intervals(n_resamples=100, seed=5)
+    drawn = evaluation.intervals(n_resamples=100, method="bootstrap", seed=5)
     assert drawn.filter(metric="PQ")["estimate"].item() == pytest.approx(of_summary(evaluation)[0])
     low, high = drawn.filter(metric="PQ").select("low", "high").row(0)
     assert low < of_summary(evaluation)[0] < high
-    compared = evaluation.compare(evaluate(tmp_path, images), n_resamples=20)
+    compared = evaluation.compare(evaluate(tmp_path, images), n_resamples=20, method="bootstrap")
     assert compared["difference"].drop_nulls().to_list() == [0.0] * compared["difference"].count()
 
 

@@ -192,13 +192,13 @@ def test_intervals_and_comparisons() -> None:
     truth, detections, images = weathered(n_images=30)
     worse = [row | {"x": row["x"] + 3} for row in detections]
     a, b = (evaluate(truth, rows, images) for rows in (detections, worse))
-    intervals = a.intervals(n_resamples=60)
+    intervals = a.intervals(n_resamples=60, method="bootstrap")
     assert intervals["metric"].to_list() == NAMES
     assert intervals["estimate"].to_list() == exactly(summary(a))
     assert ((intervals["low"] < intervals["estimate"]) & (intervals["estimate"] < intervals["high"])).all()
-    by_event = a.intervals(n_resamples=20, by="event", metrics="AP_hard")
+    by_event = a.intervals(n_resamples=20, method="bootstrap", by="event", metrics="AP_hard")
     assert by_event["estimate"].to_list() == exactly(a.by("event").sort("event")["AP_hard"].to_list())
-    compared = a.compare(b, n_resamples=60, metrics="AP_hard")
+    compared = a.compare(b, n_resamples=60, method="bootstrap", metrics="AP_hard")
     assert compared["difference"].item() == exactly(summary(b)[2] - summary(a)[2]) and compared["share_better"].item() < 0.1
 
 
