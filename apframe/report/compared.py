@@ -14,7 +14,6 @@ from apframe.evaluation.gallery.pictures import Pictures
 from apframe.exceptions import FewResamplesWarning, warn_again
 from apframe.lazily import cached_property
 from apframe.protocols.headlines import headlines, main_headline
-from apframe.report.estimates import estimates
 from apframe.tables.names import label_of
 
 if TYPE_CHECKING:
@@ -41,8 +40,10 @@ class Compared:
         where the pictures are, and how many cards are shown
     command
         what makes the page again
-    n_resamples, seed
-        of the intervals
+    n_resamples
+        for numbers without a derivative
+    seed
+        of what is random
     """
 
     evaluations: Sequence[Evaluation]
@@ -71,7 +72,7 @@ class Compared:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """The headline numbers that the protocol's thresholds give, and resamples have."""
+        """The headline numbers that the protocol's thresholds give, and that have intervals."""
         protocol = self.first.protocol
         lines = [line for line in headlines(protocol, with_parts=True) if not line.kind.table]
         return [line.metric for line in lines if line.is_evaluated(protocol)]
@@ -99,9 +100,9 @@ class Compared:
         return f"{name} {self.iou_threshold:g}"
 
     @property
-    def has_intervals(self) -> bool:
-        """Whether there are at least two images to draw from."""
-        return self.first.dataset.images.height > 1
+    def is_drawn(self) -> bool:
+        """Whether some numbers have no derivative, so that their intervals are from resamples."""
+        return bool((self._of_all[0]["method"] == "bootstrap").any())
 
     @cached_property
     def _of_all(self) -> tuple[pl.DataFrame, list[tuple[str, str]]]:
@@ -150,12 +151,7 @@ class Compared:
 
     @cached_property
     def ranks(self) -> pl.DataFrame:
-        """The first headline number of each model, with its interval, how often it leads and its ranks; see `ranks`."""
-        if not self.has_intervals:
-            rows = self.overall.filter(pl.col("metric") == self.metric)
-            values = pl.concat([rows["estimate_a"].head(1), rows["estimate_b"]])
-            missing = dict.fromkeys(("low", "high", "share_best", "rank_low", "rank_high"))
-            return pl.DataFrame({"run": self.names, "estimate": values, **missing})
+        """The first headline number of each model, its interval, how sure it is that it leads, and its ranks."""
         from apframe.evaluation.comparison.ranks import ranks
         from apframe.evaluation.comparison.sampling import Sampling
 
@@ -172,8 +168,6 @@ class Compared:
         return rows.join(counts, on=names, how="left", nulls_equal=True, maintain_order="left")
 
     def _numbers(self, **options: Any) -> pl.DataFrame:
-        if not self.has_intervals:
-            return estimates(self.evaluations, self.names, **({"metrics": self.metrics} | options))
         options |= {"n_resamples": self.n_resamples, "seed": self.seed}
         if len(self.evaluations) == 1:
             return self.first.intervals(**options)

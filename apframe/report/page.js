@@ -11,7 +11,7 @@ const make = (name, text, click) => {
 // Numbers are read as they are shown. What is missing comes last, in either direction.
 const NOTHING = "–";
 const numberOf = (text) => {
-  const plain = text.replace(/[<,%\s]/g, "").replace("−", "-");
+  const plain = text.replace(/[,%<≤\s]/g, "").replace("−", "-");
   return plain === "" || isNaN(plain) ? null : Number(plain);
 };
 const order = (one, other, sign) => {

@@ -30,6 +30,8 @@ class Table:
         columns of differences, which have a plus sign too
     drawn
         columns of markup, such as small charts, by name: one for each row. Those that the frame lacks follow its columns
+    texts
+        what is shown in place of the numbers of columns, by name, such as "< 0.001"
     most
         how many rows are shown
     """
@@ -39,6 +41,7 @@ class Table:
     heads: Mapping[str, str] = field(default_factory=dict)
     signed: Sequence[str] = ()
     drawn: Mapping[str, Sequence[Markup]] = field(default_factory=dict)
+    texts: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     most: int = MOST_ROWS
 
 

@@ -12,8 +12,6 @@ from apframe.wording import counted
 
 NOTHING = "–"
 _DIGITS = 3  # of numbers that are not integers
-_P = ("p", "p_holm", "q")
-_LEAST_P = 0.001  # which is shown
 _LONG = 60  # characters of texts that go on in the next line
 _BEFORE_NUMBER = re.compile(r"(?<![\w.])-(?=\d)")
 
@@ -67,21 +65,22 @@ def cell_texts(table: Table) -> dict[str, list[str]]:
     """
     frame = table.frame.head(table.most)
     return {
-        column.name: [_text(value, signed=column.name in table.signed, is_p=column.name in _P) for value in column]
+        column.name: [
+            _text(value, signed=column.name in table.signed)
+            for value in ([*table.texts[column.name]][: frame.height] if column.name in table.texts else column)
+        ]
         for column in frame
         if column.name not in table.drawn
     }
 
 
-def _text(value: Any, *, signed: bool, is_p: bool) -> str:
+def _text(value: Any, *, signed: bool) -> str:
     """A value as people read it."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
     sign = "+" if signed else ""
-    if is_p and value < _LEAST_P / 2:
-        return f"< {_LEAST_P}"
     if isinstance(value, float):
         return format(value, f"{sign},.{_DIGITS}f")
     return format(value, f"{sign},") if isinstance(value, int) else str(value)

@@ -88,7 +88,7 @@ def report_lines(
     ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
     >>> ev = evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(30)])
     >>> report_lines([ev])[:2]
-    ['How good is a?', 'AP is 0.752; with other images of the same kind, 0.604 to 0.871.']
+    ['How good is a?', 'AP is 0.752; with other images of the same kind, 0.612 to 0.893.']
     """
     subject = about(evaluations, names, by, {"n_resamples": n_resamples}, seed=seed)
     return text_of(sections_of(subject, IN_TEXT), width=width, plain=plain)

@@ -108,8 +108,10 @@ def write_report(
         how many errors are shown as cards, and at most a fifth as many candidates of wrong labels; 0 leaves all cards out
     title
         the heading of the page; by default the names
-    n_resamples, seed
-        of the intervals, see `Evaluation.intervals`; of search runs, where nothing else is drawn, seed is that of the ranks
+    n_resamples
+        how many resamples, for intervals of numbers without a derivative; see `Evaluation.intervals`
+    seed
+        of what is random: the same seed gives the same page
     sections
         sections of your own, which follow the others
     tables

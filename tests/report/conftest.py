@@ -21,10 +21,10 @@ def models() -> list[apf.Evaluation]:
 @pytest.fixture(scope="session")
 def one(models: list[apf.Evaluation]) -> Compared:
     """One model."""
-    return Compared(models[:1], ["model_a"], n_resamples=500)
+    return Compared(models[:1], ["model_a"])
 
 
 @pytest.fixture(scope="session")
 def pair(models: list[apf.Evaluation]) -> Compared:
     """Two models, sliced by the weather."""
-    return Compared(models, ["model_a", "model_b"], by=["weather"], n_resamples=500)
+    return Compared(models, ["model_a", "model_b"], by=["weather"])

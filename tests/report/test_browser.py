@@ -30,7 +30,6 @@ def street(models: list[apf.Evaluation], tmp_path_factory: pytest.TempPathFactor
         *models,
         by=["weather", "time_of_day"],
         images=PICTURES,
-        n_resamples=500,
     )
 
 
@@ -38,7 +37,7 @@ def street(models: list[apf.Evaluation], tmp_path_factory: pytest.TempPathFactor
 def few(models: list[apf.Evaluation], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with few cards, for what takes long with all of them."""
     path = tmp_path_factory.mktemp("few") / "report.html"
-    return apf.write_report(path, *models, by="weather", images=PICTURES, max_images=12, n_resamples=500)
+    return apf.write_report(path, *models, by="weather", images=PICTURES, max_images=12)
 
 
 def column(page: object, caption: str, head: str) -> list[str]:
@@ -104,9 +103,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for k in (0, 1)
     ]
     evaluations = [apf.evaluate(truth, each) for each in found]
-    return apf.write_report(
-        folder / "page.html", *evaluations, names=["a", BAD], images=folder / "pictures #", title=BAD, n_resamples=500
-    )
+    return apf.write_report(folder / "page.html", *evaluations, names=["a", BAD], images=folder / "pictures #", title=BAD)
 
 
 def test_what_looks_like_html_is_text_everywhere(browser: Any, odd: Path) -> None:

@@ -20,7 +20,7 @@ STREET = Path(__file__).parents[2] / "data" / "street"
 
 
 def test_all_rows_of_all_tables(models: list[apf.Evaluation], pair: Compared, tmp_path: Path) -> None:
-    page = apf.write_report(tmp_path / "page.html", *models, by="weather", n_resamples=500, max_images=0, tables=True)
+    page = apf.write_report(tmp_path / "page.html", *models, by="weather", max_images=0, tables=True)
     wanted = named_tables(sections_of(pair))
     folder = tmp_path / "page_tables"
     assert {path.stem for path in folder.glob("*.parquet")} == set(wanted)
@@ -28,7 +28,7 @@ def test_all_rows_of_all_tables(models: list[apf.Evaluation], pair: Compared, tm
         assert_frame_equal(pl.read_parquet(folder / f"{name}.parquet"), table)
     columns = ["weather", "images", "objects", "model_a", "model_b", "difference", "95 % from", "to", "q"]
     assert wanted["where_ap_by_weather"].columns == columns
-    plain = apf.write_report(tmp_path / "plain.html", *models, by="weather", n_resamples=500, max_images=0)
+    plain = apf.write_report(tmp_path / "plain.html", *models, by="weather", max_images=0)
     assert plain.read_bytes() == page.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "page_tables", "plain.html"]
 
@@ -50,7 +50,7 @@ def test_tables_inside_others_and_names_that_are_taken() -> None:
 def test_tables_of_search_runs_and_rows_that_the_page_cuts(tmp_path: Path) -> None:
     queries = {str(number): {"document": 1} for number in range(300)}
     run = apf.evaluate_run(queries, {query: {"document": 0.5} for query in queries}, ["AP"])
-    apf.write_report(tmp_path / "page.html", run, n_resamples=500, tables=True)
+    apf.write_report(tmp_path / "page.html", run, tables=True)
     table = pl.read_parquet(tmp_path / "page_tables" / "queries_measures_by_query_lowest_first.parquet")
     assert table.height == 300
 

@@ -34,7 +34,7 @@ def test_narrow_terminals_lose_columns() -> None:
 
 @pytest.mark.slow
 def test_the_first_answers_of_two_models(models: list[apf.Evaluation]) -> None:
-    lines = report_lines(models, names=["model_a", "model_b"], by="weather", n_resamples=500)
+    lines = report_lines(models, names=["model_a", "model_b"], by="weather")
     asked = ["Is model_b better?", "Where?", "What kind of error?"]
     assert [line for line in lines if line.endswith("?")] == asked
     for caption in (
@@ -45,5 +45,5 @@ def test_the_first_answers_of_two_models(models: list[apf.Evaluation]) -> None:
     ):
         assert caption in lines
     row = next(line for line in lines if line.startswith("│ worker"))
-    compared = models[0].compare(models[1], level="category", metrics="AP", n_resamples=500).filter(name="worker")
+    compared = models[0].compare(models[1], level="category", metrics="AP").filter(name="worker")
     assert f"{compared['difference'].item():+.3f}" in row

@@ -10,13 +10,15 @@ import polars as pl
 from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import Compared
 from apframe.report.section import Section, Table
-from apframe.show.comparison import comparison_sentences
+from apframe.show.comparison import comparison_sentences, p_texts, reason_of, without_intervals
+from apframe.wording import plural
 
+P_VALUES = ("p", "p_holm", "q")
 OF_PAIR = ("estimate_a", "estimate_b", "difference", "low", "high")
 HEADS = {
     "low": "95 % from",
     "high": "to",
-    "share_better": "resamples in which the model is better",
+    "share_better": "how sure the model is better",
     "p_holm": "p (Holm)",
     "detectable": "detectable difference",
     "n_positives": "objects",
@@ -35,7 +37,7 @@ def section(compared: Compared) -> Section:
     said = comparison_sentences(rows.filter(pl.col("metric") == compared.metric))
     table = rows.select("metric", *OF_PAIR, "share_better", "p", "detectable")  # of one pair, p_holm is p
     heads = HEADS | pair_heads(*compared.names)
-    shown = difference_table(table, "Headline numbers and their differences", heads, rows["metric"])
+    shown = difference_table(table, "Headline numbers and their differences", heads, rows)
     return Section("better", f"Is {compared.names[1]} better?", said, (shown,), notes(compared))
 
 
@@ -47,43 +49,45 @@ def level_table(
     return Table(frame, caption, heads, drawn={"interval": interval_cells(rows["estimate"], rows["low"], rows["high"])})
 
 
-def difference_table(frame: pl.DataFrame, caption: str, heads: Mapping[str, str], metrics: Iterable[str] = ()) -> Table:
-    """A table of differences, each with a drawing of its interval beside it."""
+def difference_table(frame: pl.DataFrame, caption: str, heads: Mapping[str, str], rows: pl.DataFrame | None = None) -> Table:
+    """A table of differences, each with a drawing of its interval beside it; `rows` of `compare` are those of the frame."""
+    metrics = () if rows is None else rows["metric"]
+    texts = {name: p_texts(frame if rows is None else rows, name).to_list() for name in P_VALUES if name in frame.columns}
     cells = interval_cells(frame["difference"], frame["low"], frame["high"], zero=True, metrics=metrics)
     at = frame.columns.index("difference") + 1
     frame = frame.select(*frame.columns[:at], pl.lit("").alias("interval"), *frame.columns[at:])
-    return Table(frame, caption, heads, signed=("difference", "low", "high"), drawn={"interval": cells})
+    return Table(frame, caption, heads, signed=("difference", "low", "high"), drawn={"interval": cells}, texts=texts)
 
 
 def pair_heads(a: str, b: str) -> dict[str, str]:
     """The heads of the columns that are about one of two models or runs."""
-    return {"estimate_a": a, "estimate_b": b, "share_better": f"resamples in which {b} is better"}
+    return {"estimate_a": a, "estimate_b": b, "share_better": f"how sure {b} is better"}
 
 
-def level_sentence(name: str, row: dict[str, Any], units: str) -> str:
+def level_sentence(name: str, row: dict[str, Any], unit: str) -> str:
     """Say what a number is, and what it may be on other images or queries.
 
-    >>> level_sentence("AP", {"estimate": 0.5, "low": 0.45, "high": 0.6}, "images")
+    >>> level_sentence("AP", {"estimate": 0.5, "low": 0.45, "high": 0.6}, "image")
     'AP is 0.500; with other images of the same kind, 0.450 to 0.600.'
     """
     if row["low"] is None:
-        return f"{name} is {row['estimate']:.3f}; there are too few {units} for an interval."
-    return f"{name} is {row['estimate']:.3f}; with other {units} of the same kind, {row['low']:.3f} to {row['high']:.3f}."
+        return f"{name} is {row['estimate']:.3f}, without an interval: {reason_of(row, unit)}."
+    return (
+        f"{name} is {row['estimate']:.3f}; with other {plural(unit)} of the same kind, {row['low']:.3f} to {row['high']:.3f}."
+    )
 
 
 def _of_one(compared: Compared) -> list[str]:
     row = compared.overall.row(by_predicate=pl.col("metric") == compared.metric, named=True)
     if row["estimate"] is None:
         return [f"{compared.metric} has no value: no annotation counts."]
-    return [level_sentence(compared.metric, row, "images")]
+    return [level_sentence(compared.metric, row, "image")]
 
 
 def notes(compared: Compared) -> list[str]:
-    """Return what the intervals are."""
-    if not compared.has_intervals:
-        return ["Intervals need two images or more."]
-    same = ", the same draws for all models" if len(compared.names) > 1 else ""
-    return [
-        f"Intervals come from drawing the images with replacement{same}. "
-        "They do not say what training with another seed would change."
-    ]
+    """Return what the intervals say, and which numbers have none."""
+    said = (
+        "Intervals say how far a number would move with other images of the same kind, "
+        "not what training with another seed would change."
+    )
+    return [said, *without_intervals(compared.overall)]

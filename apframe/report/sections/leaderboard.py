@@ -20,7 +20,7 @@ from apframe.show.error_chart import KIND_WORDS
 from apframe.tables.names import label_of
 from apframe.wording import counted
 
-_HEADS = HEADS | {"run": "model", "run_b": "model", "share_best": "resamples in which the model leads"}
+_HEADS = HEADS | {"run": "model", "run_b": "model", "share_best": "how sure the model leads"}
 _MOST_NAMES = 5
 
 
@@ -36,7 +36,7 @@ def best(compared: Compared) -> Section:
     )
     blocks = [
         Table(ranked, f"Models by {metric}", _HEADS, drawn=drawn),
-        difference_table(against, f"Against {compared.names[0]}", _HEADS, pairs["metric"]),
+        difference_table(against, f"Against {compared.names[0]}", _HEADS, pairs),
         Table(_headlines(compared), "All headline numbers"),
     ]
     return Section(
@@ -100,21 +100,21 @@ def _leader(board: pl.DataFrame, metric: str) -> list[str]:
     return [leader_sentence(board.with_columns(pl.lit(metric).alias("metric"), pl.col(metric).alias("estimate")))]
 
 
-def leader_sentence(board: pl.DataFrame, draws: str = "resamples") -> str:
+def leader_sentence(board: pl.DataFrame) -> str:
     """Say who leads a board that has the best first: run, metric, estimate, share_best. Those that are equal lead together.
 
     >>> equal = {"run": ["a", "b", "c"], "metric": ["AP"] * 3, "estimate": [0.5, 0.5, 0.4], "share_best": [0.4, 0.4, 0.2]}
     >>> leader_sentence(pl.DataFrame(equal))
     'a and b have the highest AP, 0.500.'
     >>> leader_sentence(pl.DataFrame(equal).tail(1))
-    'c has the highest AP, 0.400, and leads in 20 % of the resamples.'
+    'c has the highest AP, 0.400, and leads in 20 % of sets like this one.'
     """
     best = board.filter(pl.col("estimate") == pl.col("estimate").first())
     metric, value, share = best.select("metric", "estimate", "share_best").row(0)
     said = f"the {'lowest' if less_is_better(metric) else 'highest'} {metric}, {value:.3f}"
     if best.height > 1:
         return f"{in_words(best['run'].to_list())} have {said}."
-    leads = "" if share is None else f", and leads in {100 * share:.0f} % of the {draws}"
+    leads = "" if share is None else f", and leads in {100 * share:.0f} % of sets like this one"
     return f"{best['run'][0]} has {said}{leads}."
 
 

@@ -12,6 +12,7 @@ from apframe.show.elements import element, joined
 from apframe.wording import counted
 
 ALONE = "This file needs no network and no other file"
+_USUAL = 1_000  # resamples
 SAME_BYTES = "The same input gives the same bytes."
 
 
@@ -26,13 +27,17 @@ def section(compared: Compared) -> Section:
         rules["Errors"] = (
             "A kind of error costs as much AP as is gained if all errors of the kind, and no others, are fixed (TIDE)."
         )
-    if compared.has_intervals:
-        same = ", the same images for all models" if several else ""
-        rules["95 % intervals"] = (
-            f"The images were drawn with replacement {compared.n_resamples:,} times, starting from seed {compared.seed}{same}. "
-            "An interval says how far a number would move with other images of the same kind, not with another training run."
-        )
-    if several and compared.has_intervals:
+    drawn = (
+        f" Numbers without a derivative have {counted(compared.n_resamples, 'resample')} of the images instead, "
+        f"starting from seed {compared.seed}."
+    )
+    rules["95 % intervals"] = (
+        "A standard error is made of what each image contributes to a number (its influence), and an interval has t standard "
+        f"errors on either side.{drawn * compared.is_drawn} It says how far the number would move with other images of the "
+        "same kind, not with another training run. AP of few images is too high: where it can be estimated by how much, the "
+        "interval is moved down. There is no interval where too few images have annotations that count."
+    )
+    if several:
         corrected = "corrected for the number of models" if compared.are_several else "not corrected for the number of metrics"
         rules["p and q"] = (
             f"{'p (Holm)' if compared.are_several else 'p'} is how surprising a difference would be if the models were equal, "
@@ -62,13 +67,11 @@ def described(rules: dict[str, str]) -> Fragment:
 
 def _in_python(compared: Compared) -> str:
     """Which calls give the tables of the page; those that the protocol refuses are left out."""
-    options = [f"{name}={value}" for name, value, usual in _draws(compared) if value != usual]
+    options = [f"n_resamples={compared.n_resamples}"] * (compared.is_drawn and compared.n_resamples != _USUAL)
+    options += [f"seed={compared.seed}"] * (compared.seed != 0)
     others = ["[b, ...]" if compared.are_several else "b"] if len(compared.names) > 1 else []
     numbers = f"a.{'compare' if others else 'intervals'}({', '.join([*others, *options])})"
-    calls = [numbers] if compared.has_intervals else []
-    calls += [f"a.{name}({compared.iou_threshold:.10g}{more})" for name, more in _tables(compared.first.protocol)]
-    if not calls:
-        return "a.summary and a.metrics have the same numbers."
+    calls = [numbers, *(f"a.{name}({compared.iou_threshold:.10g}{more})" for name, more in _tables(compared.first.protocol))]
     who = f"a is the evaluation of {compared.names[0]}"
     if compared.are_several:
         who += ", and b, ... are those of the others"
@@ -76,10 +79,6 @@ def _in_python(compared: Compared) -> str:
         who += f", and b that of {compared.names[1]}"
     gives = "gives" if len(calls) == 1 else "give"
     return f"{in_words(calls)} {gives} the same {'numbers' if len(calls) == 1 else 'tables'}, where {who}."
-
-
-def _draws(compared: Compared) -> tuple[tuple[str, int, int], ...]:
-    return ("n_resamples", compared.n_resamples, 1_000), ("seed", compared.seed, 0)
 
 
 def _tables(protocol: Protocol) -> list[tuple[str, str]]:

@@ -80,7 +80,7 @@ def _of_one(searched: Searched) -> tuple[list[str], list[Block]]:
     first = rows.row(0, named=True)
     name = first["measure"]
     known = first["estimate"] is not None
-    sentence = level_sentence(name, first, "queries") if known else f"{name} has no value for any query."
+    sentence = level_sentence(name, first, "query") if known else f"{name} has no value for any query."
     return [sentence], [level_table(rows, ["measure"], "Means over queries with 95 % intervals", _HEADS)]
 
 
@@ -104,7 +104,7 @@ def _of_several(searched: Searched) -> tuple[list[str], list[Block]]:
 def _leader(board: pl.DataFrame) -> list[str]:
     """Which run has the highest value of the first measure."""
     first = board.filter(pl.col("measure") == pl.col("measure").first())
-    return [] if first["estimate"][0] is None else [leader_sentence(first.rename({"measure": "metric"}), "draws")]
+    return [] if first["estimate"][0] is None else [leader_sentence(first.rename({"measure": "metric"}))]
 
 
 def _sentences(differences: pl.DataFrame) -> list[str]:

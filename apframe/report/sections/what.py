@@ -38,7 +38,7 @@ def section(compared: Compared) -> Section:
         "Its hash": ground_truth_hash(dataset),
         "Rules": rules,
         "Subset": " and ".join(first.conditions),
-        "Resamples": f"{compared.n_resamples:,} of the images, seed {compared.seed}" if compared.has_intervals else "",
+        "Resamples": f"{compared.n_resamples:,} of the images, seed {compared.seed}" if compared.is_drawn else "",
         "Versions": ", ".join(f"{name} {version(name)}" for name in ("apframe", "polars")),
         "Made with": compared.command,
     }

@@ -58,7 +58,7 @@ def _table(
 ) -> Table:
     if compared.is_pair:
         frame = rows.select(*keys, *support, *OF_PAIR, test)
-        return difference_table(frame, caption, HEADS | pair_heads(*compared.names), rows["metric"])
+        return difference_table(frame, caption, HEADS | pair_heads(*compared.names), rows)
     return level_table(rows, [*keys, *support], caption, HEADS)
 
 
