@@ -74,8 +74,7 @@ class Gate:
         if loss > largest:
             yield f"{is_worse}, more than {largest:g}"
         elif self.is_sure and most > largest:
-            larger = f"a drop of more than {largest:g} is not excluded"
-            yield f"{of} may be worse than that of {row['run_a']} by up to {most:.4f} (end of the 95 % CI), so {larger}"
+            yield f"{of} may be worse than that of {row['run_a']} by up to {most:.4f} (95 % CI), more than {largest:g}"
 
 
 def read_gate(worse: Sequence[str] | None, drops: Sequence[str] | None, protocol: Protocol, *, sure: bool = False) -> Gate:
