@@ -83,6 +83,7 @@ ROWS = {
     "error_impact": "one row per category and kind of error, and one per kind for the mean, at the lowest threshold",
     "label_errors": "one row per suspected label error, from detections of score .5 or more, at the lowest threshold",
     "intervals": "one row per headline number with its interval, computed on request",
+    "influence": "one row per headline number that has a derivative, and image, computed on request",
     "differences": "one row per headline number and pair of stored runs, in SQL over them; `ev.compare()` too",
     "(slices)": "what `ev.by(...)` returns: its keys, the metrics of `summary` as columns, and these",
     "queries": "one row per query; its other columns are attributes",
