@@ -51,7 +51,10 @@ def test_the_file_and_the_line_are_enough(evaluation: apf.Evaluation, tmp_path: 
     assert [*values][:5] == ["F1", "F150", "F1s", "F1m", "F1l"]
     usual = apf.evaluate("data/street/instances.json", "data/street/model_a.json").summary
     assert dict(usual.rows()).items() <= values.items()
-    assert evaluation.intervals(metrics="F1", n_resamples=20, seed=0)["estimate"].item() == values["F1"]
+    (sure,) = evaluation.intervals(metrics="F1").iter_rows(named=True)
+    assert (sure["estimate"], sure["method"]) == (values["F1"], "influence")
+    drawn = evaluation.intervals(metrics="F1", method="bootstrap", n_resamples=200)
+    assert sure["se"] == pytest.approx(drawn["se"].item(), rel=0.2)
     assert evaluation.sql("SELECT value FROM summary WHERE metric = 'F1'").item() == values["F1"]
     evaluation.write_parquet(tmp_path / "set")
     again = apf.read_evaluation(tmp_path / "set")
