@@ -43,7 +43,6 @@ from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.protocols.headlines import headlines, main_headline
 from apframe.protocols.protocol import Protocol
-from apframe.show.comparison import reason_of
 from apframe.show.console import shorter_lines, summary_lines
 from apframe.store.parquet import DETECTION
 from apframe.wording import counted
@@ -168,6 +167,8 @@ def _show_intervals(table: pl.DataFrame, style: str | None) -> None:
     show_table(table if is_data else table.drop("bias", "n_resamples", "method", "reason"), style, digits=3)
     if style is None:
         lacking = table["reason"].drop_nulls().value_counts(sort=True).rows()
+        from apframe.show.comparison import reason_of  # not for summaries alone
+
         print_lines([f"{counted(n, 'row')} without an interval: {reason_of({'reason': why})}." for why, n in lacking])
 
 

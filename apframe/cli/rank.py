@@ -109,7 +109,7 @@ def evaluate_rankings(
         keys = words(by)
         table = evaluation.compare(by=keys, test=test or "t")
         if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
-            p_corrected = p_texts(table, "p_holm")
+            p_corrected = p_texts(table, "p_holm", digits=4)
             n_pairs = table.select("run_a", "run_b").n_unique()
             telling = ["measure", "run_a", "run_b", "n_units", "difference", "low", "high"]
             table = table[[*keys, *telling]].rename({"n_units": "n_queries"}).with_columns(p_corrected=p_corrected)

@@ -42,11 +42,11 @@ def assert_same_everywhere(dataset: apf.Dataset, found: pl.DataFrame, protocol: 
         subset = evaluation.where(pl.col("weather") == weather)
         row = evaluation.by("weather").filter(weather=weather)
         assert row[first].to_list() == [pytest.approx(subset.summary["value"][0], abs=1e-12)]
-    table = evaluation.intervals(n_resamples=20)
+    table = evaluation.intervals(n_resamples=20, method="bootstrap")
     named = dict(evaluation.summary.rows())
     assert dict(table.select("metric", "estimate").rows()) == pytest.approx(named, abs=1e-9, nan_ok=True)
-    by_weather = evaluation.intervals(by="weather", metrics=[first], n_resamples=20)
+    by_weather = evaluation.intervals(by="weather", metrics=[first], n_resamples=20, method="bootstrap")
     sliced = dict(evaluation.by("weather").select("weather", first).rows())
     assert dict(by_weather.select("weather", "estimate").rows()) == pytest.approx(sliced, abs=1e-9)
-    differences = evaluation.compare(evaluation, metrics=[first], n_resamples=20)["difference"]
+    differences = evaluation.compare(evaluation, metrics=[first], n_resamples=20, method="bootstrap")["difference"]
     assert differences.to_list() == pytest.approx([0.0] * len(differences), abs=1e-12)

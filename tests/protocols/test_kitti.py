@@ -562,7 +562,7 @@ def test_two_results_are_compared_by_the_moderate_level(
     arguments = ("compare", *paths, "--protocol", "kitti", "--n-resamples", "50")
     code, printed, _ = command(capsys, monkeypatch, *arguments)
     a, b = (apf.evaluate(paths[0], path, apf.KITTI)["AP_moderate"] for path in paths[1:])
-    assert code == 0 and f"b is worse than a by {a - b:.3f} AP_moderate" in printed
+    assert code == 0 and f"b is worse by {a - b:.3f} AP_moderate" in printed
     code, printed, _ = command(capsys, monkeypatch, *arguments, "--json")
     rows = {row["metric"]: row for row in json.loads(printed)}
     assert 100 * rows["AP_Car_moderate"]["estimate_a"] == pytest.approx(STREET[0][4][1], abs=1e-8)
