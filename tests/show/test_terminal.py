@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
+
 import polars as pl
 import pytest
 
-from apframe.show.terminal import table_lines
+from apframe.show.terminal import Terminal, table_lines
 
 WIDE = pl.DataFrame({"name": ["a", "b" * 70], "AP": [0.25, 0.5], **{f"column_{n}": [n, n] for n in range(9)}})
 
@@ -37,3 +39,9 @@ def test_the_least_columns_are_left_out_first() -> None:
     drawn = table_lines(WIDE, 3, width=70, least=["absent", "AP", "column_2"])
     head = drawn.splitlines()[1]
     assert "AP" not in head and "column_2" not in head and "column_1" in head and "column_3" in head
+
+
+def test_our_own_marks_are_written_in_ascii() -> None:
+    buffer = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    print("CI −0.015 to +0.032, p ≤ 0.002 –", file=Terminal(buffer, "stdout"), flush=True)
+    assert buffer.buffer.getvalue() == b"CI -0.015 to +0.032, p <= 0.002 -\n"  # type: ignore[attr-defined]
