@@ -10,7 +10,7 @@ import polars as pl
 from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import Compared
 from apframe.report.section import Section, Table
-from apframe.show.comparison import comparison_sentences, p_texts, reason_of, without_intervals
+from apframe.show.comparison import comparison_sentences, how_tested, p_texts, reason_of, without_intervals
 from apframe.wording import plural
 
 P_VALUES = ("p", "p_holm", "q")
@@ -85,9 +85,10 @@ def _of_one(compared: Compared) -> list[str]:
 
 
 def notes(compared: Compared) -> list[str]:
-    """Return what the intervals say, and which numbers have none."""
+    """Return what the intervals say, which numbers have none, and how differences were tested."""
     said = (
         "Intervals say how far a number would move with other images of the same kind, "
         "not what training with another seed would change."
     )
-    return [said, *without_intervals(compared.overall)]
+    test = [how_tested(compared.overall)] if len(compared.names) > 1 else []
+    return [said, *without_intervals(compared.overall), *test]

@@ -18,6 +18,7 @@ def test_of_two_and_of_one(pair: Compared, one: Compared) -> None:
     assert two.heading == "Is model_b better?"
     assert two.sentences[0] == "No significant difference in AP: +0.008 for model_b (95 % CI −0.016 to +0.032)."
     assert two.notes[1].startswith("No interval for APs, APl, ARs, ARl: more than a tenth of the categories")
+    assert two.notes[2:] == ["Test: t test on the influences of 300 images."] and len(better.section(one).notes) == 2
     differences = two.blocks[0]
     assert isinstance(differences, Table)  # of one pair, p needs no correction for the number of pairs
     assert differences.frame["p"].equals(pair.overall["p"]) and "p_holm" not in differences.frame.columns
