@@ -15,7 +15,8 @@ from apframe.metrics.running_counts import SliceRows
 from apframe.metrics.segments import sums_of_weights
 from apframe.metrics.weights import ROUNDING, Weights
 
-_ROWS = 1 << 12  # detections of the lists that are computed together
+_ROWS = 1 << 12  # detections of the lists that are computed together, so that they fit into the processor's cache
+_FEW = 16  # weightings, for which all lists are computed together, as influences are
 
 
 def weighted_average_precision(
@@ -33,7 +34,7 @@ def weighted_average_precision(
         places = [place for place, cell in enumerate(cells.wanted) if (cell.area_range, cell.limit) == (k, m)]
         expected = cells.positives_under(k, weights)
         positives = np.where(expected == 0, 1, expected)
-        for lists, own in cells.blocks(_ROWS):
+        for lists, own in cells.blocks(_ROWS) if weights.n > _FEW else [(slice(None), cells)]:
             down = Ranking.of(own, k, m).count(weights.given, positives[lists], addend, weights.slack)
             precision = down.precision(interpolated=definition.interpolated)
             if isinstance(definition, Levels):
