@@ -54,14 +54,16 @@ def influence_of(
     `contribute` gives, for a cell, the derivative of a number with respect to the weight of each detection, and the number of
     each list, whose positives it is divided by.
     """
-    given, found, lost = weights.given[:, 0], [], []
+    given, rows, found, lost = weights.given[:, 0], cells.annotations, [], []
     for cell in cells.wanted:
         of_detections, value = contribute(cell)
-        found.append(of_detections * given[cells.detections["image"]])
         each = divide(value, cells.positives_under(cell.area_range, weights)[:, 0])
-        rows = cells.annotations
-        counts = has_bit(rows["counts"], cell.area_range)
-        lost.append(-each[rows["list"]] * given[rows["image"]] * counts)
+        of_annotations = np.where(has_bit(rows["counts"], cell.area_range), -each[rows["list"]], 0)
+        if not weights.are_once:
+            of_detections = of_detections * given[cells.detections["image"]]
+            of_annotations = of_annotations * given[rows["image"]]
+        found.append(of_detections)
+        lost.append(of_annotations)
     return Influence(np.stack(found), np.stack(lost), is_biased)
 
 

@@ -60,8 +60,8 @@ class Ranking:
     ----------
     image, bounds
         of all detections: the number of their image, and where each list begins and the last one ends
-    unmatched
-        the detections that count while they are not matched
+    unmatched, unmatched_end
+        the detections that count while they are not matched, and where the list of each ends
     down
         those of `unmatched` from the first of its list down to each true positive
     changing, change, changing_at
@@ -78,6 +78,7 @@ class Ranking:
     threshold: np.ndarray
     list: np.ndarray
     unmatched: np.ndarray
+    unmatched_end: np.ndarray
     down: Stretches
     changing: np.ndarray
     change: np.ndarray
@@ -120,6 +121,7 @@ class Ranking:
             threshold=at[starts],
             list=number[starts],
             unmatched=unmatched,
+            unmatched_end=np.repeat(cells.starts[1:], np.diff(np.searchsorted(unmatched, cells.starts))),
             down=Stretches.of(before[segment], upto[true]),
             changing=changing,
             change=rows.change[changing_row].astype(np.float64),
@@ -243,8 +245,7 @@ class AreaSlopes:
         detection, fall = ranking.detection[inside], np.where(inside, self.fall, 0)
         found = np.bincount(detection, self.rise[inside], minlength=n).astype(np.float64)  # whole numbers where there are none
         below = sums_before(np.bincount(detection, self.fall[inside], minlength=n))
-        every = np.repeat(below[ranking.bounds[1:]], np.diff(ranking.bounds)) - below[:-1]
-        found[ranking.unmatched] -= every[ranking.unmatched]
+        found[ranking.unmatched] -= below[ranking.unmatched_end] - below[ranking.unmatched]
         if len(ranking.change):
             below, place = sums_before(fall), at * (n + 1) + ranking.detection
             end = ranking.bounds[np.searchsorted(ranking.bounds, ranking.changing, side="right")]
