@@ -7,6 +7,10 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.report.compared import Compared
+from apframe.report.write import about, sections_of
+from tests.protocols.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY
+
+ONE_IMAGE = ONE_OF_TWO | {"images": ONE_OF_TWO["images"][:1], "annotations": ONE_OF_TWO["annotations"][:1]}
 
 
 @pytest.mark.slow
@@ -23,3 +27,26 @@ def test_tables_are_those_of_compare(pair: Compared, models: list[apf.Evaluation
 def test_positives_are_those_of_the_metrics(one: Compared) -> None:
     assert one.by_category.filter(metric="AP")["n_positives"].sum() == one.first.by()["n_annotations"].item()
     assert one.iou_threshold == 0.5 and one.metric == "AP"
+
+
+def of_one_image(n: int, **options: object) -> list[apf.Evaluation]:
+    found = ONE_HIT[:1]
+    return [apf.evaluate(ONE_IMAGE, each, **options) for each in ([], found, found)[:n]]  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_every_section_can_be_made_of_one_image(n: int) -> None:
+    made = {each.key: each for each in sections_of(about(of_one_image(n), None, "weather"))}
+    notes = [note for note in made["better"].notes[1:] if not note.startswith("Test: ")]
+    assert notes == [
+        "No interval for AP, AP50, AP75, APm, AR1, AR10, AR100, ARm: fewer than 2 images.",
+        "There are fewer than two images; there are no intervals.",
+    ]
+    assert not any("fewer than two images" in note for key in ("where", "rules") for note in made[key].notes)
+
+
+def test_pooled_categories_of_one_image() -> None:
+    protocol, options, *_ = TINY["proposals"]
+    pooled = about(of_one_image(2, protocol=protocol, **options), None, ())
+    assert [each.key for each in sections_of(pooled)][:3] == ["what", "better", "where"]
