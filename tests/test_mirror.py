@@ -111,10 +111,10 @@ IN_THEIR_DOCTESTS = ["lazily", "metrics/segments", "wording"]
 OF_MANY_MODULES = ("docs", "fuzz", "parity", "pins", "properties", "speed")  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {
-    "cli/test_intervals.py", "formats/test_crashes.py", "formats/test_unwritable.py", "metrics/test_branches.py",
+    "formats/test_crashes.py", "formats/test_unwritable.py", "metrics/test_branches.py",
     "protocols/test_coco_keypoints.py", "protocols/test_coco_masks.py", "protocols/test_driving_kits.py",
     "protocols/test_optimal.py", "pycocotools/test_surface.py", "pycocotools/test_training.py", "report/test_browser.py",
-    "report/test_one_image.py", "scale/test_bad_shards.py", "scale/test_resuming.py", "store/test_stored_versions.py",
+    "scale/test_bad_shards.py", "scale/test_resuming.py", "store/test_stored_versions.py",
 }  # fmt: skip
 
 MODULES = {path.relative_to(PACKAGE).with_suffix("").as_posix() for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"}
