@@ -74,15 +74,17 @@ def plot_intervals(
     else:
         labels = rows["label"].unique(maintain_order=True).to_list()
     sign = "+" if value == "difference" else ""
-    rates = table["q"].to_list() if sign and "q" in table.columns else [None] * table.height
+    is_tested = bool(sign) and "q" in table.columns
+    rates = table["q"].to_list() if is_tested else [None] * table.height
     texts = [shown(one, sign) + ("" if q is None else f" · q {q:.3f}") for one, q in zip(rows["value"], rates, strict=True)]
     rows = rows.with_columns(
-        text=pl.Series(texts, dtype=pl.String), filled=pl.Series([q is None or q < _SURE for q in rates], dtype=pl.Boolean)
+        text=pl.Series(texts, dtype=pl.String),
+        filled=pl.Series([q is not None and q < _SURE if is_tested else True for q in rates], dtype=pl.Boolean),
     )
     called, pair, title = _metric(table), pair_of(table) if sign else "", " · ".join(keys)
     notes = [f"dot: {'difference' if sign else 'number'}, line: its interval"]
     if not rows["filled"].all():
-        notes.append(f"hollow: q is {_SURE:g} or more, so the difference may be chance")
+        notes.append(f"hollow: q is {_SURE:g} or more, or there is no interval, so the difference may be chance")
     heading = " ".join([called or "Metrics", *([f"of {pair}"] if pair else []), *([f"by {title}"] if called and title else [])])
     axis = " in ".join(part for part in ("difference" if sign else "", called) if part)
     layers = _dots(alt, rows, labels, (title, colour, axis or "value"), width)

@@ -116,7 +116,8 @@ def image_influences(evaluation: Evaluation, sampling: Sampling, *, every: bool 
     chosen = chosen_lines(evaluation, sampling.metrics)
     lines = [line for line in chosen if line.part is None]
     lines = lines if every or sampling.metrics is not None else lines[:1]
-    study, slices = _prepare([evaluation], sampling, (), with_bias=False)
+    each = Units(np.arange(_images(evaluation).height), None)
+    study, slices = _prepare([evaluation], sampling, (), with_bias=False, units=each)
     found = study.of_images(lines, slices[0])
     asked = [] if every else lines if sampling.metrics is None else chosen
     if lacking := [line.metric for line in asked if line.metric not in [name for name, _ in found]]:
@@ -163,9 +164,14 @@ def sample(
 
 
 def _prepare(
-    evaluations: Sequence[Evaluation], sampling: Sampling, pairs: Sequence[tuple[int, int]], *, with_bias: bool
+    evaluations: Sequence[Evaluation],
+    sampling: Sampling,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    with_bias: bool,
+    units: Units | None = None,
 ) -> tuple[Study, list[Slices]]:
-    """What is studied, and the slices of each evaluation; wrong options are errors."""
+    """What is studied, and the slices of each evaluation; wrong options are errors, and few units a warning if not given."""
     first = evaluations[0]
     check_level(first, sampling.level, LEVELS)
     one_of("method", sampling.method, METHODS)
@@ -173,7 +179,7 @@ def _prepare(
     whole_number("n_resamples", sampling.n_resamples)
     whole_number("seed", sampling.seed, 0)
     images = _images(first)
-    units = image_units(first, sampling.unit, sampling.within)
+    units = image_units(first, sampling.unit, sampling.within) if units is None else units
     weights = make_weights(images, sampling.weights, sampling.to_mix)
     keys = [sampling.by] if isinstance(sampling.by, (str, Bins, Mapping)) else list(sampling.by)
     slices = [make_slices(each, keys, sampling.level, [*LEVEL, *DIFFERENCE]) for each in evaluations]

@@ -140,6 +140,15 @@ def test_influence_of_objects_and_categories(a: apf.Evaluation) -> None:
     np.testing.assert_allclose(whole["influence"], whole["influence_right"], rtol=0, atol=1e-15)
 
 
+@pytest.mark.filterwarnings("error::apframe.exceptions.FewUnitsWarning")
+def test_influences_of_few_images_are_no_intervals() -> None:
+    box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    truth = {"images": [{"id": 1}, {"id": 2}], "categories": [{"id": 1}], "annotations": [box | {"id": 1, "image_id": 1}]}
+    ev = apf.evaluate(truth, [box | {"image_id": 1, "score": 0.5}])
+    assert ev.influence("AP")["influence"].to_list() == [0.0, 0.0]
+    assert ev.sql("SELECT count(*) AS n FROM influence WHERE metric = 'AP'")["n"].to_list() == [2]
+
+
 def test_a_number_without_annotations_has_no_influence() -> None:
     box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {"images": [{"id": n} for n in range(30)], "categories": [{"id": 1}],
