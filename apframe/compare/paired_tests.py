@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -66,6 +67,12 @@ def t_quantile(share: float, df: np.ndarray) -> np.ndarray:
     [12.7062, 2.2622, 1.9679]
     """
     distinct, which = np.unique(np.asarray(df, dtype=np.float64), return_inverse=True)
+    return _quantiles(share, tuple(distinct.tolist()))[which].reshape(np.shape(df))
+
+
+@lru_cache(maxsize=64)
+def _quantiles(share: float, df: tuple[float, ...]) -> np.ndarray:
+    distinct = np.array(df)
     t = np.full(len(distinct), NormalDist().inv_cdf((1 + share) / 2))  # at most the quantile, from where Newton's steps rise
     log_norm = _log_beta(distinct / 2) - np.log(distinct) / 2
     for _ in range(100):
@@ -74,7 +81,7 @@ def t_quantile(share: float, df: np.ndarray) -> np.ndarray:
         t += step
         if (np.abs(step) <= 1e-13 * t).all():
             break
-    return t[which].reshape(np.shape(df))
+    return t
 
 
 def _log_beta(a: np.ndarray) -> np.ndarray:
