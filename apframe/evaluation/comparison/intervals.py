@@ -36,9 +36,9 @@ def intervals(
     """Compute every headline number with its standard error and interval: how far it moves with other images of the same kind.
 
     The standard error is `sqrt(n / (n - 1) * sum(u²))` over n images, where u is the `influence` of an image. The interval is
-    the number plus and minus t standard errors. AP of few images is too high; where it can be estimated by how much (`bias`),
-    that is taken off before. The interval does not say what training with another seed would change. To compare models, use
-    `compare`: whether two intervals overlap says little.
+    the number plus and minus t standard errors, with one degree of freedom less than units have annotations that count. AP of
+    few images is too high; where it can be estimated by how much (`bias`), that is taken off before. The interval does not say
+    what training with another seed would change. To compare models, use `compare`: whether two intervals overlap says little.
 
     Parameters
     ----------

@@ -147,6 +147,9 @@ class Derived(Numbers):
         of shape (evaluations, rows)
     se_of
         the standard errors of the differences of pairs, of shape (rows,)
+    n_with
+        how many units of each row have annotations that count, of which all but one are the degrees of freedom of t: others say
+        little about a number, and intervals of rare categories would be too narrow
     reason
         why a row has no standard error: a number among `REASONS`, or -1
     influence, stratum
@@ -156,6 +159,7 @@ class Derived(Numbers):
     se: np.ndarray
     biases: np.ndarray
     se_of: Mapping[tuple[int, int], np.ndarray]
+    n_with: np.ndarray
     reason: np.ndarray
     influence: np.ndarray | None = None
     stratum: np.ndarray | None = None
@@ -164,7 +168,7 @@ class Derived(Numbers):
         """See `Numbers`."""
         is_constant = (self.se[k] < NOTHING) & np.isin(self.estimates[k], _BOUNDS)
         se, reason = self._known(self.se[k], self.estimates[k], is_constant)
-        made = of_influences.describe(self.estimates[k], se, self.n_units, confidence, self.biases[k], _BOUNDS)
+        made = of_influences.describe(self.estimates[k], se, self.n_with, confidence, self.biases[k], _BOUNDS)
         return made | self._columns(reason)
 
     def compare(self, a: int, b: int, confidence: float) -> dict[str, np.ndarray]:
@@ -172,7 +176,7 @@ class Derived(Numbers):
         difference = self.estimates[b] - self.estimates[a]
         se = self.se_of[a, b]
         se, reason = self._known(se, difference, (se < NOTHING) & (np.abs(difference) > NOTHING))
-        made = of_influences.compare(difference, se, self.n_units, confidence)
+        made = of_influences.compare(difference, se, self.n_with, confidence)
         if self.sign < 0:
             made["share_better"] = 1 - made["share_better"]
         return made | {"difference": difference} | self._columns(reason)
@@ -200,7 +204,7 @@ class Derived(Numbers):
         at = slice(row, row + 1)
         return Derived(
             metric, pl.DataFrame(), self.estimates[:, at], self.n_units[at], self.se[:, at], self.biases[:, at],
-            {pair: se[at] for pair, se in self.se_of.items()}, self.reason[at],
+            {pair: se[at] for pair, se in self.se_of.items()}, self.n_with[at], self.reason[at],
         )  # fmt: skip
 
 
@@ -247,7 +251,8 @@ class Study:
         """A number without values."""
         nothing = np.full((len(self.evaluations), len(n_units)), np.nan)
         of_pairs = dict.fromkeys(self.pairs, nothing[0])
-        return Derived(metric, table, nothing, n_units, nothing, nothing, of_pairs, np.full(len(n_units), _NONE))
+        unknown = np.zeros_like(n_units), np.full(len(n_units), _NONE)
+        return Derived(metric, table, nothing, n_units, nothing, nothing, of_pairs, *unknown)
 
     def _draw(self, lines: Sequence[Headline], slices: Sequence[Slices]) -> dict[str, Numbers]:
         """The numbers in resamples."""
@@ -322,6 +327,7 @@ class _Derivation:
         self._n = n_units[:, 0] if study.units.stratum is None else n_units
         self._levels: dict[str, dict[str, np.ndarray]] = {}  # of shape (evaluations, rows)
         self._se_of: dict[str, dict[tuple[int, int], np.ndarray]] = {}
+        self._n_with: dict[str, np.ndarray] = {}
         self._reasons: dict[str, np.ndarray] = {}
         self._joint: dict[str, np.ndarray] = {}
 
@@ -339,6 +345,7 @@ class _Derivation:
             for a, b in self._study.pairs:
                 se = of_influences.standard_errors(influence[b] - influence[a], self._n[rows], stratum)
                 of_pairs.setdefault((a, b), np.full(n_rows, np.nan))[rows] = se
+            self._n_with.setdefault(name, np.zeros(n_rows, dtype=np.int64))[rows] = some.n_with[name]
             reason = self._reasons.setdefault(name, np.full(n_rows, _NONE))
             reason[rows] = np.where(some.is_rare[name], _RARE, _NONE)
             reason[rows[some.n_with[name] < LEAST_UNITS]] = _FEW_POSITIVES
@@ -350,5 +357,6 @@ class _Derivation:
         """What was added, by the names of headline numbers."""
         n_units, stratum = self._n_units.sum(axis=1), self._study.units.stratum
         for name, levels in self._levels.items():
-            own = levels["estimates"], n_units, levels["se"], levels["biases"], self._se_of[name], self._reasons[name]
-            yield name, Derived(name, self._table, *own, self._joint.get(name), stratum)
+            numbers = levels["estimates"], n_units, levels["se"], levels["biases"]
+            of_rows = self._se_of[name], self._n_with[name], self._reasons[name]
+            yield name, Derived(name, self._table, *numbers, *of_rows, self._joint.get(name), stratum)
