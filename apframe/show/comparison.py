@@ -79,7 +79,7 @@ def _p_text(row: dict[str, Any], column: str, digits: int = 3) -> str | None:
         return None
     sides = 2 if row.get("method") == "bootstrap" else 1  # a random exchange has no sides
     is_lowest = n is not None and row["p"] <= sides / (n + 1) * _ROUNDING
-    return f"≤ {p:.{digits}f}" if is_lowest else f"< {least:.{digits}f}" if p < least else f"{p:.{digits}f}"
+    return f"< {least:.{digits}f}" if p < least else f"{'≤ ' * is_lowest}{p:.{digits}f}"
 
 
 def comparison_sentences(

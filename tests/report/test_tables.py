@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.report.section import Table
-from apframe.report.tables import cell_texts, table_markup
+from apframe.report.tables import table_markup
 from apframe.show.elements import Markup
 
 
@@ -27,8 +27,3 @@ def test_drawn_columns_are_markup_and_no_heads_to_sort() -> None:
     text = table_markup(Table(pl.DataFrame({"n": [1, 2]}), "c", drawn={"bar": [Markup("<svg></svg>")] * 2}))
     assert '<th scope="col" class="drawn">bar</th>' in text
     assert text.count('<td class="drawn"><svg></svg></td>') == 2
-
-
-def test_p_that_rounds_to_0_is_below_what_is_shown() -> None:
-    texts = cell_texts(Table(pl.DataFrame({"p": [0.0004, 0.0006, None], "q": [0.0, 0.5, 1.0], "AP": [0.0004, 0.5, 1.0]}), ""))
-    assert texts == {"p": ["< 0.001", "0.001", "–"], "q": ["< 0.001", "0.500", "1.000"], "AP": ["0.000", "0.500", "1.000"]}

@@ -173,7 +173,7 @@ def test_wrong_influence(options: dict[str, Any], message: str) -> None:
 def test_one_unit_has_no_interval_and_one_warning() -> None:
     ev = of_users(1)
     for question in (ev.compare, ev.intervals, ev.leaderboard):
-        with pytest.warns(FewUnitsWarning, match="two or more values of user, and there is 1") as caught:
+        with pytest.warns(FewUnitsWarning, match="fewer than two values of user; there are no intervals") as caught:
             table = question(unit="user")
         assert len(caught) == 1
         assert table.select("low", "high").unique().rows() == [(None, None)]

@@ -116,7 +116,7 @@ class RowSums:
         """Add values of detections and annotations, by row and image."""
         values, shape = np.concatenate([detections, annotations]), (len(self.rows), self.n_images)
         for place, kept in places:
-            found = np.bincount(place, values[kept], minlength=shape[0] * shape[1]).reshape(shape)
+            found = np.bincount(place, values[kept], minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
             self.of_images[name] = self.of_images[name] + found if name in self.of_images else found
 
     def count(self, block: Block, places: Sequence[Place], name: str, k: int, unit: np.ndarray, n_units: int) -> None:
