@@ -230,7 +230,7 @@ def compare_groups(
             "so intervals may be too narrow there",
             FewUnitsWarning,
         )
-    q = pl.col("p").map_batches(lambda p: pl.Series(_rates(p)), return_dtype=pl.Float64)
+    q = pl.col("p").map_batches(lambda p: pl.Series(_rates(p), nan_to_null=True), return_dtype=pl.Float64)
     made = made.with_columns(q=q.over("measure", "run_a", "run_b"))
     return made.rename(dict(zip(names, keys, strict=True)))
 

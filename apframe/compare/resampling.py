@@ -190,7 +190,7 @@ def make_units(
     Warns
     -----
     FewUnitsWarning
-        fewer than 20 units: intervals are too narrow; fewer than two: there are none
+        fewer than 20 units: intervals are too narrow; fewer than two: there are none; strata of a single unit
 
     >>> make_units(pl.DataFrame({"query_id": range(40), "hour": [0, 1] * 20}), None, "hour", "queries")[1][:4].tolist()
     [0, 1, 0, 1]
@@ -229,4 +229,7 @@ def make_units(
             f"draw within a column that each {unit} has one value of",
             option="within",
         )
+    if n := int((np.bincount(of_unit) == 1).sum()):
+        strata = f"{counted(n, 'value')} of {within}"
+        warn(f"{strata} have a single unit, which says nothing of how units there differ", FewUnitsWarning)
     return number, of_unit

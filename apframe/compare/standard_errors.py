@@ -6,12 +6,16 @@ units sum to 0. The influence on a mean over units is `(value - mean) / n`, so f
 
 from __future__ import annotations
 
+from numbers import Real
+from typing import Any
+
 import numpy as np
 import polars as pl
 
 from apframe.compare.intervals import EQUAL, POWER
 from apframe.compare.paired_tests import t_p_value, t_quantile
 from apframe.exceptions import ColumnError, ParameterError
+from apframe.tables.sources import to_polars
 
 LEAST_UNITS = 10  # with annotations that count, for a standard error
 NOTHING = 1e-12  # standard errors below it are 0 but for rounding
@@ -30,14 +34,14 @@ def standard_errors(influence: np.ndarray, n_units: np.ndarray, stratum: np.ndar
         how many units each row has; with strata, of shape (rows, strata)
     stratum
         the number of the stratum of each unit. Then the mean of a stratum is subtracted from the influences in it, and the
-        squares of all strata are added. A stratum of one unit adds nothing
+        squares of all strata are added. A stratum of one unit adds nothing, and if all are of one unit, it is NaN
 
     >>> standard_errors(np.array([[0.25, -0.25]]), np.array([2])).tolist()
     [0.5]
     """
-    n = n_units if stratum is None else n_units.sum(axis=1)
+    most = n_units if stratum is None else n_units.max(axis=1)
     if stratum is None:
-        squares = np.einsum("ru,ru->r", influence, influence) * n / np.maximum(n - 1, 1)
+        squares = np.einsum("ru,ru->r", influence, influence) * n_units / np.maximum(n_units - 1, 1)
     else:
         order, sizes = np.argsort(stratum, kind="stable"), np.bincount(stratum, minlength=n_units.shape[1])
         starts, ordered = np.cumsum(sizes) - sizes, influence[:, order]
@@ -45,7 +49,7 @@ def standard_errors(influence: np.ndarray, n_units: np.ndarray, stratum: np.ndar
         rest = ordered - np.repeat(means, sizes, axis=1)
         own = np.add.reduceat(rest * rest, starts, axis=1) - (sizes - n_units) * means**2  # less those that are not in a row
         squares = (np.maximum(own, 0) * n_units / np.maximum(n_units - 1, 1)).sum(axis=1, where=n_units > 1)
-    return np.where(n > 1, np.sqrt(squares), np.nan)
+    return np.where(most > 1, np.sqrt(squares), np.nan)
 
 
 def describe(
@@ -101,7 +105,7 @@ def compare(difference: np.ndarray, se: np.ndarray, n_units: np.ndarray, confide
     }
 
 
-def n_needed(compared: pl.DataFrame, delta: float) -> pl.DataFrame:
+def n_needed(compared: Any, delta: float) -> pl.DataFrame:
     """How many images, or queries, show a difference of `delta` in four of five cases at 5 %: `n (2.8 se / delta)²`.
 
     Parameters
@@ -114,25 +118,27 @@ def n_needed(compared: pl.DataFrame, delta: float) -> pl.DataFrame:
 
     Returns
     -------
-    The table, and a column `n_needed`: the number of units, rounded up; null where there is no standard error.
+    The table, and a column `n_needed`: the number of units, rounded up; null where there is no standard error, or where it is
+    beyond all numbers.
 
     Raises
     ------
     ParameterError
-        `delta` is 0 or no number
+        `delta` is no number above 0
     ColumnError
         a column is missing
 
     >>> n_needed(pl.DataFrame({"metric": ["AP"], "se": [0.012], "n_units": [300]}), 0.01)["n_needed"].to_list()
     [3387]
     """
-    if isinstance(delta, bool) or not isinstance(delta, (int, float)) or not np.isfinite(delta) or not delta:
+    if isinstance(delta, bool) or not isinstance(delta, Real) or not np.isfinite(delta) or not delta > 0:
         raise ParameterError(f"is the difference that matters, such as 0.01, not {delta!r}", option="delta")
+    table = to_polars(compared, "compared")
     for name in ("se", "n_units"):
-        if name not in compared.columns:
-            raise ColumnError(f"no column {name}", "give a table of `compare`", table="compared")
-    needed = pl.col("n_units") * (POWER * pl.col("se") / delta) ** 2
-    return compared.with_columns(n_needed=needed.ceil().cast(pl.Int64))
+        if name not in table.columns or not table[name].dtype.is_numeric():
+            raise ColumnError(f"no column {name} of numbers", "give a table of `compare`", table="compared")
+    needed = pl.col("n_units") * (POWER * pl.col("se") / float(delta)) ** 2
+    return table.with_columns(n_needed=needed.ceil().cast(pl.Int64, strict=False))
 
 
 def draw_models(

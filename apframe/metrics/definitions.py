@@ -56,6 +56,11 @@ class Step(WeightedSum):
         """Recall itself."""
         return "_ap_k / _ap.n"
 
+    @property
+    def varies_as_area(self) -> bool:
+        """See `Definition`: where each true positive weighs what it adds to recall."""
+        return type(self).reached is Step.reached
+
 
 class Interpolated(Step):
     """The area under the envelope: `sum(P_k) / R`.

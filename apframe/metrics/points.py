@@ -203,11 +203,6 @@ class WeightedSum(Definition):
 
     reads_cells, reads_remainder = True, True
 
-    @property
-    def varies_as_area(self) -> bool:
-        """See `Definition`: if each true positive weighs what it adds to recall."""
-        return True
-
     @abstractmethod
     def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
         """The share of the recall axis that k true positives cover: 0 for k = 0, at most 1 for k = n_positives."""

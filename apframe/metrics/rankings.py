@@ -226,7 +226,8 @@ class AreaSlopes:
             reached, mass = precision, own
             if interpolated:  # the next true positive at which the envelope is attained
                 reached = down.precision(interpolated=True)[:, 0]
-                attained = np.where(precision == reached, np.arange(len(own)), len(own))
+                is_attained = precision >= reached * (1 - weights.slack)  # sums of weights may be rounded
+                attained = np.where(is_attained, np.arange(len(own)), len(own))
                 mass = np.bincount(np.minimum.accumulate(attained[::-1])[::-1], own, minlength=len(own))
             slope = divide(mass, positives * n)
             sums = sums_before(slope)

@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal
 from apframe.compare.comparison import bootstrap_mean, compare_groups, compare_runs, describe_means, rank_runs
 from apframe.compare.intervals import false_discovery
 from apframe.compare.paired_tests import t_p_value
+from apframe.compare.standard_errors import n_needed
 from apframe.exceptions import (
     ApframeError,
     ColumnError,
@@ -616,3 +617,14 @@ def test_names_may_be_categories_and_values_whole_numbers() -> None:
     coded = GOOD.with_columns(pl.col("run", "measure").cast(pl.Categorical), pl.col("query_id").cast(pl.UInt32))
     assert compare_runs(coded).equals(compare_runs(GOOD))
     assert compare_runs(GOOD.with_columns(value=pl.Series([0, 1, 1, 0])))["difference"].item() == 0
+
+
+def test_n_needed_takes_tables_and_numbers_that_can_be() -> None:
+    table = pl.DataFrame({"se": [0.012, None], "n_units": [300, 300]})
+    assert n_needed(table, 0.01)["n_needed"].to_list() == n_needed(table.to_arrow(), np.float64(0.01))["n_needed"].to_list()
+    assert n_needed(table, 1e-300)["n_needed"].to_list() == [None, None]
+    for delta in (0, -0.01, True, math.nan, "0.01"):
+        with pytest.raises(ParameterError, match=r"delta is the difference that matters, such as 0\.01, not"):
+            n_needed(table, delta)  # type: ignore[arg-type]
+    with pytest.raises(ColumnError, match="no column se of numbers; give a table of `compare`"):
+        n_needed(table.with_columns(se=pl.lit("0.1")), 0.01)

@@ -133,7 +133,7 @@ class _Reader:
             values = dict(values_of_lists(block.cells, self.protocol, lines, own))
             biased = [line for line in values if self._add(block, places, line, values[line], own, n_images)]
             if self.halves is not None:
-                self._compare_halves(block, targets, {line: values[line] for line in biased})
+                self._compare_halves(block, targets, {line: values[line] for line in biased}, n_images)
 
         with pool() as threads:
             list(threads.map(read_range, enumerate(name for name, *_ in self.protocol.area_ranges)))
@@ -178,7 +178,13 @@ class _Reader:
         flags[counts[np.unique(key, return_index=True)[1]]] = True
         return flags
 
-    def _compare_halves(self, block: Block, targets: Sequence[RowSums], biased: Mapping[Headline, np.ndarray]) -> None:
+    def _compare_halves(
+        self,
+        block: Block,
+        targets: Sequence[RowSums],
+        biased: Mapping[Headline, np.ndarray],
+        n_images: Mapping[str, np.ndarray] | None,
+    ) -> None:
         """Add by how much the numbers of lists are higher in halves in which they have a value."""
         assert self.halves is not None
         weights = block.weights(self.halves)
@@ -188,7 +194,7 @@ class _Reader:
             higher = np.where(has_value.any(axis=1), mean - biased[line][:, 0], np.nan)[:, None]
             own = replace(line, metric=f"higher {line.metric}")
             for sums in targets:
-                sums.add(block, counted(own, higher, None))
+                sums.add(block, counted(own, higher, n_images))
 
 
 def _finish(
@@ -203,7 +209,7 @@ def _finish(
         own = {name: _of_mean(sums, name, means) for name in sums.of_images if name in means}
         for line in lines:
             estimates[line.metric].append(means[line.metric][:, 0])
-            biases[line.metric].append(_bias(sums, line.metric))
+            biases[line.metric].append(_bias(sums, line))
             terms = [term.metric for term in terms_of(line, protocol)]
             if terms and all(term in own for term in terms):
                 own[line.metric] = _of_terms(line, terms, means, own)
@@ -247,8 +253,10 @@ def _of_terms(
     return found
 
 
-def _bias(sums: RowSums, name: str) -> np.ndarray:
+def _bias(sums: RowSums, line: Headline) -> np.ndarray:
     """The bias of a mean over five lists or more, from those of halves; NaN for others."""
-    n = sums.totals.get(f"n higher {name}", np.zeros((len(sums.rows), 1)))[:, 0]
-    higher = sums.totals.get(f"higher {name}", np.zeros((len(sums.rows), 1)))[:, 0]
-    return np.where(n >= LEAST_LISTS, divide(higher, n) / HALVES, np.nan)
+    if f"higher {line.metric}" not in sums.totals:
+        return np.full(len(sums.rows), np.nan)
+    higher, n = sums.totals[f"higher {line.metric}"][:, 0], sums.totals[f"n higher {line.metric}"][:, 0]
+    is_known = sums.totals[f"lists {line.area_range}"][:, 0] >= LEAST_LISTS
+    return np.where(is_known, divide(higher, n) / HALVES, np.nan)

@@ -275,8 +275,12 @@ def compare(
     called = names_beside(evaluations, names)
     sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed, method)
     if level == "image":
-        for option, value in (("by", by), ("unit", unit), ("within", within), ("to_mix", to_mix)):
-            if value is not None and value != ():
+        for option, is_given in (
+            ("by", not (isinstance(by, Sequence) and len(by) == 0)), ("unit", unit is not None),
+            ("within", within is not None), ("to_mix", to_mix is not None), ("method", method != "influence"),
+            ("n_resamples", n_resamples != 1_000), ("confidence", confidence != 0.95), ("seed", seed != 0),
+        ):  # fmt: skip
+            if is_given:
                 raise ParameterError('is not for level="image"', "leave it out, or use `where` first", option=option)
         from apframe.evaluation.comparison.image_influence import compare_images
 

@@ -13,7 +13,7 @@ from apframe.compare import intervals as rule
 from apframe.compare.resampling import Draws, Units, make_draws, make_units
 from apframe.evaluation.comparison.image_weights import ImageWeights, make_weights
 from apframe.evaluation.comparison.slice_rows import Slices, make_slices
-from apframe.evaluation.comparison.study import Drawn, Numbers, Study
+from apframe.evaluation.comparison.study import ROW, Drawn, Numbers, Study
 from apframe.evaluation.slices.by import check_level
 from apframe.evaluation.slices.keys import Bins
 from apframe.exceptions import ParameterError, ResampledWarning, by_name, one_of, proper_share, warn, whole_number
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("summary", "category", "both")
 METHODS = ("influence", "bootstrap")
+_NUMBER = "number of the metric"  # a column that no key is called
 LEVEL = ["estimate", "low", "high", "se", "bias", "n_units", "n_resamples", "method", "reason"]
 DIFFERENCE = [
     "run_a", "run_b", "estimate_a", "estimate_b", "difference", "low", "high", "se", "bias", "share_better", "p", "p_holm", "q",
@@ -115,25 +116,28 @@ def image_influences(evaluation: Evaluation, sampling: Sampling, *, every: bool 
     """
     chosen = chosen_lines(evaluation, sampling.metrics)
     lines = [line for line in chosen if line.part is None]
+    if parts := [line for line in chosen if line.part is not None and sampling.metrics is not None]:
+        problem = f"{parts[0].metric} is the number of a part of the data"
+        raise ParameterError(problem, f"use `where` first, and {parts[0].of_whole} of what is left", option="metric")
     lines = lines if every or sampling.metrics is not None else lines[:1]
     each = Units(np.arange(_images(evaluation).height), None)
-    study, slices = _prepare([evaluation], sampling, (), with_bias=False, units=each)
+    study, slices = _prepare([evaluation], sampling, (), with_bias=False, units=each, taken=("image_id", "influence"))
     found = study.of_images(lines, slices[0])
-    asked = [] if every else lines if sampling.metrics is None else chosen
+    asked = [] if every else [line for line in lines if line.is_evaluated(evaluation.protocol)]
     if lacking := [line.metric for line in asked if line.metric not in [name for name, _ in found]]:
         problem = f"{listed(lacking)} cannot be derived by the weights of images, so there is no influence"
         raise ParameterError(problem, "`intervals` has resamples of it", option="metric")
-    tables = [table.with_columns(number=pl.lit(k)) for k, (_, table) in enumerate(found)]
+    tables = [table.with_columns(pl.lit(k).alias(_NUMBER)) for k, (_, table) in enumerate(found)]
     if not tables:
         ids = {"image_id": _images(evaluation).schema["image_id"]}
         return pl.DataFrame(schema={"metric": pl.String, **ids, "influence": pl.Float64})
-    return pl.concat(tables).sort("row", "number", maintain_order=True).drop("row", "number")
+    return pl.concat(tables).sort(ROW, _NUMBER, maintain_order=True).drop(ROW, _NUMBER)
 
 
 def _in_order(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """The tables of several metrics as one: by row, and by metric within it."""
-    rows = [table.with_row_index("at").with_columns(of=pl.lit(k)) for k, table in enumerate(tables)]
-    return pl.concat(rows, how="diagonal").sort("at", "of").drop("at", "of")
+    rows = [table.with_row_index(ROW).with_columns(pl.lit(k).alias(_NUMBER)) for k, table in enumerate(tables)]
+    return pl.concat(rows, how="diagonal").sort(ROW, _NUMBER).drop(ROW, _NUMBER)
 
 
 def sample(
@@ -170,8 +174,12 @@ def _prepare(
     *,
     with_bias: bool,
     units: Units | None = None,
+    taken: Sequence[str] = (*LEVEL, *DIFFERENCE),
 ) -> tuple[Study, list[Slices]]:
-    """What is studied, and the slices of each evaluation; wrong options are errors, and few units a warning if not given."""
+    """What is studied, and the slices of each evaluation; wrong options are errors, and few units a warning if not given.
+
+    `taken` are columns of the result, which no key may be called.
+    """
     first = evaluations[0]
     check_level(first, sampling.level, LEVELS)
     one_of("method", sampling.method, METHODS)
@@ -182,7 +190,7 @@ def _prepare(
     units = image_units(first, sampling.unit, sampling.within) if units is None else units
     weights = make_weights(images, sampling.weights, sampling.to_mix)
     keys = [sampling.by] if isinstance(sampling.by, (str, Bins, Mapping)) else list(sampling.by)
-    slices = [make_slices(each, keys, sampling.level, [*LEVEL, *DIFFERENCE]) for each in evaluations]
+    slices = [make_slices(each, keys, sampling.level, taken) for each in evaluations]
     options = sampling.method, sampling.n_resamples, sampling.seed
     return Study(evaluations, units, weights, *options, pairs, with_bias), slices
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from apframe.tables.conditions import Masks
 
 Place = tuple[np.ndarray, np.ndarray | slice]
+_AT = "number of the row"  # a column that no key is called
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,9 @@ class RowSums:
         """Add values of detections and annotations, by row and image."""
         values, shape = np.concatenate([detections, annotations]), (len(self.rows), self.n_images)
         for place, kept in places:
-            found = np.bincount(place, values[kept], minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
+            found = (
+                np.bincount(place, values[kept], minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
+            )
             self.of_images[name] = self.of_images[name] + found if name in self.of_images else found
 
     def count(self, block: Block, places: Sequence[Place], name: str, k: int, unit: np.ndarray, n_units: int) -> None:
@@ -155,7 +158,7 @@ class Part:
             for tables, slicing in zip(parts, of_levels, strict=True):
                 shape = tuple(len(groups) for groups in slicing.axes.values())
                 self._offsets[-1].append(n_rows)
-                tables.append((slicing, {"at": np.arange(n_rows, n_rows + math.prod(shape)).reshape(shape)}))
+                tables.append((slicing, {_AT: np.arange(n_rows, n_rows + math.prod(shape)).reshape(shape)}))
                 n_rows += math.prod(shape)
         table = pl.concat(
             [tabulate(own, slices.keys, of) for own, (_, of) in zip(parts, slices.levels, strict=True)], how="diagonal"
@@ -163,8 +166,8 @@ class Part:
         if len(slices.levels) > 1:  # the columns of the categories come after the keys
             names = [key.name for key in slices.keys]
             table = table.select(*names, "category_id", "name", pl.exclude(*names, "category_id", "name"))
-        self._order = table["at"].to_numpy()
-        self.table, self.row = table.drop("at"), np.arange(n_rows)
+        self._order = table[_AT].to_numpy()
+        self.table, self.row = table.drop(_AT), np.arange(n_rows)
 
     @property
     def _slicings(self) -> Iterator[tuple[int, Slicing]]:
@@ -267,9 +270,7 @@ class Part:
             return
         tables = tables_of(self._evaluation)
         heights = {name: table.height for name, table in tables.items()}
-        for group, (_, masks) in enumerate(
-            walk([slicing.of_all_categories(heights["categories"])], self._slices.keys, heights)
-        ):
+        for group, (_, masks) in enumerate(walk([slicing.of_all_categories(heights["categories"])], [], heights)):
             masks.pop("categories")
             part = pipeline_of(_subset_of(self._evaluation, masks))
             yield part.cells, every.with_columns(group=pl.lit(group)), numbers_of_images(images, part.outline)

@@ -25,6 +25,7 @@ from apframe.protocols.headlines import Headline, less_is_better
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
 
+ROW = "row of the table"  # a column that no key is called
 _BOUNDS = (0.0, 1.0)  # of all numbers that have a derivative
 REASONS = (
     "fewer than 2 units",
@@ -36,6 +37,7 @@ REASONS = (
 )
 _FEW_UNITS, _FEW_POSITIVES, _RARE, _CONSTANT, _FEW_DRAWN, _FEW_VALUES = range(len(REASONS))
 _NONE = -1
+_FEW_ROWS = 16  # of which influences are kept, for ranks
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ class Derived(Numbers):
     reason
         why a row has no standard error: a number among `REASONS`, or -1
     influence, stratum
-        of a table of one row: of shape (evaluations, units), and the stratum of each unit
+        of a table of few rows: of shape (evaluations, rows, units), and the stratum of each unit
     """
 
     se: np.ndarray
@@ -166,7 +168,8 @@ class Derived(Numbers):
 
     def describe(self, k: int, confidence: float) -> dict[str, np.ndarray]:
         """See `Numbers`."""
-        is_constant = (self.se[k] < NOTHING) & np.isin(self.estimates[k], _BOUNDS)
+        at_end = np.min([np.abs(self.estimates[k] - bound) for bound in _BOUNDS], axis=0) < NOTHING
+        is_constant = (self.se[k] < NOTHING) & at_end
         se, reason = self._known(self.se[k], self.estimates[k], is_constant)
         made = of_influences.describe(self.estimates[k], se, self.n_with, confidence, self.biases[k], _BOUNDS)
         return made | self._columns(reason)
@@ -196,7 +199,7 @@ class Derived(Numbers):
         estimates = self.estimates[:, 0]
         drawn = np.full((2, len(names)), np.nan)
         if self.influence is not None and self.reason[0] == _NONE:
-            drawn = of_influences.draw_models(estimates, self.influence, seed, self.stratum)
+            drawn = of_influences.draw_models(estimates, self.influence[:, 0], seed, self.stratum)
         return rank_ranges(self.sign * drawn, names, confidence=confidence)
 
     def only(self, row: int, metric: str) -> Numbers:
@@ -205,6 +208,7 @@ class Derived(Numbers):
         return Derived(
             metric, pl.DataFrame(), self.estimates[:, at], self.n_units[at], self.se[:, at], self.biases[:, at],
             {pair: se[at] for pair, se in self.se_of.items()}, self.n_with[at], self.reason[at],
+            None if self.influence is None else self.influence[:, at], self.stratum,
         )  # fmt: skip
 
 
@@ -284,12 +288,14 @@ class Study:
         images without an influence are left out; slices of images have their own images.
         """
         part, images = Part(self.evaluations[0], slices), pipeline_of(self.evaluations[0]).outline.images["image_id"]
-        table = part.table.with_row_index("row")
+        table = part.table.with_row_index(ROW)
         found: list[tuple[str, pl.DataFrame]] = []
         for some in read_influences([part], lines, part.protocol, self.units, self.weights, table.height):
             for name, influence in some.influence.items():
                 known = np.isfinite(some.estimates[name][0])[:, None]
-                kept = known & ((influence[0] != 0) if "category_id" in table.columns else part.has_images(some.rows))
+                kept = known & (
+                    (np.abs(influence[0]) > NOTHING) if "category_id" in table.columns else part.has_images(some.rows)
+                )
                 row, image = np.nonzero(kept)
                 columns = table.select(pl.all().gather(some.rows[row])).with_columns(metric=pl.lit(name))
                 own = pl.DataFrame([images.gather(image), pl.Series("influence", influence[0][kept])])
@@ -349,9 +355,10 @@ class _Derivation:
             reason = self._reasons.setdefault(name, np.full(n_rows, _NONE))
             reason[rows] = np.where(some.is_rare[name], _RARE, _NONE)
             reason[rows[some.n_with[name] < LEAST_UNITS]] = _FEW_POSITIVES
-            reason[rows[self._n_units[rows].sum(axis=1) < 2]] = _FEW_UNITS
-            if n_rows == 1:
-                self._joint[name] = influence[:, 0]
+            reason[rows[self._n_units[rows].max(axis=1) < 2]] = _FEW_UNITS  # in every stratum
+            if n_rows <= _FEW_ROWS:
+                joint = self._joint.setdefault(name, np.zeros((shape[0], n_rows, influence.shape[2])))
+                joint[:, rows] = influence
 
     def numbers(self) -> Iterator[tuple[str, Numbers]]:
         """What was added, by the names of headline numbers."""

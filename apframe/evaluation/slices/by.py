@@ -91,7 +91,10 @@ def by(
     each_category = level == "category"
     tables = self._inputs.tables()
     made = make_keys(keys, tables)
-    taken = {"rolled_up", *(line.metric for line in headlines(self.protocol)), *SUPPORT}
+    metrics = [line.metric for line in headlines(self.protocol)]
+    taken = {"rolled_up", *metrics, *SUPPORT}
+    if intervals:
+        taken |= {f"{metric}_{end}" for metric in metrics for end in ("se", "low", "high")}
     refuse_keys(self, made, taken | ({"category_id", "name"} if each_category else set()))
     heights = {name: table.height for name, table in tables.items()}
     if self.protocol.agnostic:

@@ -15,7 +15,8 @@ from apframe.compare.resampling import Units
 from apframe.evaluation.comparison import influences, resampled
 from apframe.evaluation.comparison.image_weights import ImageWeights
 from apframe.evaluation.comparison.influences import read_influences
-from apframe.evaluation.comparison.sampling import chosen_lines
+from apframe.evaluation.comparison.ranks import ranks
+from apframe.evaluation.comparison.sampling import Sampling, chosen_lines
 from apframe.evaluation.comparison.slice_rows import Part, make_slices
 from apframe.evaluation.headlines import compose
 from apframe.exceptions import ParameterError
@@ -158,6 +159,59 @@ def test_a_number_without_annotations_has_no_influence() -> None:
     assert ev.intervals(metrics="APl").select("estimate", "se", "reason", "method").rows() == [(None, None, None, "influence")]
 
 
+def test_keys_of_objects_and_categories_together(a: apf.Evaluation) -> None:
+    by = (apf.bins("occlusion", [0, 0.3, 1]), "name")
+    table = a.by(*by, intervals=True, marginals=True)
+    assert_frame_equal(table.select(a.by(*by, marginals=True).columns), a.by(*by, marginals=True))
+    of_cars = table.filter(occlusion="[0, 0.3)", name="car", rolled_up="")
+    part = a.where("occlusion < 0.3", "name = 'car'").intervals(metrics="AP")
+    assert of_cars.select("AP", "AP_se").row(0) == pytest.approx(part.select("estimate", "se").row(0), rel=1e-9)
+
+
+def test_strata_of_one_image_say_nothing(a: apf.Evaluation, b: apf.Evaluation) -> None:
+    with pytest.warns(apf.exceptions.FewUnitsWarning, match="300 values of image_id have a single unit"):
+        table = a.compare(b, metrics="AP", within="image_id")
+    assert table.select("se", "p", "reason").rows() == [(None, None, "fewer than 2 units")]
+
+
+def test_equal_weights_of_any_size_change_nothing(a: apf.Evaluation) -> None:
+    """Their sums are rounded, which must not move where an envelope is attained."""
+    images = a.dataset.images.with_columns(third=pl.lit(1 / 3), tenth=pl.lit(0.1))
+    ev = apf.evaluate(apf.Dataset(images, a.dataset.categories, a.dataset.annotations), a.detections)
+    plain = ev.intervals(level="both")
+    for weights in ("third", "tenth"):
+        table = ev.intervals(level="both", weights=weights)
+        np.testing.assert_allclose(table["se"].drop_nulls(), plain["se"].drop_nulls(), rtol=1e-9)
+
+
+def test_parts_have_ranks_and_no_influence() -> None:
+    truth = {
+        "images": [{"id": n, "neg_category_ids": [], "not_exhaustive_category_ids": []} for n in range(30)],
+        "categories": [{"id": k, "name": f"c{k}", "frequency": f} for k, f in enumerate("rcf")],
+        "annotations": [
+            {"id": 3 * n + k, "image_id": n, "category_id": k, "bbox": [0, 0, 9, 9]} for n in range(30) for k in range(3)
+        ],
+    }
+    models = [
+        apf.evaluate(truth, [
+            {"image_id": n, "category_id": k, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(3) for n in range(found)
+        ], "lvis") for found in (10, 20)
+    ]  # fmt: skip
+    table = ranks(models, ["a", "b"], Sampling(metrics="APr"))
+    assert table["share_best"].to_list() == pytest.approx([0, 1], abs=0.01)
+    with pytest.raises(ParameterError, match="APr is the number of a part of the data; use `where` first, and AP"):
+        models[0].influence("APr")
+
+
+def test_what_is_not_evaluated_has_no_influence(a: apf.Evaluation) -> None:
+    ev = apf.evaluate(a.dataset, a.detections, iou_thresholds=[0.5])
+    assert ev.influence("AP75").height == 0
+    with pytest.raises(ParameterError, match="the result has a column 'influence' of its own"):
+        apf.evaluate(
+            apf.Dataset(a.dataset.images.with_columns(influence=1), a.dataset.categories, a.dataset.annotations), a.detections
+        ).influence(by="influence")
+
+
 def test_images_that_make_the_difference(a: apf.Evaluation, b: apf.Evaluation) -> None:
     table = a.compare(b, level="image", metrics=["AP", "AP75"])
     assert table["metric"].unique(maintain_order=True).to_list() == ["AP", "AP75"]
@@ -173,6 +227,9 @@ def test_images_that_make_the_difference(a: apf.Evaluation, b: apf.Evaluation) -
         assert rows.select("image_id", tp=f"tp_{name}", fp=f"fp_{name}", fn=f"fn_{name}").equals(own)
     with pytest.raises(ParameterError, match='by is not for level="image"'):
         a.compare(b, level="image", by="weather")
+    with pytest.raises(ParameterError, match='method is not for level="image"'):
+        a.compare(b, level="image", method="bootstrap")
+    assert a.compare(b, level="image", by=[]).equals(a.compare(b, level="image"))
     with pytest.raises(ParameterError, match='level="image" compares two evaluations, not 3'):
         a.compare([b, b], level="image")
 
