@@ -6,7 +6,7 @@ errors, intervals and tests follow from it, see `apframe.compare.standard_errors
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apframe.metrics.sums_of_matches import OfSums
     from apframe.metrics.weights import Weights
 
-STEP = 1e-30j
+_STEP = 1e-30j
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +108,7 @@ def influence_on_recall(cells: Cells, weights: Weights) -> Influence:
 
 
 def influence_of_sums(metric: OfSums, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
-    """The influence on numbers that are made of sums: the parts of a sum times the derivative of the number by the sum.
-
-    The derivative is the imaginary part of the number if the sum is raised by a tiny imaginary one, which is exact.
-    """
+    """The influence on numbers that are made of sums: the parts of a sum times the derivative of the number by the sum."""
     given = weights.given
     shape = len(metric.columns), len(cells.wanted)
     found = {kind: np.zeros((*shape, len(getattr(cells, kind)["list"]))) for kind in ("detections", "annotations")}
@@ -119,16 +116,26 @@ def influence_of_sums(metric: OfSums, cells: Cells, weights: Weights) -> Mapping
         for t in cell.thresholds:
             place = t, cell.area_range, cell.limit
             sums = [cells.sum_rows(*each, given, *place)[:, 0] for each in metric.sums]
-            for number, (kind, factor) in enumerate(metric.sums):
-                with np.errstate(invalid="ignore", divide="ignore"):
-                    made = metric.of_sums(*(each + STEP * (k == number) for k, each in enumerate(sums)))
+            for (kind, factor), slope in zip(metric.sums, slopes(metric.of_sums, sums), strict=True):
                 table = "annotations" if kind == "annotations" else "detections"
                 columns, (rows, factors) = getattr(cells, table), cells.rows_at(kind, factor, *place)
                 own = given[columns["image"][rows], 0] * (1 if factors is None else factors) / len(cell.thresholds)
                 for column, name in enumerate(metric.columns):
-                    slope = np.nan_to_num(np.imag(made[name]) / np.imag(STEP))
-                    found[table][column, at, rows] += slope[columns["list"][rows]] * own
+                    found[table][column, at, rows] += slope[name][columns["list"][rows]] * own
     return {name: Influence(found["detections"][k], found["annotations"][k]) for k, name in enumerate(metric.columns)}
+
+
+def slopes(numbers: Callable[..., Mapping[str, np.ndarray]], sums: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
+    """The derivatives of numbers by each of the sums that they are made of; 0 where a number has no value.
+
+    A derivative is the imaginary part of the number if the sum is raised by a tiny imaginary one, which is exact.
+
+    >>> [each["ratio"].tolist() for each in slopes(lambda a, b: {"ratio": a / b}, [np.array([1.0]), np.array([2.0])])]
+    [[0.5], [-0.25]]
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        raised = [numbers(*(each + _STEP * (j == k) for j, each in enumerate(sums))) for k in range(len(sums))]
+    return [{name: np.nan_to_num(np.imag(value) / _STEP.imag) for name, value in made.items()} for made in raised]
 
 
 def influence_on_means(cells: Cells, weights: Weights, shares: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Influence:

@@ -14,7 +14,7 @@ from apframe.evaluation.comparison.slice_rows import Block, Part, Place, RowSums
 from apframe.evaluation.headlines import cell_of, counted, images_of_lists, numbers, values_of_lists
 from apframe.matching.verdicts import has_bit
 from apframe.metrics.cells import Cells
-from apframe.metrics.influence import STEP, Influence
+from apframe.metrics.influence import Influence, slopes
 from apframe.metrics.segments import cut_into_runs, divide
 from apframe.metrics.weights import Weights
 from apframe.protocols.headlines import Headline, terms_of, with_terms
@@ -243,14 +243,10 @@ def _of_mean(sums: RowSums, name: str, means: Mapping[str, np.ndarray]) -> np.nd
 def _of_terms(
     line: Headline, terms: Sequence[str], means: Mapping[str, np.ndarray], own: Mapping[str, np.ndarray]
 ) -> np.ndarray:
-    """The influence on a number that is made of others: their influences times its derivatives, see `influence_of_sums`."""
-    assert line.kind.composition is not None
-    found = np.zeros_like(own[terms[0]])
-    for term in terms:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            made = line.kind.composition.function(*(means[each] + STEP * (each == term) for each in terms))
-        found += np.nan_to_num(np.imag(made) / np.imag(STEP)) * own[term]
-    return found
+    """The influence on a number that is made of others: their influences times its derivatives, see `slopes`."""
+    function = line.kind.composition.function  # type: ignore[union-attr]
+    of_terms = slopes(lambda *sums: {line.metric: function(*sums)}, [means[term] for term in terms])
+    return np.sum([slope[line.metric] * own[term] for term, slope in zip(terms, of_terms, strict=True)], axis=0)
 
 
 def _bias(sums: RowSums, line: Headline) -> np.ndarray:

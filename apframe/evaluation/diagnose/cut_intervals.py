@@ -9,7 +9,7 @@ from apframe.compare.resampling import Units
 from apframe.compare.standard_errors import LEAST_UNITS, NOTHING, describe, standard_errors
 from apframe.evaluation.diagnose.cut_counts import COUNTS, RATES, rates
 from apframe.evaluation.slices.slices import Slicing
-from apframe.metrics.influence import STEP
+from apframe.metrics.influence import slopes
 
 _NUMBERS = 1 << 22  # that are computed at a time
 _BOUNDS = dict.fromkeys(RATES, (0.0, 1.0)) | {"fppi": (0.0, np.inf)}
@@ -55,10 +55,9 @@ def rate_intervals(cells: pl.DataFrame, slicing: Slicing, units: Units, confiden
         sums = [each.sum(axis=1) for each in of_images]
         estimates = rates(*sums)
         influences = {name: np.zeros((len(some), n)) for name in RATES}
-        for k, values in enumerate(of_images):
-            moved = rates(*(each + STEP * (j == k) for j, each in enumerate(sums)))
+        for values, slope in zip(of_images, slopes(rates, sums), strict=True):
             for name in RATES:
-                influences[name] += np.nan_to_num(np.imag(moved[name]) / np.imag(STEP))[:, None] * values
+                influences[name] += slope[name][:, None] * values
         for name in RATES:
             se = standard_errors(units.sums(influences[name]), n_units, units.stratum)
             se[few | ((se < NOTHING) & np.isin(estimates[name], _BOUNDS[name])) | ~np.isfinite(estimates[name])] = np.nan
