@@ -29,7 +29,6 @@ from apframe.compare.values import (
     influence_on_means,
     matrices,
     resampled_means,
-    unit_sums,
 )
 from apframe.exceptions import FewUnitsWarning, ParameterError, one_of, warn
 from apframe.wording import counted, did_you_mean, listed
@@ -176,7 +175,7 @@ def _test(d: np.ndarray, difference: np.ndarray, draws: Draws, test: str, option
         return made
     if test == "bootstrap":
         made |= intervals.compare(difference, resampled_means(d, draws), options.confidence)
-    made["p_randomisation"] = randomisation(unit_sums(d, draws), options.n_resamples, options.seed)
+    made["p_randomisation"] = randomisation(draws.sums(d.T).T, options.n_resamples, options.seed)
     if test == "randomisation":
         made |= {"p": made["p_randomisation"], "n_resamples": min(options.n_resamples, 2**draws.n_units)}
     return made

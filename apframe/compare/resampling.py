@@ -56,6 +56,17 @@ class Units:
         summed: np.ndarray = np.add.reduceat(values[..., order], starts_of(self.unit[order]), axis=-1)
         return summed
 
+    def counts(self, has_some: np.ndarray) -> np.ndarray:
+        """How many units of each stratum have a row with a flag, of shape (..., strata).
+
+        >>> Units(np.array([1, 0, 1]), np.array([0, 1])).counts(np.array([[True, False, True], [False, True, False]])).tolist()
+        [[0, 1], [1, 0]]
+        """
+        has_some = self.sums(has_some.astype(np.float64)) > 0
+        if self.stratum is None:
+            return has_some.sum(axis=-1, keepdims=True)
+        return np.stack([has_some[..., self.stratum == k].sum(axis=-1) for k in range(self.n_strata)], axis=-1)
+
     def halves(self, n_splits: int, seed: int) -> np.ndarray:
         """Flags of the rows of random halves of the units, within their strata, of shape (rows, 2 × splits).
 

@@ -31,19 +31,20 @@ def standard_errors(influence: np.ndarray, n_units: np.ndarray, stratum: np.ndar
     influence
         of shape (rows, units); 0 for units that are not in a row
     n_units
-        how many units each row has; with strata, of shape (rows, strata)
+        how many units each row has in each stratum, of shape (rows, strata)
     stratum
         the number of the stratum of each unit. Then the mean of a stratum is subtracted from the influences in it, and the
         squares of all strata are added. A stratum of one unit adds nothing, and if all are of one unit, it is NaN
 
-    >>> standard_errors(np.array([[0.25, -0.25]]), np.array([2])).tolist()
+    >>> standard_errors(np.array([[0.25, -0.25]]), np.array([[2]])).tolist()
     [0.5]
     """
-    most = n_units if stratum is None else n_units.max(axis=1)
+    most, n = n_units.max(axis=1, initial=0), n_units.sum(axis=1)
     if stratum is None:
-        squares = np.einsum("ru,ru->r", influence, influence) * n_units / np.maximum(n_units - 1, 1)
+        squares = np.einsum("ru,ru->r", influence, influence) * n / np.maximum(n - 1, 1)
     else:
-        order, sizes = np.argsort(stratum, kind="stable"), np.bincount(stratum, minlength=n_units.shape[1])
+        some, stratum = np.unique(stratum, return_inverse=True)  # those that have units
+        order, sizes, n_units = np.argsort(stratum, kind="stable"), np.bincount(stratum), n_units[:, some]
         starts, ordered = np.cumsum(sizes) - sizes, influence[:, order]
         means = np.add.reduceat(ordered, starts, axis=1) / np.maximum(n_units, 1)
         rest = ordered - np.repeat(means, sizes, axis=1)

@@ -190,22 +190,8 @@ def influence_on_means(values: np.ndarray, draws: Draws) -> Influence:
     has_value = np.isfinite(values)
     n = np.maximum(has_value.sum(axis=0), 1)
     mean = np.where(has_value, values, 0).sum(axis=0) / n
-    of_units = unit_sums(np.where(has_value, values - mean, 0) / n, draws).T
-    is_there = (unit_sums(has_value.astype(np.float64), draws) > 0).T
-    strata, stratum = (None, None) if draws.stratum is None else np.unique(draws.stratum, return_inverse=True)
-    of_strata = n_units = is_there.sum(axis=1)
-    if strata is not None:
-        of_strata = np.stack([is_there[:, stratum == k].sum(axis=1) for k in range(len(strata))], axis=1)
-    return Influence(of_units, n_units, standard_errors(of_units, of_strata, stratum))
-
-
-def unit_sums(values: np.ndarray, draws: Draws) -> np.ndarray:
-    """The sums of the rows of each unit; the rows themselves where each is a unit, in this order."""
-    if np.array_equal(draws.unit, np.arange(len(values))):
-        return values
-    sums = np.zeros((draws.n_units, values.shape[1]))
-    np.add.at(sums, draws.unit, values)
-    return sums
+    of_units, n_units = draws.sums((np.where(has_value, values - mean, 0) / n).T), draws.counts(has_value.T)
+    return Influence(of_units, n_units.sum(axis=1), standard_errors(of_units, n_units, draws.stratum))
 
 
 def resampled_means(values: np.ndarray, draws: Draws) -> np.ndarray:

@@ -330,7 +330,6 @@ class _Derivation:
 
     def __init__(self, study: Study, table: pl.DataFrame, n_units: np.ndarray) -> None:
         self._study, self._table, self._n_units = study, table, n_units
-        self._n = n_units[:, 0] if study.units.stratum is None else n_units
         self._levels: dict[str, dict[str, np.ndarray]] = {}  # of shape (evaluations, rows)
         self._se_of: dict[str, dict[tuple[int, int], np.ndarray]] = {}
         self._n_with: dict[str, np.ndarray] = {}
@@ -343,13 +342,13 @@ class _Derivation:
         shape = len(self._study.evaluations), n_rows
         for name, influence in some.influence.items():
             levels = self._levels.setdefault(name, {})
-            of_each = [of_influences.standard_errors(each, self._n[rows], stratum) for each in influence]
+            of_each = [of_influences.standard_errors(each, self._n_units[rows], stratum) for each in influence]
             columns = {"estimates": some.estimates[name], "biases": some.biases[name], "se": np.stack(of_each)}
             for column, values in columns.items():
                 levels.setdefault(column, np.full(shape, np.nan))[:, rows] = values
             of_pairs = self._se_of.setdefault(name, {})
             for a, b in self._study.pairs:
-                se = of_influences.standard_errors(influence[b] - influence[a], self._n[rows], stratum)
+                se = of_influences.standard_errors(influence[b] - influence[a], self._n_units[rows], stratum)
                 of_pairs.setdefault((a, b), np.full(n_rows, np.nan))[rows] = se
             self._n_with.setdefault(name, np.zeros(n_rows, dtype=np.int64))[rows] = some.n_with[name]
             reason = self._reasons.setdefault(name, np.full(n_rows, _NONE))

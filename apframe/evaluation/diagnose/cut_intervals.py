@@ -49,9 +49,8 @@ def rate_intervals(cells: pl.DataFrame, slicing: Slicing, units: Units, confiden
             np.bincount(place, cells[name].to_numpy()[own], minlength=count).reshape(-1, n) for name in COUNTS
         ]
         of_images.append(is_member[some // max(size // max(shape[0], 1), 1)])
-        members = _units_with(units, of_images[3])
-        n_units = members if units.stratum is not None else members[:, 0]
-        few = _units_with(units, of_images[0] + of_images[2]).sum(axis=1) < LEAST_UNITS
+        n_units = units.counts(of_images[3] > 0)
+        few = units.counts(of_images[0] + of_images[2] > 0).sum(axis=1) < LEAST_UNITS
         sums = [each.sum(axis=1) for each in of_images]
         estimates = rates(*sums)
         influences = {name: np.zeros((len(some), n)) for name in RATES}
@@ -61,15 +60,7 @@ def rate_intervals(cells: pl.DataFrame, slicing: Slicing, units: Units, confiden
         for name in RATES:
             se = standard_errors(units.sums(influences[name]), n_units, units.stratum)
             se[few | ((se < NOTHING) & np.isin(estimates[name], _BOUNDS[name])) | ~np.isfinite(estimates[name])] = np.nan
-            made = describe(estimates[name], se, members.sum(axis=1), confidence, bounds=_BOUNDS[name])
+            made = describe(estimates[name], se, n_units.sum(axis=1), confidence, bounds=_BOUNDS[name])
             for end in ("se", "low", "high"):
                 found[f"{name}_{end}"][some] = made[end]
     return {name: values.reshape(shape) for name, values in found.items()}
-
-
-def _units_with(units: Units, values: np.ndarray) -> np.ndarray:
-    """How many units of each stratum have images whose value is not 0, of shape (rows, strata)."""
-    has_some = units.sums(values) > 0
-    if units.stratum is None:
-        return has_some.sum(axis=1, keepdims=True)
-    return np.stack([has_some[:, units.stratum == k].sum(axis=1) for k in range(units.n_strata)], axis=1)
