@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from apframe.compare.resampling import Draws, check_counts, draw_counts, make_units
+from apframe.compare.resampling import Draws, check_counts, make_units
 from apframe.compare.standard_errors import standard_errors
 from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, proper_share, whole_number
-from apframe.lazily import cached_property
 from apframe.rows import row_numbers
 from apframe.wording import did_you_mean, listed
-
-KEPT = 1 << 26  # counts of units that are kept, at most: 64 MB, for they are below 256
 
 
 @dataclass(frozen=True)
@@ -35,61 +32,25 @@ class Resampling:
         proper_share("confidence", self.confidence)
 
 
-class KeptDraws(Draws):
-    """Draws that remember how often each unit is drawn, for several measures and pairs of runs, if there is room for it."""
-
-    @property
-    def size(self) -> int:
-        """How many numbers there are to remember."""
-        return self.n_units * self.n_resamples
-
-    @cached_property
-    def _blocks(self) -> list[np.ndarray]:
-        counts = draw_counts(self.n_units, self.n_resamples, self.seed, self.n_resamples, self.stratum)
-        return [block.T.astype(np.min_scalar_type(block.max())) for block in counts]
-
-    def blocks(self, size: int) -> Iterator[np.ndarray]:
-        """How often each row is drawn, of shape (rows, resamples), for `size` resamples at a time, or fewer.
-
-        >>> draws = KeptDraws(np.array([0, 0, 1]), None, n_resamples=3, seed=0)
-        >>> [counts.tolist() for counts in draws.blocks(3)]
-        [[[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 2.0]]]
-        """
-        if self.size > KEPT:
-            yield from super().blocks(size)
-            return
-        for counts in self._blocks:
-            for start in range(0, counts.shape[1], size):
-                yield counts[:, start : start + size].astype(np.float64).take(self.unit, axis=0)
-
-
 @dataclass(frozen=True)
 class Values:
     """Checked values: the table (run, query_id, measure, value), and the draws of all queries if units or strata are named.
 
-    `query_ids` are sorted, and the rows that `draws` draws. The draws of some of the queries are kept in `kept`.
+    `query_ids` are sorted, and the rows that `draws` draws.
     """
 
     table: pl.DataFrame
     query_ids: pl.Series
     draws: Draws | None
-    kept: dict[tuple[bytes, Resampling], KeptDraws] = field(default_factory=dict)
 
     def draws_of(self, queries: pl.Series, options: Resampling) -> Draws:
-        """The draws of some of the queries, sorted by id: those of an earlier call, where the queries are the same."""
+        """The draws of some of the queries, sorted by id."""
         rows = self.query_ids.search_sorted(queries).to_numpy()
         unit, stratum = np.arange(len(rows)), None
         if self.draws is not None:
             units, unit = np.unique(self.draws.unit[rows], return_inverse=True)
             stratum = None if self.draws.stratum is None else self.draws.stratum[units]
-        key = (rows.tobytes(), options)
-        if key in self.kept:
-            return self.kept[key]
-        draws = KeptDraws(unit.reshape(-1), stratum, options.n_resamples, options.seed)
-        if sum(each.size for each in (*self.kept.values(), draws)) > KEPT:
-            self.kept.clear()
-        self.kept[key] = draws
-        return draws
+        return Draws(unit.reshape(-1), stratum, options.n_resamples, options.seed)
 
 
 def checked(per_query: pl.DataFrame, unit: str | None, within: str | None, has_runs: bool = True) -> Values:

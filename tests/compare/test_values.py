@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from apframe.compare.resampling import Draws
-from apframe.compare.values import KeptDraws, Resampling, checked, complete, matrices, resampled_means
+from apframe.compare.values import Resampling, checked, complete, matrices, resampled_means
 
 TABLE = pl.DataFrame(
     {"run": ["b", "a", "b", "a"], "query_id": ["q9", "q1", "q1", "q5"], "measure": "AP", "value": [0.9, 0.1, 0.2, None]}
@@ -47,32 +47,6 @@ def test_means_of_draws_are_those_of_copied_rows() -> None:
     counts = np.concatenate([*draws.blocks(6)], axis=1).astype(int)
     copies = [np.nanmean(np.repeat(values, counts[:, k], axis=0), axis=0) for k in range(20)]
     np.testing.assert_allclose(means.T, copies, rtol=1e-12)
-
-
-def test_draws_that_are_kept_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    unit, stratum = np.repeat(np.arange(6), 2), np.array([0, 1] * 3)
-    plain, kept = (kind(unit, stratum, n_resamples=11, seed=2) for kind in (Draws, KeptDraws))
-    whole = np.concatenate([*plain.blocks(11)], axis=1)
-    for _ in range(2):
-        np.testing.assert_array_equal(np.concatenate([*kept.blocks(4)], axis=1), whole)
-    with monkeypatch.context() as patch:
-        patch.setattr("apframe.compare.values.KEPT", 65)  # there are 66 numbers
-        fresh = KeptDraws(unit, stratum, n_resamples=11, seed=2)
-        np.testing.assert_array_equal(np.concatenate([*fresh.blocks(4)], axis=1), whole)
-        assert "_blocks" not in vars(fresh)
-
-
-def test_the_same_queries_have_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    values, options = checked(TABLE, None, None), Resampling(n_resamples=10, confidence=0.9, seed=3)
-    every, some = pl.Series(["q1", "q5", "q9"]), pl.Series(["q1", "q9"])
-    first = values.draws_of(every, options)
-    assert values.draws_of(some, options) is not first
-    assert values.draws_of(every, options) is first
-    monkeypatch.setattr("apframe.compare.values.KEPT", 49)  # of 30 and 20 numbers, one fits
-    values.kept.clear()
-    first = values.draws_of(every, options)
-    values.draws_of(some, options)
-    assert values.draws_of(every, options) is not first
 
 
 @pytest.mark.parametrize("n_rows", [0, 1])
