@@ -183,4 +183,4 @@ def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None, metric
         return
     show_table(compact, style, digits=3, least=["q"])
     lacking = [] if rows_of else without_intervals(table.filter(pl.col("metric") != metric), unit)
-    print_lines([*comparison_sentences(table, rows_of, metric, unit), *lacking, how_tested(table, unit)])
+    print_lines([*comparison_sentences(table, rows_of, metric, unit), *lacking, *how_tested(table, unit)])

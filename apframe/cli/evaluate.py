@@ -102,7 +102,7 @@ def evaluate_files(
     be_strict(strict)
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if style == "csv" and not (by or intervals):
-        raise ParameterError("--csv needs slices: name columns with --by")
+        raise ParameterError("--csv needs slices: name columns with --by, or give --intervals")
     chosen = files.rules(matching=matching, iou_thresholds=thresholds(iou_thresholds))  # errors come before the work
     if not shards:
         refuse_options_of_shards(context)

@@ -46,9 +46,7 @@ def report_models(
     ] = None,
     files: Files,
     where: Where = None,
-    n_resamples: Annotated[
-        int, Option(metavar="1000", help="how many resamples, for numbers without a derivative and for search runs")
-    ] = 1_000,
+    n_resamples: Annotated[int, Option(metavar="1000", help="how many resamples, for numbers without a derivative")] = 1_000,
     seed: Annotated[int, Option(metavar="0", help="start of the random draws: the same seed gives the same page")] = 0,
 ) -> None:
     """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.

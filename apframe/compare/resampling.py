@@ -226,7 +226,7 @@ def make_units(
     if n_units < FEW:
         what = f"values of {unit}" if unit else name
         problem = f"there are only {n_units} {what}" if n_units > 1 else f"there are fewer than two {what}"
-        effect = f"with fewer than {FEW}, intervals are too narrow" if n_units > 1 else "there are no intervals"
+        effect = f"with fewer than {FEW}, intervals are too narrow, or missing" if n_units > 1 else "there are no intervals"
         warn(f"{problem}; {effect}", FewUnitsWarning)
     if within is None:
         return number, None

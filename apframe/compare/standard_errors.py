@@ -112,8 +112,8 @@ def n_needed(compared: Any, delta: float) -> pl.DataFrame:
     Parameters
     ----------
     compared
-        from `Evaluation.compare`, `RunSets.compare` or `apframe.compare_runs`: it has the columns `se` and `n_units`. The
-        models need not be those of interest, but should agree about as much with each other
+        from `Evaluation.compare`, `RunSets.compare` or `apframe.compare_runs`: it has the columns difference, se and n_units.
+        The models need not be those of interest, but should agree about as much with each other
     delta
         the difference that matters, such as 0.01
 
@@ -129,13 +129,13 @@ def n_needed(compared: Any, delta: float) -> pl.DataFrame:
     ColumnError
         a column is missing
 
-    >>> n_needed(pl.DataFrame({"metric": ["AP"], "se": [0.012], "n_units": [300]}), 0.01)["n_needed"].to_list()
+    >>> n_needed(pl.DataFrame({"difference": [0.008], "se": [0.012], "n_units": [300]}), 0.01)["n_needed"].to_list()
     [3387]
     """
     if isinstance(delta, bool) or not isinstance(delta, Real) or not np.isfinite(delta) or not delta > 0:
         raise ParameterError(f"is the difference that matters, such as 0.01, not {delta!r}", option="delta")
     table = to_polars(compared, "compared")
-    for name in ("se", "n_units"):
+    for name in ("difference", "se", "n_units"):
         if name not in table.columns or not table[name].dtype.is_numeric():
             raise ColumnError(f"no column {name} of numbers", "give a table of `compare`", table="compared")
     needed = pl.col("n_units") * (POWER * pl.col("se") / float(delta)) ** 2

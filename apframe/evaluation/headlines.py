@@ -148,11 +148,11 @@ def sum_values(
 
     `n_images`, of each area range by name, is how often a list counts; None: once.
     """
-    of_lists = (counted(line, own, n_images) for line, own in values)
+    of_lists = (summands(line, own, n_images) for line, own in values)
     return {name: rows.sums(own) for each in of_lists for name, own in each.items()}
 
 
-def counted(line: Headline, values: np.ndarray, n_images: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+def summands(line: Headline, values: np.ndarray, n_images: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
     """What is summed over lists: the values of a headline number by its name, and by "n " and that, how often each counts."""
     counts = np.isfinite(values)
     own = np.where(counts, values, 0)

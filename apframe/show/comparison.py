@@ -118,23 +118,26 @@ def without_intervals(table: pl.DataFrame, unit: str = "image") -> list[str]:
     return [f"No interval for {', '.join(names)}: {reason_of({'reason': why}, noun)}." for why, names in rows.iter_rows()]
 
 
-def how_tested(table: pl.DataFrame, unit: str = "image") -> str:
-    """How the intervals and p values of a table of `Evaluation.compare` were made.
+def how_tested(table: pl.DataFrame, unit: str = "image") -> list[str]:
+    """How the intervals and p values of a table of `Evaluation.compare` were made; nothing if it has none.
 
-    >>> row = {"metric": "AP", "method": "influence", "n_units": 300, "n_resamples": None}
+    >>> row = {"metric": "AP", "method": "influence", "n_units": 300, "n_resamples": None, "p": 0.5}
     >>> how_tested(pl.DataFrame([row]))
-    'Test: t test on the influences of 300 images.'
+    ['Test: t test on the influences of 300 images.']
     >>> how_tested(pl.DataFrame([row, row | {"metric": "NDS", "method": "bootstrap", "n_resamples": 1000}]), "video")
-    'Test: t test on the influences of 300 videos; for NDS, 1,000 resamples of them.'
+    ['Test: t test on the influences of 300 videos; for NDS, 1,000 resamples of them.']
     """
+    table = table.drop_nulls("p")
+    if table.is_empty():
+        return []
     noun = unit.removesuffix("_id")
     n, drawn = table["n_units"].unique(), table.filter(pl.col("method") == "bootstrap")
     units = counted(n[0], noun) if len(n) == 1 else f"the {plural(noun)}"
     resamples = counted(drawn["n_resamples"].max() or 0, "resample")  # type: ignore[arg-type]
     if drawn.height == table.height:
-        return f"Test: {resamples} of {units}."
+        return [f"Test: {resamples} of {units}."]
     metrics = ", ".join(drawn["metric"].unique(maintain_order=True))
-    return f"Test: t test on the influences of {units}{f'; for {metrics}, {resamples} of them' * (drawn.height > 0)}."
+    return [f"Test: t test on the influences of {units}{f'; for {metrics}, {resamples} of them' * (drawn.height > 0)}."]
 
 
 def compact_images(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:

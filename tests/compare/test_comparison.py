@@ -620,7 +620,7 @@ def test_names_may_be_categories_and_values_whole_numbers() -> None:
 
 
 def test_n_needed_takes_tables_and_numbers_that_can_be() -> None:
-    table = pl.DataFrame({"se": [0.012, None], "n_units": [300, 300]})
+    table = pl.DataFrame({"difference": [0.1, 0.1], "se": [0.012, None], "n_units": [300, 300]})
     assert n_needed(table, 0.01)["n_needed"].to_list() == n_needed(table.to_arrow(), np.float64(0.01))["n_needed"].to_list()
     assert n_needed(table, 1e-300)["n_needed"].to_list() == [None, None]
     for delta in (0, -0.01, True, math.nan, "0.01"):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -18,7 +18,11 @@ _COUNTS = ("tp", "fp", "fn")
 
 
 def compare_images(
-    evaluations: Sequence[Evaluation], names: Sequence[str], metrics: Sequence[str] | str | None, weights: str | None
+    evaluations: Sequence[Evaluation],
+    names: Sequence[str],
+    metrics: Sequence[str] | str | None,
+    weights: str | None,
+    to_mix: Mapping[Any, Any] | None,
 ) -> pl.DataFrame:
     """The images by their part in the difference of two evaluations that agree, see `Evaluation.compare`."""
     if len(evaluations) > 2:
@@ -32,7 +36,7 @@ def compare_images(
         ranges = [name for name, *_ in first.protocol.area_ranges]
         table = first.dataset.images.select("image_id", "file_name").sort("image_id")
         for name, each in zip("ab", evaluations, strict=True):
-            of_images = image_influences(each, Sampling(metrics=line.metric, weights=weights))
+            of_images = image_influences(each, Sampling(metrics=line.metric, weights=weights, to_mix=to_mix))
             counts = pipeline_of(each).per_image(threshold, ranges.index(line.area_range)).collect()
             for other in (of_images.select("image_id", "influence"), counts.select("image_id", *_COUNTS)):
                 own = other.select("image_id", pl.exclude("image_id").name.suffix(f"_{name}"))

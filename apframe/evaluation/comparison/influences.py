@@ -11,7 +11,7 @@ from apframe.compare.resampling import Units
 from apframe.compare.standard_errors import HALVES, SPLITS
 from apframe.evaluation.comparison.image_weights import ImageWeights
 from apframe.evaluation.comparison.slice_rows import Block, Part, Place, RowSums
-from apframe.evaluation.headlines import cell_of, counted, images_of_lists, numbers, values_of_lists
+from apframe.evaluation.headlines import cell_of, images_of_lists, numbers, summands, values_of_lists
 from apframe.matching.verdicts import has_bit
 from apframe.metrics.cells import Cells
 from apframe.metrics.influence import Influence, slopes
@@ -150,7 +150,7 @@ class _Reader:
         """Add a headline number and the influences on it; whether it is biased."""
         cells, made = block.cells, self._influence(block.cells, line, weights)
         for sums, places in targets:
-            sums.add(block, counted(line, values, n_images))
+            sums.add(block, summands(line, values, n_images))
             if made is None:
                 continue
             detections, annotations = made.detections[0], made.annotations[0]
@@ -194,7 +194,7 @@ class _Reader:
             higher = np.where(has_value.any(axis=1), mean - biased[line][:, 0], np.nan)[:, None]
             own = replace(line, metric=f"higher {line.metric}")
             for sums in targets:
-                sums.add(block, counted(own, higher, n_images))
+                sums.add(block, summands(own, higher, n_images))
 
 
 def _finish(

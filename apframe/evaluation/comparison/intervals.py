@@ -142,6 +142,7 @@ def influence(
     level: str = "summary",
     by: SliceKey | Sequence[SliceKey] = (),
     weights: str | None = None,
+    to_mix: Mapping[Any, Any] | None = None,
 ) -> pl.DataFrame:
     """Return what each image contributes to a headline number: its influence.
 
@@ -157,8 +158,8 @@ def influence(
         "summary": of means over categories. "category": of each category; images that contribute nothing to it are left out
     by
         keys of slices, as the method `by` takes them
-    weights
-        a column of the images with their weights
+    weights, to_mix
+        see `intervals`
 
     Returns
     -------
@@ -183,7 +184,7 @@ def influence(
     from apframe.evaluation.comparison.sampling import Sampling, image_influences  # brings in NumPy
 
     one_of("level", level, ("summary", "category"))
-    return image_influences(self, Sampling(by, level, metric, weights=weights))
+    return image_influences(self, Sampling(by, level, metric, weights=weights, to_mix=to_mix))
 
 
 def influence_table(self: Evaluation) -> pl.DataFrame:
@@ -277,12 +278,12 @@ def compare(
     if level == "image":
         for option, is_given in (
             ("by", not (isinstance(by, Sequence) and len(by) == 0)), ("unit", unit is not None),
-            ("within", within is not None), ("to_mix", to_mix is not None), ("method", method != "influence"),
-            ("n_resamples", n_resamples != 1_000), ("confidence", confidence != 0.95), ("seed", seed != 0),
+            ("within", within is not None), ("method", method != "influence"), ("n_resamples", n_resamples != 1_000),
+            ("confidence", confidence != 0.95), ("seed", seed != 0),
         ):  # fmt: skip
             if is_given:
                 raise ParameterError('is not for level="image"', "leave it out, or use `where` first", option=option)
         from apframe.evaluation.comparison.image_influence import compare_images
 
-        return compare_images(agree(evaluations, called, on_images), called, metrics, weights)
+        return compare_images(agree(evaluations, called, on_images), called, metrics, weights, to_mix)
     return compare_all(agree(evaluations, called, on_images), called, [(0, k) for k in range(1, len(evaluations))], sampling)

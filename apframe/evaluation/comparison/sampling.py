@@ -125,8 +125,8 @@ def image_influences(evaluation: Evaluation, sampling: Sampling, *, every: bool 
     found = study.of_images(lines, slices[0])
     asked = [] if every else [line for line in lines if line.is_evaluated(evaluation.protocol)]
     if lacking := [line.metric for line in asked if line.metric not in [name for name, _ in found]]:
-        problem = f"{listed(lacking)} cannot be derived by the weights of images, so there is no influence"
-        raise ParameterError(problem, "`intervals` has resamples of it", option="metric")
+        problem = f"{lacking[0]} has no derivative, so images have no influence on it"
+        raise ParameterError(problem, "choose another metric; `intervals` resamples this one", option="metric")
     tables = [table.with_columns(pl.lit(k).alias(_NUMBER)) for k, (_, table) in enumerate(found)]
     if not tables:
         ids = {"image_id": _images(evaluation).schema["image_id"]}
@@ -220,6 +220,6 @@ def chosen_lines(evaluation: Evaluation, metrics: Sequence[str] | str | None) ->
         raise ParameterError("name at least one", did_you_mean("", list(known)), option="metrics")
     lines = list(dict.fromkeys(by_name("metric", each, known) for each in wanted))
     if of_tables := [line.metric for line in lines if line.kind.table]:
-        problem = f"{of_tables[0]} matches anew, so it has no resamples"
+        problem = f"{of_tables[0]} matches anew, so it has no interval"
         raise ParameterError(problem, "it is in the summary", option="metrics")
     return lines

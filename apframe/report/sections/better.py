@@ -90,5 +90,5 @@ def notes(compared: Compared) -> list[str]:
         "Intervals say how far a number would move with other images of the same kind, "
         "not what training with another seed would change."
     )
-    test = [how_tested(compared.overall)] if len(compared.names) > 1 else []
+    test = how_tested(compared.overall) if len(compared.names) > 1 else []
     return [said, *without_intervals(compared.overall), *test]

@@ -16,7 +16,7 @@ from apframe.report.sections.rules import ALONE, SAME_BYTES, described
 from apframe.show.comparison import comparison_sentences, difference_sentences
 from apframe.wording import counted
 
-_HEADS = HEADS | {"share_best": "draws in which the run leads", "n_queries": "queries", "n_units": "queries"}
+_HEADS = HEADS | {"share_best": "how sure the run leads", "n_queries": "queries", "n_units": "queries"}
 
 
 def what(searched: Searched) -> Section:

@@ -240,7 +240,7 @@ def test_numbers_without_a_derivative_are_resampled(tmp_path: Path) -> None:
         table = ev.intervals(n_resamples=50)
     assert table["method"].unique().to_list() == ["bootstrap"]
     assert table.filter(metric="LAMR_all")["n_resamples"].to_list() == [50]
-    with pytest.raises(ParameterError, match="LAMR_all' cannot be derived by the weights of images"):
+    with pytest.raises(ParameterError, match="LAMR_all has no derivative, so images have no influence on it"):
         ev.influence("LAMR_all")
     assert ev.sql("SELECT * FROM influence").columns == ["metric", "image_id", "influence"]
 
