@@ -51,7 +51,9 @@ def summary_lines(
     if intervals is not None:
         from apframe.show.comparison import without_intervals  # not for summaries alone
 
-        notes = ["[from, to]: 95 % interval", *without_intervals(intervals), *notes]
+        biased = intervals.filter(pl.col("bias") != 0, method="influence").height > 0
+        around = " around the number less its bias, as AP of few images is too high" if biased else ""
+        notes = [f"[from, to]: 95 % interval{around}", *without_intervals(intervals), *notes]
     return [*lines, *([f" {'; '.join(departs)}"] if departs else []), *(f" {note}" for note in notes)]
 
 

@@ -295,7 +295,7 @@ def test_intervals_stand_beside_the_numbers(street: apf.Evaluation) -> None:
     assert lines[0] == f"{plain[0]} [{low:.3f}, {high:.3f}]"
     assert lines[3] == f"{plain[3]} [–]"
     assert lines[12:] == [
-        " [from, to]: 95 % interval",
+        " [from, to]: 95 % interval around the number less its bias, as AP of few images is too high",
         " No interval for APs, APl, ARs, ARl: more than a tenth of the categories have annotations in fewer than 10 images.",
     ]
 
