@@ -194,7 +194,7 @@ def test_intervals_and_comparisons() -> None:
     assert intervals["metric"].to_list() == ["AP", "LAMR"]
     assert intervals["estimate"].to_list() == exactly(a.summary["value"].head(2).to_list())
     assert ((intervals["low"] < intervals["estimate"]) & (intervals["estimate"] < intervals["high"])).all()
-    with pytest.raises(ParameterError, match=r"^metrics: JI matches anew, so it has no resamples; it is in the summary$"):
+    with pytest.raises(ParameterError, match=r"^metrics: JI matches anew, so it has no interval; it is in the summary$"):
         a.intervals(metrics=["AP", "JI"], n_resamples=60, method="bootstrap")
     compared = a.compare(b, n_resamples=60, method="bootstrap")
     assert (compared["difference"] < 0).to_list() == [True, False]
