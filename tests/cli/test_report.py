@@ -39,7 +39,7 @@ def test_stored_search_runs(tmp_path: Path) -> None:
     done = apframe("report", str(tmp_path / "lexical"), str(tmp_path / "hybrid"), "--out", str(page))
     assert (done.returncode, done.stderr) == (0, "")
     assert "Is hybrid better?" in page.read_text()
-    assert "hybrid is better by 0.104 AP (95 % CI 0.050 to 0.157)" in page.read_text()
+    assert "hybrid is better by 0.104 AP (95 % CI 0.050 to 0.157, p &lt; 0.001)" in page.read_text()
     done = apframe("report", str(tmp_path / "lexical"), "--out", str(page), "--where", "weather = 'fog'")
     assert "--where is about detections, not about search runs; leave it out" in done.stderr
 

@@ -46,16 +46,21 @@ def stats_of(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     return run
 
 
+def _of_all_and_each_category(model: apf.Evaluation) -> dict[tuple[str, ...], Any]:
+    values = {(metric,): value for metric, value in model.summary.iter_rows()}
+    metrics = model.summary["metric"].to_list()
+    of_each = model.by("category_id").unpivot(index="category_id", on=metrics)
+    return values | {(str(category), metric): value for category, metric, value in of_each.iter_rows()}
+
+
 def test_comparisons(stats_of: Callable[..., list[float]], models: list[apf.Evaluation]) -> None:
-    a, b = (dict(model.summary.iter_rows()) for model in models)
-    twelve = [((name,), b[name] - a[name]) for name in a]
-    by_category = [model.by("category_id").sort("category_id") for model in models]
-    three: list[tuple[tuple[str, ...], float]] = [((metric,), b[metric] - a[metric]) for metric in compare_worker.THREE]
-    for metric in compare_worker.THREE:
-        of_each = zip(by_category[0]["category_id"], by_category[1][metric] - by_category[0][metric], strict=True)
-        three += [((str(category), metric), difference) for category, difference in of_each]
-    expected: dict[str, Iterable[tuple[Any, float]]] = {"twelve": twelve, "three": three}
-    expected["interval"] = [((name,), value) for name, value in a.items()]
+    a, b = (_of_all_and_each_category(model) for model in models)
+    expected: dict[str, Iterable[tuple[Any, float | None]]] = {
+        "twelve": [(key, None if a[key] is None or b[key] is None else b[key] - a[key]) for key in a],
+        "resampled": [(key, b[key] - a[key]) for key in a if len(key) == 1],
+        "three": [(key, value) for key, value in a.items() if key[-1] in compare_worker.THREE],
+        "interval": [(key, value) for key, value in a.items() if len(key) == 1],
+    }
     for job, rows in expected.items():
         stats = stats_of(compare_worker.main, job, *SAMPLE)
         assert len(stats) == COMPARE.numbers
