@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from apframe.metrics.metric import Metric
@@ -17,25 +17,13 @@ if TYPE_CHECKING:
     from apframe.metrics.weights import Weights
 
 
-class OfSums(OfVerdicts, Metric):
-    """Numbers of each list that are made of sums; there is no precision down the ranks, and so no AP.
-
-    Attributes
-    ----------
-    sums
-        what the numbers are made of: sums over the annotations, the detections or the true positives that count, and the column
-        that each row is multiplied by, or None. Those of true positives are columns of `Cells.hits`
-    """
+class OfMatches(OfVerdicts, Metric):
+    """Numbers of each list that are made of sums over matches; there is no precision down the ranks, and so no AP."""
 
     reads_remainder = False
     why_no_points = "is made of sums over matches, not of a ranked list"
     example = "COCO_PANOPTIC"
     ranks, by_score = False, False
-    sums: ClassVar[tuple[tuple[str, str | None], ...]] = ()
-
-    def of_sums(self, *sums: np.ndarray) -> Mapping[str, np.ndarray]:
-        """The numbers by column from the sums, of shape (lists, weightings); 0 / 0, which is NaN, where there is none."""
-        raise NotImplementedError
 
     def as_metric(self, addend: float, counts_absent: bool) -> Metric:
         """Itself."""
@@ -55,7 +43,28 @@ class OfSums(OfVerdicts, Metric):
         import numpy as np
 
         with np.errstate(invalid="ignore"):
-            return cells.means(self.columns, partial(self._at, cells), weights)
+            return cells.means(self.columns, lambda *given: self._at(cells, *given), weights)
+
+    @abstractmethod
+    def _at(self, cells: Cells, weights: Weights, *place: int) -> Mapping[str, np.ndarray]:
+        """The numbers at a threshold, in an area range and within a limit."""
+
+
+class OfSums(OfMatches):
+    """Numbers that are functions of sums alone, of which the influence follows.
+
+    Attributes
+    ----------
+    sums
+        what the numbers are made of: sums over the annotations, the detections or the true positives that count, and the column
+        that each row is multiplied by, or None. Those of true positives are columns of `Cells.hits`
+    """
+
+    sums: ClassVar[tuple[tuple[str, str | None], ...]]
+
+    @abstractmethod
+    def of_sums(self, *sums: np.ndarray) -> Mapping[str, np.ndarray]:
+        """The numbers by column from the sums, of shape (lists, weightings); 0 / 0, which is NaN, where there is none."""
 
     def _at(self, cells: Cells, weights: Weights, *place: int) -> Mapping[str, np.ndarray]:
         return self.of_sums(*(cells.sum_rows(*each, weights.given, *place) for each in self.sums))
@@ -126,7 +135,7 @@ class PixelIoU(OfSums):
         }
 
 
-class RecallByImage(OfSums):
+class RecallByImage(OfMatches):
     """The mean over images of the share of their annotations that were found; images without annotations do not count.
 
     Source: Lu et al. 2016, Visual Relationship Detection with Language Priors; `sg_eval.py` of neural-motifs.
@@ -159,15 +168,13 @@ class RecallByImage(OfSums):
         first, share = self.shares(cells, *place)
         number, image = cells.annotations["list"][first], cells.annotations["image"][first]
         total = sums_of_weights(weights.given, image, number, cells.n_lists, share)
-        (column,) = self.columns
-        return {column: total / cells.images_with_positives(place[1], weights.given)}
+        return {self.columns[0]: total / cells.images_with_positives(place[1], weights.given)}
 
     def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
         """See `Metric.influence`: of a mean over images, it is the deviation from the mean over their number."""
         from apframe.metrics.influence import influence_on_means
 
-        (column,) = self.columns
-        return {column: influence_on_means(cells, weights, self.shares)}
+        return {self.columns[0]: influence_on_means(cells, weights, self.shares)}
 
 
 class Success(RecallByImage):
