@@ -13,7 +13,7 @@ import polars as pl
 
 from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
 from apframe.metrics.running_counts import SliceRows, Walk, pack, select_rows
-from apframe.metrics.segments import cut_into_runs, extremes, starts_of, sums_before, sums_of_weights
+from apframe.metrics.segments import cut_into_runs, extremes, sums_before, sums_of_weights
 from apframe.metrics.weights import Kept, Weights
 from apframe.threads import part_bounds
 
@@ -300,9 +300,7 @@ class Cells:
         >>> Cells.of(example()).expected(0, np.array([[2.0], [1.0]])).tolist()
         [[2.0]]
         """
-        counts = has_bit(self.annotations["counts"], k)
-        number, image = (self.annotations[name][counts] for name in ("list", "image"))
-        return sums_of_weights(weights, image, number, self.n_lists)
+        return self.sum_rows("annotations", None, weights, 0, k, 0)
 
     def kept_under(self, weights: Weights, key: Hashable, make: Callable[[], Made]) -> Made:
         """As `kept`, of these weights: metrics that are read one after the other share it."""
@@ -313,6 +311,17 @@ class Cells:
         """As `expected`, under weights as given."""
         return self.kept_under(weights, ("positives", k), lambda: self.expected(k, weights.given))
 
+    def first_positives(self, k: int) -> np.ndarray:
+        """The first annotation of each list and image among those that count in range k.
+
+        >>> from apframe.matching.verdicts import example
+        >>> Cells.of(example()).first_positives(0).tolist()
+        [0]
+        """
+        counts = np.flatnonzero(has_bit(self.annotations["counts"], k))
+        key = self.annotations["list"][counts].astype(np.int64) * self.n_images + self.annotations["image"][counts]
+        return counts[np.unique(key, return_index=True)[1]]
+
     def images_with_positives(self, k: int, weights: np.ndarray) -> np.ndarray:
         """How many images have annotations that count in range k, as in `expected`.
 
@@ -320,11 +329,8 @@ class Cells:
         >>> Cells.of(example()).images_with_positives(0, np.array([[2.0], [1.0]])).tolist()
         [[2.0]]
         """
-        counts = has_bit(self.annotations["counts"], k)
-        number, image = (self.annotations[name][counts] for name in ("list", "image"))
-        order = np.lexsort((image, number))
-        first = order[starts_of(number[order], image[order])]
-        return sums_of_weights(weights, image[first], number[first], self.n_lists)
+        rows, first = self.annotations, self.first_positives(k)
+        return sums_of_weights(weights, rows["image"][first], rows["list"][first], self.n_lists)
 
     def images_of(self, weights: np.ndarray) -> np.ndarray:
         """How many images each list is of, under weights of shape (images, weightings); of shape (lists, weightings).

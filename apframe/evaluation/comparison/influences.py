@@ -12,7 +12,6 @@ from apframe.compare.standard_errors import HALVES, SPLITS
 from apframe.evaluation.comparison.image_weights import ImageWeights
 from apframe.evaluation.comparison.slice_rows import Block, Part, Place, RowSums
 from apframe.evaluation.headlines import cell_of, images_of_lists, numbers, summands, values_of_lists
-from apframe.matching.verdicts import has_bit
 from apframe.metrics.cells import Cells
 from apframe.metrics.influence import Influence, slopes
 from apframe.metrics.segments import cut_into_runs, divide
@@ -171,11 +170,9 @@ class _Reader:
 
     def _first(self, cells: Cells, line: Headline) -> np.ndarray:
         """Flags of one annotation that counts of each list and image."""
-        rows, flags = cells.annotations, np.zeros(len(cells.annotations["list"]), dtype=bool)
         k = [name for name, *_ in self.protocol.area_ranges].index(line.area_range)
-        counts = np.flatnonzero(has_bit(rows["counts"], k))
-        key = rows["list"][counts].astype(np.int64) * cells.n_images + rows["image"][counts]
-        flags[counts[np.unique(key, return_index=True)[1]]] = True
+        flags = np.zeros(len(cells.annotations["list"]), dtype=bool)
+        flags[cells.kept(("first positives", k), lambda: cells.first_positives(k))] = True
         return flags
 
     def _compare_halves(
@@ -217,7 +214,7 @@ def _finish(
                 influence.setdefault(line.metric, []).append(units.sums(weights.centre(own[line.metric])))
     first, of_range = of_parts[0], {line.metric: line.area_range for line in lines}
     n_with = {
-        name: (np.sum([units.sums(each.of_images[f"with {name}"]) for each in of_parts], axis=0) > 0).sum(axis=1)
+        name: np.any([each.have_positives(name, units) for each in of_parts], axis=0).sum(axis=1)
         for name in set(of_range.values())
     }
     is_rare = {name: first.totals[f"rare {name}"][:, 0] > MOST_RARE * first.totals[f"lists {name}"][:, 0] for name in n_with}

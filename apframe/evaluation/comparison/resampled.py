@@ -91,5 +91,5 @@ def _units_with_positives(
     for block in blocks:
         for name, k in ranges.items():
             sums.count(block, sums.places(block), name, k, weights.weighing(draws), draws.n_units)
-    n_with = {name: (draws.sums(sums.of_images[f"with {name}"]) > 0).sum(axis=1) for name in ranges if sums.of_images}
+    n_with = {name: sums.have_positives(name, draws).sum(axis=1) for name in ranges if sums.of_images}
     return np.stack([n_with.get(line.area_range, np.zeros(n_rows, dtype=np.int64)) for line in lines])

@@ -136,6 +136,11 @@ class RowSums:
         self.add_rows(f"with {name}", places, nothing, counts)
         self.add(block, {f"lists {name}": n > 0, f"rare {name}": (n > 0) & (n < LEAST_UNITS)})
 
+    def have_positives(self, name: str, units: Units) -> np.ndarray:
+        """Flags of the units that have annotations that count in the area range of this name, of shape (rows, units)."""
+        flags: np.ndarray = units.sums(self.of_images[f"with {name}"]) > 0
+        return flags
+
 
 class Part:
     """One evaluation, and the rows of its slices.
@@ -200,23 +205,20 @@ class Part:
         found = []
         for _, slicing in self._slicings:
             members = slicing.categories.members.group_by("group").agg(first=pl.min("row"), last=pl.max("row")).sort("group")
-            n = math.prod(len(groups) for groups in slicing.axes.values()) // max(1, len(slicing.categories))
-            found.append(np.tile(members.select("first", "last").to_numpy(), (n, 1)))
+            found.append(np.tile(members.select("first", "last").to_numpy(), (_n_rows_of(slicing, "categories"), 1)))
         return self._in_table(np.concatenate(found))
 
     def n_units(self, units: Units) -> np.ndarray:
         """How many units have images in each row and in each stratum, of shape (rows, strata)."""
         found = []
         strata = np.zeros(units.n_units, dtype=np.int64) if units.stratum is None else units.stratum
-        n_strata = int(strata.max(initial=0)) + 1
         for _, slicing in self._slicings:
             image, group = (slicing.images.members[name].to_numpy().astype(np.int64) for name in ("row", "group"))
             unit = units.unit[image]
             pairs = np.unique((group * (units.n_units + 1) + unit)[unit >= 0])
             of, own = pairs // (units.n_units + 1), pairs % (units.n_units + 1)
-            counts = np.bincount(of * n_strata + strata[own], minlength=len(slicing.images) * n_strata)
-            n = math.prod(len(groups) for groups in slicing.axes.values()) // max(1, len(slicing.images))
-            found.append(np.repeat(counts.reshape(-1, n_strata), n, axis=0))
+            counts = np.bincount(of * units.n_strata + strata[own], minlength=len(slicing.images) * units.n_strata)
+            found.append(np.repeat(counts.reshape(-1, units.n_strata), _n_rows_of(slicing, "images"), axis=0))
         return self._in_table(np.concatenate(found))
 
     @property
@@ -233,8 +235,7 @@ class Part:
             members = slicing.images.members
             own = np.zeros((len(slicing.images), n_images), dtype=bool)
             own[members["group"].to_numpy(), members["row"].to_numpy()] = True
-            n = math.prod(len(each) for each in slicing.axes.values()) // max(1, len(slicing.images))
-            groups.append(np.repeat(np.arange(len(own)), n) + sum(len(each) for each in flags))
+            groups.append(np.repeat(np.arange(len(own)), _n_rows_of(slicing, "images")) + sum(len(each) for each in flags))
             flags.append(own)
         found: np.ndarray = np.concatenate(flags)[self._in_table(np.concatenate(groups))[rows]]
         return found
@@ -274,6 +275,11 @@ class Part:
             masks.pop("categories")
             part = pipeline_of(_subset_of(self._evaluation, masks))
             yield part.cells, every.with_columns(group=pl.lit(group)), numbers_of_images(images, part.outline)
+
+
+def _n_rows_of(slicing: Slicing, axis: str) -> int:
+    """How many rows of a slicing each group of one axis is in."""
+    return math.prod(len(groups) for name, groups in slicing.axes.items() if name != axis)
 
 
 def pipeline_of(self: Evaluation) -> Pipeline:
