@@ -25,17 +25,6 @@ from apframe.protocols.headlines import Headline, with_terms
 from tests.pins.sets import cases
 
 STEP = 1e-6
-SAMPLE = "data/street"
-
-
-@pytest.fixture(scope="module")
-def a() -> apf.Evaluation:
-    return apf.evaluate(f"{SAMPLE}/instances.json", f"{SAMPLE}/model_a.json")
-
-
-@pytest.fixture(scope="module")
-def b() -> apf.Evaluation:
-    return apf.evaluate(f"{SAMPLE}/instances.json", f"{SAMPLE}/model_b.json")
 
 
 def under(part: Part, lines: list[Headline], weights: np.ndarray) -> dict[str, np.ndarray]:
@@ -184,16 +173,9 @@ def test_equal_weights_of_any_size_change_nothing(a: apf.Evaluation) -> None:
         np.testing.assert_allclose(table["se"].drop_nulls(), plain["se"].drop_nulls(), rtol=1e-9)
 
 
-def test_parts_have_ranks_and_no_influence() -> None:
-    truth = {
-        "images": [{"id": n, "neg_category_ids": [], "not_exhaustive_category_ids": []} for n in range(30)],
-        "categories": [{"id": k, "name": f"c{k}", "frequency": f} for k, f in enumerate("rcf")],
-        "annotations": [
-            {"id": 3 * n + k, "image_id": n, "category_id": k, "bbox": [0, 0, 9, 9]} for n in range(30) for k in range(3)
-        ],
-    }
+def test_parts_have_ranks_and_no_influence(three_frequencies: dict[str, Any]) -> None:
     models = [
-        apf.evaluate(truth, [
+        apf.evaluate(three_frequencies, [
             {"image_id": n, "category_id": k, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(3) for n in range(found)
         ], "lvis") for found in (10, 20)
     ]  # fmt: skip

@@ -25,20 +25,9 @@ from apframe.exceptions import (
 from tests.parity.strategies import Case, cases, half_as_often
 from tests.protocols.test_protocol_values import tiny
 
-SAMPLE = "data/street"
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
 )
-
-
-@pytest.fixture(scope="module")
-def a() -> apf.Evaluation:
-    return apf.evaluate(f"{SAMPLE}/instances.json", f"{SAMPLE}/model_a.json")
-
-
-@pytest.fixture(scope="module")
-def b() -> apf.Evaluation:
-    return apf.evaluate(f"{SAMPLE}/instances.json", f"{SAMPLE}/model_b.json")
 
 
 def rounded(table: pl.DataFrame, *columns: str) -> list[float]:
@@ -125,19 +114,12 @@ def test_slices_of_objects_and_named_ones(a: apf.Evaluation, by: Any) -> None:
     np.testing.assert_allclose(found["estimate"].fill_null(-1), expected["AP"].fill_null(-1), rtol=0, atol=1e-12)
 
 
-def test_the_parts_of_a_summary() -> None:
+def test_the_parts_of_a_summary(three_frequencies: dict[str, Any]) -> None:
     """LVIS has numbers of rare, common and frequent categories."""
-    truth = {
-        "images": [{"id": n, "neg_category_ids": [], "not_exhaustive_category_ids": []} for n in range(30)],
-        "categories": [{"id": k, "name": f"c{k}", "frequency": f} for k, f in enumerate("rcf")],
-        "annotations": [
-            {"id": 3 * n + k, "image_id": n, "category_id": k, "bbox": [0, 0, 9, 9]} for n in range(30) for k in range(3)
-        ],
-    }
     found = [
         {"image_id": n, "category_id": k, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(3) for n in range(10 * k + 10)
     ]
-    ev = apf.evaluate(truth, found, "lvis")
+    ev = apf.evaluate(three_frequencies, found, "lvis")
     table = ev.intervals(n_resamples=50)
     assert table["metric"].to_list() == ev.summary["metric"].to_list()
     np.testing.assert_allclose(table["estimate"].fill_null(-1), ev.stats, rtol=0, atol=1e-12)
