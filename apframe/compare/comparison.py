@@ -21,6 +21,7 @@ from apframe.compare.intervals import false_discovery, holm, warn_of_few_resampl
 from apframe.compare.paired_tests import randomisation
 from apframe.compare.ranks import competition_ranks, rank_ranges
 from apframe.compare.resampling import FEW, Draws
+from apframe.compare.standard_errors import METHODS
 from apframe.compare.values import (
     Resampling,
     Values,
@@ -34,7 +35,6 @@ from apframe.exceptions import FewUnitsWarning, ParameterError, one_of, warn
 from apframe.wording import counted, did_you_mean, listed
 
 TESTS = ("t", "randomisation", "bootstrap")
-METHODS = ("influence", "bootstrap")
 INTERVAL = ["low", "high", "se", "bias"]
 FURTHER = ["p_randomisation", "p_t"]
 NUMBERS = [
@@ -167,7 +167,7 @@ def _compared(values: Values, baseline: str | None, test: str, options: Resampli
 
 
 def _test(d: np.ndarray, difference: np.ndarray, draws: Draws, test: str, options: Resampling) -> dict[str, np.ndarray | float]:
-    """What a test says of the means of columns of differences, which are complete."""
+    """The interval and the p values of the mean of each column of differences, none of which is missing."""
     influence = influence_on_means(d, draws)
     made: dict[str, Any] = standard_errors.compare(difference, influence.se, influence.n_units, options.confidence)
     made |= {"p_t": made["p"], "n_units": influence.n_units}

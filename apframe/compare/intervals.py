@@ -14,7 +14,7 @@ from apframe.exceptions import BiasWarning, FewResamplesWarning, warn
 from apframe.wording import counted, spelled
 
 LEAST_UNITS = 5  # with positives, for an interval
-EQUAL = 1e-12  # differences that are smaller are none but for rounding
+EQUAL = 1e-12  # numbers that differ by less are equal but for rounding
 POWER = 2.8  # standard errors of the difference that is found in 80 % of all cases at 5 %
 SIGNIFICANT = 0.05
 COARSE = "p cannot fall below"  # the beginning of the warning of too few resamples for a correction

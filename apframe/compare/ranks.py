@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from apframe.compare.intervals import EQUAL
 from apframe.exceptions import ParameterError, proper_share
-
-EQUAL = 1e-12  # values that differ by less are equal but for rounding
 
 
 def rank_ranges(draws: np.ndarray, runs: Sequence[str], *, confidence: float = 0.95) -> pl.DataFrame:

@@ -21,7 +21,7 @@ _NUMBERS = 1 << 21  # drawn at a time
 
 @dataclass(frozen=True)
 class Units:
-    """Which of some rows, images or queries, are one unit of what was sampled.
+    """Which rows, images or queries, were sampled together and so count as one unit.
 
     Attributes
     ----------
@@ -36,12 +36,12 @@ class Units:
 
     @property
     def n_units(self) -> int:
-        """How many units there are."""
+        """The number of units."""
         return int(self.unit.max(initial=-1)) + 1
 
     @property
     def n_strata(self) -> int:
-        """How many strata there are, at least one."""
+        """The number of strata; without strata it is 1."""
         return 1 if self.stratum is None else int(self.stratum.max(initial=0)) + 1
 
     def sums(self, values: np.ndarray) -> np.ndarray:
@@ -57,7 +57,7 @@ class Units:
         return summed
 
     def counts(self, has_some: np.ndarray) -> np.ndarray:
-        """How many units of each stratum have a row with a flag, of shape (..., strata).
+        """The number of units in each stratum with at least one flagged row, of shape (..., strata).
 
         >>> Units(np.array([1, 0, 1]), np.array([0, 1])).counts(np.array([[True, False, True], [False, True, False]])).tolist()
         [[0, 1], [1, 0]]

@@ -17,8 +17,8 @@ from apframe.compare.paired_tests import t_p_value, t_quantile
 from apframe.exceptions import ColumnError, ParameterError
 from apframe.tables.sources import to_polars
 
+METHODS = ("influence", "bootstrap")  # of standard errors
 LEAST_UNITS = 10  # with annotations that count, for a standard error
-NOTHING = 1e-12  # standard errors below it are 0 but for rounding
 HALVES = 2 ** (2 / 3) - 1  # the bias of halves less that of the whole, if the bias of n units falls as n ** -(2 / 3)
 SPLITS = 4  # how often units are split into halves, to see how much higher AP is of half as many
 
@@ -61,7 +61,7 @@ def describe(
     bias: np.ndarray | None = None,
     bounds: tuple[float, float] = (-np.inf, np.inf),
 ) -> dict[str, np.ndarray]:
-    """The interval of each number: `low`, `high`, `se` and `bias`; NaN where there is no standard error.
+    """The interval of each number: `low`, `high`, `se` and `bias`. All are NaN if the standard error is not known.
 
     It is `estimate - bias` plus and minus the standard error times the quantile of Student's distribution with n - 1 degrees of
     freedom. It is widened to contain the estimate, and cut to the bounds. A bias of NaN is not known, and nothing is corrected.
@@ -79,7 +79,7 @@ def describe(
 
 
 def compare(difference: np.ndarray, se: np.ndarray, n_units: np.ndarray, confidence: float = 0.95) -> dict[str, np.ndarray]:
-    """The interval and the test of each difference; NaN where there is no standard error.
+    """The interval and the t test of each difference. All are NaN if the standard error is not known.
 
     `low` and `high` are the difference plus and minus the standard error `se` times the quantile of Student's distribution with
     n - 1 degrees of freedom; `share_better` is the share of that distribution above 0, `p` the two-sided t test, and
@@ -107,7 +107,9 @@ def compare(difference: np.ndarray, se: np.ndarray, n_units: np.ndarray, confide
 
 
 def n_needed(compared: Any, delta: float) -> pl.DataFrame:
-    """How many images, or queries, show a difference of `delta` in four of five cases at 5 %: `n (2.8 se / delta)²`.
+    """The number of images or queries needed to detect a difference of `delta`: `n (2.8 se / delta)²`.
+
+    A test set of this size finds the difference significant at 5 % in four of five cases.
 
     Parameters
     ----------
@@ -119,8 +121,8 @@ def n_needed(compared: Any, delta: float) -> pl.DataFrame:
 
     Returns
     -------
-    The table, and a column `n_needed`: the number of units, rounded up; null where there is no standard error, or where it is
-    beyond all numbers.
+    The table with a column `n_needed`, the number of units, rounded up. It is null if the standard error is not known, or
+    if the number is too large for an integer.
 
     Raises
     ------

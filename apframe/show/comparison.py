@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from apframe.compare.intervals import SIGNIFICANT
 from apframe.protocols.headlines import less_is_better
 from apframe.wording import counted, plural
 
-SIGNIFICANT = 0.05
 P_OF = {"t": "paired t test", "randomisation": "randomisation test", "bootstrap": "bootstrap"}
 """Where p comes from, by test."""
 _LONGEST = 16  # characters of a name as the heading of a column

@@ -26,8 +26,8 @@ import numpy as np
 import polars as pl
 
 import apframe as apf
-from apframe.compare.standard_errors import HALVES, describe
-from apframe.evaluation.comparison.sampling import LEVEL, METHODS, Sampling, sample
+from apframe.compare.standard_errors import HALVES, METHODS, describe
+from apframe.evaluation.comparison.sampling import LEVEL, Sampling, sample
 from apframe.metrics.definitions import Step
 
 ROOT = Path(__file__).resolve().parents[2]

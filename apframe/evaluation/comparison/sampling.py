@@ -11,6 +11,7 @@ import polars as pl
 
 from apframe.compare import intervals as rule
 from apframe.compare.resampling import Draws, Units, make_draws, make_units
+from apframe.compare.standard_errors import METHODS
 from apframe.evaluation.comparison.image_weights import ImageWeights, make_weights
 from apframe.evaluation.comparison.slice_rows import Slices, make_slices
 from apframe.evaluation.comparison.study import ROW, Drawn, Numbers, Study
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from apframe.evaluation.slices.slices import Slicing
 
 LEVELS = ("summary", "category", "both")
-METHODS = ("influence", "bootstrap")
 _NUMBER = "number of the metric"  # a column that no key is called
 LEVEL = ["estimate", "low", "high", "se", "bias", "n_units", "n_resamples", "method", "reason"]
 DIFFERENCE = [
@@ -99,10 +99,10 @@ def with_intervals(
     lines = [line for line in chosen_lines(evaluation, None) if line.part is None]
     study = Study([evaluation], units, ImageWeights(), with_bias=True)
     derived = study.derive(lines, [Slices(keys, [(slicings, categories)])])
-    columns = []
+    columns, names = [], {line.metric for line in lines}
     for column in table:
         columns.append(column)
-        if column.name in {line.metric for line in lines}:
+        if column.name in names:
             nothing = dict.fromkeys(("se", "low", "high"), np.full(table.height, np.nan))
             made = derived[column.name].describe(0, 0.95) if column.name in derived else nothing
             columns += [pl.Series(f"{column.name}_{name}", made[name], nan_to_null=True) for name in nothing]

@@ -12,9 +12,10 @@ import polars as pl
 
 from apframe.compare import intervals as of_draws
 from apframe.compare import standard_errors as of_influences
+from apframe.compare.intervals import EQUAL
 from apframe.compare.ranks import rank_ranges
 from apframe.compare.resampling import Draws, Units, check_counts
-from apframe.compare.standard_errors import LEAST_UNITS, NOTHING
+from apframe.compare.standard_errors import LEAST_UNITS
 from apframe.evaluation.comparison.image_weights import ImageWeights
 from apframe.evaluation.comparison.influences import Influences, read_influences
 from apframe.evaluation.comparison.resampled import resample
@@ -168,8 +169,8 @@ class Derived(Numbers):
 
     def describe(self, k: int, confidence: float) -> dict[str, np.ndarray]:
         """See `Numbers`."""
-        at_end = np.min([np.abs(self.estimates[k] - bound) for bound in _BOUNDS], axis=0) < NOTHING
-        is_constant = (self.se[k] < NOTHING) & at_end
+        at_end = np.min([np.abs(self.estimates[k] - bound) for bound in _BOUNDS], axis=0) < EQUAL
+        is_constant = (self.se[k] < EQUAL) & at_end
         se, reason = self._known(self.se[k], self.estimates[k], is_constant)
         made = of_influences.describe(self.estimates[k], se, self.n_with, confidence, self.biases[k], _BOUNDS)
         return made | self._columns(reason)
@@ -178,7 +179,7 @@ class Derived(Numbers):
         """See `Numbers`."""
         difference = self.estimates[b] - self.estimates[a]
         se = self.se_of[a, b]
-        se, reason = self._known(se, difference, (se < NOTHING) & (np.abs(difference) > NOTHING))
+        se, reason = self._known(se, difference, (se < EQUAL) & (np.abs(difference) > EQUAL))
         made = of_influences.compare(difference, se, self.n_with, confidence)
         if self.sign < 0:
             made["share_better"] = 1 - made["share_better"]
@@ -294,7 +295,7 @@ class Study:
             for name, influence in some.influence.items():
                 known = np.isfinite(some.estimates[name][0])[:, None]
                 kept = known & (
-                    (np.abs(influence[0]) > NOTHING) if "category_id" in table.columns else part.has_images(some.rows)
+                    (np.abs(influence[0]) > EQUAL) if "category_id" in table.columns else part.has_images(some.rows)
                 )
                 row, image = np.nonzero(kept)
                 columns = table.select(pl.all().gather(some.rows[row])).with_columns(metric=pl.lit(name))

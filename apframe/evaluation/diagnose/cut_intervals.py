@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from apframe.compare.intervals import EQUAL
 from apframe.compare.resampling import Units
-from apframe.compare.standard_errors import LEAST_UNITS, NOTHING, describe, standard_errors
+from apframe.compare.standard_errors import LEAST_UNITS, describe, standard_errors
 from apframe.evaluation.diagnose.cut_counts import COUNTS, RATES, rates
 from apframe.evaluation.slices.slices import Slicing
 from apframe.metrics.influence import slopes
@@ -59,7 +60,7 @@ def rate_intervals(cells: pl.DataFrame, slicing: Slicing, units: Units, confiden
                 influences[name] += slope[name][:, None] * values
         for name in RATES:
             se = standard_errors(units.sums(influences[name]), n_units, units.stratum)
-            se[few | ((se < NOTHING) & np.isin(estimates[name], _BOUNDS[name])) | ~np.isfinite(estimates[name])] = np.nan
+            se[few | ((se < EQUAL) & np.isin(estimates[name], _BOUNDS[name])) | ~np.isfinite(estimates[name])] = np.nan
             made = describe(estimates[name], se, n_units.sum(axis=1), confidence, bounds=_BOUNDS[name])
             for end in ("se", "low", "high"):
                 found[f"{name}_{end}"][some] = made[end]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from apframe.compare.intervals import SIGNIFICANT
 from apframe.evaluation.diagnose.error_kinds import KINDS
 from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
@@ -15,7 +16,7 @@ from apframe.report.section import Block, Section, Table
 from apframe.report.sections.better import HEADS, difference_table, notes
 from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category, only_counts
 from apframe.report.sections.where import hint, last_ones, of_categories, ranges_in_words, sizes
-from apframe.show.comparison import SIGNIFICANT, ranks_table
+from apframe.show.comparison import ranks_table
 from apframe.show.error_chart import KIND_WORDS
 from apframe.tables.names import label_of
 from apframe.wording import counted
