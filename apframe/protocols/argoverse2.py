@@ -6,7 +6,6 @@ from apframe.formats.argoverse2 import EVALUATED
 from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.recall_levels import Argoverse2
 from apframe.protocols.classes import Classes, Keep
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.centre_distance import CentreDistance
 
@@ -20,31 +19,17 @@ ARGOVERSE2 = Protocol(
     strict=True,
     ties="image",
     crowds="ordinary",
-    ignores=(),
     iou_thresholds=(-4.0, -2.0, -1.0, -0.5),
     definition=Argoverse2(),
     adds_spacing=True,
-    area_ranges=(ALL_AREAS,),
     max_detections=(100,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
-    further_rules=(),
-    parts=(),
     report=("AP", "ATE", "ASE", "AOE", "CDS"),
     classes=Classes(EVALUATED, counts_absent=True),
-    difficulties=(),
-    orientation="",
     keeps=(
         Keep("ego_distance", below=150),
         Keep("n_points", above=0, table="annotations"),
         Keep("in_region", above=0),
     ),
-    most_per_image=None,
-    miss_rates=None,
     malformed="counted",
     errors=BoxErrors(
         threshold=-2.0,

@@ -1,8 +1,6 @@
 """AVA's task of spatio-temporal actions: boxes of people in frames of videos, one row for each action (frame mAP)."""
 
 from apframe.metrics.definitions import Interpolated
-from apframe.protocols.classes import ALL_CLASSES
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.box_iou import BoxIoU
 
@@ -13,31 +11,14 @@ AVA = Protocol(
     iou_type="bbox",
     similarity=BoxIoU(),
     matching="best_overlap",
-    strict=False,
     ties="input",
     crowds="ordinary",
-    ignores=(),
     iou_thresholds=(0.5,),
     definition=Interpolated(),
-    adds_spacing=False,
-    classes=ALL_CLASSES,
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="detections_left_out",
-    area_ranges=(ALL_AREAS,),
     max_detections=(50,),
     per_image=True,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
     further_rules=("detections_with_area", "known_images_only", "limits_known_categories"),
-    parts=(),
     report=("AP",),
 )
 """Boxes of people, the 50 best rows of a frame over all actions, best overlap of .5 or more."""

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from apframe.metrics.definitions import COCO_101
-from apframe.protocols.classes import ALL_CLASSES
 from apframe.protocols.given import ALL_AREAS, linspace
 from apframe.protocols.protocol import COCO_REPORT, Protocol
 from apframe.similarity.boundary_iou import BoundaryIoU
@@ -20,31 +19,14 @@ _BOXES = Protocol(
     iou_type="bbox",
     similarity=BoxIoU(),
     matching="score",
-    strict=False,
     ties="image",
     crowds="ignored",
-    ignores=(),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,
-    classes=ALL_CLASSES,
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="by_area",
     area_ranges=COCO_AREAS,
     max_detections=(1, 10, 100),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
-    further_rules=(),
-    parts=(),
     report=COCO_REPORT,
 )
 _MASKS = replace(_BOXES, iou_type="segm", similarity=MaskIoU())

@@ -4,7 +4,6 @@ from apframe.metrics.all_rows import CrowdHuman
 from apframe.metrics.miss_rates import MissRates
 from apframe.protocols.citypersons import ROUNDED_POINTS
 from apframe.protocols.classes import Classes
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.box_iou import BoxIoU
 
@@ -20,24 +19,10 @@ CROWDHUMAN = Protocol(
     ignores=("ignore",),
     iou_thresholds=(0.5,),
     definition=CrowdHuman(),
-    adds_spacing=False,
-    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
     further_rules=("clipped_boxes",),
-    parts=(),
     report=("AP", "LAMR", "JI"),
     classes=Classes(("person",)),
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
     miss_rates=MissRates(row="first", points=ROUNDED_POINTS, least=0.0, ties_together=False),
     malformed="counted",
 )

@@ -1,8 +1,8 @@
 """CrowdPose: keypoints of people in crowds."""
 
 from apframe.metrics.definitions import COCO_101
-from apframe.protocols.classes import ALL_CLASSES, Part
-from apframe.protocols.given import ALL_AREAS, linspace
+from apframe.protocols.classes import Part
+from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.keypoints import CROWDPOSE_SIGMAS, OKS
 
@@ -12,30 +12,14 @@ CROWDPOSE = Protocol(
     iou_type="keypoints",
     similarity=OKS(sigmas=CROWDPOSE_SIGMAS, box_area_factor=0.53),
     matching="score",
-    strict=False,
     ties="image",
     crowds="ignored",
     ignores=("no_keypoints",),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,
-    classes=ALL_CLASSES,
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="by_area",
-    area_ranges=(ALL_AREAS,),
     max_detections=(20,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
-    further_rules=(),
     parts=(
         Part("_easy", "images", "crowdIndex", up_to=0.1),
         Part("_medium", "images", "crowdIndex", above=0.1, up_to=0.8),

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from apframe.metrics.definitions import Voc2007
-from apframe.protocols.classes import ALL_CLASSES, Classes
-from apframe.protocols.given import ALL_AREAS
+from apframe.protocols.classes import Classes
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.rotated_iou import RotatedIoU
 
@@ -25,25 +24,8 @@ DOTA = Protocol(
     ignores=("ignore",),
     iou_thresholds=(0.5,),
     definition=Voc2007(),
-    adds_spacing=False,
-    classes=ALL_CLASSES,
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="signed",
-    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
-    further_rules=(),
-    parts=(),
     report=("AP",),
 )
 """As `VOC2007`, with rotated boxes; over whatever categories the data have."""

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from apframe.metrics.score_cutoffs import R40
 from apframe.protocols.classes import Classes, Difficulty, Part
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.bev_iou import BevIoU
 from apframe.similarity.box_iou import BoxIoU
@@ -37,16 +36,7 @@ _BOXES = Protocol(
     iou_thresholds=(0.5,),
     category_thresholds=(("Car", 0.7), ("Pedestrian", 0.5), ("Cyclist", 0.5)),
     definition=R40(),
-    adds_spacing=False,
-    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
-    further_rules=(),
     parts=tuple(Part(f"_{name}", "categories", "name", equals=name) for name in _NAMES),
     report=(*(f"{metric}_{name}{{area}}" for name in _NAMES for metric in ("AP", "AOS")), "AP{area}", "AOS{area}"),
     classes=Classes(_NAMES, (("Car", "Van"), ("Pedestrian", "Person_sitting")), ("DontCare",)),
@@ -54,10 +44,6 @@ _BOXES = Protocol(
         _difficulty("easy", 0, 0.15, 40, 40), _difficulty("moderate", 1, 0.3, 25, 25), _difficulty("hard", 2, 0.5, 25, 25),
     ),
     orientation="alpha",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="by_height",
 )  # fmt: skip
 _CUBOIDS = replace(

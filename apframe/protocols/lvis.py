@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from apframe.metrics.definitions import COCO_101
-from apframe.protocols.classes import ALL_CLASSES, Part
+from apframe.protocols.classes import Part
 from apframe.protocols.coco import COCO_AREAS
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
@@ -17,30 +17,18 @@ _BOXES = Protocol(
     iou_type="bbox",
     similarity=BoxIoU(),
     matching="score",
-    strict=False,
     ties="image",
     crowds="ordinary",
     ignores=("ignore",),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,
-    classes=ALL_CLASSES,
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="by_area",
     area_ranges=COCO_AREAS,
     max_detections=(300,),
     per_image=True,
-    agnostic=False,
     judged_only=True,
-    expands_hierarchy=False,
-    detected_images_only=False,
     with_area_only=True,
-    further_rules=(),
     parts=tuple(Part(name, "categories", "frequency", equals=name) for name in ("r", "c", "f")),
     report=("AP", "AP50", "AP75", "AP{area}", "AP{part}", "AR{limit}", "AR{area}"),
 )

@@ -3,7 +3,6 @@
 from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.recall_levels import NuScenes
 from apframe.protocols.classes import Classes, Keep
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.centre_distance import CentreDistance
 
@@ -20,24 +19,11 @@ NUSCENES = Protocol(
     strict=True,
     ties="later",
     crowds="ordinary",
-    ignores=(),
     iou_thresholds=(-4.0, -2.0, -1.0, -0.5),
     definition=NuScenes(),
-    adds_spacing=False,
-    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
-    further_rules=(),
-    parts=(),
     report=("AP", "ATE", "ASE", "AOE", "AVE", "AAE", "NDS"),
     classes=Classes((*_VEHICLES, "pedestrian", *_CYCLES, "traffic_cone", "barrier"), counts_absent=True),
-    difficulties=(),
-    orientation="",
     keeps=(
         Keep("ego_distance", below=50, categories=_VEHICLES),
         Keep("ego_distance", below=40, categories=("pedestrian", *_CYCLES)),
@@ -46,7 +32,6 @@ NUSCENES = Protocol(
         Keep("in_rack", below=1, categories=_CYCLES),
     ),
     most_per_image=500,
-    miss_rates=None,
     malformed="stops",
     errors=BoxErrors(
         threshold=-2.0,

@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 from apframe.metrics.definitions import Interpolated
-from apframe.protocols.classes import ALL_CLASSES
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_or_box_iou import MaskOrBoxIoU
@@ -16,31 +14,14 @@ _BOXES = Protocol(
     iou_type="bbox",
     similarity=BoxIoU(),
     matching="best_overlap",
-    strict=False,
     ties="later",
     crowds="ignored",
-    ignores=(),
     iou_thresholds=(0.5,),
     definition=Interpolated(),
-    adds_spacing=False,
-    classes=ALL_CLASSES,
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="detections_left_out",
-    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
     expands_hierarchy=True,
-    detected_images_only=False,
-    with_area_only=False,
     further_rules=("detections_with_area",),
-    parts=(),
     report=("AP",),
 )
 _CHALLENGE = replace(

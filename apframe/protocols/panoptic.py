@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from apframe.metrics.sums_of_matches import PanopticQuality
-from apframe.protocols.classes import ALL_CLASSES, Part
-from apframe.protocols.given import ALL_AREAS
+from apframe.protocols.classes import Part
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.panoptic_boundary_iou import PanopticBoundaryIoU
 from apframe.similarity.panoptic_iou import PanopticIoU
@@ -18,26 +17,10 @@ _SEGMENTS = Protocol(
     strict=True,
     ties="input",
     crowds="ignored",
-    ignores=(),
     iou_thresholds=(0.5,),
     definition=PanopticQuality(),
-    adds_spacing=False,
-    classes=ALL_CLASSES,
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="counted",
-    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
     further_rules=("mostly_void", "known_categories", "known_images_only"),
     parts=(Part("_things", "categories", "isthing", above=0), Part("_stuff", "categories", "isthing", up_to=0)),
     report=("PQ", "SQ", "RQ", "PQ{part}", "SQ{part}", "RQ{part}"),

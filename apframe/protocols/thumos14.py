@@ -2,7 +2,7 @@
 
 from apframe.metrics.definitions import Step
 from apframe.protocols.classes import Classes
-from apframe.protocols.given import ALL_AREAS, linspace
+from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.interval_iou import IntervalIoU
 
@@ -23,28 +23,11 @@ THUMOS14 = Protocol(
     strict=True,
     ties="image",
     crowds="ignored",
-    ignores=(),
     iou_thresholds=linspace(0.1, 0.5, 5),
     definition=Step(),
-    adds_spacing=False,
     classes=Classes(_NAMES, regions=("Ambiguous",)),
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="sorted",
-    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
-    further_rules=(),
-    parts=(),
     report=("AP", "AP10", "AP20", "AP30", "AP40", "AP50"),
 )
 """Twenty actions, each annotation takes its best detection, tIoU above .1 to .5; what overlaps `Ambiguous` is ignored."""

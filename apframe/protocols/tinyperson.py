@@ -1,7 +1,6 @@
 """TinyPerson's benchmark of people of a few pixels, as its evaluator for COCO's format computes it."""
 
 from apframe.metrics.definitions import COCO_101
-from apframe.protocols.classes import ALL_CLASSES
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.box_iou import BoxIoU
 
@@ -22,7 +21,6 @@ TINYPERSON = Protocol(
     iou_type="bbox",
     similarity=BoxIoU(),
     matching="score",
-    strict=False,
     ties="image",
     crowds="all_ignored",
     ignores=("ignore", "uncertain"),
@@ -31,22 +29,7 @@ TINYPERSON = Protocol(
     adds_spacing=True,
     area_ranges=_AREAS,
     max_detections=(200,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
-    further_rules=(),
-    parts=(),
     report=("AP50{area}", "AP25{area}", "AP75{area}", "AP50", "AP25", "AP75"),
-    classes=ALL_CLASSES,
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="by_area",
 )
 """People of at most 20 × 20 pixels and more, at IoU .25, .5 and .75 each; what lies in ignored regions is ignored."""

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from apframe.metrics.all_rows import Ultralytics, UltralyticsBefore
-from apframe.protocols.classes import ALL_CLASSES, Keep
-from apframe.protocols.given import ALL_AREAS, linspace
+from apframe.protocols.classes import Keep
+from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.single_iou import SingleBoxIoU, SingleMaskIoU
 
@@ -15,31 +15,15 @@ _BOXES = Protocol(
     iou_type="bbox",
     similarity=SingleBoxIoU(),
     matching="nearest",
-    strict=False,
     ties="image",
     crowds="ordinary",
-    ignores=(),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=Ultralytics(),
-    adds_spacing=False,
-    classes=ALL_CLASSES,
-    difficulties=(),
-    orientation="",
     keeps=(Keep("score", above=0.001, table="detections"),),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="images_left_out",
-    area_ranges=(ALL_AREAS,),
     max_detections=(300,),
     per_image=True,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
     further_rules=("equal_labels",),
-    parts=(),
     report=("AP", "AP50", "AP75"),
 )
 ULTRALYTICS = replace(_BOXES, variants=(replace(_BOXES, iou_type="segm", similarity=SingleMaskIoU()),))

@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 from apframe.metrics.sums_of_matches import RecallByImage
-from apframe.protocols.classes import ALL_CLASSES
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.relation_iou import PhraseIoU, RelationIoU
 
@@ -14,31 +12,14 @@ _RELATIONS = Protocol(
     iou_type="relation",
     similarity=RelationIoU(),
     matching="shared",
-    strict=False,
     ties="input",
     crowds="ordinary",
-    ignores=(),
     iou_thresholds=(0.5,),
     definition=RecallByImage(),
-    adds_spacing=False,
-    classes=ALL_CLASSES,
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="counted",
-    area_ranges=(ALL_AREAS,),
     max_detections=(20, 50, 100),
-    per_image=False,
     agnostic=True,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
     further_rules=("limits_by_score",),
-    parts=(),
     report=("R@{limit}",),
 )
 VISUAL_GENOME = replace(_RELATIONS, variants=(replace(_RELATIONS, iou_type="phrase", similarity=PhraseIoU()),))

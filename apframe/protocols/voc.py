@@ -3,8 +3,6 @@
 from dataclasses import replace
 
 from apframe.metrics.definitions import Interpolated, Voc2007
-from apframe.protocols.classes import ALL_CLASSES
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
 
@@ -20,25 +18,8 @@ VOC2007 = Protocol(
     ignores=("ignore",),
     iou_thresholds=(0.5,),
     definition=Voc2007(),
-    adds_spacing=False,
-    classes=ALL_CLASSES,
-    difficulties=(),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="counted",
-    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
-    further_rules=(),
-    parts=(),
     report=("AP",),
 )
 """Boxes with inclusive pixels, best overlap above .5, eleven recall levels; what is difficult (`ignore`) is ignored."""

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from apframe.metrics.score_cutoffs import Waymo
 from apframe.protocols.classes import Classes, Difficulty, Keep, Part
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.bev_iou import BevIoU
 from apframe.similarity.box_iou import BoxIoU
@@ -28,22 +27,13 @@ _CUBOIDS = Protocol(
     iou_type="3d",
     similarity=CuboidIoU(),
     matching="largest_sum",
-    strict=False,
     ties="input",
     crowds="ordinary",
     ignores=("ignore",),
     iou_thresholds=(0.5,),
     category_thresholds=(("TYPE_VEHICLE", 0.7), ("TYPE_PEDESTRIAN", 0.5), ("TYPE_SIGN", 0.5), ("TYPE_CYCLIST", 0.5)),
     definition=Waymo(),
-    adds_spacing=False,
-    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
     further_rules=("levels_of_points", "limits_of_sides", "no_label_zones"),
     parts=(
         *(Part(f"_{name}", "categories", "name", equals=category) for name, category in _CLASSES.items()),
@@ -56,9 +46,6 @@ _CUBOIDS = Protocol(
         Difficulty("L2", (("level", -_INF, 2),), is_ranked_by=True),
     ),
     keeps=(Keep("n_points", above=0, table="annotations"),),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="counted",
     orientation="heading",
 )

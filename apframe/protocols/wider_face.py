@@ -2,7 +2,6 @@
 
 from apframe.metrics.all_rows import WiderFace
 from apframe.protocols.classes import Classes, Difficulty
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
 
@@ -12,33 +11,17 @@ WIDER_FACE = Protocol(
     iou_type="bbox",
     similarity=InclusiveBoxIoU(),
     matching="best_overlap",
-    strict=False,
     ties="input",
     crowds="ordinary",
-    ignores=(),
     iou_thresholds=(0.5,),
     definition=WiderFace(),
-    adds_spacing=False,
-    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
-    per_image=False,
-    agnostic=False,
-    judged_only=False,
-    expands_hierarchy=False,
-    detected_images_only=False,
-    with_area_only=False,
     further_rules=("annotated_images_only",),
-    parts=(),
     report=("AP{area}",),
     classes=Classes(("face",)),
     difficulties=tuple(
         Difficulty(name, ((name, 1, 1),), is_ranked_by=name == "hard", closed="both") for name in ("easy", "medium", "hard")
     ),
-    orientation="",
-    keeps=(),
-    most_per_image=None,
-    errors=None,
-    miss_rates=None,
     malformed="counted",
 )
 """Faces of the sets easy, medium and hard, of which each holds the one before; faces outside the set are ignored."""

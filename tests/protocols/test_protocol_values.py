@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 from contextlib import nullcontext
@@ -16,7 +15,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe import protocols
 from apframe.exceptions import (
     ColumnError,
     MissingColumnWarning,
@@ -1294,15 +1292,3 @@ def test_a_function_is_not_stored_but_its_numbers_are(tmp_path: Path) -> None:
 def test_interpolated_is_stored_by_name() -> None:
     assert apf.VOC2012.as_dict()["definition"] == {"name": "interpolated"}
     assert apf.Protocol.from_dict(apf.VOC2012.as_dict()).definition == Interpolated()
-
-
-@pytest.mark.parametrize("path", sorted(Path(protocols.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
-def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
-    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-    made = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "Protocol"]
-    for call in made:
-        left_out = {"variants", "category_thresholds", "own_metrics"}  # thresholds of categories come from iou_thresholds
-        assert {each.arg for each in call.keywords} - left_out == {each.name for each in fields(apf.Protocol)} - left_out
-    names = {"further_rules", "named_choices", "protocol", "published", "headlines", "words", "classes", "given", "orientation"}
-    names |= {"__init__", "refused", "combinations"}
-    assert bool(made) == (path.stem not in names)
