@@ -104,7 +104,6 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.protocols.citypersons import CALTECH as CALTECH
     from apframe.protocols.citypersons import CITYPERSONS as CITYPERSONS
     from apframe.protocols.citypersons import EUROCITY as EUROCITY
-    from apframe.protocols.classes import Part as Part
     from apframe.protocols.coco import COCO as COCO
     from apframe.protocols.crowdhuman import CROWDHUMAN as CROWDHUMAN
     from apframe.protocols.crowdpose import CROWDPOSE as CROWDPOSE
@@ -114,6 +113,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.protocols.dota import MMROTATE as MMROTATE
     from apframe.protocols.flickr30k import FLICKR30K as FLICKR30K
     from apframe.protocols.flickr30k import REFCOCO as REFCOCO
+    from apframe.protocols.headlines import Part as Part
     from apframe.protocols.kitti import KITTI as KITTI
     from apframe.protocols.luna16 import LUNA16 as LUNA16
     from apframe.protocols.lvis import LVIS as LVIS
@@ -234,7 +234,7 @@ _HOMES = {
     "apframe.protocols.activitynet": "ACTIVITYNET",
     "apframe.protocols.bdd100k": "BDD100K",
     "apframe.protocols.citypersons": "CALTECH CITYPERSONS EUROCITY",
-    "apframe.protocols.classes": "Part",
+    "apframe.protocols.headlines": "Part",
     "apframe.protocols.argoverse2": "ARGOVERSE2",
     "apframe.protocols.ava": "AVA",
     "apframe.protocols.thumos14": "THUMOS14",

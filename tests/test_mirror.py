@@ -33,7 +33,7 @@ TESTED_IN = {
     "metrics/remainder",
     "evaluation/test_evaluation.py": "evaluation/diagnose/per_image evaluation/evaluate evaluation/tables",
     "evaluation/test_evaluator.py": "evaluation/repeated",
-    "evaluation/test_pipeline.py": "evaluation/pairing matching/outcomes",
+    "evaluation/test_pipeline.py": "evaluation/prepare/matching matching/outcomes protocols/pairing",
     "formats/labelling/test_cvat.py": "formats/labelling/cvat/format formats/labelling/cvat/row_runs "
     "formats/labelling/cvat/shapes",
     "formats/labelling/test_label_studio.py": "formats/labelling/label_studio/format formats/labelling/label_studio/regions",
@@ -66,18 +66,19 @@ TESTED_IN = {
     "protocols/test_citypersons.py": "metrics/errors_per_image",
     "protocols/test_crowdhuman.py": "evaluation/diagnose/jaccard_counts",
     "protocols/test_crowdpose.py": "evaluation/slices/parts",
-    "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cutoff_counts protocols/classes "
-    "protocols/orientation",
-    "protocols/test_luna16.py": "evaluation/prepare/copied matching/shared similarity/sphere_distance tables/shapes/spheres",
-    "protocols/test_nuscenes.py": "evaluation/cuboid_errors evaluation/prepare/kept metrics/box_errors metrics/level_cuts",
+    "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cutoff_counts protocols/rules/filters "
+    "protocols/rules/levels",
+    "protocols/test_luna16.py": "matching/shared protocols/rules/limits similarity/sphere_distance tables/shapes/spheres",
+    "protocols/test_nuscenes.py": "metrics/box_errors metrics/level_cuts protocols/rules/pair_columns",
     "protocols/test_open_images_masks.py": "similarity/mask_or_box_iou",
     "protocols/test_panoptic.py": "metrics/sums_of_matches protocols/refused similarity/panoptic_boundary_iou "
     "similarity/panoptic_iou",
-    "protocols/test_protocol_values.py": "evaluation/prepare/counting protocols/further_rules protocols/given "
-    "protocols/named_choices protocols/protocol protocols/published protocols/words show/console show/html",
+    "protocols/test_protocol_values.py": "protocols/given protocols/inputs protocols/rules/crowds "
+    "protocols/rules/ignored protocols/rules/rule protocols/rules/standard "
+    "protocols/protocol protocols/published protocols/words show/console show/html",
     "protocols/test_semantic.py": "similarity/label_iou",
     "protocols/test_ultralytics.py": "similarity/single_iou",
-    "protocols/test_visdrone.py": "evaluation/prepare/excluded protocols/combinations",
+    "protocols/test_visdrone.py": "protocols/combinations",
     "protocols/test_visual_genome.py": "tables/shapes/relations",
     "protocols/test_waymo.py": "evaluation/slices/waymo_breakdowns matching/largest_sum",
     "protocols/test_wider_face.py": "metrics/all_rows",

@@ -9,8 +9,8 @@ import polars as pl
 
 from apframe.checks.findings import Finding, of_rows, of_table
 from apframe.checks.masks import has_mask
-from apframe.evaluation.prepare.extents import with_image_sizes
 from apframe.similarity.box_iou import box_iou
+from apframe.similarity.extents import with_image_sizes
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import TABLES
 from apframe.wording import counted, spelled

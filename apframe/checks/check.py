@@ -21,12 +21,12 @@ from apframe.checks.results import check_filtered, check_missing, check_numbers,
 from apframe.checks.runs import check_run
 from apframe.checks.shapes import check_shapes
 from apframe.collecting import collecting
-from apframe.evaluation.prepare.extents import with_upright_boxes
 from apframe.exceptions import MissingResultsWarning, warn_again
 from apframe.formats.accepted import read_found, read_truth
 from apframe.formats.reading import Reading, ReadingOptions
 from apframe.formats.refused import Refused
 from apframe.retrieval.sources import is_for_search
+from apframe.similarity.extents import with_upright_boxes
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.corners import upright
 from apframe.threads import pool

@@ -8,9 +8,9 @@ import polars as pl
 
 from apframe.checks.findings import Finding, as_sentence, of_refused, of_table
 from apframe.collecting import collecting
-from apframe.evaluation.prepare.unnamed import describe_unnamed
 from apframe.exceptions import InputError
 from apframe.formats.refused import of_error
+from apframe.similarity.unnamed_labels import describe_unnamed
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 

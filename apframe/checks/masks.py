@@ -8,8 +8,8 @@ from dataclasses import replace
 import polars as pl
 
 from apframe.checks.findings import Finding, of_refused, of_rows
-from apframe.evaluation.prepare.extents import with_image_sizes
 from apframe.formats.refused import accept
+from apframe.similarity.extents import with_image_sizes
 
 # An area that was computed from outlines differs from the number of pixels, most where there is much edge for its size; the
 # published areas of COCO's crowds by up to 13 %.

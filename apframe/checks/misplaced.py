@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.checks.findings import Finding, as_sentence, of_table
 from apframe.evaluation.diagnose.overlaps import n_fitted, of_some_images
-from apframe.evaluation.prepare.extents import with_image_sizes
+from apframe.similarity.extents import with_image_sizes
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX

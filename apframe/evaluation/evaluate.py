@@ -12,11 +12,12 @@ import polars as pl
 
 from apframe.evaluation.comparison.names import path_of_results
 from apframe.evaluation.options import Choice, choose
-from apframe.evaluation.prepare.inputs import Inputs, make_inputs
+from apframe.evaluation.prepare.inputs import make_inputs
 from apframe.formats.catalogue import format_of_truth, naming_format
 from apframe.formats.yolo import Yolo
 from apframe.keywords import names_keywords
 from apframe.protocols.coco import COCO
+from apframe.protocols.inputs import Inputs
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.ultralytics import ULTRALYTICS
 from apframe.rows import treating_malformed

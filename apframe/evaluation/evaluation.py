@@ -17,11 +17,11 @@ from apframe.evaluation.diagnose import calibration as calibrated
 from apframe.evaluation.diagnose import confusion as confused
 from apframe.evaluation.diagnose.implausible import warn_of_metrics
 from apframe.evaluation.gallery import show as gallery
-from apframe.evaluation.prepare.inputs import Inputs
 from apframe.evaluation.slices import by as slices
 from apframe.evaluation.slices import waymo_breakdowns as broken_down
 from apframe.exceptions import NotComputedWarning, ParameterError, warn
 from apframe.lazily import cached_property
+from apframe.protocols.inputs import Inputs
 from apframe.protocols.protocol import Protocol
 from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html

@@ -19,6 +19,7 @@ from apframe.metrics.metric import read_columns
 from apframe.metrics.segments import ranges, sums
 from apframe.metrics.weights import Weights
 from apframe.protocols.headlines import Headline, composed, headlines, with_terms
+from apframe.protocols.rules.limits import ZeroWithoutDetections
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -181,7 +182,7 @@ def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
         values |= {(name, part): value for name in of_slices for part, value in slices.select("slice", name).rows()}
     values |= {(line.metric, None): self._mean_of_table(line) for line in lines if line.kind.table}
     value = pl.Series("value", [values.get((line.of_whole, line.part)) for line in lines], pl.Float64).fill_nan(None)
-    is_zero = "zero_without_detections" in protocol.further_rules and not self._inputs.n_detections
+    is_zero = protocol.rule(ZeroWithoutDetections) is not None and not self._inputs.n_detections
     if is_zero and self._inputs.annotations.height:
         value = value.fill_null(0.0)
     return pl.DataFrame({"metric": [line.metric for line in lines], "value": value})

@@ -11,9 +11,9 @@ import polars as pl
 from apframe.exceptions import ParameterError, one_of
 from apframe.formats.reading import Reading, ReadingOptions
 from apframe.keywords import refuse_unknown
-from apframe.protocols.named_choices import KEEPABLE, MALFORMED
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import as_protocol
+from apframe.protocols.rules.limits import KnownImagesOnly
 from apframe.rows import Malformed
 from apframe.similarity.pairs import Similarity
 from apframe.store.parquet import labels
@@ -73,8 +73,8 @@ class Choice:
     @property
     def malformed(self) -> Malformed:
         """What becomes of rows whose shape cannot be right."""
-        keepable = KEEPABLE.get(self.protocol.malformed, Malformed().keepable)
-        return Malformed(keepable if self.invalid == "keep" else (), keepable, MALFORMED[self.protocol.malformed])
+        rule = self.protocol.malformed
+        return Malformed(rule.keepable if self.invalid == "keep" else (), rule.keepable, rule.words)
 
     def with_attributes(self, dataset: Dataset) -> Dataset:
         """The ground truth with the further columns of its images."""
@@ -96,8 +96,8 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     image_attributes, name = others.pop("image_attributes", None), others.pop("name", None)
     labels(name, None)
     chosen = as_protocol(protocol).variant(others.pop("iou_type", None)).with_options(**others)
-    if invalid == "keep" and not KEEPABLE.get(chosen.malformed, True):
-        problem = f"{spelled('invalid', 'keep')}: where a shape cannot be right, {MALFORMED[chosen.malformed]} ({chosen.name})"
+    if invalid == "keep" and not chosen.malformed.keepable:
+        problem = f"{spelled('invalid', 'keep')}: where a shape cannot be right, {chosen.malformed.words} ({chosen.name})"
         raise ParameterError(problem, f"leave such rows out with {spelled('invalid', 'drop')}")
-    drops = unknown_images == "drop" or "known_images_only" in chosen.further_rules
+    drops = unknown_images == "drop" or chosen.rule(KnownImagesOnly) is not None
     return Choice(chosen, categories, drops, invalid, image_attributes, reading, name)

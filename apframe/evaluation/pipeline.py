@@ -12,8 +12,8 @@ import polars as pl
 from apframe.evaluation.diagnose.filtered import detections_per_image
 from apframe.evaluation.diagnose.implausible import Evaluated
 from apframe.evaluation.metrics_table import compute_columns, tabulate_columns
-from apframe.evaluation.pairing import arrange, matching_rules
 from apframe.evaluation.prepare.list_thresholds import lists_of, thresholds_of
+from apframe.evaluation.prepare.matching import matching_rules, prepare_matching
 from apframe.lazily import cached_property
 from apframe.matching.judge import judge
 from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
@@ -25,9 +25,9 @@ from apframe.protocols.refused import refuse_scores
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from apframe.evaluation.prepare.inputs import Inputs
     from apframe.evaluation.slices.slices import Slicing
     from apframe.matching.regroup import Rows
+    from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
     from apframe.tables.conditions import Masks
 
@@ -52,7 +52,7 @@ class Pipeline:
     @cached_property
     def rows(self) -> Rows:
         """What is matched."""
-        return arrange(self.inputs, self.protocol)
+        return prepare_matching(self.inputs)
 
     @cached_property
     def verdicts(self) -> Verdicts:
@@ -261,7 +261,7 @@ class Pipeline:
                 if hits is None
                 else changes_of_hits(self.cells, hits, t, k, most, rules.cut_offs)
             )
-            reach = most - thresholds_of(self.inputs, self.protocol, t).round(10)
+            reach = most - thresholds_of(self.inputs, t).round(10)
             if pooled:
                 changes, reach = changes.pooled(), np.where(np.ptp(reach) == 0, reach[:1], np.nan)
             table = sweep_thresholds(changes, reach, verdicts.images.height, beta)

@@ -28,7 +28,7 @@ from apframe.wording import as_keyword, spelling
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
-    from apframe.evaluation.prepare.inputs import Inputs
+    from apframe.protocols.inputs import Inputs
 
 _RESULTS = ("pairs", "assignments", "metrics", "summary")
 NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation

@@ -81,6 +81,12 @@ class MatchingPolicy:
         return assigned
 
 
+TIES = {
+    "image": "equal scores are ordered by image",
+    "input": "equal scores stay in the order of the input",
+    "later": "of equal scores, the last in the input comes first",
+}
+"""In what order detections of equal scores are."""
 POLICIES = {
     policy.name: policy
     for policy in (

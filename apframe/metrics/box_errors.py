@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -126,6 +126,15 @@ class BoxErrors(Metric):
             if kind in self.kinds:
                 bits |= (names.str.to_lowercase() == name.lower()).cast(pl.UInt8) * 2 ** self.kinds.index(kind)
         return bits.alias("undefined_errors")
+
+
+def as_errors(value: BoxErrors | Mapping[str, Any]) -> BoxErrors:
+    """The errors themselves, or those of a mapping from the names of their parameters.
+
+    >>> as_errors({"threshold": -2.0, "kinds": ("ate",), "absent": (2.0,)}).kinds
+    ('ate',)
+    """
+    return value if isinstance(value, BoxErrors) else BoxErrors(**value)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,9 @@
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.limits import RequireKnownCategories
+from apframe.protocols.rules.malformed import MalformedCounts
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.interval_iou import IntervalIoU
 
 ACTIVITYNET = Protocol(
@@ -13,13 +16,16 @@ ACTIVITYNET = Protocol(
     similarity=IntervalIoU(instants_match=True),
     matching="score",
     ties="later",
-    crowds="ordinary",
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=Interpolated(),
-    malformed="counted",
     max_detections=(None,),
-    further_rules=("known_categories",),
     report=("AP", "AP50", "AP75", "AP95"),
+    rules=(
+        MalformedCounts(),
+        *STANDARD_SHAPES,
+        RequireKnownCategories(),
+        *STANDARD_LISTS,
+    ),
 )
 """Intervals of seconds (an image is a video), best score first, ten thresholds .50 to .95, area under the envelope.
 

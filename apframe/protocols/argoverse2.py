@@ -5,10 +5,31 @@ import math
 from apframe.formats.argoverse2 import EVALUATED
 from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.recall_levels import Argoverse2
-from apframe.protocols.classes import Classes, Keep
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.filters import Filter, KeepObjects
+from apframe.protocols.rules.malformed import MalformedCounts
+from apframe.protocols.rules.pair_columns import MeasureErrors
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.centre_distance import CentreDistance
 
+_FILTERS = KeepObjects(
+    (
+        Filter("ego_distance", below=150),
+        Filter("n_points", above=0, table="annotations"),
+        Filter("in_region", above=0),
+    )
+)
+_ERRORS = BoxErrors(
+    threshold=-2.0,
+    kinds=("ate", "ase", "aoe"),
+    absent=(2.0, 1.0, math.pi),
+    over_recall=False,
+    undefined=(),
+    half_turns=(),
+    scale_of_largest=True,
+    with_cds=True,
+)  # fmt: skip
 ARGOVERSE2 = Protocol(
     name="ARGOVERSE2",
     citation="Wilson et al., Argoverse 2: Next Generation Datasets for Self-Driving Perception and Forecasting, NeurIPS 2021; "
@@ -18,28 +39,15 @@ ARGOVERSE2 = Protocol(
     matching="claimant",
     strict=True,
     ties="image",
-    crowds="ordinary",
     iou_thresholds=(-4.0, -2.0, -1.0, -0.5),
     definition=Argoverse2(),
     adds_spacing=True,
     max_detections=(100,),
     report=("AP", "ATE", "ASE", "AOE", "CDS"),
-    classes=Classes(EVALUATED, counts_absent=True),
-    keeps=(
-        Keep("ego_distance", below=150),
-        Keep("n_points", above=0, table="annotations"),
-        Keep("in_region", above=0),
-    ),
-    malformed="counted",
-    errors=BoxErrors(
-        threshold=-2.0,
-        kinds=("ate", "ase", "aoe"),
-        absent=(2.0, 1.0, math.pi),
-        over_recall=False,
-        undefined=(),
-        half_turns=(),
-        scale_of_largest=True,
-        with_cds=True,
+    errors=_ERRORS,
+    rules=(
+        MalformedCounts(), *STANDARD_SHAPES, Classes(EVALUATED, counts_absent=True), _FILTERS, *STANDARD_LISTS,
+        MeasureErrors(_ERRORS),
     ),
 )  # fmt: skip
 """26 categories within 150 m, distances below .5, 1, 2 and 4 m; three errors at 2 m, and CDS."""

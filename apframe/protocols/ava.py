@@ -2,6 +2,10 @@
 
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.ignored import DetectionsWithArea
+from apframe.protocols.rules.limits import KnownImagesOnly, LimitPerImage
+from apframe.protocols.rules.malformed import MalformedDetectionsLeftOut
+from apframe.protocols.rules.standard import STANDARD_ROWS
 from apframe.similarity.box_iou import BoxIoU
 
 AVA = Protocol(
@@ -12,13 +16,16 @@ AVA = Protocol(
     similarity=BoxIoU(),
     matching="best_overlap",
     ties="input",
-    crowds="ordinary",
     iou_thresholds=(0.5,),
     definition=Interpolated(),
-    malformed="detections_left_out",
     max_detections=(50,),
-    per_image=True,
-    further_rules=("detections_with_area", "known_images_only", "limits_known_categories"),
     report=("AP",),
+    rules=(
+        LimitPerImage(known_only=True),
+        MalformedDetectionsLeftOut(),
+        *STANDARD_ROWS,
+        DetectionsWithArea(),
+        KnownImagesOnly(),
+    ),
 )
 """Boxes of people, the 50 best rows of a frame over all actions, best overlap of .5 or more."""

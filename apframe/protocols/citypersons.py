@@ -1,14 +1,59 @@
 """CityPersons' and Caltech's benchmarks of pedestrians, as the script in use computes them, and EuroCity's."""
 
-from dataclasses import replace
-from math import inf, nextafter
+from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from math import inf, nextafter
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.exceptions import UnknownValueWarning, warn
 from apframe.metrics.definitions import Interpolated
 from apframe.metrics.miss_rates import MissRates
-from apframe.protocols.classes import Classes, Closed, Difficulty
 from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.crowds import IgnoredAsCrowds
+from apframe.protocols.rules.filters import refuse_not_finite, refuse_unusable
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.levels import ApplyLevels, Closed, Difficulty, RequireImageBoxes
+from apframe.protocols.rules.malformed import MalformedCounts, MalformedRefused
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.box_iou import BoxIoU
+from apframe.wording import Count, Note, in_words
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class AddVisibility(Rule):
+    """The visible share of each annotation (`vis_ratio`), from its visible box (`vis_bbox`) if that is all there is."""
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Annotations with `vis_ratio`; a note and a warning of those that have neither, and so are in every subset."""
+        annotations, name = inputs.dataset.annotations, "vis_ratio"
+        refuse_unusable(inputs, "annotations", [name])
+        known = pl.col(name).cast(pl.Float64) if name in annotations.columns else pl.lit(None, pl.Float64)
+        if "vis_bbox" in annotations.columns:
+            box, area = pl.col("vis_bbox"), annotations["width"] * annotations["height"]
+            sides = (box if annotations.schema["vis_bbox"] != pl.String else box.str.json_decode(pl.List(pl.Float64))).list
+            visible = sides.get(2, null_on_oob=True) * sides.get(3, null_on_oob=True)
+            known = pl.coalesce(known, visible / area.set(area <= 0, None))
+        elif name not in annotations.columns:
+            return inputs
+        annotations = annotations.with_columns(known.alias(name))
+        refuse_not_finite("annotations", annotations, name)
+        counts = ~annotations["ignore"] if "ignore" in annotations.columns else pl.repeat(True, annotations.height, eager=True)
+        lacking = annotations["annotation_id"].filter(annotations[name].is_null() & counts).to_list()
+        unknown = Count("annotation", len(lacking), detail=" without vis_ratio or vis_bbox", ids=lacking[:5])
+        note = Note(f"{{}}: counted in every subset of {inputs.protocol.name}", [unknown])
+        for text in in_words([note]):
+            warn(f"{text}; supply the visible boxes", UnknownValueWarning)
+        return inputs.with_annotations(annotations).saying(note)
+
 
 _BEYOND = 1.25  # detections may be smaller or larger than what counts by this factor
 ROUNDED_POINTS = (0.01, 0.0178, 0.0316, 0.0562, 0.1, 0.1778, 0.3162, 0.5623, 1.0)
@@ -31,6 +76,7 @@ def _visible(low: float, high: float = inf) -> tuple[str, float, float]:
     return ("vis_ratio", low, high)
 
 
+_CLASSES = Classes(("pedestrian",), renamed=(("person", "pedestrian"),))
 CITYPERSONS = Protocol(
     name="CITYPERSONS",
     citation="Zhang, Benenson, Schiele, CityPersons: A Diverse Dataset for Pedestrian Detection, CVPR 2017; CityPersons, "
@@ -40,13 +86,10 @@ CITYPERSONS = Protocol(
     similarity=BoxIoU(),
     matching="score",
     ties="image",
-    crowds="all_ignored",
-    ignores=("ignore",),
     iou_thresholds=(0.5,),
     definition=Interpolated(),
     max_detections=(1000,),
     report=("LAMR{area}",),
-    classes=Classes(("pedestrian",), renamed=(("person", "pedestrian"),)),
     difficulties=(
         _subset("reasonable", 50, inf, _visible(0.65)),
         _subset("small", 50, 75, _visible(0.65)),
@@ -62,7 +105,17 @@ CITYPERSONS = Protocol(
         least=0.0,
         ties_together=False,
     ),
-    malformed="counted",
+    rules=(
+        RequireImageBoxes(),
+        MalformedCounts(),
+        *STANDARD_SHAPES,
+        AddVisibility(),
+        _CLASSES,
+        ApplyLevels(),
+        *STANDARD_LISTS,
+        IgnoredAsCrowds(),
+        IgnoreFlagged(),
+    ),
 )
 """Pedestrians by height and visible share; LAMR of the subsets of 2017 (reasonable, small, heavy, all) and of those that
 papers report since 2019 (reasonable, bare, partial, heavy_2019). Both have a "heavy": that of 2017 begins at a share of .2."""
@@ -84,7 +137,6 @@ EUROCITY = replace(
     CITYPERSONS,
     name="EUROCITY",
     citation="Braun et al., EuroCity Persons: A Novel Benchmark for Person Detection in Traffic Scenes, PAMI 2019; ECPB",
-    crowds="ignored_by_iou",
     area_ranges=(ALL_AREAS,),
     difficulties=(
         _of_eurocity("reasonable", 40, inf, ("occlusion", -inf, _BELOW_40), ("truncation", -inf, _BELOW_40)),
@@ -93,6 +145,15 @@ EUROCITY = replace(
         _of_eurocity("all", 20, inf, ("occlusion", -inf, _BELOW_80), ("truncation", -inf, _BELOW_80)),
     ),
     miss_rates=MissRates(),
-    malformed="stops",
+    rules=(
+        RequireImageBoxes(),
+        MalformedRefused("stops"),
+        *STANDARD_SHAPES,
+        _CLASSES,
+        ApplyLevels(),
+        *STANDARD_LISTS,
+        IgnoredAsCrowds(over="union"),
+        IgnoreFlagged(),
+    ),
 )
 """Pedestrians by height, occlusion and truncation; LAMR as published of the subsets reasonable, small, occluded and all."""

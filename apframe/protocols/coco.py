@@ -5,6 +5,10 @@ from dataclasses import replace
 from apframe.metrics.definitions import COCO_101
 from apframe.protocols.given import ALL_AREAS, linspace
 from apframe.protocols.protocol import COCO_REPORT, Protocol
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.ignored import IgnoreWithoutKeypoints
+from apframe.protocols.rules.malformed import MalformedIgnoredByArea
+from apframe.protocols.rules.standard import STANDARD_ROWS
 from apframe.similarity.boundary_iou import BoundaryIoU
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.keypoints import OKS
@@ -20,21 +24,24 @@ _BOXES = Protocol(
     similarity=BoxIoU(),
     matching="score",
     ties="image",
-    crowds="ignored",
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,
-    malformed="by_area",
     area_ranges=COCO_AREAS,
     max_detections=(1, 10, 100),
     report=COCO_REPORT,
+    rules=(
+        MalformedIgnoredByArea(),
+        *STANDARD_ROWS,
+        CrowdsIgnored(),
+    ),
 )
 _MASKS = replace(_BOXES, iou_type="segm", similarity=MaskIoU())
 _KEYPOINTS = replace(
     _BOXES,
     iou_type="keypoints",
     similarity=OKS(),
-    ignores=("no_keypoints",),
+    rules=(*_BOXES.rules, IgnoreWithoutKeypoints()),
     area_ranges=(ALL_AREAS, _MEDIUM, _LARGE),
     max_detections=(20,),
     report=("AP", "AP50", "AP75", "AP{area}", "AR", "AR50", "AR75", "AR{area}"),

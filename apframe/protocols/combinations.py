@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.protocols.headlines import KINDS
-from apframe.protocols.named_choices import IGNORED_AS_CROWDS
+from apframe.protocols.rules.crowds import CrowdsAsMisses, CrowdsCountOnce, IgnoredAsCrowds
+from apframe.protocols.rules.pair_columns import OrientationWeights
 from apframe.tables.tables import RESULTS
-from apframe.wording import listed
+from apframe.wording import listed, spelled
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
@@ -37,27 +38,30 @@ r40 goes with by_annotation, largest_sum, score_first
         fit = ", ".join(name for name, each in POLICIES.items() if each.at_cut_offs != policy.at_cut_offs)
         problem = f"definition {definition} does not go with matching {protocol.matching!r}"
         raise ParameterError(problem, f"use both of one protocol; {definition} goes with {fit}", option="matching")
-    if protocol.orientation and not definition.at_cut_offs:
+    if protocol.rule(OrientationWeights) and not definition.at_cut_offs:
         problem = f"orientations are averaged at score cut-offs, with r11, r40 or waymo, not {definition}"
-        raise ParameterError(problem, option="orientation")
+        raise ParameterError(problem, option="rules")
     if policy.at_cut_offs and len(protocol.max_detections) > 1:
         problem = f"matching {protocol.matching!r} takes one number, not {protocol.max_detections}"
         raise ParameterError(problem, option="max_detections")
     if policy.is_shared and protocol.similarity.uses_images:
         problem = f"matching {protocol.matching!r} does not go with similarity {protocol.similarity.name}"
         raise ParameterError(problem, "choose another policy", option="matching")
-    if policy.at_cut_offs and protocol.crowds == "missed":
+    if protocol.rule(CrowdsCountOnce) and not policy.counts_groups:
+        needed = spelled("matching", "best_overlap")
+        raise ParameterError(f"groups that count need {needed}, not {protocol.matching!r}", "or the rule CrowdsIgnored()")
+    if policy.at_cut_offs and protocol.rule(CrowdsAsMisses):
         problem = f"matching {protocol.matching!r} has no groups that count as missed"
-        raise ParameterError(problem, 'choose another policy, or crowds="ignored"', option="crowds")
+        raise ParameterError(problem, "choose another policy, or the rule CrowdsIgnored()", option="rules")
     takes_neither = policy.is_of_nearest or policy.touches_crowds
-    if takes_neither and (protocol.category_thresholds or protocol.crowds in IGNORED_AS_CROWDS):
+    if takes_neither and (protocol.category_thresholds or protocol.rule(IgnoredAsCrowds)):
         problem = f"matching {protocol.matching!r} takes neither thresholds by category nor ignored annotations as crowds"
         raise ParameterError(problem, "choose another policy", option="matching")
     if protocol.errors is not None and not definition.averages_errors:
         raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {definition}", option="definition")
     if protocol.means_by_images and not (definition.reads_remainder and protocol.miss_rates is None):
         problem = f"means_by_images needs a definition that is a weighted sum, and no LAMR, not {definition}"
-        raise ParameterError(problem, option="further_rules")
+        raise ParameterError(problem, option="rules")
     if protocol.miss_rates is not None and (policy.at_cut_offs or not protocol.has_precision):
         how = "matches anew at each score cut-off" if protocol.has_precision else "has no precision"
         raise ParameterError(f"LAMR is read from one list, and this protocol {how}", option="miss_rates")

@@ -1,9 +1,13 @@
 """CrowdPose: keypoints of people in crowds."""
 
 from apframe.metrics.definitions import COCO_101
-from apframe.protocols.classes import Part
 from apframe.protocols.given import linspace
+from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.ignored import IgnoreWithoutKeypoints
+from apframe.protocols.rules.malformed import MalformedIgnoredByArea
+from apframe.protocols.rules.standard import STANDARD_ROWS
 from apframe.similarity.keypoints import CROWDPOSE_SIGMAS, OKS
 
 CROWDPOSE = Protocol(
@@ -13,12 +17,9 @@ CROWDPOSE = Protocol(
     similarity=OKS(sigmas=CROWDPOSE_SIGMAS, box_area_factor=0.53),
     matching="score",
     ties="image",
-    crowds="ignored",
-    ignores=("no_keypoints",),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,
-    malformed="by_area",
     max_detections=(20,),
     parts=(
         Part("_easy", "images", "crowdIndex", up_to=0.1),
@@ -26,5 +27,11 @@ CROWDPOSE = Protocol(
         Part("_hard", "images", "crowdIndex", above=0.8),
     ),
     report=("AP", "AP50", "AP75", "AR", "AR50", "AR75", "AP{part}"),
+    rules=(
+        MalformedIgnoredByArea(),
+        *STANDARD_ROWS,
+        CrowdsIgnored(),
+        IgnoreWithoutKeypoints(),
+    ),
 )
 """Fourteen joints with their own sigmas, ten OKS thresholds, and AP of images that are more and more crowded."""

@@ -1,11 +1,56 @@
 """DOTA's rotated boxes in aerial images: by the rules of its devkit, and as mmrotate prints them."""
 
-from dataclasses import replace
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
 
 from apframe.metrics.definitions import Voc2007
-from apframe.protocols.classes import Classes
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.malformed import MalformedEnclosed, MalformedSigned
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_ROWS, STANDARD_SHAPES
 from apframe.similarity.rotated_iou import RotatedIoU
+from apframe.wording import Count, Note
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+
+_NARROWEST = 2.0  # pixels
+
+
+@dataclass(frozen=True)
+class LeaveOutNarrow(Rule):
+    """An annotation whose smallest rectangle has a side below 2 pixels is left out.
+
+    Source: `load_annotations` of mmrotate's `dota.py`, which skips what `poly2obb_np` finds too narrow.
+    """
+
+    description: ClassVar[str] = "an annotation whose smallest rectangle has a side below 2 pixels is left out"
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The other annotations, with a note."""
+        annotations = inputs.annotations
+        if not {"corners", "angle"} & set(annotations.columns):
+            return inputs
+        from apframe.tables.shapes.corners import quadrilaterals, sides_of, smallest_rectangles
+
+        sides = sides_of(smallest_rectangles(quadrilaterals("annotations", annotations)))
+        wide = pl.Series((sides >= _NARROWEST).all(axis=1))
+        narrow = Count("annotation", int((~wide).sum()), of=len(wide))
+        note = Note(
+            f"left out: {{}} whose smallest rectangle has a side below {_NARROWEST:g} pixels, as mmrotate does", [narrow]
+        )
+        if wide.all():  # here, which says nothing of other shards
+            return inputs.saying(note)
+        return inputs.with_annotations(inputs.dataset.annotations.filter(wide)).saying(note)
+
 
 _CLASSES = (
     "plane", "baseball-diamond", "bridge", "ground-track-field", "small-vehicle", "large-vehicle", "ship", "tennis-court",
@@ -20,26 +65,33 @@ DOTA = Protocol(
     matching="best_overlap",
     strict=True,
     ties="input",
-    crowds="ignored",  # the reference knows none; this is for data of other sources that flags some
-    ignores=("ignore",),
     iou_thresholds=(0.5,),
     definition=Voc2007(),
-    malformed="signed",
     max_detections=(None,),
     report=("AP",),
+    rules=(
+        MalformedSigned(),
+        *STANDARD_ROWS,
+        CrowdsIgnored(),
+        IgnoreFlagged(),
+    ),
 )
 """As `VOC2007`, with rotated boxes; over whatever categories the data have."""
 
-DOTA_V1 = replace(DOTA, name="DOTA_V1", classes=Classes(_CLASSES, counts_absent=True))
+
+def _rules(*others: Rule, names: tuple[str, ...]) -> tuple[Rule, ...]:
+    """The rules of the devkit, for its classes."""
+    return (MalformedSigned(), *STANDARD_SHAPES, Classes(names, counts_absent=True), *STANDARD_LISTS, *others)
+
+
+DOTA_V1 = replace(DOTA, name="DOTA_V1", rules=_rules(CrowdsIgnored(), IgnoreFlagged(), names=_CLASSES))
 """What the devkit prints for DOTA v1.0: the mean over its 15 classes, 0 for one that is not in the data."""
 
 DOTA_V15 = replace(
     DOTA,
     name="DOTA_V15",
     citation=f"{_PAPER}; DOTA_devkit, dota-v1.5_evaluation_task1",
-    crowds="ordinary",
-    ignores=(),
-    classes=Classes((*_CLASSES, "container-crane"), counts_absent=True),
+    rules=_rules(names=(*_CLASSES, "container-crane")),
 )
 """What the devkit prints for DOTA v1.5: 16 classes. Its script does not read whether objects are difficult, so all count."""
 
@@ -49,10 +101,7 @@ MMROTATE = replace(
     citation="Zhou et al., MMRotate: A Rotated Object Detection Benchmark using PyTorch, ACM MM 2022; "
     "mmrotate/core/evaluation/eval_map.py and datasets/dota.py",
     strict=False,
-    crowds="ordinary",
-    ignores=(),
-    malformed="enclosed",
-    further_rules=("narrow_left_out",),
+    rules=(MalformedEnclosed(), *STANDARD_SHAPES, LeaveOutNarrow(), *STANDARD_LISTS),
 )
 """What mmrotate prints while it trains: difficult objects count, an IoU of exactly .5 is enough.
 

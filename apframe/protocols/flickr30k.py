@@ -4,6 +4,9 @@ from dataclasses import replace
 
 from apframe.metrics.sums_of_matches import Success
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.limits import RankInImage
+from apframe.protocols.rules.malformed import MalformedCounts, MalformedRefused
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.box_iou import BoxIoU
 
 FLICKR30K = Protocol(
@@ -13,14 +16,17 @@ FLICKR30K = Protocol(
     similarity=BoxIoU(),
     matching="shared",
     ties="input",
-    crowds="ordinary",
     iou_thresholds=(0.5,),
     definition=Success(),
-    malformed="counted",
     max_detections=(1, 5, 10),
     agnostic=True,
-    further_rules=("limits_by_score",),
     report=("Success@{limit}",),
+    rules=(
+        MalformedCounts(),
+        *STANDARD_SHAPES,
+        RankInImage(by="score"),
+        *STANDARD_LISTS,
+    ),
 )
 """An image is a phrase, its annotations are the boxes of the phrase: the share of phrases of which one box was found."""
 REFCOCO = replace(
@@ -28,6 +34,6 @@ REFCOCO = replace(
     name="REFCOCO",
     citation="Yu et al., Modeling Context in Referring Expressions, ECCV 2016",
     max_detections=(1,),
-    malformed="stops",
+    rules=(MalformedRefused("stops"), *STANDARD_SHAPES, RankInImage(by="score"), *STANDARD_LISTS),
 )
 """An image is an expression: the share of expressions whose best box has IoU .5 or more."""

@@ -10,7 +10,7 @@ from typing import Any
 from apframe.matching.policies import POLICIES
 from apframe.metrics.definitions import as_definition
 from apframe.metrics.metric import as_metrics
-from apframe.protocols.classes import Part
+from apframe.protocols.headlines import Part
 from apframe.similarity.named import as_iou_type, as_similarity
 from apframe.wording import same_name
 
@@ -96,5 +96,5 @@ TAKES: dict[str, Callable[[Any], Any]] = {
     "name": _text, "citation": _text, "iou_type": as_iou_type, "matching": _matching, "similarity": as_similarity,
     "iou_thresholds": numbers, "category_thresholds": _by_name, "definition": as_definition,
     "area_ranges": _area_ranges, "max_detections": _limits,
-    "ignores": _texts, "further_rules": _texts, "parts": _parts, "report": _texts, "own_metrics": as_metrics,
+    "parts": _parts, "report": _texts, "own_metrics": as_metrics, "rules": tuple,
 }  # fmt: skip

@@ -16,6 +16,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of the images or categories that the summary has a line of.
+
+    `table` is "images" or "categories". There `column` equals a value, or one of several, or lies in (above, up_to].
+    """
+
+    name: str
+    table: str
+    column: str
+    equals: str | tuple[str, ...] | None = None
+    above: float = float("-inf")
+    up_to: float = float("inf")
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values that the column equals; none where it is numbers."""
+        return () if self.equals is None else (self.equals,) if isinstance(self.equals, str) else self.equals
+
+
+@dataclass(frozen=True)
 class Composition:
     """How a headline number is made of other means.
 

@@ -1,13 +1,60 @@
 """KITTI's benchmark of objects: in the image, from above and in space, as the development kit's C++ computes it."""
 
-from dataclasses import replace
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
 
 from apframe.metrics.score_cutoffs import R40
-from apframe.protocols.classes import Classes, Difficulty, Part
+from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.filters import refuse_unusable
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.levels import ApplyLevels, Difficulty, RequireImageBoxes
+from apframe.protocols.rules.malformed import MalformedByHeight
+from apframe.protocols.rules.pair_columns import OrientationWeights
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.bev_iou import BevIoU
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.cuboid_iou import CuboidIoU
+from apframe.wording import Count, Note
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class RequireAlpha(Rule):
+    """No detection has an alpha if one of any category has none; then there is no AOS.
+
+    Source: `evaluate_object.cpp`, where one alpha of -10 in any file of results turns orientations off.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ("annotations.alpha", "detections.alpha")
+    needs_all_data: ClassVar[bool] = True
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Detections without alpha, with a note, if one of them has none.
+
+        Raises
+        ------
+        ColumnError, RowError
+            alphas are text, or not finite
+        """
+        for table in ("annotations", "detections"):
+            refuse_unusable(inputs, table, ["alpha"])
+        found = inputs.detections
+        if "alpha" not in found.columns or found["alpha"].null_count() in (0, found.height):
+            return inputs
+        lacking = Count("detection", found["alpha"].null_count(), of=found.height)
+        found = found.with_columns(alpha=pl.lit(None, found.schema["alpha"]))
+        return replace(inputs, detections=found).saying(Note("no AOS: {} without alpha (-10 in files)", [lacking]))
+
 
 _INF = float("inf")
 _NAMES = ("Car", "Pedestrian", "Cyclist")
@@ -22,6 +69,9 @@ def _difficulty(name: str, occluded: int, truncated: float, above: float, least:
     )
 
 
+_CLASSES = Classes(_NAMES, ignored_as=(("Car", "Van"), ("Pedestrian", "Person_sitting")), ignore_regions=("DontCare",))
+_SHAPES = (RequireImageBoxes(), MalformedByHeight(), *STANDARD_SHAPES)
+_LISTS = (_CLASSES, ApplyLevels(), *STANDARD_LISTS, CrowdsIgnored(), IgnoreFlagged())
 _BOXES = Protocol(
     name="KITTI",
     citation="Geiger et al., Are we ready for Autonomous Driving? The KITTI Vision Benchmark Suite, CVPR 2012; development kit "
@@ -31,25 +81,21 @@ _BOXES = Protocol(
     matching="by_annotation",
     strict=True,
     ties="input",
-    crowds="ignored",
-    ignores=("ignore",),
     iou_thresholds=(0.5,),
     category_thresholds=(("Car", 0.7), ("Pedestrian", 0.5), ("Cyclist", 0.5)),
     definition=R40(),
     max_detections=(None,),
     parts=tuple(Part(f"_{name}", "categories", "name", equals=name) for name in _NAMES),
     report=(*(f"{metric}_{name}{{area}}" for name in _NAMES for metric in ("AP", "AOS")), "AP{area}", "AOS{area}"),
-    classes=Classes(_NAMES, (("Car", "Van"), ("Pedestrian", "Person_sitting")), ("DontCare",)),
     difficulties=(
         _difficulty("easy", 0, 0.15, 40, 40), _difficulty("moderate", 1, 0.3, 25, 25), _difficulty("hard", 2, 0.5, 25, 25),
     ),
-    orientation="alpha",
-    malformed="by_height",
+    rules=(*_SHAPES, RequireAlpha(), *_LISTS, OrientationWeights("alpha", by="cosine")),
 )  # fmt: skip
 _CUBOIDS = replace(
     _BOXES,
     report=(*(f"AP_{name}{{area}}" for name in _NAMES), "AP{area}"),
-    orientation="",
+    rules=(*_SHAPES, *_LISTS),
 )
 
 KITTI = replace(

@@ -3,6 +3,10 @@
 from apframe.metrics.definitions import Interpolated
 from apframe.metrics.miss_rates import Froc
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.limits import LimitPerImage
+from apframe.protocols.rules.malformed import MalformedRefused
+from apframe.protocols.rules.standard import STANDARD_ROWS
 from apframe.similarity.sphere_distance import SphereDistance
 
 LUNA16 = Protocol(
@@ -14,15 +18,16 @@ LUNA16 = Protocol(
     matching="shared",
     strict=True,
     ties="input",
-    crowds="ordinary",
-    ignores=("ignore",),
     iou_thresholds=(-1.0,),
     definition=Interpolated(),
     miss_rates=Froc(),
-    malformed="absent",
     max_detections=(100,),
-    per_image=True,
-    further_rules=("limit_without_ties",),
     report=("CPM",),
+    rules=(
+        LimitPerImage(ties="none"),
+        MalformedRefused(kit="has no such rows"),
+        *STANDARD_ROWS,
+        IgnoreFlagged(),
+    ),
 )
 """Marks inside nodules, at most 100 per scan; marks in excluded findings (`ignore`) are ignored; the mean sensitivity CPM."""

@@ -3,10 +3,15 @@
 from dataclasses import replace
 
 from apframe.metrics.definitions import COCO_101
-from apframe.protocols.classes import Part
 from apframe.protocols.coco import COCO_AREAS
 from apframe.protocols.given import linspace
+from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.ignored import AnnotationsWithArea, DetectionsWithArea, IgnoreFlagged
+from apframe.protocols.rules.judged import JudgedOnly
+from apframe.protocols.rules.limits import LimitPerImage
+from apframe.protocols.rules.malformed import MalformedIgnoredByArea
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.boundary_iou import BoundaryIoU
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_iou import MaskIoU
@@ -18,19 +23,23 @@ _BOXES = Protocol(
     similarity=BoxIoU(),
     matching="score",
     ties="image",
-    crowds="ordinary",
-    ignores=("ignore",),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,
-    malformed="by_area",
     area_ranges=COCO_AREAS,
     max_detections=(300,),
-    per_image=True,
-    judged_only=True,
-    with_area_only=True,
     parts=tuple(Part(name, "categories", "frequency", equals=name) for name in ("r", "c", "f")),
     report=("AP", "AP50", "AP75", "AP{area}", "AP{part}", "AR{limit}", "AR{area}"),
+    rules=(
+        LimitPerImage(),
+        MalformedIgnoredByArea(),
+        *STANDARD_SHAPES,
+        AnnotationsWithArea(),
+        *STANDARD_LISTS,
+        JudgedOnly(),
+        DetectionsWithArea(),
+        IgnoreFlagged(),
+    ),
 )
 
 LVIS = replace(

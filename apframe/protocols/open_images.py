@@ -4,9 +4,22 @@ from dataclasses import replace
 
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.crowds import CrowdsCountOnce, CrowdsIgnored
+from apframe.protocols.rules.hierarchy import ExpandHierarchy
+from apframe.protocols.rules.ignored import DetectionsWithArea, IgnoreWithoutMask
+from apframe.protocols.rules.judged import JudgedOnly
+from apframe.protocols.rules.malformed import MalformedDetectionsLeftOut
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_or_box_iou import MaskOrBoxIoU
 
+_RULES = (
+    MalformedDetectionsLeftOut(), *STANDARD_SHAPES, ExpandHierarchy(), *STANDARD_LISTS, DetectionsWithArea(), CrowdsIgnored(),
+)  # fmt: skip
+_OF_CHALLENGE = (
+    MalformedDetectionsLeftOut(), *STANDARD_SHAPES, ExpandHierarchy(), *STANDARD_LISTS, JudgedOnly(), DetectionsWithArea(),
+    CrowdsCountOnce(),
+)  # fmt: skip
 _BOXES = Protocol(
     name="OPEN_IMAGES",
     citation="Kuznetsova et al., The Open Images Dataset V4, IJCV 2020; TensorFlow Object Detection API, "
@@ -15,27 +28,30 @@ _BOXES = Protocol(
     similarity=BoxIoU(),
     matching="best_overlap",
     ties="later",
-    crowds="ignored",
     iou_thresholds=(0.5,),
     definition=Interpolated(),
-    malformed="detections_left_out",
     max_detections=(None,),
-    expands_hierarchy=True,
-    further_rules=("detections_with_area",),
     report=("AP",),
+    rules=_RULES,
 )
 _CHALLENGE = replace(
     _BOXES,
     name="OPEN_IMAGES_CHALLENGE",
     citation="Open Images Challenge 2018 and 2019; TensorFlow Object Detection API, OpenImagesChallengeEvaluator",
-    crowds="counted",
-    judged_only=True,
+    rules=_OF_CHALLENGE,
 )
 
 
 def _with_masks(boxes: Protocol) -> Protocol:
     """The protocol, with masks as another variant: annotations without one are tried last, by boxes, and do not count."""
-    return replace(boxes, variants=(replace(boxes, iou_type="segm", similarity=MaskOrBoxIoU(), ignores=("no_mask",)),))
+    return replace(
+        boxes,
+        variants=(
+            replace(
+                boxes, iou_type="segm", similarity=MaskOrBoxIoU(), rules=(boxes.rules[0], IgnoreWithoutMask(), *boxes.rules[1:])
+            ),
+        ),
+    )
 
 
 OPEN_IMAGES = _with_masks(_BOXES)

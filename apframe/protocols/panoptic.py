@@ -1,12 +1,38 @@
 """Panoptic segmentation: COCO's panoptic quality, and Cityscapes', which has the same rules."""
 
-from dataclasses import replace
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 from apframe.metrics.sums_of_matches import PanopticQuality
-from apframe.protocols.classes import Part
+from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.limits import KnownImagesOnly, RequireKnownCategories
+from apframe.protocols.rules.malformed import MalformedCounts
+from apframe.protocols.rules.rule import Rule, States
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.panoptic_boundary_iou import PanopticBoundaryIoU
 from apframe.similarity.panoptic_iou import PanopticIoU
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class IgnoreMostlyVoid(Rule):
+    """A detection of which more than half is void (`void_area`) is ignored if it matches nothing."""
+
+    description: ClassVar[str] = "a detection of which more than half is void (void_area) is ignored if it matches nothing"
+
+    def states(self, inputs: Inputs) -> States:
+        """Detections that are mostly void."""
+        detections = inputs.detections
+        if "void_area" not in detections.columns:
+            return States()
+        return States(unmatched_ignored=(detections["void_area"] / detections["area"] > 0.5).fill_null(False))
+
 
 _SEGMENTS = Protocol(
     name="COCO_PANOPTIC",
@@ -16,14 +42,20 @@ _SEGMENTS = Protocol(
     matching="score",
     strict=True,
     ties="input",
-    crowds="ignored",
     iou_thresholds=(0.5,),
     definition=PanopticQuality(),
-    malformed="counted",
     max_detections=(None,),
-    further_rules=("mostly_void", "known_categories", "known_images_only"),
     parts=(Part("_things", "categories", "isthing", above=0), Part("_stuff", "categories", "isthing", up_to=0)),
     report=("PQ", "SQ", "RQ", "PQ{part}", "SQ{part}", "RQ{part}"),
+    rules=(
+        MalformedCounts(),
+        *STANDARD_SHAPES,
+        RequireKnownCategories(),
+        *STANDARD_LISTS,
+        CrowdsIgnored(),
+        IgnoreMostlyVoid(),
+        KnownImagesOnly(),
+    ),
 )
 _BOUNDARIES = replace(_SEGMENTS, iou_type="panoptic_boundary", similarity=PanopticBoundaryIoU())
 

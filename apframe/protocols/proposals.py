@@ -4,6 +4,9 @@ from apframe.metrics.definitions import COCO_101
 from apframe.protocols.coco import COCO_AREAS
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.malformed import MalformedIgnoredByArea
+from apframe.protocols.rules.standard import STANDARD_ROWS
 from apframe.similarity.box_iou import BoxIoU
 
 PROPOSALS = Protocol(
@@ -13,10 +16,8 @@ PROPOSALS = Protocol(
     similarity=BoxIoU(),
     matching="similarity",
     ties="input",
-    crowds="ignored",
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
-    malformed="by_area",
     area_ranges=(
         *COCO_AREAS, ("96-128", 96.0**2, 128.0**2), ("128-256", 128.0**2, 256.0**2), ("256-512", 256.0**2, 512.0**2),
         ("512-inf", 512.0**2, 1e10),
@@ -24,5 +25,6 @@ PROPOSALS = Protocol(
     max_detections=(100, 1000),
     agnostic=True,
     report=("AR{limit}", "AR{area}"),
+    rules=(MalformedIgnoredByArea(), *STANDARD_ROWS, CrowdsIgnored()),
 )  # fmt: skip
 """Boxes whatever their category, the most similar pair first; recall with 100 and 1,000 proposals per image."""

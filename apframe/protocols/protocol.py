@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from apframe.exceptions import ParameterError, increasing, one_of
 from apframe.keywords import names_keywords
-from apframe.matching.policies import POLICIES
+from apframe.matching.policies import POLICIES, TIES
 from apframe.metrics.average_precision import AveragePrecision, DetectionCount, ImageCount, Recall
-from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.box_errors import BoxErrors, as_errors
 from apframe.metrics.definitions import COCO_101, as_definition
 from apframe.metrics.metric import Metric, choices_of, metric_of
 from apframe.metrics.miss_rates import Froc, MissRates
 from apframe.metrics.points import SPACING, Definition
 from apframe.metrics.score_cutoffs import OrientedPrecision
-from apframe.protocols.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
 from apframe.protocols.combinations import refuse_combinations
-from apframe.protocols.further_rules import FURTHER_RULES
 from apframe.protocols.given import ALL_AREAS, TAKES, UNLIMITED, frozen, linspace
-from apframe.protocols.headlines import refuse_lines
-from apframe.protocols.named_choices import CROWDS, IGNORES, MALFORMED, TIES
-from apframe.protocols.orientation import ORIENTATIONS
+from apframe.protocols.headlines import Part, refuse_lines
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.levels import Difficulty
+from apframe.protocols.rules.limits import LimitPerImage, MeansByImages, RankInImage
+from apframe.protocols.rules.malformed import MalformedCounts
+from apframe.protocols.rules.pair_columns import OrientationWeights
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_RULES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
-from apframe.wording import listed, short, spelled
+from apframe.wording import short, spelled
 
+Kind = TypeVar("Kind", bound=Rule)
 _USUAL = 0.5
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
@@ -56,14 +60,6 @@ class Protocol:
     ties
         in what order detections of equal scores are: "image" (ids, and pooled categories one after the other), "input" or
         "later" (the last in the input first)
-    crowds
-        what an annotation with `is_crowd` is: "ignored", "counted", "missed" or "ordinary", see `CROWDS`. With
-        "all_ignored", other ignored annotations are crowds too, also those outside an area range or a slice: intersections are
-        over the detection. With "ignored_by_iou", they are crowds too, but intersections are over the detection for
-        annotations with `is_crowd` alone
-    ignores
-        which other annotations are ignored: "ignore" (those flagged so), "no_keypoints",
-        "uncertain", "no_mask", see `IGNORES`. With "best_overlap", annotations without a mask are tried last
     iou_thresholds
         strictly increasing, in (0, 1]; one number stands for itself alone. Distances are negative: -2 is 2 m. A mapping of
         names of categories, in any case, to one threshold each: the lowest of them stays here, and is what tables show
@@ -77,21 +73,8 @@ class Protocol:
         of the headline numbers. A mapping of names to (lowest, highest) has "all" added in front if it is missing
     max_detections
         at most this many detections per image and category, in any order; the largest is that of AP. None: all of them
-    per_image
-        the one number of `max_detections` is over all categories of an image, taken before anything else is left out
     agnostic
         pool the categories
-    judged_only
-        a category is judged on an image only if annotated there, or named in the image's `pos_category_ids` or
-        `neg_category_ids`; unmatched detections of its `not_exhaustive_category_ids` are ignored
-    expands_hierarchy
-        an annotation counts for the parents of its category too (`parent_ids` of the categories), and theirs
-    detected_images_only
-        images without any detection are left out
-    with_area_only
-        annotations and detections without area are left out
-    further_rules
-        what else is done, see `apframe.protocols.further_rules`
     parts
         parts of the images or categories that the summary has numbers of
     report
@@ -99,22 +82,14 @@ class Protocol:
         {part}, a line for each
     adds_spacing
         2.2e-16 is added to the divisor of every precision, as pycocotools and what is derived from it do
-    classes
-        which categories are evaluated, and what others are to them, see `apframe.protocols.classes`; by default all are
     difficulties
-        levels of difficulty, see there; they replace `area_ranges`, which then have their names
-    orientation
-        what weighs true positives in a further AP: "alpha", "heading" or nothing, see `apframe.protocols.orientation`
-    keeps
-        which objects are kept, see `apframe.protocols.classes`; a rule whose column is missing is not applied
-    most_per_image
-        more detections of an image than this are an error
+        levels of difficulty, see `Difficulty`; they replace `area_ranges`, which then have their names
     errors
         which errors of true positives are averaged, see `apframe.metrics.box_errors`; None: none
     miss_rates
         how the log-average miss rate or CPM is read, see `MissRates` and `Froc` of `apframe.metrics.miss_rates`; None: neither
-    malformed
-        what becomes of rows whose shape cannot be right, where `invalid="keep"` lets them pass, see `MALFORMED`
+    rules
+        what else is done, in this order: see `apframe.protocols.rules`. What every protocol does to rows are `STANDARD_ROWS`
     variants
         the same protocol for other `iou_type`s
     own_metrics
@@ -135,31 +110,19 @@ class Protocol:
     matching: str = "score"
     strict: bool = False
     ties: str = "image"
-    crowds: str = "ignored"
-    ignores: tuple[str, ...] = ()
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
     category_thresholds: tuple[tuple[str, float], ...] = ()
     definition: Definition = COCO_101
     area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
     max_detections: tuple[int | None, ...] = (100,)
-    per_image: bool = False
     agnostic: bool = False
-    judged_only: bool = False
-    expands_hierarchy: bool = False
-    detected_images_only: bool = False
-    with_area_only: bool = False
-    further_rules: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     report: tuple[str, ...] = COCO_REPORT
     adds_spacing: bool = False
-    classes: Classes = ALL_CLASSES
     difficulties: tuple[Difficulty, ...] = ()
-    orientation: str = ""
-    keeps: tuple[Keep, ...] = ()
-    most_per_image: int | None = None
     errors: BoxErrors | None = None
     miss_rates: MissRates | Froc | None = None
-    malformed: str = "counted"
+    rules: tuple[Rule, ...] = STANDARD_RULES
     variants: tuple[Self, ...] = field(default=(), compare=False)
     own_metrics: tuple[Metric, ...] = ()
 
@@ -196,15 +159,11 @@ class Protocol:
             of_all = tuple(line for line in self.report if not line[2:4].isdecimal())
             object.__setattr__(self, "report", of_all)
         thresholds, limits = self.iou_thresholds, self.limits
-        for option, known in (("matching", POLICIES), ("ties", TIES), ("crowds", CROWDS), ("malformed", MALFORMED)):
+        for option, known in (("matching", POLICIES), ("ties", TIES)):
             one_of(option, getattr(self, option), list(known))
-        if self.crowds == "counted" and not POLICIES[self.matching].counts_groups:
-            needed = spelled("matching", "best_overlap")
-            raise ParameterError(f"groups that count need {needed}, not {self.matching!r}", 'or crowds="ignored"')
+        if wrong := [rule for rule in self.rules if not isinstance(rule, Rule)]:
+            raise ParameterError(f"{wrong[0]!r} is not a rule", "see apframe.protocols.rules", option="rules")
         refuse_lines(self)
-        for option, known in (("ignores", IGNORES), ("further_rules", FURTHER_RULES)):
-            if unknown := [name for name in getattr(self, option) if name not in known]:
-                raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
         refuse_other_similarity(self.iou_type, self.similarity)
         if not self.definition.reads_cells:
             problem = f"{self.definition!r} is not a weighted sum, see apframe.list_definitions()"
@@ -214,7 +173,6 @@ class Protocol:
             raise ParameterError(f"{self.name} has levels of difficulty in place of area ranges", option="area_ranges")
         if self.difficulties:
             object.__setattr__(self, "area_ranges", of_levels)
-        one_of("orientation", self.orientation, list(ORIENTATIONS))
         refuse_combinations(self)
         low, high = self.similarity.bounds
         if not (thresholds and increasing(thresholds) and thresholds[0] > low and max(own or thresholds) <= high):
@@ -226,7 +184,7 @@ class Protocol:
             raise ParameterError(f"must be different numbers, at least 1, not {self.max_detections}", option="max_detections")
         if limits[-1] > UNLIMITED:
             raise ParameterError(f"must be below 2^31, got {limits[-1]}", "use None for no limit", option="max_detections")
-        if self.per_image and len(limits) > 1:
+        if self.rule(LimitPerImage) and len(limits) > 1:
             problem = f"{self.name} limits detections per image"
             raise ParameterError(f"{problem}: {spelled('max_detections')} must be one number, not {limits}")
         names = [name for name, *_ in self.area_ranges]
@@ -278,9 +236,9 @@ class Protocol:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The numbers of every list; the first column of the first metric says which lists count."""
-        average = AveragePrecision(self.definition, self.addend, self.classes.counts_absent)
-        metrics = [self.definition.as_metric(self.addend, self.classes.counts_absent)]
-        if self.orientation:
+        average = AveragePrecision(self.definition, self.addend, self.counts_absent)
+        metrics = [self.definition.as_metric(self.addend, self.counts_absent)]
+        if self.rule(OrientationWeights):
             metrics = [OrientedPrecision(average)]
         if self.errors is not None:
             metrics = [*self.errors.beside(average)]
@@ -303,12 +261,32 @@ class Protocol:
     @property
     def limits_images(self) -> bool:
         """Whether each of `max_detections` is over all categories of an image, before detections are copied."""
-        return not {"limits_by_rows", "limits_by_score"}.isdisjoint(self.further_rules)
+        return self.rule(RankInImage) is not None
 
     @property
     def means_by_images(self) -> bool:
         """Whether a category counts in every mean once for each image with an annotation of it."""
-        return "means_by_images" in self.further_rules
+        return self.rule(MeansByImages) is not None
+
+    @property
+    def counts_absent(self) -> bool:
+        """Whether classes without annotations count in every mean, with an average precision of 0."""
+        classes = self.rule(Classes)
+        return classes is not None and classes.counts_absent
+
+    @property
+    def malformed(self) -> MalformedCounts:
+        """The rule on rows whose shape cannot be right."""
+        return self.rule(MalformedCounts) or MalformedCounts()
+
+    def rule(self, kind: type[Kind]) -> Kind | None:
+        """The first rule of a class, or None.
+
+        >>> from apframe.protocols.rules.crowds import Crowds
+        >>> Protocol("mine", "").rule(Crowds)
+        CrowdsIgnored()
+        """
+        return next((rule for rule in self.rules if isinstance(rule, kind)), None)
 
     @property
     def addend(self) -> float:
@@ -393,11 +371,12 @@ class Protocol:
 
     def as_dict(self) -> dict[str, Any]:
         """All choices as what JSON holds, without the variants; `from_dict` makes the protocol of them."""
+        from apframe.protocols.rules.stored import rule_choices
+
         choices = self.choices() | {
             "parts": [asdict(part) for part in self.parts],
-            "classes": asdict(self.classes),
             "difficulties": [asdict(each) for each in self.difficulties],
-            "keeps": [asdict(each) for each in self.keeps],
+            "rules": [rule_choices(rule) for rule in self.rules],
             "errors": None if self.errors is None else asdict(self.errors),
             "miss_rates": None if self.miss_rates is None else {"column": self.miss_rates.columns[0]} | asdict(self.miss_rates),
             "similarity": as_choices(self.similarity),
@@ -413,6 +392,8 @@ class Protocol:
         >>> Protocol.from_dict(Protocol("mine", "").as_dict()) == Protocol("mine", "")
         True
         """
+        from apframe.protocols.rules.stored import rule_of
+
         made = {name: frozen(value) for name, value in choices.items()}
         chosen = dict(made.pop("definition"))
         definition: Any = as_definition(chosen.pop("name"))
@@ -421,10 +402,9 @@ class Protocol:
         made |= {
             "parts": tuple(Part(**part) for part in made["parts"]),
             "similarity": as_similarity(made["similarity"]),
-            "classes": Classes(**made["classes"]),
             "difficulties": tuple(Difficulty(**each) for each in made["difficulties"]),
-            "keeps": tuple(Keep(**each) for each in made["keeps"]),
-            "errors": None if made["errors"] is None else BoxErrors(**made["errors"]),
+            "rules": tuple(rule_of(each) for each in made["rules"]),
+            "errors": None if made["errors"] is None else as_errors(made["errors"]),
             "miss_rates": rates and metric_of({"metric": rates.pop("column"), **rates}),
             "own_metrics": tuple(metric_of(each) for each in made.get("own_metrics", ())),
         }

@@ -2,6 +2,9 @@
 
 from apframe.metrics.sums_of_matches import PixelIoU
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.limits import KnownImagesOnly
+from apframe.protocols.rules.malformed import MalformedRefused
+from apframe.protocols.rules.standard import STANDARD_ROWS
 from apframe.similarity.label_iou import LabelIoU
 
 SEMANTIC = Protocol(
@@ -12,12 +15,14 @@ SEMANTIC = Protocol(
     matching="score",
     strict=True,
     ties="input",
-    crowds="ordinary",
     iou_thresholds=(0.0,),
     definition=PixelIoU(),
-    malformed="absent",
     max_detections=(None,),
-    further_rules=("known_images_only",),
     report=("mIoU", "fwIoU", "mACC", "pACC"),
+    rules=(
+        MalformedRefused(kit="has no such rows"),
+        *STANDARD_ROWS,
+        KnownImagesOnly(),
+    ),
 )
 """IoU of each class over the pixels of all images, their mean, and the shares of pixels that are right."""

@@ -1,9 +1,12 @@
 """THUMOS14's task of temporal detection: intervals in videos, matched by annotation."""
 
 from apframe.metrics.definitions import Step
-from apframe.protocols.classes import Classes
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.malformed import MalformedIntervalsTurned
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.interval_iou import IntervalIoU
 
 _NAMES = (
@@ -22,12 +25,16 @@ THUMOS14 = Protocol(
     matching="file_order",
     strict=True,
     ties="image",
-    crowds="ignored",
     iou_thresholds=linspace(0.1, 0.5, 5),
     definition=Step(),
-    classes=Classes(_NAMES, regions=("Ambiguous",)),
-    malformed="sorted",
     max_detections=(None,),
     report=("AP", "AP10", "AP20", "AP30", "AP40", "AP50"),
+    rules=(
+        MalformedIntervalsTurned(),
+        *STANDARD_SHAPES,
+        Classes(_NAMES, ignore_regions=("Ambiguous",)),
+        *STANDARD_LISTS,
+        CrowdsIgnored(),
+    ),
 )
 """Twenty actions, each annotation takes its best detection, tIoU above .1 to .5; what overlaps `Ambiguous` is ignored."""

@@ -1,8 +1,40 @@
 """TinyPerson's benchmark of people of a few pixels, as its evaluator for COCO's format computes it."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
 from apframe.metrics.definitions import COCO_101
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.crowds import IgnoredAsCrowds
+from apframe.protocols.rules.ignored import IgnoreFlagged, flags
+from apframe.protocols.rules.malformed import MalformedIgnoredByArea
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.box_iou import BoxIoU
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class IgnoreUncertain(Rule):
+    """Annotations with `uncertain` become ignored ones."""
+
+    line: ClassVar[str] = "ignored"
+    description: ClassVar[str] = "flagged uncertain"
+    columns: ClassVar[tuple[str, ...]] = ("annotations.uncertain",)
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Annotations with `ignore`."""
+        uncertain = flags(inputs.dataset.annotations, "uncertain")
+        if uncertain is None:
+            return inputs
+        known = flags(inputs.dataset.annotations, "ignore")
+        ignore = uncertain if known is None else uncertain | known
+        return inputs.with_annotations(inputs.dataset.annotations.with_columns(ignore.alias("ignore")))
+
 
 _MOST = 1e10
 _AREAS = (
@@ -22,14 +54,19 @@ TINYPERSON = Protocol(
     similarity=BoxIoU(),
     matching="score",
     ties="image",
-    crowds="all_ignored",
-    ignores=("ignore", "uncertain"),
     iou_thresholds=(0.25, 0.5, 0.75),
     definition=COCO_101,
     adds_spacing=True,
     area_ranges=_AREAS,
     max_detections=(200,),
     report=("AP50{area}", "AP25{area}", "AP75{area}", "AP50", "AP25", "AP75"),
-    malformed="by_area",
+    rules=(
+        MalformedIgnoredByArea(),
+        *STANDARD_SHAPES,
+        IgnoreUncertain(),
+        *STANDARD_LISTS,
+        IgnoredAsCrowds(),
+        IgnoreFlagged(),
+    ),
 )
 """People of at most 20 × 20 pixels and more, at IoU .25, .5 and .75 each; what lies in ignored regions is ignored."""

@@ -4,6 +4,9 @@ from dataclasses import replace
 
 from apframe.metrics.sums_of_matches import RecallByImage
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.limits import RankInImage
+from apframe.protocols.rules.malformed import MalformedCounts
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.relation_iou import PhraseIoU, RelationIoU
 
 _RELATIONS = Protocol(
@@ -13,14 +16,17 @@ _RELATIONS = Protocol(
     similarity=RelationIoU(),
     matching="shared",
     ties="input",
-    crowds="ordinary",
     iou_thresholds=(0.5,),
     definition=RecallByImage(),
-    malformed="counted",
     max_detections=(20, 50, 100),
     agnostic=True,
-    further_rules=("limits_by_score",),
     report=("R@{limit}",),
+    rules=(
+        MalformedCounts(),
+        *STANDARD_SHAPES,
+        RankInImage(by="score"),
+        *STANDARD_LISTS,
+    ),
 )
 VISUAL_GENOME = replace(_RELATIONS, variants=(replace(_RELATIONS, iou_type="phrase", similarity=PhraseIoU()),))
 """R@k: the share of the relations of an image that its k best detections find, then the mean over images.

@@ -4,6 +4,10 @@ from dataclasses import replace
 
 from apframe.metrics.definitions import Interpolated, Voc2007
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.malformed import MalformedCounts
+from apframe.protocols.rules.standard import STANDARD_ROWS
 from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
 
 VOC2007 = Protocol(
@@ -14,13 +18,16 @@ VOC2007 = Protocol(
     matching="best_overlap",
     strict=True,
     ties="input",
-    crowds="ignored",  # the reference knows none; this is for data of other sources that flags some
-    ignores=("ignore",),
     iou_thresholds=(0.5,),
     definition=Voc2007(),
-    malformed="counted",
     max_detections=(None,),
     report=("AP",),
+    rules=(
+        MalformedCounts(),
+        *STANDARD_ROWS,
+        CrowdsIgnored(),
+        IgnoreFlagged(),
+    ),
 )
 """Boxes with inclusive pixels, best overlap above .5, eleven recall levels; what is difficult (`ignore`) is ignored."""
 

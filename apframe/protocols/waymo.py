@@ -1,13 +1,156 @@
 """Waymo Open Dataset's benchmark of objects: in space, from above and in the cameras' images."""
 
-from dataclasses import replace
+from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from apframe.exceptions import ColumnError, UnitWarning, warn
 from apframe.metrics.score_cutoffs import Waymo
-from apframe.protocols.classes import Classes, Difficulty, Keep, Part
+from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.filters import Filter, KeepObjects, refuse_unusable
+from apframe.protocols.rules.ignored import IgnoreFlagged, flags
+from apframe.protocols.rules.levels import ApplyLevels, Difficulty
+from apframe.protocols.rules.malformed import MalformedCounts
+from apframe.protocols.rules.pair_columns import OrientationWeights
+from apframe.protocols.rules.rule import Rule, States
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
+from apframe.rows import refuse_rows
 from apframe.similarity.bev_iou import BevIoU
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.cuboid_iou import CuboidIoU
+from apframe.tables.shapes.cuboids import CUBOIDS, SIZES
+from apframe.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apframe.protocols.inputs import Inputs
+
+
+_FEW = 5  # points, of which an object is at level 2
+_LEAST_SIDE, _MOST_SIDE = 0.01, 1e6  # both exclusive
+
+
+@dataclass(frozen=True)
+class AddDifficultyLevel(Rule):
+    """A `level` for each annotation: where it is null or 0, 2 for up to 5 points or an unknown number, otherwise 1.
+
+    Levels may be whole floats, which pandas makes of integers where one is missing.
+
+    Source: `compute_detection_metrics_main.cc` of waymo-open-dataset, where 0 stands for an unknown level.
+    """
+
+    description: ClassVar[str] = (
+        "an unknown level (null or 0) is 2 for up to 5 points or an unknown number (n_points), otherwise 1"
+    )
+    columns: ClassVar[tuple[str, ...]] = ("annotations.n_points",)
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Annotations with their level.
+
+        Raises
+        ------
+        ColumnError
+            levels are true and false, or text
+        RowError
+            a level is none of 0, 1 and 2
+        """
+        annotations = inputs.dataset.annotations
+        refuse_unusable(inputs, "annotations", ["level", "n_points"])
+        known, few = "level" in annotations.columns, pl.lit(2)
+        if "n_points" in annotations.columns:
+            few = pl.when(pl.col("n_points").fill_null(0) <= _FEW).then(2).otherwise(1)
+        elif not known:
+            return inputs
+        if known:
+            given = annotations["level"]
+            if given.dtype == pl.Boolean:
+                raise ColumnError("must hold 1, 2 or null, not true and false", table="annotations", column="level")
+            unknown = ~given.cast(pl.Float64).is_in([0.0, 1.0, 2.0])
+            refuse_rows("annotations", annotations, unknown, "level is not 1 or 2", "give null if it is unknown")
+            annotations = annotations if given.dtype.is_integer() else annotations.with_columns(given.cast(pl.Int64))
+        level = pl.when(pl.col("level") != 0).then("level").otherwise(few) if known else few
+        return inputs.with_annotations(annotations.with_columns(level=level))
+
+
+@dataclass(frozen=True)
+class LimitSides(Rule):
+    """What has a compared side of .01 or less, or any of 1,000,000 or more, matches nothing.
+
+    Source: `iou.cc` of waymo-open-dataset.
+    """
+
+    description: ClassVar[str] = "what has a compared side of .01 or less, or any of 1,000,000 or more, matches nothing"
+
+    def states(self, inputs: Inputs) -> States:
+        """Objects with such a side."""
+        similarity = inputs.protocol.similarity
+        sides = SIZES if similarity.shape == CUBOIDS else ("width", "height")
+        compared = [name for name in sides if name in (similarity.needs or sides)]
+        return States(
+            incomparable_annotations=beyond_limits(inputs.annotations, compared, sides),
+            incomparable_detections=beyond_limits(inputs.detections, compared, sides),
+        )
+
+
+def beyond_limits(objects: pl.DataFrame, compared: Sequence[str], sides: Sequence[str]) -> pl.Series:
+    """Flags: objects with a compared side that is too small, or any that is too large. Tables without rows may lack columns.
+
+    >>> lengths = pl.DataFrame({"cuboid_length": [4.0, 0.01, 1e6]})
+    >>> beyond_limits(lengths, ["cuboid_length"], SIZES).to_list()
+    [False, True, True]
+    """
+    if objects.is_empty():
+        return pl.Series(dtype=pl.Boolean)
+    there = [name for name in sides if name in objects.columns]
+    within = pl.all_horizontal(pl.col(compared) > _LEAST_SIDE, pl.col(there) < _MOST_SIDE)
+    return ~objects.select(within.fill_null(True)).to_series()
+
+
+@dataclass(frozen=True)
+class NoLabelZones(Rule):
+    """A detection in a zone without labels (`no_label_zone`) is ignored if it matches nothing."""
+
+    description: ClassVar[str] = "a detection in a no-label zone (no_label_zone) that matches nothing is ignored"
+    columns: ClassVar[tuple[str, ...]] = ("detections.no_label_zone",)
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The same rows.
+
+        Raises
+        ------
+        ColumnError
+            the flag is text
+        """
+        refuse_unusable(inputs, "detections", ["no_label_zone"])
+        return inputs
+
+    def states(self, inputs: Inputs) -> States:
+        """The flagged detections."""
+        return States(unmatched_ignored=flags(inputs.detections, "no_label_zone"))
+
+
+@dataclass(frozen=True)
+class WarnOfScores(Rule):
+    """A warning where scores are above the highest of the score cut-offs, which do not tell them apart."""
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The same rows."""
+        cut_offs, scores = inputs.protocol.definition.cut_offs, inputs.detections["score"]
+        if cut_offs and (beyond := scores > cut_offs[-1]).any():
+            warn(
+                f"{beyond.sum():,} of {counted(len(scores), 'detection')} have scores above {cut_offs[-1]:g}, such as "
+                f"{scores.filter(beyond)[0]:g}; {inputs.protocol.name} ranks by cut-offs from {cut_offs[0]:g} to "
+                f"{cut_offs[-1]:g}, so these count as equal: scale the scores",
+                UnitWarning,
+            )
+        return inputs
+
 
 _INF = float("inf")
 _CLASSES = {"Vehicle": "TYPE_VEHICLE", "Pedestrian": "TYPE_PEDESTRIAN", "Sign": "TYPE_SIGN", "Cyclist": "TYPE_CYCLIST"}
@@ -20,6 +163,12 @@ def _report(*metrics: str) -> tuple[str, ...]:
     return (*of_parts, *(f"{metric}{{{level}}}" for level in _LEVELS for metric in metrics))
 
 
+_ROWS = (
+    MalformedCounts(), *STANDARD_SHAPES, AddDifficultyLevel(), Classes(tuple(_CLASSES.values()), counts_absent=True),
+    ApplyLevels(),
+)  # fmt: skip
+_WITH_POINTS = KeepObjects((Filter("n_points", above=0, table="annotations"),))
+_LISTS = (*STANDARD_LISTS, WarnOfScores(), IgnoreFlagged(), NoLabelZones(), LimitSides())
 _CUBOIDS = Protocol(
     name="WAYMO",
     citation="Sun et al., Scalability in Perception for Autonomous Driving: Waymo Open Dataset, CVPR 2020; "
@@ -28,34 +177,27 @@ _CUBOIDS = Protocol(
     similarity=CuboidIoU(),
     matching="largest_sum",
     ties="input",
-    crowds="ordinary",
-    ignores=("ignore",),
     iou_thresholds=(0.5,),
     category_thresholds=(("TYPE_VEHICLE", 0.7), ("TYPE_PEDESTRIAN", 0.5), ("TYPE_SIGN", 0.5), ("TYPE_CYCLIST", 0.5)),
     definition=Waymo(),
     max_detections=(None,),
-    further_rules=("levels_of_points", "limits_of_sides", "no_label_zones"),
     parts=(
         *(Part(f"_{name}", "categories", "name", equals=category) for name, category in _CLASSES.items()),
         Part("_ALL_NS", "categories", "name", equals=_ALL_NS),
     ),
     report=_report("AP", "APH"),
-    classes=Classes(tuple(_CLASSES.values()), counts_absent=True),
     difficulties=(
         Difficulty("L1", (("level", -_INF, 1),)),
         Difficulty("L2", (("level", -_INF, 2),), is_ranked_by=True),
     ),
-    keeps=(Keep("n_points", above=0, table="annotations"),),
-    malformed="counted",
-    orientation="heading",
+    rules=(*_ROWS, _WITH_POINTS, *_LISTS, OrientationWeights("cuboid_yaw", by="angle")),
 )
 _IMAGES = replace(
     _CUBOIDS,
     iou_type="bbox",
     similarity=BoxIoU(),
-    keeps=(),
     report=_report("AP"),
-    orientation="",
+    rules=(*_ROWS, *_LISTS),
 )
 
 WAYMO = replace(_CUBOIDS, variants=(replace(_CUBOIDS, iou_type="bev", similarity=BevIoU()), _IMAGES))

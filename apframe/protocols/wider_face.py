@@ -1,9 +1,48 @@
 """WIDER FACE's benchmark of faces: three sets by difficulty, scores in 1,000 steps."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
 from apframe.metrics.all_rows import WiderFace
-from apframe.protocols.classes import Classes, Difficulty
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.ignored import flags
+from apframe.protocols.rules.levels import ApplyLevels, Difficulty
+from apframe.protocols.rules.malformed import MalformedCounts
+from apframe.protocols.rules.rule import Rule, States
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
+from apframe.tables.ids import is_known
+from apframe.wording import Count, Note
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class AnnotatedImagesOnly(Rule):
+    """Detections on images without annotations are ignored, with a note."""
+
+    description: ClassVar[str] = "detections on images without annotations are ignored"
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Detections with `ignore`."""
+        found = inputs.detections
+        without = ~is_known(found["image_id"], inputs.annotations["image_id"].unique())
+        known = flags(found, "ignore")
+        images = found["image_id"].filter(without).unique(maintain_order=True).to_list()
+        on = Count("image", len(images), detail=" without annotations", ids=images[:5])
+        kit = f"the program of the benchmark {inputs.protocol.name} skips these images"
+        note = Note(f"{{}}: ignored; {kit}", [Count("detection", int(without.sum())), on], " on ")
+        ignore = without if known is None else without | known
+        return replace(inputs, detections=found.with_columns(ignore=ignore)).saying(note)
+
+    def states(self, inputs: Inputs) -> States:
+        """Detections with `ignore`."""
+        return States(unmatched_ignored=flags(inputs.detections, "ignore"))
+
 
 WIDER_FACE = Protocol(
     name="WIDER_FACE",
@@ -12,16 +51,20 @@ WIDER_FACE = Protocol(
     similarity=InclusiveBoxIoU(),
     matching="best_overlap",
     ties="input",
-    crowds="ordinary",
     iou_thresholds=(0.5,),
     definition=WiderFace(),
     max_detections=(None,),
-    further_rules=("annotated_images_only",),
     report=("AP{area}",),
-    classes=Classes(("face",)),
     difficulties=tuple(
         Difficulty(name, ((name, 1, 1),), is_ranked_by=name == "hard", closed="both") for name in ("easy", "medium", "hard")
     ),
-    malformed="counted",
+    rules=(
+        MalformedCounts(),
+        *STANDARD_SHAPES,
+        Classes(("face",)),
+        ApplyLevels(),
+        *STANDARD_LISTS,
+        AnnotatedImagesOnly(),
+    ),
 )
 """Faces of the sets easy, medium and hard, of which each holds the one before; faces outside the set are ignored."""

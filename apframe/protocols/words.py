@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from apframe.matching.policies import POLICIES
+from apframe.matching.policies import POLICIES, TIES
 from apframe.metrics.box_errors import NEEDS
-from apframe.protocols.classes import Bounds, Closed, Difficulty, Part
-from apframe.protocols.further_rules import FURTHER_RULES
 from apframe.protocols.given import ALL_AREAS
-from apframe.protocols.headlines import Headline, headlines
-from apframe.protocols.named_choices import CROWDS, IGNORES, KEEPABLE, MALFORMED, TIES
-from apframe.protocols.orientation import ORIENTATIONS
+from apframe.protocols.headlines import Headline, Part, headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.crowds import IgnoredAsCrowds
+from apframe.protocols.rules.levels import Bounds, Closed, Difficulty
+from apframe.protocols.rules.limits import LimitPerImage, RankInImage
 from apframe.tables.shapes.boxes import BOX, BOXES
 from apframe.wording import short
 
 _WITHOUT_SCORES = "a detection and an annotation that reach the threshold; segments do not overlap, so there is at most one"
+
+_ORDINARY = "crowds are annotations like any other"
 
 
 def describe(protocol: Protocol) -> str:
@@ -44,21 +46,16 @@ def describe(protocol: Protocol) -> str:
         ("thresholds", _thresholds(protocol)),
         ("precision", precision if any(line.kind.is_by_definition for line in summary) else ""),
         ("detections", _limits(protocol)),
-        ("crowds", "left out" if policy.removes_ignored else CROWDS[protocol.crowds]),
+        ("crowds", "left out" if policy.removes_ignored else _said(protocol, "crowds") or _ORDINARY),
         ("numbers", "" if protocol.has_precision else protocol.definition.formula),
         ("ties", TIES[protocol.ties] if protocol.has_scores else ""),
-        ("kept", "; ".join(rule.words for rule in protocol.keeps)),
+        ("kept", _said(protocol, "kept")),
         ("ignored", _ignored(protocol)),
         ("categories", _categories(protocol)),
         ("areas", "" if protocol.area_ranges == (ALL_AREAS,) or protocol.difficulties else f"{areas} square pixels"),
         ("levels", "; ".join(_level(each) for each in protocol.difficulties)),
-        (
-            "oriented",
-            f"{_oriented(summary)}: a true positive adds {ORIENTATIONS[protocol.orientation][1]}"
-            if protocol.orientation
-            else "",
-        ),
-        ("also", "; ".join(FURTHER_RULES[name] for name in protocol.further_rules)),
+        ("oriented", f"{_oriented(summary)}: {oriented}" if (oriented := _said(protocol, "oriented")) else ""),
+        ("also", _said(protocol, "also")),
         ("errors", _errors(protocol, summary)),
         ("miss rates", "" if protocol.miss_rates is None else protocol.miss_rates.words),
         ("metrics", "; ".join(map(repr, protocol.own_metrics))),
@@ -70,13 +67,12 @@ def describe(protocol: Protocol) -> str:
     return "\n".join([protocol.name, protocol.citation, *(f"{name:<12}{text}" for name, text in lines if text)])
 
 
-# columns that may stand in for others, and those that further rules read
-_OR = {"annotations.level": "n_points", "annotations.vis_ratio": "vis_bbox"}
-_FURTHER = {
-    "clipped_boxes": ("images.image_width", "images.image_height"),
-    "levels_of_points": ("annotations.n_points",),
-    "no_label_zones": ("detections.no_label_zone",),
-}
+_OR = {"annotations.level": "n_points", "annotations.vis_ratio": "vis_bbox"}  # columns that may stand in for others
+
+
+def _said(protocol: Protocol, line: str, separator: str = "; ") -> str:
+    """What the rules say in a line of the text."""
+    return separator.join(rule.words for rule in protocol.rules if rule.line == line and rule.words)
 
 
 def _needs(protocol: Protocol) -> str:
@@ -87,22 +83,9 @@ def _needs(protocol: Protocol) -> str:
         levels += [f"detections.{name}" for name, *_ in (*level.detections, *level.keeps)]
     levels = [name for name in dict.fromkeys(levels) if similarity.shape is not BOXES or name.split(".")[1] not in BOX]
     required = [similarity.reads, *(f"{name} (or {_OR[name]})" if name in _OR else name for name in levels)]
-    columns = [
-        ("annotations.area", protocol.area_ranges != (ALL_AREAS,) and not protocol.difficulties),
-        ("annotations.is_crowd (a group; iscrowd in JSON)", protocol.crowds != "ordinary"),
-        ("annotations.ignore (difficult)", "ignore" in protocol.ignores),
-        ("images.image_width, images.image_height (width, height in JSON)", "mask" in similarity.needs),
-        ("images.pos_category_ids", protocol.judged_only),
-        ("images.neg_category_ids", protocol.judged_only),
-        ("images.not_exhaustive_category_ids", protocol.judged_only),
-        ("categories.parent_ids", protocol.expands_hierarchy),
-        ("annotations.alpha", protocol.orientation == "alpha"),
-        ("detections.alpha", protocol.orientation == "alpha"),
-        ("annotations.uncertain", "uncertain" in protocol.ignores),
-    ]
-    read = [name for name, is_read in columns if is_read]
-    read += [name for rule in protocol.further_rules for name in _FURTHER.get(rule, ())]
-    read += dict.fromkeys(f"{table}.{rule.column}" for rule in protocol.keeps for table in rule.tables)
+    read = ["annotations.area"] if protocol.area_ranges != (ALL_AREAS,) and not protocol.difficulties else []
+    read += [name for rule in protocol.rules for name in rule.reads]
+    read += ["images.image_width, images.image_height (width, height in JSON)"] if "mask" in similarity.needs else []
     for place in dict.fromkeys(f"{part.table}.{part.column}" for part in protocol.parts):
         values = [value for part in protocol.parts if f"{part.table}.{part.column}" == place for value in part.values]
         read.append(f"{place} ({', '.join(dict.fromkeys(values))})" if values else place)
@@ -140,17 +123,13 @@ def threshold_words(protocol: Protocol, threshold: float) -> str:
 
 def _limits(protocol: Protocol) -> str:
     limits = ["all" if limit is None else str(limit) for limit in protocol.max_detections]
-    left_out = "; images without any are left out" if protocol.detected_images_only else ""
-    left_out += "; objects without area are left out" if protocol.with_area_only else ""
-    if protocol.most_per_image is not None:
-        left_out += f"; more than {protocol.most_per_image} in an image are an error"
+    left_out = "".join(f"; {rule.words}" for rule in protocol.rules if rule.line == "detections")
     if limits == ["all"]:
         return f"all of them{left_out}"
-    if "limits_by_rows" in protocol.further_rules:
-        return f"at most {', '.join(limits)} per image, the first rows{left_out}"
-    if protocol.limits_images:
-        return f"at most {', '.join(limits)} per image, best scores first{left_out}"
-    of = "image" if protocol.per_image or protocol.agnostic else "image and category"
+    if ranked := protocol.rule(RankInImage):
+        first = "the first rows" if ranked.by == "row" else "best scores first"
+        return f"at most {', '.join(limits)} per image, {first}{left_out}"
+    of = "image" if protocol.rule(LimitPerImage) or protocol.agnostic else "image and category"
     return f"at most {', '.join(limits)} per {of}, best scores first{left_out}"
 
 
@@ -158,8 +137,9 @@ def _ignored(protocol: Protocol) -> str:
     outside = [] if protocol.area_ranges == (ALL_AREAS,) else ["outside the area range"]
     if protocol.difficulties:
         outside = ["outside the level"]
-    flags = [*outside, *(IGNORES[name] for name in protocol.ignores)]
-    flags += [f"{other} for {name}" for name, other in protocol.classes.neighbours]
+    flags = [*outside, *(rule.words for rule in protocol.rules if rule.line == "ignored")]
+    classes = protocol.rule(Classes)
+    flags += [] if classes is None else [f"{other} for {name}" for name, other in classes.ignored_as]
     if not flags:
         return ""
     which = f"annotations {' or '.join(flags)}"
@@ -167,28 +147,18 @@ def _ignored(protocol: Protocol) -> str:
         return f"{which}; but what matches an annotation of another level is a true positive"
     if POLICIES[protocol.matching].removes_ignored:
         return f"nothing: {which} are left out"
-    return f"{which}, and what is {'inside' if protocol.crowds == 'all_ignored' else 'matched to'} them"
+    as_crowds = protocol.rule(IgnoredAsCrowds)
+    inside = as_crowds is not None and as_crowds.over == "detection"
+    return f"{which}, and what is {'inside' if inside else 'matched to'} them"
 
 
 def _categories(protocol: Protocol) -> str:
-    averaged = "averaged over all of them" if protocol.classes.counts_absent else "averaged over those with annotations"
+    averaged = "averaged over all of them" if protocol.counts_absent else "averaged over those with annotations"
     averaged += "" if protocol.has_scores else " or false positives"
-    words = ["pooled" if protocol.agnostic else f"evaluated separately, then {averaged}"]
-    if protocol.classes.names:
-        words.insert(0, f"{', '.join(protocol.classes.names)}, in any case")
-    if protocol.classes.renamed:
-        words.append("; ".join(f"{other} is {name}" for other, name in protocol.classes.renamed))
-    if protocol.classes.crowds:
-        words.append("; ".join(f"{other} is {name}, its annotations are crowds" for other, name in protocol.classes.crowds))
-    if protocol.classes.regions:
-        words.append(f"detections in {', '.join(protocol.classes.regions)} are ignored")
-    if protocol.classes.excluded:
-        words.append(f"what has half of its box in {', '.join(protocol.classes.excluded)} is removed")
-    if protocol.expands_hierarchy:
-        words.append("annotations also count for the parents of their category")
-    if protocol.judged_only:
-        words.append("judged only on images where they are annotated or verified")
-    return "; ".join(words)
+    classes = protocol.rule(Classes)
+    words = [f"{', '.join(classes.names)}, in any case"] if classes else []
+    words.append("pooled" if protocol.agnostic else f"evaluated separately, then {averaged}")
+    return "; ".join(filter(None, [*words, _said(protocol, "categories")]))
 
 
 def _level(level: Difficulty) -> str:
@@ -232,8 +202,7 @@ def _errors(protocol: Protocol, summary: Sequence[Headline]) -> str:
 
 
 def _malformed(protocol: Protocol) -> str:
-    kept = "if kept" if KEEPABLE.get(protocol.malformed, True) else "cannot be kept"
-    return f"{kept}: {MALFORMED[protocol.malformed]}"
+    return f"{'if kept' if protocol.malformed.keepable else 'cannot be kept'}: {protocol.malformed.words}"
 
 
 def _oriented(summary: Sequence[Headline]) -> str:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.evaluation.pairing import pair
 from apframe.evaluation.pipeline import Pipeline
 from apframe.evaluation.prepare.inputs import make_inputs
 from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError
 from apframe.matching.verdicts import Verdicts, as_bits, has_bit
 from apframe.metrics.cells import Cells
+from apframe.protocols.pairing import pair
 from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import SMALLEST
 from apframe.tables.dataset import Dataset
@@ -97,7 +97,7 @@ def _inverse(rows: np.ndarray, n: int) -> np.ndarray:
 
 def make_similarities(layout: Layout) -> dict[tuple[Any, Any], Any]:
     """`ious` by image and category: arrays of detections, best score first, × annotations; [] without either."""
-    pairs = pair(layout.pipeline.inputs, layout.pipeline.protocol, least=SMALLEST)
+    pairs = pair(layout.pipeline.inputs, min_similarity=SMALLEST)
     detection = layout.place_of_detection[pairs["detection"].to_numpy()]
     pairs, detection = pairs.filter(pl.Series(detection >= 0)), detection[detection >= 0]
     annotation = layout.place_of_annotation[pairs["annotation"].to_numpy()]

@@ -10,9 +10,9 @@ from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.diagnose.cuts import MinScore
 from apframe.evaluation.diagnose.errors import BACKGROUND
 from apframe.evaluation.diagnose.label_errors import suspicious_labels, untouched_annotations
-from apframe.evaluation.prepare.extents import with_image_sizes
 from apframe.evaluation.tables import with_labels
 from apframe.rows import MALFORMED_KEPT, treating_malformed
+from apframe.similarity.extents import with_image_sizes
 from apframe.tables.tables import LABEL_ERRORS
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from apframe.evaluation.options import Choice, Options, choose
-from apframe.evaluation.prepare.classes import own_categories
 from apframe.exceptions import ParameterError, ShardError, ShardsLeftOutWarning, one_of, warn
 from apframe.keywords import refuse_unknown
 from apframe.protocols.coco import COCO
 from apframe.protocols.published import PUBLISHED
+from apframe.protocols.rules.classes import with_own_classes
 from apframe.scale.addresses import exists
 from apframe.scale.budget import as_bytes
 from apframe.scale.shards import Shard, find_shards, refuse_options_of_files, which_has
@@ -169,7 +169,7 @@ def _evaluation(
     first = shards[0].read_known(alone)
     chosen = choose_categories(first.core("categories"), choice.categories)
     category_ids = (first.core("categories")["category_id"] if chosen is None else chosen).sort()
-    first, category_ids, _ = own_categories(first, category_ids, choice.protocol)
+    first, category_ids = with_own_classes(first, category_ids, choice.protocol)
     store = matched.store(without_rows(choice.protocol, first.core("categories"), category_ids))
     said = [head.said for head in matched.heads]
     warn_together(said)
@@ -190,7 +190,7 @@ def _evaluation(
     known = partial(_known, choice, shards)
     if choice.image_attributes is not None:
         known = partial(_given, known())
-    inputs = ShardedInputs(known, read, image_ids, category_ids, choice.protocol.by_category)
+    inputs = ShardedInputs(known, read, image_ids, category_ids, choice.protocol)
     return ShardedEvaluation(store, inputs, choice.protocol, notes=notes, name=choice.name)
 
 

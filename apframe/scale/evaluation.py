@@ -174,7 +174,7 @@ class ShardedPipeline(Pipeline):
             count = partial(heights_of, said)
             objects = replace(objects, codes=store.together.codes, count=count, truth_mark=None)
         image_ids = store.outline.images["image_id"]
-        return store, ShardedInputs(inputs.read_known, objects, image_ids, category_ids, inputs.by_category)
+        return store, ShardedInputs(inputs.read_known, objects, image_ids, category_ids, inputs.protocol)
 
 
 class ShardedEvaluation(Evaluation):

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.evaluation.prepare.inputs import Inputs
 from apframe.lazily import cached_property
+from apframe.protocols.inputs import Inputs
 from apframe.protocols.protocol import Protocol
 from apframe.rows import MALFORMED_KEPT
 from apframe.scale.layout import INPUT_ROW
@@ -29,14 +29,14 @@ class ShardedInputs(Inputs):
         what reads annotations and detections
     image_ids, category_ids
         sorted, those that are evaluated
-    by_category
+    protocol
         see `Inputs`
     """
 
     def __init__(
-        self, known: Callable[[], Dataset], objects: Objects, image_ids: pl.Series, category_ids: pl.Series, by_category: bool
+        self, known: Callable[[], Dataset], objects: Objects, image_ids: pl.Series, category_ids: pl.Series, protocol: Protocol
     ) -> None:
-        own = {"image_ids": image_ids, "category_ids": category_ids, "by_category": by_category, "prepared": {}}
+        own = {"image_ids": image_ids, "category_ids": category_ids, "protocol": protocol, "prepared": {}}
         for name, value in (own | {"objects": objects, "read_known": known}).items():
             object.__setattr__(self, name, value)
 
@@ -46,7 +46,7 @@ class ShardedInputs(Inputs):
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: nothing that can be read again."""
-        names = ("image_ids", "category_ids", "by_category", "prepared", "objects", "read_known")
+        names = ("image_ids", "category_ids", "protocol", "prepared", "objects", "read_known")
         return {name: self.__dict__[name] for name in names}
 
     @cached_property
@@ -95,9 +95,9 @@ class ShardedInputs(Inputs):
         """See `Inputs`."""
         return self.objects.truth_mark
 
-    def has_annotations(self, protocol: Protocol) -> bool:
+    @property
+    def has_annotations(self) -> bool:
         """See `Inputs`; those in no area range are not counted."""
-        del protocol
         return self.objects.total("positives") > 0
 
     def tables(self) -> dict[str, Any]:

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from apframe.columns import exact
-from apframe.evaluation.prepare.inputs import Inputs
 from apframe.exceptions import ParameterError, SecondPassWarning, warn
 from apframe.lazily import cached_property
 from apframe.progress import with_bar
+from apframe.protocols.inputs import Inputs
 from apframe.rows import KEY_OF
 from apframe.scale.budget import in_words
 from apframe.scale.layout import INPUT_ROW
@@ -131,7 +131,7 @@ class Objects:
         first = parts[0]
         dataset = first.dataset.part(images, known)
         image_ids, categories = images["image_id"], first.category_ids
-        return Inputs(dataset, annotations, detections, image_ids, categories, first.by_category, malformed=first.malformed)
+        return Inputs(first.protocol, dataset, annotations, detections, image_ids, categories, malformed=first.malformed)
 
     def part(self, masks: Masks, count: Callable[[Sequence[np.ndarray]], Heights]) -> Objects:
         """A part of them, by masks of all rows; `count` is that of the part."""

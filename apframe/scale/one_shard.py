@@ -17,11 +17,11 @@ import polars as pl
 from apframe.collecting import collecting
 from apframe.evaluation.options import Choice
 from apframe.evaluation.pipeline import Pipeline
-from apframe.evaluation.prepare.inputs import Inputs
 from apframe.evaluation.prepare.invalid import left_out
 from apframe.exceptions import InputError, ShardError, UnknownIdError
 from apframe.matching.policies import POLICIES
 from apframe.paths import kind_at
+from apframe.protocols.inputs import Inputs
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.shards import Shard
 from apframe.scale.verdict_tables import to_arrow

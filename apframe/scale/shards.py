@@ -14,12 +14,12 @@ import polars as pl
 
 from apframe.evaluation.evaluate import read_valid
 from apframe.evaluation.options import Choice
-from apframe.evaluation.prepare.classes import own_categories
-from apframe.evaluation.prepare.inputs import Inputs
 from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError
 from apframe.formats.reading import Reading
 from apframe.formats.refused import Refused, accept_truth
 from apframe.paths import kind_at
+from apframe.protocols.inputs import Inputs
+from apframe.protocols.rules.classes import with_own_classes
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of, normal, read_bytes, read_table
 from apframe.scale.layout import INPUT_ROW, LISTING, SHARD_TABLES, parse_layout
@@ -123,7 +123,7 @@ class Shard:
             truth = Dataset(tables["images"], tables["categories"], {})
         with treating_malformed(MALFORMED_KEPT):  # of which none is looked at here
             known = choice.reading.dataset(truth)
-        return own_categories(known, known.core("categories")["category_id"], choice.protocol)[0]
+        return with_own_classes(known, known.core("categories")["category_id"], choice.protocol)[0]
 
 
 def find_shards(truth: Any, detections: Any = None) -> list[Shard]:

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from apframe.evaluation.prepare.inputs import on_known_images
-from apframe.evaluation.prepare.rules import FIND_OUT
 from apframe.exceptions import DuplicateIdError, MostlyUnknownImagesWarning, RowError, warn
 from apframe.lazily import cached_property
+from apframe.protocols.rules.limits import FIND_OUT
 from apframe.rows import MOST
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.sharded_rows import ShardedRows

@@ -122,16 +122,19 @@ def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[
 
 
 def _brought_up(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a set of 0.5.0 with the rules that it does not name; all protocols had `adds_spacing` then."""
+    """Return the manifest of a set of 0.5.0 with the rules that it names by flags; all protocols had `adds_spacing` then."""
     from apframe.protocols.protocol import Protocol
+    from apframe.protocols.rules.stored import FLAGS_OF_0_5, rules_of_0_5
 
     own = manifest["protocol"]
+    rules = rules_of_0_5(own, _like(own).malformed)
     defaults = parse_json(Path(MANIFEST), json.dumps(Protocol("", "").as_dict()).encode())  # lists, as a manifest has them
-    return manifest | {"protocol": defaults | {"adds_spacing": True, "malformed": _malformed_of(own)} | own}
+    own = {name: value for name, value in own.items() if name not in FLAGS_OF_0_5}
+    return manifest | {"protocol": defaults | {"adds_spacing": True, "rules": rules} | own}
 
 
-def _malformed_of(protocol: dict[str, Any]) -> str:
-    """What becomes of malformed rows by the published protocol of this name, or else by the one most like it."""
+def _like(protocol: dict[str, Any]) -> Any:
+    """Return the published protocol of this name, or else the one that is most like it."""
     from apframe.protocols.protocol import Protocol
     from apframe.protocols.published import PUBLISHED
 
@@ -139,7 +142,7 @@ def _malformed_of(protocol: dict[str, Any]) -> str:
         choices = published.as_dict()
         return sum(json.dumps(protocol[name]) == json.dumps(choices.get(name)) for name in protocol)
 
-    return (PUBLISHED.get(protocol.get("name", "")) or max(Protocol("", ""), *PUBLISHED.values(), key=n_alike)).malformed
+    return PUBLISHED.get(protocol.get("name", "")) or max(Protocol("", ""), *PUBLISHED.values(), key=n_alike)
 
 
 def input_hash(name: str, table: pl.DataFrame | pl.LazyFrame) -> str:

@@ -105,7 +105,7 @@ def _code_run(code: str, namespace: dict[str, Any]) -> tuple[str, Any]:
         warnings.simplefilter("error")
         warnings.simplefilter("always", ApframeWarning)
         try:
-            exec(compile(tree, "<page>", "exec"), namespace)
+            exec(compile(tree, "<page>", "exec", dont_inherit=True), namespace)
             if last is not None:
                 value = eval(compile(ast.Expression(last.value), "<page>", "eval"), namespace)  # type: ignore[attr-defined]
         except ApframeError as error:

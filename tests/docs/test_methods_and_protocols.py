@@ -13,6 +13,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import ApframeError
 from tests.parity.families import _at, _category, _image
+from tests.protocols.rules_of import classes_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "methods_and_protocols.md"
 Row = dict[str, Any]
@@ -157,7 +158,7 @@ def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
             row |= {"bbox": [5 * side for side in row["bbox"]], "occluded": 0, "truncated": 0.0, "alpha": 0.0, "level": 1}
             row |= {"vis_ratio": 0.9, "occlusion": 0.0, "truncation": 0.0, "easy": True, "medium": True, "hard": True}
     if family in ("scenes", "sweeps"):
-        names = {"scenes": apf.NUSCENES, "sweeps": apf.ARGOVERSE2}[family].classes.names
+        names = classes_of({"scenes": apf.NUSCENES, "sweeps": apf.ARGOVERSE2}[family]).names
         truth["categories"] = [{"id": number, "name": name} for number, name in enumerate(names, 1)]
         for row in (*truth["annotations"], *results):
             x, y, *_ = row.pop("bbox")

@@ -23,6 +23,7 @@ from apframe.exceptions import (
     ParameterError,
     UnknownIdError,
 )
+from apframe.protocols.rules.limits import DetectedImagesOnly
 
 STREET = Path(__file__).parents[2] / "data" / "street"
 TRUTH = apf.read_dataset(STREET / "instances.json")
@@ -268,4 +269,4 @@ def test_a_refused_update_names_no_images() -> None:
 
 def test_protocols_that_leave_out_images_without_detections_do_not_warn() -> None:
     evaluator = apf.Evaluator(TRUTH, "open_images")
-    assert evaluator.protocol.detected_images_only == (said(evaluator) == [])
+    assert bool(evaluator.protocol.rule(DetectedImagesOnly)) == (said(evaluator) == [])

@@ -10,6 +10,7 @@ import apframe as apf
 from apframe.exceptions import FormatError
 from apframe.formats.thumos14 import _NUMBERS, Thumos14
 from tests.formats.folders import written
+from tests.protocols.rules_of import classes_of
 
 FILES = {
     "Diving_test.txt": "video_test_2 0.0 10.0\nvideo_test_1  3.5 4\n",
@@ -38,7 +39,7 @@ def test_results_are_of_classes_by_number_or_name(tmp_path: Path) -> None:
 
 
 def test_the_classes_are_those_of_the_protocol() -> None:
-    assert tuple(_NUMBERS.values()) == apf.THUMOS14.classes.names
+    assert tuple(_NUMBERS.values()) == classes_of(apf.THUMOS14).names
 
 
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownCategoryWarning")

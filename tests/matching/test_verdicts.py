@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.evaluation.pairing import pair
 from apframe.evaluation.pipeline import Pipeline
 from apframe.exceptions import ParameterError
 from apframe.matching.verdicts import Verdicts, as_bits, example, has_bit
+from apframe.protocols.pairing import pair
 from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often
 
 pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
@@ -116,7 +116,7 @@ def test_pairs_across_categories() -> None:
     }  # fmt: skip
     found = [{"image_id": 1, "category_id": 2, "score": 0.5, "bbox": [0, 0, 10, 8]}]
     evaluation = apf.evaluate(case, found)
-    inputs, protocol = evaluation._inputs, evaluation.protocol
-    assert pair(inputs, protocol).is_empty()
-    assert pair(inputs, protocol, across_categories=True).rows() == [(0, 0, 0.8)]
-    assert pair(inputs, protocol, least=0.9, across_categories=True).filter(pl.col("similarity") >= 0.9).is_empty()
+    inputs = evaluation._inputs
+    assert pair(inputs).is_empty()
+    assert pair(inputs, across_categories=True).rows() == [(0, 0, 0.8)]
+    assert pair(inputs, min_similarity=0.9, across_categories=True).filter(pl.col("similarity") >= 0.9).is_empty()

@@ -23,6 +23,8 @@ from apframe.metrics.segments import sums_of_weights
 from apframe.metrics.sums_of_matches import PanopticQuality
 from apframe.metrics.weights import Weights
 from apframe.protocols.given import frozen
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.standard import STANDARD_RULES
 from tests.metrics.reading import under_weights
 from tests.protocols import generated
 
@@ -74,7 +76,8 @@ class Stairs(AtCutOffs, Metric):
 
 AREAS = (("all", 0.0, 1e10), ("small", 0.0, 1024.0))
 SUM = apf.Protocol(
-    "SUM", "", own_metrics=(FScore(2.0),), report=("F", "F50", "F{area}", "AP"), area_ranges=AREAS, ignores=("ignore",),
+    "SUM", "", own_metrics=(FScore(2.0),), report=("F", "F50", "F{area}", "AP"), area_ranges=AREAS,
+    rules=(*STANDARD_RULES, IgnoreFlagged()),
 )  # fmt: skip
 RANKED = apf.Protocol(
     "RANKED", "", matching="largest_sum", definition=Stairs(), own_metrics=(Stairs(),), report=("Stairs", "Stairs{area}", "AP"),

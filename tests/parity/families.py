@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import apframe as apf
 from apframe import threads
 from apframe.matching.policies import POLICIES
+from apframe.protocols.rules.crowds import CrowdsCountOnce
 
 Row = dict[str, Any]
 FAMILIES: dict[str, tuple[str, str]] = {
@@ -76,7 +77,7 @@ def scenes(draw: st.DrawFn, family: str, *, ties: bool = True, crowds: bool = Tr
             [None, *(name for name, each in POLICIES.items() if not (each.counts_groups or each.at_cut_offs or each.is_shared))]
         )
     )
-    counts_groups = apf.PUBLISHED[protocol.upper()].crowds == "counted"
+    counts_groups = apf.PUBLISHED[protocol.upper()].rule(CrowdsCountOnce) is not None
     limit = None if family == "lvis" else draw(st.sampled_from([None, [2], [1, 3]]))
     truth = {
         "images": [_image(number, family) for number in _IMAGES],

@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from apframe.protocols.protocol import ALL_AREAS
+from apframe.protocols.rules.crowds import CrowdsIgnored, IgnoredAsCrowds
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.standard import STANDARD_ROWS
+from tests.protocols.rules_of import exchanging
 
 Row = dict[str, Any]
 SMALL = ("small", 0.0, 100.0)
 PROTOCOL = apf.Protocol(
-    "ignored regions", "", crowds="all_ignored", ignores=("ignore",), iou_thresholds=(0.5,), area_ranges=(ALL_AREAS, SMALL),
+    "ignored regions", "", rules=(*STANDARD_ROWS, IgnoredAsCrowds(), IgnoreFlagged()),
+    iou_thresholds=(0.5,), area_ranges=(ALL_AREAS, SMALL),
     max_detections=(None,), report=("AP", "AP{area}"),
 )  # fmt: skip
 pytestmark = [
@@ -125,7 +130,7 @@ def test_half_of_a_detection_in_a_region(x: int, outcome: str) -> None:
     truth = {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": [PERSON, REGION]}
     found = [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [x, 0, 50, 50], "score": 0.9}]
     assert outcomes(apf.evaluate(truth, found, PROTOCOL)) == {1: outcome}
-    assert outcomes(apf.evaluate(truth, found, apf.Protocol.from_dict(PROTOCOL.as_dict() | {"crowds": "ignored"}))) == {1: "fp"}
+    assert outcomes(apf.evaluate(truth, found, exchanging(PROTOCOL, IgnoredAsCrowds, CrowdsIgnored()))) == {1: "fp"}
 
 
 def test_two_parts_of_a_person_outside_the_subset() -> None:

@@ -16,9 +16,10 @@ from apframe.exceptions import ParameterError
 from tests.parity.strategies import half_as_often
 from tests.protocols.driving_boxes import Row, cuboid, evaluate, generated, of_category
 from tests.protocols.many_sets import slices_of
+from tests.protocols.rules_of import classes_of
 
 CAR = "REGULAR_VEHICLE"
-CATEGORIES = apf.ARGOVERSE2.classes.names
+CATEGORIES = classes_of(apf.ARGOVERSE2).names
 METRES = [0.5, 1, 2, 4]
 
 

@@ -15,9 +15,14 @@ from pycocotools import mask as coco_mask
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, ShapesLeftOutWarning, UnknownCategoryWarning, UnknownImageWarning
 from tests.kits import run_kit
+from tests.protocols.rules_of import classes_of
 
 Json = dict[str, Any]
-CLASSES, RENAMED, IGNORED = apf.BDD100K.classes.names, dict(apf.BDD100K.classes.renamed), dict(apf.BDD100K.classes.crowds)
+CLASSES, RENAMED, IGNORED = (
+    classes_of(apf.BDD100K).names,
+    dict(classes_of(apf.BDD100K).renamed),
+    dict(classes_of(apf.BDD100K).crowds),
+)
 HALF = 0.5049504950495049  # one of two, with a precision of 1 at 51 of 101 levels
 
 

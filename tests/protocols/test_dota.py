@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from apframe.metrics.definitions import Interpolated
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.ignored import IgnoreFlagged
 from tests.parity.reference import close
 from tests.parity.voc_reference import average_precision
 from tests.protocols.everywhere import assert_same_everywhere
@@ -82,7 +84,7 @@ def judge(truth: Any, results: list[Row], category: int, protocol: apf.Protocol 
         best, number = max(here, default=(0.0, 0))
         if best < 0.5 or (best == 0.5 and protocol.strict):
             outcomes.append(False)
-        elif truth["annotations"][-number]["ignore"] and protocol.ignores:
+        elif truth["annotations"][-number]["ignore"] and protocol.rule(IgnoreFlagged):
             outcomes.append(None)
         else:
             outcomes.append(-number not in taken)
@@ -202,9 +204,9 @@ def expected_of(truth: Any, results: list[Row], protocol: apf.Protocol, n: int |
     values = []
     for category in CATEGORIES:
         rows = [row for row in truth["annotations"] if row["category_id"] == category]
-        n_positives = sum(not (row["ignore"] and protocol.ignores) for row in rows)
+        n_positives = sum(not (row["ignore"] and protocol.rule(IgnoreFlagged)) for row in rows)
         ap = average_precision(judge(truth, results, category, protocol), n_positives, 2007)
-        values.append(0.0 if ap is None and protocol.classes.counts_absent else ap)
+        values.append(0.0 if ap is None and protocol.counts_absent else ap)
     return mean(values) if n is None else sum(value or 0 for value in values) / n
 
 
@@ -245,7 +247,8 @@ def test_cases_of_the_references(name: str) -> None:
     for protocol, value in zip((apf.DOTA_V1, apf.DOTA_V15, apf.MMROTATE), expected, strict=True):
         evaluation = apf.evaluate(*one_class(objects, found), protocol)
         assert evaluation.metrics.filter(category_id=1)["ap"].to_list() == [pytest.approx(value, abs=1e-9)]
-        n = len(protocol.classes.names) or 1
+        classes = protocol.rule(Classes)
+        n = len(classes.names) if classes else 1
         assert evaluation.summary["value"].to_list() == [pytest.approx(value / n, abs=1e-9)]
 
 

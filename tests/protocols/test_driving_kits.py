@@ -11,6 +11,7 @@ import pytest
 import apframe as apf
 from tests.kits import run_kit
 from tests.protocols.driving_boxes import Row, evaluate, generated
+from tests.protocols.rules_of import classes_of
 
 pytestmark = pytest.mark.slow
 SEEDS = range(40)
@@ -87,7 +88,7 @@ def test_nuscenes() -> None:
     for _, found in made:
         found.sort(key=lambda row: row["image_id"])  # the kit takes sample after sample
     sets = [[[for_nuscenes(row) for row in rows] for rows in both] for both in made]
-    names = list(apf.NUSCENES.classes.names)
+    names = list(classes_of(apf.NUSCENES).names)
     expected = run_kit("nuscenes", OF_NUSCENES, {"sets": sets, "images": IMAGES, "names": names})
     for (truth, found), summary in zip(made, expected, strict=True):
         assert dict(evaluate(truth, found, apf.NUSCENES, IMAGES, names).summary.rows()) == pytest.approx(summary, abs=1e-9)
@@ -108,6 +109,6 @@ def test_av2() -> None:
         groups = sorted({(row["image_id"], row["category_id"]) for row in [*truth, *found]})
         sets.append([[name, for_av2(found, image, name), for_av2(truth, image, name)] for image, name in groups])
     expected = run_kit("av2", OF_AV2, {"sets": sets})
-    names = apf.ARGOVERSE2.classes.names
+    names = classes_of(apf.ARGOVERSE2).names
     for (truth, found), summary in zip(made, expected, strict=True):
         assert dict(evaluate(truth, found, apf.ARGOVERSE2, IMAGES, names).summary.rows()) == pytest.approx(summary, abs=1e-9)

@@ -20,15 +20,17 @@ import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.level_cuts import SumsDown
+from apframe.protocols.rules.classes import Classes
 from tests.metrics.reading import under_weights
 from tests.parity.strategies import half_as_often
 from tests.protocols import nuscenes_reference as reference
 from tests.protocols.driving_boxes import Row, cuboid, evaluate, generated, of_category
 from tests.protocols.many_sets import slices_of
+from tests.protocols.rules_of import classes_of, exchanging
 
-CLASSES = apf.NUSCENES.classes.names
+CLASSES = classes_of(apf.NUSCENES).names
 METRES = [0.5, 1, 2, 4]
-ARGOVERSE2_OF_CARS = replace(apf.ARGOVERSE2, classes=apf.NUSCENES.classes)
+ARGOVERSE2_OF_CARS = exchanging(apf.ARGOVERSE2, Classes, classes_of(apf.NUSCENES))
 
 
 def case(truth: list[float], found: list[tuple[float, float]]) -> apf.Evaluation:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
+from apframe.protocols.rules.limits import DetectedImagesOnly
 from tests.parity.reference import close
 from tests.protocols.generated import Row, Truth, box_iou, boxes, closer, half_as_often, mean, sets, tables
+from tests.protocols.rules_of import adding
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
@@ -98,7 +99,7 @@ def test_own_limits_equal_loops(data: tuple[Truth, list[Row]], limits: list[int]
 @half_as_often
 @given(sets(proposals), st.booleans())
 def test_recall_at_every_threshold_equals_loops(data: tuple[Truth, list[Row]], detected_only: bool) -> None:
-    protocol = replace(apf.PROPOSALS, detected_images_only=detected_only)
+    protocol = adding(apf.PROPOSALS, DetectedImagesOnly()) if detected_only else apf.PROPOSALS
     metrics = apf.evaluate(*tables(*data, "area", "is_crowd"), protocol, max_detections=[2, 100]).metrics
     for area, bounds in AREAS.items():
         for limit in (2, 100):
@@ -109,7 +110,7 @@ def test_recall_at_every_threshold_equals_loops(data: tuple[Truth, list[Row]], d
 @half_as_often
 @given(sets(proposals))
 def test_detected_images_only_equals_loops(data: tuple[Truth, list[Row]]) -> None:
-    protocol = replace(apf.PROPOSALS, detected_images_only=True)
+    protocol = adding(apf.PROPOSALS, DetectedImagesOnly())
     evaluation = apf.evaluate(*tables(*data, "area", "is_crowd"), protocol)
     assert evaluation.summary.rows() == expected_summary(*data, [100, 1000], detected_only=True)
 
@@ -170,5 +171,5 @@ def test_the_earlier_annotation_of_equal_overlaps_whatever_its_category(categori
 @pytest.mark.parametrize(("detected_only", "recall"), [(False, 0.0), (True, None)])
 def test_nothing_found(detected_only: bool, recall: float | None) -> None:
     truth, _ = tables(*one_image([{"bbox": A}], [A]), "area", "is_crowd")
-    evaluation = apf.evaluate(truth, [], replace(apf.PROPOSALS, detected_images_only=detected_only))
+    evaluation = apf.evaluate(truth, [], adding(apf.PROPOSALS, DetectedImagesOnly()) if detected_only else apf.PROPOSALS)
     assert evaluation.summary.row(0) == ("AR100", recall)

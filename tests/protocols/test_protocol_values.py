@@ -23,13 +23,18 @@ from apframe.exceptions import (
     TurnedBoxesWarning,
     UnitWarning,
 )
-from apframe.matching.policies import POLICIES
+from apframe.matching.policies import POLICIES, TIES
 from apframe.metrics.definitions import Interpolated, Voc2007
-from apframe.protocols.further_rules import FURTHER_RULES
 from apframe.protocols.headlines import headlines, less_is_better, main_headline
-from apframe.protocols.named_choices import CROWDS, IGNORES, TIES
 from apframe.protocols.published import as_protocol, departures
+from apframe.protocols.rules.crowds import Crowds, CrowdsCountOnce
+from apframe.protocols.rules.filters import KeepObjects
+from apframe.protocols.rules.hierarchy import ExpandHierarchy
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.limits import ZeroWithoutDetections
+from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
 from apframe.tables.shapes.cuboids import CUBOID
+from tests.protocols.rules_of import classes_of
 
 Json = dict[str, Any]
 SQUARE = [0, 0, 40, 40]
@@ -150,7 +155,7 @@ RIDING = {f"{side}_{name}": value for side in ("subject", "object")
 RIDING |= {"subject_name": "man", "object_name": "horse"}
 SCENES = truth_of([at(1, 1, **RIDING), at(1, 2, **RIDING), at(2, 1, **RIDING)], categories=CATEGORIES)
 SCENE_FOUND = [found(1, 1, 0.9, **RIDING), found(2, 1, 0.8, **RIDING), found(2, 1, 0.7, **RIDING | {"object_name": "dog"})]
-SCENE, SWEEP = cuboids(apf.NUSCENES.classes.names), cuboids(apf.ARGOVERSE2.classes.names)
+SCENE, SWEEP = cuboids(classes_of(apf.NUSCENES).names), cuboids(classes_of(apf.ARGOVERSE2).names)
 
 
 def aerial(names: tuple[str, ...]) -> Json:
@@ -166,7 +171,7 @@ DRONES = truth_of(
     [*IMAGES, IMAGES[1] | {"id": 3}],
     [{"id": 1, "name": "car"}, {"id": 2, "name": "bus"}, {"id": 3, "name": "ignored regions"}],
 )
-FROM_ABOVE, LATER = aerial(apf.DOTA_V1.classes.names), aerial(apf.DOTA_V15.classes.names)
+FROM_ABOVE, LATER = aerial(classes_of(apf.DOTA_V1).names), aerial(classes_of(apf.DOTA_V15).names)
 
 # name -> protocol, options, ground truth, results, some of the numbers by hand
 TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
@@ -361,7 +366,7 @@ def test_stored_and_made_again(protocol: apf.Protocol) -> None:
 
 @each_value
 def test_every_choice_is_stored(protocol: apf.Protocol) -> None:
-    matching = "best_overlap" if protocol.crowds == "counted" else "optimal"
+    matching = "best_overlap" if protocol.rule(CrowdsCountOnce) else "optimal"
     of_lists: Any = {"area_ranges": {"tiny": (0, 9)}, "matching": matching}
     changed = protocol.with_options(
         iou_thresholds=[0.3, 1.0], max_detections=[7], agnostic=True, similarity=apf.BoundaryIoU(dilation=0.1),
@@ -377,30 +382,33 @@ def test_text_says_each_rule(protocol: apf.Protocol) -> None:
     name, citation, *rules = str(protocol).splitlines()
     assert (name, citation) == (protocol.name, protocol.citation)
     said = {line[:12].strip(): line[12:] for line in rules}
+    ignores = [rule.words for rule in protocol.rules if rule.line == "ignored"]
     assert {"compares", "needs", "matching", "thresholds", "detections", "crowds", "categories"} <= set(said)
     assert ("precision" in said) == any(line.startswith("AP") for line in protocol.report)
     assert ("numbers" in said) == (not protocol.has_precision)
-    assert ("ignored" in said) == (len(protocol.area_ranges) > 1 or protocol.ignores != ())
+    assert ("ignored" in said) == (len(protocol.area_ranges) > 1 or ignores != [])
     assert said.get("ties") == (TIES[protocol.ties] if protocol.has_scores else None)
     assert said["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
     assert not protocol.has_scores or said["matching"] == POLICIES[protocol.matching].description
     words = {(1.0, True): "above", (1.0, False): "at least", (0.0, True): "below", (0.0, False): "at most"}
     assert words[protocol.similarity.bounds[1], protocol.strict] in said["thresholds"]
-    assert [rule.words for rule in protocol.keeps] == said.get("kept", "").split("; ") * bool(protocol.keeps)
+    assert ("kept" in said) == (protocol.rule(KeepObjects) is not None)
     assert ("errors" in said) == (protocol.errors is not None)
     assert str(protocol.definition) in said.get("precision", str(protocol.definition))
-    assert all(IGNORES[flag] in said["ignored"] for flag in protocol.ignores)
+    assert all(flag in said["ignored"] for flag in ignores)
     assert all(str(limit) in said["detections"] for limit in protocol.max_detections if limit)
     assert ("all of them" in said["detections"]) == (protocol.max_detections == (None,))
     assert said["summary"].split() == [line.metric for line in headlines(protocol, with_parts=True)]
-    assert all(FURTHER_RULES[name] in said["also"] for name in protocol.further_rules)
+    shown = [rule for rule in protocol.rules if rule.words and said[rule.line] not in ("left out", "")]
+    assert all(rule.words in said[rule.line] for rule in shown)
     assert "departs" not in said
     assert not any(word in str(protocol) for word in ("None", "(0.5,)", "Protocol("))
 
 
 def test_crowds_are_told_where_they_have_a_rule() -> None:
     for name in ("COCO", "VOC2007", "OPEN_IMAGES", "OPEN_IMAGES_CHALLENGE", "LVIS", "ACTIVITYNET"):
-        assert CROWDS[apf.PUBLISHED[name].crowds] in str(apf.PUBLISHED[name])
+        rule = apf.PUBLISHED[name].rule(Crowds)
+        assert (rule.words if rule else "crowds are annotations like any other") in str(apf.PUBLISHED[name])
     # they are removed, with all that is outside the range: nothing is matched to them
     assert "groups of objects" not in str(apf.PROPOSALS)
     assert "what is matched to them" not in str(apf.PROPOSALS)
@@ -428,8 +436,8 @@ LVIS
 Gupta et al., LVIS: A Dataset for Large Vocabulary Instance Segmentation, CVPR 2019; lvis-api 0.5.3, LVISEval
 compares    bbox: intersection over union of boxes (also segm, boundary)
 needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
-annotations.area, annotations.ignore (difficult), images.pos_category_ids, images.neg_category_ids, \
-images.not_exhaustive_category_ids, categories.frequency (r, c, f)
+annotations.area, images.pos_category_ids, images.neg_category_ids, images.not_exhaustive_category_ids, \
+annotations.ignore (difficult), categories.frequency (r, c, f)
 matching    each detection, best score first, takes the most similar free annotation
 thresholds  similarity of at least 0.5 to 0.95 in 10 steps
 precision   AP by the definition coco101: mean over the levels linspace(0, 1, 101) of the envelope at the first \
@@ -441,6 +449,7 @@ ignored     annotations outside the area range or flagged ignore, and what is ma
 categories  evaluated separately, then averaged over those with annotations; judged only on images \
 where they are annotated or verified
 areas       all 0 to 1e+10, small 0 to 1024, medium 1024 to 9216, large 9216 to 1e+10 square pixels
+also        a detection with a side of 0, or whose mask has no pixel, is left out after max_detections
 malformed   if kept: an object of negative area is ignored; otherwise an annotation counts and is missed, a \
 detection is a false positive
 parts       r: categories with frequency r; c: categories with frequency c; f: categories with frequency f
@@ -450,8 +459,8 @@ OPEN_IMAGES_CHALLENGE
 Open Images Challenge 2018 and 2019; TensorFlow Object Detection API, OpenImagesChallengeEvaluator
 compares    bbox: intersection over union of boxes (also segm)
 needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
-annotations.is_crowd (a group; iscrowd in JSON), images.pos_category_ids, images.neg_category_ids, \
-images.not_exhaustive_category_ids, categories.parent_ids
+categories.parent_ids, images.pos_category_ids, images.neg_category_ids, images.not_exhaustive_category_ids, \
+annotations.is_crowd (a group; iscrowd in JSON)
 matching    a detection can match only its most similar annotation; if a better detection has it, it is a false positive
 thresholds  similarity of at least 0.5
 precision   AP by the definition interpolated: sum over k of P_k (r_k - r_(k-1))
@@ -494,12 +503,12 @@ NEEDS = {
     ("COCO", "segm"): "mask (segmentation in JSON); if given: annotations.area, ",
     ("COCO", "keypoints"): "keypoints (x, y, visibility of 17); if given: ",
     ("COCO", "boundary"): "images.image_width, images.image_height (width, height in JSON)",
-    ("OPEN_IMAGES", "bbox"): "annotations.is_crowd (a group; iscrowd in JSON), categories.parent_ids",
+    ("OPEN_IMAGES", "bbox"): "categories.parent_ids, annotations.is_crowd (a group; iscrowd in JSON)",
     ("DOTA", "rotated"): "corners (x1, y1, ... x4, y4), or a box with angle (radians, counter-clockwise); if given: ",
     ("ACTIVITYNET", "interval"): "annotations and detections: start_time, end_time (seconds)\n",
     ("KITTI", "bbox"): "in frames), annotations.occluded, annotations.truncated; if given: ",
     ("KITTI", "3d"): ", annotations.occluded, annotations.truncated, annotations.height, detections.height; if given: ",
-    ("WAYMO", "3d"): ", annotations.level (or n_points); if given: annotations.ignore (difficult), annotations.n_points, "
+    ("WAYMO", "3d"): ", annotations.level (or n_points); if given: annotations.n_points, annotations.ignore (difficult), "
     "detections.no_label_zone, ",
     ("NUSCENES", "distance"): "; for errors, of both: cuboid_length, cuboid_width, cuboid_height, cuboid_yaw, velocity_x, "
     "velocity_y, attribute\n",
@@ -625,9 +634,9 @@ def test_a_perfect_list_has_1(name: str) -> None:
     results = [
         {key: row[key] for key in ("image_id", "category_id", *shapes) if key in row} | {"score": 0.5}
         for row in truth["annotations"]
-        if not (row.get("iscrowd") or ("ignore" in protocol.ignores and row.get("ignore")) or row.get("num_keypoints") == 0)
+        if not (row.get("iscrowd") or (protocol.rule(IgnoreFlagged) and row.get("ignore")) or row.get("num_keypoints") == 0)
     ]
-    if protocol.expands_hierarchy:
+    if protocol.rule(ExpandHierarchy):
         results += [row | {"category_id": 1} for row in results if row["category_id"] == 2]
         truth = truth | {"annotations": [row for row in truth["annotations"] if not row.get("iscrowd")]}
     values = dict(apf.evaluate(truth, results, protocol).summary.drop_nulls().rows())
@@ -649,7 +658,7 @@ def test_without_detections_all_is_0(name: str, kind: str, tmp_path: Path) -> No
     nothing: dict[str, Any] = {"memory": [], "file": tmp_path / "results.json", "frame": pl.DataFrame()}
     evaluation = apf.evaluate(truth, nothing[kind], protocol, **options)
     some = dict(tiny(name).summary.rows())
-    is_zero = "zero_without_detections" in apf.PUBLISHED[protocol.upper()].further_rules
+    is_zero = apf.PUBLISHED[protocol.upper()].rule(ZeroWithoutDetections) is not None
     expected = {
         metric: None if value is None and not is_zero else float(metric.startswith("LAMR")) for metric, value in some.items()
     }
@@ -671,7 +680,7 @@ def test_without_annotations_all_is_null_unless_absent_classes_count(name: str) 
         with pytest.warns(NoAnnotationsWarning):
             evaluation = apf.evaluate(truth | {"annotations": []}, some, protocol, **options)
         own = evaluation.protocol
-        expected = dict.fromkeys(evaluation.summary["metric"], 0.0 if own.classes.counts_absent else None)
+        expected = dict.fromkeys(evaluation.summary["metric"], 0.0 if own.counts_absent else None)
         if some and "JI" in expected:  # detections lower it where nobody is
             expected["JI"] = 0.0
         assert dict(evaluation.summary.rows()) == pytest.approx(expected | worst(own), abs=1e-12)
@@ -839,11 +848,8 @@ def test_no_limit_by_option() -> None:
 # choices of a protocol that cannot be -> the message
 WRONG: dict[str, tuple[Json, str]] = {
     "matching": ({"matching": "greedy"}, r'^matching is "score", .*, not .greedy.$'),
-    "crowds": (
-        {"crowds": "removed"},
-        r'^crowds is "ignored", "all_ignored", "ignored_by_iou", "counted", "missed" or "ordinary", not .removed.$',
-    ),
-    "ignores": ({"ignores": ("difficult",)}, r"^ignores: no 'difficult'; there are ignore, no_keypoints, uncertain, no_mask$"),
+    "rules": ({"rules": ("ignore",)}, r"^rules: 'ignore' is not a rule; see apframe.protocols.rules$"),
+    "one rule": ({"rules": IgnoreFlagged()}, r"^rules has the wrong type "),
     "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "),
     "definition": ({"definition": "trapezoid"}, r"^definition: Trapezoid\(\) is not a weighted sum, see apframe.list_defini"),
     "no thresholds": ({"iou_thresholds": ()}, r"^iou_thresholds must lie in \(0, 1\] and increase, got \(\)$"),
@@ -890,7 +896,7 @@ GIVEN: dict[str, tuple[Json, Any]] = {
     "limits in any order": ({"max_detections": [None, 10, 1]}, (1, 10, None)),
     "areas as a mapping": ({"area_ranges": {"tiny": (0, 9)}}, (("all", 0.0, 1e10), ("tiny", 0.0, 9.0))),
     "areas as lists": ({"area_ranges": [["all", 0, 9]]}, (("all", 0.0, 9.0),)),
-    "one flag": ({"ignores": "ignore"}, ("ignore",)),
+    "rules as a list": ({"rules": [*STANDARD_ROWS]}, STANDARD_ROWS),
     "one line": ({"report": "AP"}, ("AP",)),
     "lines as a list": ({"report": ["AP", "AR"]}, ("AP", "AR")),
     "one part": ({"parts": apf.Part("_f", "images", "fog", equals="f")}, (apf.Part("_f", "images", "fog", equals="f"),)),
@@ -913,7 +919,7 @@ def test_choices_as_they_may_be_given(choices: Json, expected: Any) -> None:
 SIMILARITIES: dict[str, tuple[apf.Protocol, Any, str, list[str]]] = {
     "as published for masks": (apf.COCO, apf.MaskIoU(), "segm", []),
     "as for keypoints, else as for boxes": (
-        apf.COCO, apf.OKS(), "keypoints", ["ignores", "area_ranges", "max_detections", "report"],
+        apf.COCO, apf.OKS(), "keypoints", ["area_ranges", "max_detections", "report", "rules"],
     ),
     "not published": (apf.VOC2007, apf.MaskIoU(), "segm", ["iou_type", "similarity"]),
     "other boxes": (apf.COCO, apf.IntersectionOverDetection(), "bbox", ["similarity"]),
@@ -979,7 +985,7 @@ MINE = apf.Protocol(
     similarity=apf.InclusiveBoxIoU(),
     matching="best_overlap",
     strict=True,
-    ignores=("ignore",),
+    rules=(*STANDARD_RULES, IgnoreFlagged()),
     iou_thresholds=(0.4, 0.5),
     definition=Voc2007(),
     area_ranges=(("every", 0.0, 1e10), ("small", 0.0, 2000.0)),

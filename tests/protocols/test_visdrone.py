@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,11 @@ import apframe as apf
 from apframe.exceptions import ParameterError
 from apframe.lists.list_average_precision import Trapezoid
 from apframe.metrics.recall_levels import NuScenes
+from apframe.protocols.rules.crowds import CrowdsAsMisses, CrowdsIgnored
+from apframe.protocols.rules.limits import MeansByImages
 from tests.protocols.everywhere import assert_same_everywhere
 from tests.protocols.generated import joined, on_many_sets
+from tests.protocols.rules_of import exchanging
 from tests.protocols.visdrone_reference import evaluate
 
 NAMES = (
@@ -172,11 +174,11 @@ def test_slices_of_detections_leave_the_places() -> None:
 
 
 def test_groups_cannot_be_missed_at_cut_offs() -> None:
-    with pytest.raises(ParameterError, match=r"^crowds: matching 'by_annotation' has no groups that count as missed; choose"):
-        replace(apf.KITTI, crowds="missed")
+    with pytest.raises(ParameterError, match=r"^rules: matching 'by_annotation' has no groups that count as missed; choose"):
+        exchanging(apf.KITTI, CrowdsIgnored, CrowdsAsMisses())
 
 
 def test_definitions_that_have_no_means_by_images() -> None:
     for definition in (NuScenes(), Trapezoid()):
         with pytest.raises(ParameterError, match="weighted sum"):
-            apf.Protocol("MINE", "", definition=definition, further_rules=("means_by_images",))  # type: ignore[arg-type]
+            apf.Protocol("MINE", "", definition=definition, rules=(MeansByImages(),))  # type: ignore[arg-type]

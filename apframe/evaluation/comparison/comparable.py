@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, one_of, warn
+from apframe.protocols.crowdhuman import ClipBoxes
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE, TABLES
@@ -196,7 +197,7 @@ def _refuse_other_truth(first: Evaluation, other: Evaluation, pair: str) -> None
         if mine.schema[keys[0]] != theirs.schema[keys[0]]:
             raise _different_types(pair, keys[0], mine[keys[0]], theirs[keys[0]])
         mine, theirs = mine.sort(keys), theirs.sort(keys)
-        if table == "annotations" and "clipped_boxes" in first.protocol.further_rules:
+        if table == "annotations" and first.protocol.rule(ClipBoxes) is not None:
             mine, theirs = _clipped_alike(first, other, mine, theirs)
         what = _difference(mine, theirs, table, keys)
         if what:

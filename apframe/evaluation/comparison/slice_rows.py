@@ -263,7 +263,7 @@ class Part:
             cells, lists = pipeline.cells_of(begin, end), every
             if not slicing.images.is_whole(images.height):
                 members = slicing.images.members.rename({"row": "image"})
-                keeps_empty = self._evaluation.protocol.classes.counts_absent
+                keeps_empty = self._evaluation.protocol.counts_absent
                 verdicts = pipeline.verdicts_of(begin, end)
                 parts, lists = split_by_images(verdicts, members, len(slicing.images), keeps_empty=keeps_empty)
                 cells, lists = Cells.of(parts), lists.with_columns(pl.col("category") + begin)

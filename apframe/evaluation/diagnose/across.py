@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.evaluation.pairing import codes, pair
-from apframe.evaluation.prepare.counting import crowds
-from apframe.evaluation.prepare.hierarchy import find_ancestors
 from apframe.exceptions import CategoriesNotComparedWarning, warn
+from apframe.protocols.pairing import codes, pair
+from apframe.protocols.rules.hierarchy import ExpandHierarchy, find_ancestors
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.keypoints import KEYPOINTS
 
 if TYPE_CHECKING:
-    from apframe.evaluation.prepare.inputs import Inputs
     from apframe.matching.verdicts import Verdicts
+    from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
 
 
@@ -48,8 +47,8 @@ def pair_across(inputs: Inputs, protocol: Protocol, least: float) -> pl.DataFram
             "the categories have different keypoints, so detections are not compared with annotations of other categories",
             CategoriesNotComparedWarning,
         )
-    pairs = pair(inputs, protocol, least=least, across_categories=not is_apart).filter(pl.col("similarity") >= least)
-    is_crowd = crowds(inputs.annotations, protocol)
+    pairs = pair(inputs, min_similarity=least, across_categories=not is_apart).filter(pl.col("similarity") >= least)
+    is_crowd = inputs.crowds
     if is_crowd.any():
         pairs = pairs.filter(~is_crowd.gather(pairs["annotation"]))
     if protocol.agnostic:
@@ -59,7 +58,7 @@ def pair_across(inputs: Inputs, protocol: Protocol, least: float) -> pl.DataFram
         for frame, name in ((inputs.detections, "detection"), (inputs.annotations, "annotation"))
     )
     pairs = pairs.with_columns(is_same=found == expected)
-    return _without_kin(pairs, inputs, found, expected) if protocol.expands_hierarchy else pairs
+    return _without_kin(pairs, inputs, found, expected) if protocol.rule(ExpandHierarchy) else pairs
 
 
 def _have_other_keypoints(inputs: Inputs) -> bool:

@@ -56,7 +56,7 @@ def errors_of(pipeline: Pipeline, threshold: int, background: float) -> tuple[Ve
     verdicts = verdicts_at(pipeline.verdicts, threshold, k)
     found = outcomes(verdicts)
     pairs = place_pairs(pipeline.across(background), verdicts, inputs)
-    foreground = thresholds_of(inputs, protocol, threshold)
+    foreground = thresholds_of(inputs, threshold)
     return verdicts, found, find_errors(verdicts, found, pairs, foreground=foreground, background=background)
 
 

@@ -11,7 +11,6 @@ import polars as pl
 from apframe.evaluation.diagnose.filtered import why_filtered
 from apframe.evaluation.diagnose.overlaps import LEAST, why_nothing_matches
 from apframe.evaluation.diagnose.shifted_ids import find_shifts
-from apframe.evaluation.prepare.rules import FIND_OUT
 from apframe.exceptions import (
     FilteredResultsWarning,
     LowPrecisionWarning,
@@ -21,13 +20,14 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.protocols.headlines import KINDS, Kind, headlines
+from apframe.protocols.rules.limits import FIND_OUT
 from apframe.protocols.words import threshold_words
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
 from apframe.wording import counted, listed, spelled
 
 if TYPE_CHECKING:
-    from apframe.evaluation.prepare.inputs import Inputs
+    from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
 
 _LOW, _AT = 0.01, 0.5  # AP below this, at this threshold, is hardly that of a trained model

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.evaluation.pairing import codes, pair
-from apframe.evaluation.prepare.counting import ignored_annotations
 from apframe.matching.policies import POLICIES
 from apframe.matching.reached import count_reached
+from apframe.protocols.pairing import codes, pair
 
 if TYPE_CHECKING:
-    from apframe.evaluation.prepare.inputs import Inputs
+    from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
 
 _SMALL = 1e-6  # added to the divisor, as in the reference
@@ -35,24 +34,24 @@ class JaccardCounts:
         self._strict, self._threshold = protocol.strict, threshold
         self._ids = inputs.image_ids
         expected = inputs.annotations
-        ignored = ignored_annotations(expected, protocol)
+        ignored = inputs.ignored
         found, truth = (codes(frame, inputs, pooled=protocol.agnostic) for frame in (inputs.detections, expected))
         self._score = inputs.detections["score"]
         self._found, self._truth = found, truth.with_columns(ignored=ignored)
-        pairs = pair(inputs, protocol, least=threshold, is_crowd=ignored)
+        pairs = pair(inputs, min_similarity=threshold, is_crowd=ignored)
         reach = self._reached(pairs)
         of_region = ignored.gather(pairs["annotation"])
         pairs = pairs.filter(reach)
         of_region = of_region.filter(reach)
         self._pairs = pairs.filter(~of_region)
         self._found_inside = pairs.filter(of_region)["detection"].unique()
-        self._truth_inside = self._people_inside(inputs, protocol)
+        self._truth_inside = self._people_inside(inputs)
 
     def _reached(self, pairs: pl.DataFrame) -> pl.Series:
         similarity = pairs["similarity"].to_numpy()
         return pl.Series(count_reached(similarity, np.array([self._threshold]), strict=self._strict) > 0)
 
-    def _people_inside(self, inputs: Inputs, protocol: Protocol) -> pl.Series:
+    def _people_inside(self, inputs: Inputs) -> pl.Series:
         """The annotations that lie inside an ignored one."""
         ignored = self._truth["ignored"]
         rows = pl.int_range(len(ignored), eager=True)
@@ -62,7 +61,7 @@ class JaccardCounts:
         as_detections = inputs.annotations[people].with_columns(detection_id="annotation_id", score=pl.lit(1.0))
         only_regions = replace(inputs, annotations=inputs.annotations[regions], detections=as_detections, prepared={})
         whole = pl.repeat(True, len(regions), eager=True)
-        pairs = pair(only_regions, protocol, least=self._threshold, is_crowd=whole)
+        pairs = pair(only_regions, min_similarity=self._threshold, is_crowd=whole)
         return people.gather(pairs.filter(self._reached(pairs))["detection"].unique())
 
     def at(self, score: float) -> pl.DataFrame:

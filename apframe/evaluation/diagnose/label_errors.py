@@ -9,7 +9,6 @@ import polars as pl
 
 from apframe.evaluation.diagnose.cuts import BEST_F1, MinScore, cut_scores
 from apframe.evaluation.diagnose.errors import BACKGROUND, checked_thresholds, usual_background
-from apframe.evaluation.prepare.counting import crowds
 from apframe.evaluation.tables import area_at, with_labels
 from apframe.exceptions import ParameterError
 from apframe.protocols.refused import refuse_scores
@@ -95,7 +94,7 @@ def suspicious_labels(self: Evaluation, iou_threshold: float | None, min_score: 
     score = verdicts.detections["score"].to_numpy()
     confident = score >= of_row["min_score"].fill_null(-np.inf).gather(verdicts.detections["row"]).to_numpy()
     evidence = Evidence(verdicts, outcomes, errors, self._pipeline.across(background), confident)
-    found = find_suspects(evidence, inputs, protocol, thresholds_of(inputs, protocol, threshold), background)
+    found = find_suspects(evidence, inputs, thresholds_of(inputs, threshold), background)
 
     detections, annotations = inputs.detections, inputs.annotations
     kind = found["kind"].cast(LABEL_ERRORS)
@@ -146,17 +145,17 @@ def untouched_annotations(self: Evaluation, min_score: float, background: float 
 
     from apframe.evaluation.diagnose.outcomes import verdicts_at
     from apframe.evaluation.diagnose.suspects import of_detections
-    from apframe.evaluation.pairing import pair
+    from apframe.protocols.pairing import pair
 
     inputs = self._inputs
     verdicts = verdicts_at(self._pipeline.verdicts, 0, area_at(self, None))
     rows = verdicts.annotations.filter(pl.col("counts") > 0)["row"]
     touching = of_detections(inputs, (inputs.detections["score"] >= min_score).arg_true().to_numpy())
-    pairs = pair(touching, self.protocol, least=background, across_categories=True).filter(pl.col("similarity") >= background)
+    pairs = pair(touching, min_similarity=background, across_categories=True).filter(pl.col("similarity") >= background)
     is_untouched = np.zeros(inputs.annotations.height, dtype=bool)
     is_untouched[rows.to_numpy()] = True
     is_untouched[pairs["annotation"].to_numpy()] = False
-    left = pl.Series(is_untouched) & ~crowds(inputs.annotations, self.protocol)
+    left = pl.Series(is_untouched) & ~inputs.crowds
     if "expanded_from" in inputs.annotations.columns:
         left = left & inputs.annotations["expanded_from"].is_null()
     return inputs.annotations.filter(left).select("annotation_id", "image_id", "category_id")

@@ -15,8 +15,8 @@ from apframe.matching.policies import POLICIES
 from apframe.matching.reached import NEARLY_ONE, reaches
 
 if TYPE_CHECKING:
-    from apframe.evaluation.prepare.inputs import Inputs
     from apframe.matching.verdicts import Verdicts
+    from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
 
 
@@ -70,7 +70,7 @@ def _mistaken(verdicts: Verdicts, inputs: Inputs, protocol: Protocol, free: np.n
     inputs = inputs.in_memory
     part = replace(inputs, detections=inputs.detections[rows[0]], annotations=inputs.annotations[rows[1]], prepared=prepared)
     place = protocol.iou_thresholds.index(verdicts.thresholds[0])
-    least = thresholds_of(inputs, protocol, place)[annotations["list"].to_numpy()[wanted]]
+    least = thresholds_of(inputs, place)[annotations["list"].to_numpy()[wanted]]
     pairs = pair_across(part, protocol, min(verdicts.thresholds[0], NEARLY_ONE)).filter(~pl.col("is_same"))
     similarity, at = pairs["similarity"].to_numpy(), pairs["annotation"].to_numpy()
     pairs = pairs.filter(pl.Series(reaches(similarity, least[at], strict=protocol.strict)))

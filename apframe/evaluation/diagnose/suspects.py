@@ -11,14 +11,12 @@ import polars as pl
 from apframe.evaluation.diagnose.across import place_pairs
 from apframe.evaluation.diagnose.find_errors import LOC, Errors
 from apframe.evaluation.diagnose.outcomes import Outcomes
-from apframe.evaluation.pairing import pair
-from apframe.evaluation.prepare.counting import crowds
 from apframe.matching.by_best_overlap import find_best
 from apframe.matching.verdicts import Verdicts
+from apframe.protocols.pairing import pair
 
 if TYPE_CHECKING:
-    from apframe.evaluation.prepare.inputs import Inputs
-    from apframe.protocols.protocol import Protocol
+    from apframe.protocols.inputs import Inputs
 
 _INSIDE = 0.5  # of a detection inside a crowd or an ignored annotation: it is no missing object
 _ALIKE = 0.8  # similarity of annotations that are one object
@@ -39,9 +37,7 @@ class Evidence:
     confident: np.ndarray
 
 
-def find_suspects(
-    evidence: Evidence, inputs: Inputs, protocol: Protocol, foreground: np.ndarray, background: float
-) -> pl.DataFrame:
+def find_suspects(evidence: Evidence, inputs: Inputs, foreground: np.ndarray, background: float) -> pl.DataFrame:
     """The annotations that are likely to be wrong.
 
     `missing`: a confident false positive with no similarity of `background` or more to any annotation of the image, and less
@@ -70,7 +66,7 @@ def find_suspects(
     misplaced = pl.DataFrame({"detection": at, "annotation": errors.target[at], "similarity": errors.similarity[at]})
     is_left[at] = False
     candidates = rows.detections["row"].to_numpy()[is_left]
-    missing = candidates[~_touches(candidates, inputs, protocol, evidence, background)]
+    missing = candidates[~_touches(candidates, inputs, evidence, background)]
     parts = {"wrong_class": wrong, "misplaced": misplaced}
     by_position = [table.with_columns(kind=pl.lit(kind)) for kind, table in parts.items()]
     placed = pl.concat(by_position).with_columns(
@@ -78,7 +74,7 @@ def find_suspects(
         annotation=rows.annotations["row"].gather(pl.concat(by_position)["annotation"]).cast(pl.Int64),
     )
     of_missing = pl.DataFrame({"detection": missing.astype(np.int64)}).with_columns(kind=pl.lit("missing"))
-    tables = [placed, of_missing, _duplicates(evidence, inputs, protocol).with_columns(kind=pl.lit("duplicate"))]
+    tables = [placed, of_missing, _duplicates(evidence, inputs).with_columns(kind=pl.lit("duplicate"))]
     empty = pl.DataFrame(schema=SCHEMA)
     return pl.concat([empty, *tables], how="diagonal_relaxed").select(*SCHEMA)
 
@@ -94,18 +90,18 @@ def _wrong_class(evidence: Evidence, inputs: Inputs, foreground: np.ndarray) -> 
     return pl.DataFrame({"detection": detection[row], "annotation": annotation[row], "similarity": similarity[row]})
 
 
-def _touches(rows: np.ndarray, inputs: Inputs, protocol: Protocol, evidence: Evidence, background: float) -> np.ndarray:
+def _touches(rows: np.ndarray, inputs: Inputs, evidence: Evidence, background: float) -> np.ndarray:
     """Whether some of the detections, given by row number, touch an annotation, or are inside of one that does not count."""
     part = of_detections(inputs, rows)
     nowhere = pl.repeat(False, inputs.annotations.height, eager=True)
-    near = pair(part, protocol, least=background, across_categories=True, is_crowd=nowhere)
+    near = pair(part, min_similarity=background, across_categories=True, is_crowd=nowhere)
     near = near.filter(pl.col("similarity") >= background)
     verdicts, found = evidence.verdicts, evidence.found
-    at = verdicts.annotations["row"].to_numpy()[~found.counts | _are_crowds(verdicts, inputs, protocol)]
+    at = verdicts.annotations["row"].to_numpy()[~found.counts | _are_crowds(verdicts, inputs)]
     prepared = {name: each.take(at) if name == "expected" else each for name, each in part.prepared.items()}
     ignored = replace(part, annotations=inputs.annotations[at], prepared=prepared)
     everywhere = pl.repeat(True, len(at), eager=True)
-    inside = pair(ignored, protocol, least=_INSIDE, across_categories=True, is_crowd=everywhere)
+    inside = pair(ignored, min_similarity=_INSIDE, across_categories=True, is_crowd=everywhere)
     inside = inside.filter(pl.col("similarity") >= _INSIDE)
     touches = np.zeros(len(rows), dtype=bool)
     touches[near["detection"].to_numpy()] = True
@@ -113,23 +109,22 @@ def _touches(rows: np.ndarray, inputs: Inputs, protocol: Protocol, evidence: Evi
     return touches
 
 
-def _duplicates(evidence: Evidence, inputs: Inputs, protocol: Protocol) -> pl.DataFrame:
+def _duplicates(evidence: Evidence, inputs: Inputs) -> pl.DataFrame:
     """annotation, same_as (row numbers) and similarity: missed annotations, each with the most similar other one."""
     annotations = inputs.annotations
-    is_own = ~crowds(annotations, protocol).to_numpy()
+    is_own = ~inputs.crowds.to_numpy()
     if "expanded_from" in annotations.columns:  # copies are on other categories of one object
         is_own &= annotations["expanded_from"].is_null().to_numpy()
     rows = evidence.verdicts.annotations["row"].to_numpy()[evidence.found.is_missed]
     missed = np.sort(rows[is_own[rows]])
     empty = pl.DataFrame(schema={"annotation": pl.Int64, "same_as": pl.Int64, "similarity": pl.Float64})
-    if protocol.similarity.shape is None:  # a function may read columns of detections
+    if inputs.protocol.similarity.shape is None:  # a function may read columns of detections
         return empty
     others = np.flatnonzero(is_own)
     as_found = annotations[missed].rename({"annotation_id": "detection_id"}).with_columns(score=pl.lit(1.0))
     pairs = pair(
         replace(inputs.in_memory, detections=as_found, annotations=annotations[others], prepared={}),
-        protocol,
-        least=_ALIKE,
+        min_similarity=_ALIKE,
         across_categories=True,
         is_crowd=pl.repeat(False, len(others), eager=True),
     )
@@ -140,9 +135,9 @@ def _duplicates(evidence: Evidence, inputs: Inputs, protocol: Protocol) -> pl.Da
     return pl.concat([empty, pl.DataFrame(found)], how="vertical_relaxed")
 
 
-def _are_crowds(verdicts: Verdicts, inputs: Inputs, protocol: Protocol) -> np.ndarray:
+def _are_crowds(verdicts: Verdicts, inputs: Inputs) -> np.ndarray:
     """Flags of the annotations of the verdicts."""
-    return crowds(inputs.annotations, protocol).gather(verdicts.annotations["row"]).to_numpy()
+    return inputs.crowds.gather(verdicts.annotations["row"]).to_numpy()
 
 
 def of_detections(inputs: Inputs, rows: np.ndarray) -> Inputs:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from apframe.evaluation.prepare.counting import ignored_annotations, outside
 from apframe.evaluation.prepare.list_thresholds import thresholds_of
-from apframe.evaluation.prepare.rules import FIND_OUT, RULES, WHEN_READ, Rule, are_most, describe_dropped
 from apframe.exceptions import (
     BoxFormatWarning,
     ColumnError,
-    MissingColumnWarning,
     MostlyUnknownImagesWarning,
     UnitWarning,
     UnknownImageWarning,
     warn,
 )
+from apframe.protocols.inputs import Inputs
 from apframe.protocols.protocol import Protocol
-from apframe.rows import MALFORMED_KEPT, Malformed, malformed_rows, treating_malformed
+from apframe.protocols.rules.limits import FIND_OUT, KnownImagesOnly, are_most, describe_dropped
+from apframe.protocols.rules.rule import Rule
+from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.tables.box_formats import are_fractions
 from apframe.tables.category_map import describe_map
 from apframe.tables.dataset import Dataset, canonical_detections
@@ -34,112 +34,7 @@ from apframe.tables.shapes.intervals import INTERVALS
 from apframe.tables.shapes.keypoints import KEYPOINTS
 from apframe.tables.shapes.segments import SEGMENTS
 from apframe.tables.sources import to_polars
-from apframe.tables.tables import OUTSIDE, TABLES
-from apframe.wording import Note, in_words, spelled
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The input of an evaluation.
-
-    Attributes
-    ----------
-    dataset
-        the ground truth, with what the protocol adds and leaves out
-    annotations, detections
-        those on the images and of the categories that take part, in the order in which ties are resolved: as they came, or
-        `by_category`. Attributes of the annotations may still be unread; `tables` has them
-    image_ids, category_ids
-        sorted
-    prepared
-        what `Similarity.prepare` has already made of the detections (`found`) and annotations (`expected`), row by row
-    unknown_images
-        ids of images that the ground truth does not have, whose detections were dropped; None if there are none
-    none_given
-        whether there were no detections at all, also none that were dropped
-    n_left_out
-        how many detections of known images and categories there were, if all of these were left out; otherwise 0
-    said
-        changes of the data and what else to know of the numbers, such as rules of the protocol that could not be applied
-    malformed
-        what becomes of rows whose shape cannot be right: by default as where this is made
-    """
-
-    dataset: Dataset
-    annotations: pl.DataFrame
-    detections: pl.DataFrame
-    image_ids: pl.Series
-    category_ids: pl.Series
-    by_category: bool
-    prepared: Mapping[str, Any] = field(default_factory=dict)
-    unknown_images: pl.Series | None = None
-    none_given: bool = False
-    n_left_out: int = 0
-    said: tuple[Note, ...] = ()
-    malformed: Malformed = field(default_factory=malformed_rows)
-
-    @property
-    def notes(self) -> list[str]:
-        """What is `said`, in words."""
-        return in_words(self.said)
-
-    @property
-    def in_memory(self) -> Inputs:
-        """The input with all objects in memory, which this one is."""
-        return self
-
-    @property
-    def n_detections(self) -> int:
-        """How many detections are evaluated, without their copies for other classes."""
-        copied = "expanded_from" in self.detections.columns
-        return self.detections["expanded_from"].null_count() if copied else self.detections.height
-
-    @property
-    def truth_mark(self) -> str | None:
-        """What is equal where the annotations are the same; None where they are to be looked at."""
-        return None
-
-    def has_annotations(self, protocol: Protocol) -> bool:
-        """Whether there is an annotation that is not ignored."""
-        return not ignored_annotations(self.dataset.annotations, protocol).all()
-
-    def tables(self) -> dict[str, pl.DataFrame]:
-        """The four tables with their attributes; rows of images and categories in the order of their ids."""
-        categories = self.dataset.categories.sort("category_id")
-        annotations = self.dataset.annotations
-        annotations = annotations.filter(is_known(annotations["category_id"], self.category_ids))
-        return {
-            "images": self.dataset.images.sort("image_id"),
-            "categories": categories.filter(is_known(categories["category_id"], self.category_ids)),
-            "annotations": self.in_order(annotations),
-            "detections": self.detections,
-        }
-
-    def in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Objects in the order in which ties are resolved."""
-        return frame.sort("category_id", maintain_order=True) if self.by_category else frame
-
-    def subset(self, masks: Mapping[str, Mapping[str, pl.Series]]) -> Inputs:
-        """The part inside the masks, which are those of `apframe.evaluation.slices.keys.conjunction` on `tables`.
-
-        Images, categories, and detections by a key of their own are left out. Objects outside stay, as ignored ones.
-        """
-        tables = self.tables()
-        for name, inside in masks.get("annotations", {}).items():
-            frame = tables[name].with_columns((outside(tables[name]) | ~inside).alias(OUTSIDE))
-            known = [column.name for column in TABLES[name] if column.name in frame.columns]
-            tables[name] = frame.select(*known, pl.exclude(known))
-        for name in ("images", "categories", "detections"):
-            if name in masks:
-                tables[name] = tables[name].filter(masks[name][name])
-        ids = [tables[name][f"{key}_id"] for name, key in (("images", "image"), ("categories", "category"))]
-        for name in ("annotations", "detections"):
-            for column in ids:
-                tables[name] = tables[name].filter(is_known(tables[name][column.name], column))
-        dataset = self.dataset.part(tables["images"], tables["annotations"])
-        return Inputs(
-            dataset, tables["annotations"], tables["detections"], ids[0], ids[1], self.by_category, malformed=self.malformed
-        )
+from apframe.wording import Note, spelled
 
 
 def make_inputs(
@@ -151,7 +46,7 @@ def make_inputs(
     drop_unknown_images: bool = False,
     are_checked: bool = False,
 ) -> Inputs:
-    """Make the input of an evaluation: check the tables and apply the `RULES` of a protocol.
+    """Make the input of an evaluation: check the tables and apply the rules of a protocol.
 
     Detections that `are_checked` are those of `check_detections`.
 
@@ -163,7 +58,6 @@ def make_inputs(
     """
     found = detections if are_checked else check_detections(detections, dataset, category_ids, protocol)
     _refuse_others("annotations", dataset.core("annotations"), protocol)
-    _warn_of_lists(dataset.core("images"), protocol)
     tables = {"annotations": dataset.core("annotations"), "detections": found}
     _warn_of_degrees(tables, protocol)
     _warn_of_fractions(tables, protocol)
@@ -171,13 +65,13 @@ def make_inputs(
     _warn_of_labels(tables, dataset.categories, protocol)
     none_given = found.is_empty()
     found, unknown = _of_known_images(found, dataset, protocol, drop=drop_unknown_images)
-    inputs = _by_rules(dataset, found, category_ids, protocol, RULES)
+    inputs = _by_rules(dataset, found, category_ids, protocol, protocol.rules)
     n_left_out = 0
     if inputs.detections.is_empty():
         n_left_out = int(is_known(found["category_id"], dataset.core("categories")["category_id"]).sum())
     inputs = replace(inputs, unknown_images=unknown, none_given=none_given, n_left_out=n_left_out)
     if protocol.category_thresholds:
-        thresholds_of(inputs, protocol)  # an error where a category has none
+        thresholds_of(inputs)  # an error where a category has none
     return inputs
 
 
@@ -192,7 +86,7 @@ def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.S
     """
     found, _ = _of_known_images(detections, dataset, protocol, drop=False)
     with treating_malformed(MALFORMED_KEPT):  # by the evaluation that was stored
-        inputs = _by_rules(dataset, found, category_ids, protocol, WHEN_READ)
+        inputs = _by_rules(dataset, found, category_ids, protocol, [rule for rule in protocol.rules if rule.applies_again])
     return replace(inputs, none_given=detections.is_empty())
 
 
@@ -203,9 +97,9 @@ def _by_rules(
     category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
     mapped = "" if dataset.merged is None else describe_map(dataset.merged)
     notes = (Note(mapped),) if mapped else ()
-    inputs = Inputs(dataset, dataset.core("annotations"), found, image_ids, category_ids, protocol.by_category, said=notes)
+    inputs = Inputs(protocol, dataset, dataset.core("annotations"), found, image_ids, category_ids, said=notes)
     for rule in rules:
-        inputs = rule(inputs, protocol)
+        inputs = rule.rows(inputs)
     return inputs
 
 
@@ -253,15 +147,6 @@ def _refuse_others(table: str, frame: pl.DataFrame, protocol: Protocol) -> None:
     if shape in meant and protocol.similarity.shape not in (None, shape) and frame["x"].null_count():
         there_are = ", ".join(name for name in shape.needs if name in frame.columns)
         raise ColumnError("no boxes", f"there are {there_are}: did you mean protocol {meant[shape]}?", table=table)
-
-
-def _warn_of_lists(images: pl.DataFrame, protocol: Protocol) -> None:
-    lists = [column.name for column in TABLES["images"] if isinstance(column.dtype, pl.List)]
-    if protocol.judged_only and not set(lists) & set(images.columns):
-        message = (
-            f"{protocol.name}: the images have no column {', '.join(lists)}: a category is judged only where it is annotated"
-        )
-        warn(message, MissingColumnWarning)
 
 
 def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
@@ -327,7 +212,7 @@ def _of_known_images(
 
 def warn_of_dropped(found: pl.DataFrame, on_known: pl.Series, dataset: Dataset, protocol: Protocol) -> None:
     """A warning where detections are dropped because the protocol says so, or where none is on a known image."""
-    by_rule = "known_images_only" in protocol.further_rules
+    by_rule = protocol.rule(KnownImagesOnly) is not None
     if on_known.all() or not (by_rule or not on_known.any()):
         return
     dropped = describe_dropped("image_id", found, ~on_known, dataset.core("images")["image_id"])

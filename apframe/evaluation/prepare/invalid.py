@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from apframe.evaluation.options import Choice
-from apframe.evaluation.prepare.extents import lacks_boxes, with_boxes, with_image_sizes
 from apframe.evaluation.prepare.inputs import check_detections
 from apframe.exceptions import FormatError, InvalidRowsWarning, RowError, warn
 from apframe.formats.accepted import read_found, read_truth
@@ -16,6 +15,7 @@ from apframe.formats.lines import passing_invalid
 from apframe.formats.refused import Refused, accept
 from apframe.paths import reading_once
 from apframe.protocols.protocol import Protocol
+from apframe.similarity.extents import lacks_boxes, with_boxes, with_image_sizes
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.tables import noun

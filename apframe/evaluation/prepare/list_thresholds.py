@@ -14,11 +14,11 @@ from apframe.wording import listed, spelled
 if TYPE_CHECKING:
     import numpy as np
 
-    from apframe.evaluation.prepare.inputs import Inputs
+    from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
 
 
-def thresholds_of(inputs: Inputs, protocol: Protocol, threshold: int = 0) -> np.ndarray:
+def thresholds_of(inputs: Inputs, threshold: int = 0) -> np.ndarray:
     """The threshold of each list, where the protocol's is that of a number: its own, if categories have one each.
 
     Names of categories are compared in any case.
@@ -34,11 +34,12 @@ def thresholds_of(inputs: Inputs, protocol: Protocol, threshold: int = 0) -> np.
     >>> box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1, 2], "name": ["Car", "Cyclist"]}, box)
     >>> own = COCO.with_options(iou_thresholds={"car": 0.7, "cyclist": 0.5})
-    >>> thresholds_of(make_inputs(dataset, {}, None, own), own).tolist()
+    >>> thresholds_of(make_inputs(dataset, {}, None, own)).tolist()
     [0.7, 0.5]
     """
     import numpy as np
 
+    protocol = inputs.protocol
     if not protocol.category_thresholds:
         return np.full(1 if protocol.agnostic else len(inputs.category_ids), protocol.iou_thresholds[threshold])
     categories = inputs.dataset.core("categories")

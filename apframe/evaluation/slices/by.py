@@ -143,7 +143,7 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
 
 
 def _has_annotations(self: Evaluation) -> bool:
-    return self._inputs.has_annotations(self.protocol)
+    return self._inputs.has_annotations
 
 
 def each_slice(self: Evaluation, keys: Sequence[SliceKey]) -> Iterator[tuple[pl.DataFrame, Evaluation]]:

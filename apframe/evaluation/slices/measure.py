@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from apframe.evaluation.headlines import ListRows, images_of_lists, numbers, sum_values, values_of_lists
-from apframe.evaluation.pairing import matching_rules
+from apframe.evaluation.prepare.matching import matching_rules
 from apframe.evaluation.slices.slices import ObjectGroups, Slicing
 from apframe.matching.competitors import Side, add_competitors
 from apframe.matching.judge import judge
@@ -72,7 +72,7 @@ def sum_lists(of: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, slicing
     images, lists = slicing.images, pl.DataFrame({"group": np.zeros_like(of), "category": of})
     if not images.is_whole(verdicts.images.height):
         verdicts, parts = split_by_images(
-            verdicts, images.members.rename({"row": "image"}), len(images), keeps_empty=protocol.classes.counts_absent
+            verdicts, images.members.rename({"row": "image"}), len(images), keeps_empty=protocol.counts_absent
         )
         lists = parts.with_columns(category=pl.Series(of).gather(parts["category"]))
     return sum_part(_Part(Cells.of(verdicts), lists, 1), lists, protocol, slicing)
@@ -136,7 +136,7 @@ class _Work:
             found.select("at", group.alias("group"), inside).collect(),
             expected.select("at", group.alias("group"), inside).collect(),
             len(slicing.images) * n_parts,
-            keeps_empty=self.protocol.classes.counts_absent,
+            keeps_empty=self.protocol.counts_absent,
         )
         parts = replace(parts, lists=parts.lists.with_columns(images=pl.col("group") // n_parts))
         if not self._divides_detections or self.protocol.limits_images:
@@ -172,7 +172,7 @@ class _Work:
                 found,
                 expected,
                 n,
-                keeps_empty=self.protocol.classes.counts_absent,
+                keeps_empty=self.protocol.counts_absent,
             )
             of = part.lists["category"]  # the list of `base` that each is a part of
             lists = part.lists.select(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from apframe.exceptions import ColumnError, MissingColumnWarning, UnknownValueWarning, warn
-from apframe.protocols.classes import Part
+from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
 from apframe.wording import listed
 

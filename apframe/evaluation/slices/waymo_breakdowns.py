@@ -16,8 +16,7 @@ from apframe.rows import refuse_rows, refuse_texts
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
-    from apframe.evaluation.prepare.inputs import Inputs
-    from apframe.protocols.protocol import Protocol
+    from apframe.protocols.inputs import Inputs
 
 _CENTRE, _SIDES = ("cuboid_x", "cuboid_y", "cuboid_z"), ("cuboid_length", "cuboid_width", "cuboid_height")
 _SPEED = ("velocity_x", "velocity_y")
@@ -82,7 +81,7 @@ def waymo_breakdowns(self: Evaluation) -> pl.DataFrame:
             raise ColumnError("there are no cuboids", f"supply {', '.join((*_CENTRE, *_SIDES))}", table=table)
     refuse_texts("annotations", inputs.annotations, _SPEED)
     tables = []
-    for breakdown, label, part in _parts(inputs, protocol):
+    for breakdown, label, part in _parts(inputs):
         metrics = Pipeline(part, protocol).metrics()
         metrics = metrics.select("category_id", "area_range", "ap", "oriented_ap", "n_positives", "n_detections")
         tables.append(metrics.select(pl.lit(breakdown).alias("breakdown"), pl.lit(label).alias("bin"), pl.all()))
@@ -90,7 +89,7 @@ def waymo_breakdowns(self: Evaluation) -> pl.DataFrame:
     return named.select("breakdown", "bin", pl.exclude("breakdown", "bin"))
 
 
-def _parts(inputs: Inputs, protocol: Protocol) -> Iterator[tuple[str, str, Inputs]]:
+def _parts(inputs: Inputs) -> Iterator[tuple[str, str, Inputs]]:
     """The breakdown, the bin, and what is evaluated in it."""
     distance, longest = _norm(_CENTRE), pl.max_horizontal(_SIDES)
     for breakdown, value, edges in (("RANGE", distance, RANGE), ("SIZE", longest, SIZE)):
@@ -100,7 +99,7 @@ def _parts(inputs: Inputs, protocol: Protocol) -> Iterator[tuple[str, str, Input
                 frame.filter(bins == number) for frame, bins in zip((inputs.annotations, inputs.detections), sides, strict=True)
             )
             yield breakdown, label, _with(inputs, annotations, detections)
-    pairs = _overlapping(inputs, protocol)
+    pairs = _overlapping(inputs)
     if {*_SPEED} <= {*inputs.annotations.columns}:
         bins = _bins(inputs.annotations, _norm(_SPEED).fill_null(0), VELOCITY)
         for number, label in enumerate(_labels(VELOCITY)):
@@ -129,11 +128,11 @@ def _of_annotations(inputs: Inputs, pairs: pl.DataFrame, inside: pl.Series) -> I
     return _with(inputs, annotations, detections)
 
 
-def _overlapping(inputs: Inputs, protocol: Protocol) -> pl.DataFrame:
+def _overlapping(inputs: Inputs) -> pl.DataFrame:
     """The pairs of detections and annotations that overlap at all, by row numbers."""
-    from apframe.evaluation.pairing import pair  # brings in NumPy
+    from apframe.protocols.pairing import pair  # brings in NumPy
 
-    return pair(inputs, protocol, least=_LEAST).filter(pl.col("similarity") >= _LEAST)
+    return pair(inputs, min_similarity=_LEAST).filter(pl.col("similarity") >= _LEAST)
 
 
 def _renumbered(pairs: pl.DataFrame, found: pl.Series, expected: pl.Series) -> pl.DataFrame:

@@ -13,8 +13,8 @@ import pytest
 import apframe as apf
 from apframe.evaluation.comparison.comparable import agree
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, ParameterError
-from apframe.protocols.classes import Difficulty
 from apframe.protocols.given import ALL_AREAS
+from apframe.protocols.rules.levels import Difficulty
 
 STREET = Path(__file__).resolve().parents[3] / "data" / "street"
 BOX = {"x": 0.0, "y": 0.0, "width": 10.0, "height": 10.0}

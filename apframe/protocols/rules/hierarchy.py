@@ -2,9 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
 import polars as pl
 
-from apframe.exceptions import RowError
+from apframe.exceptions import ColumnError, RowError
+from apframe.protocols.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class ExpandHierarchy(Rule):
+    """An annotation counts for all categories above its own too: `parent_ids` of the categories, and theirs."""
+
+    line: ClassVar[str] = "categories"
+    description: ClassVar[str] = "annotations also count for the parents of their category"
+    columns: ClassVar[tuple[str, ...]] = ("categories.parent_ids",)
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """A copy of each annotation for all categories above its own, unless there are such copies.
+
+        Raises
+        ------
+        ColumnError
+            there is `parent_id`, and not `parent_ids`
+        RowError
+            a category is above itself
+        """
+        dataset = inputs.dataset
+        parents = {"parent_id", "parent_ids"} & set(dataset.categories.columns)
+        if not parents or "expanded_from" in inputs.annotations.columns:
+            return inputs
+        if parents == {"parent_id"}:
+            remedy = "make it of parent_id: a list, [7] for 7 and [] for none"
+            raise ColumnError("no column parent_ids", remedy, table="categories")
+        ancestors = find_ancestors(dataset.categories)
+        images, annotations = expand_lists(dataset.images, ancestors), expand_annotations(dataset.annotations, ancestors)
+        return inputs.with_dataset(dataset.part(images, annotations))
 
 
 def find_ancestors(categories: pl.DataFrame) -> pl.DataFrame:

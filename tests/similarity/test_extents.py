@@ -11,8 +11,8 @@ import pytest
 from polars.testing import assert_frame_equal
 from pycocotools import mask as coco_mask
 
-from apframe.evaluation.prepare.extents import with_boxes, with_image_sizes
 from apframe.exceptions import InputError, RowError
+from apframe.similarity.extents import with_boxes, with_image_sizes
 from apframe.tables.canonical import canonical
 from apframe.tables.dataset import Dataset
 

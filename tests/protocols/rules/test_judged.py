@@ -10,10 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from apframe.evaluation.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image, named
+from apframe.protocols.rules.judged import are_judged, flag_not_exhaustive, named
+from apframe.protocols.rules.limits import limit_per_image
 
 AT = ["image_id", "category_id"]
 LISTS = dict.fromkeys(["pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids"], pl.List(pl.Int64))
+
+
+def keep_judged(detections: pl.DataFrame, annotations: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+    return detections.filter(are_judged(detections, annotations, images))
 
 
 def rows_of(*rows: tuple[Any, Any], scores: list[float] | None = None) -> pl.DataFrame:

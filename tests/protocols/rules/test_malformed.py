@@ -21,9 +21,10 @@ import pytest
 import apframe as apf
 from apframe.cli.command import main
 from apframe.exceptions import FormatError, InvalidRowsWarning, ParameterError, RowError, ShardError, TurnedBoxesWarning
-from apframe.protocols.named_choices import KEEPABLE, MALFORMED
+from apframe.protocols.rules.malformed import MalformedCounts, MalformedEnclosed, MalformedIgnoredByArea, MalformedSigned
 from apframe.tables.shapes.corners import smallest_rectangles
 from tests.formats.folders import text_folder
+from tests.protocols.rules_of import exchanging
 
 Row = dict[str, Any]
 Case = tuple[list[Row], list[Row], str, float]  # annotations, detections, a metric and its value
@@ -267,7 +268,7 @@ def evaluate(case: Case, protocol: str, category: str, options: Mapping[str, Any
 
 def test_the_table_has_every_protocol() -> None:
     assert {name for name, *_ in CASES.values()} | REFUSED == {name.lower() for name in apf.PUBLISHED}
-    assert {name.lower() for name, each in apf.PUBLISHED.items() if KEEPABLE.get(each.malformed) == ()} == REFUSED
+    assert {name.lower() for name, each in apf.PUBLISHED.items() if not each.malformed.keepable} == REFUSED
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -290,7 +291,7 @@ def test_refused_otherwise_by_an_error_that_names_the_options(name: str) -> None
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_not_kept_where_no_row_can_be(name: str) -> None:
-    words = MALFORMED[apf.PUBLISHED[name.upper()].malformed]
+    words = apf.PUBLISHED[name.upper()].malformed.words
     message = rf'^invalid="keep": where a shape .*, {words} \({name.upper()}\); leave such rows out with invalid="drop"$'
     with pytest.raises(ParameterError, match=message):
         apf.evaluate(truth_of([A]), found_of(BOTH), name, invalid="keep")
@@ -362,9 +363,12 @@ def test_narrow_annotations_with_angles() -> None:
     assert value_of(evaluate(case, "mmrotate", "plane", {}, "error"), "AP") == 1.0
 
 
-@pytest.mark.parametrize(("malformed", "value"), [("signed", 1.0), ("enclosed", 1.0), ("counted", HALF), ("by_area", HALF)])
-def test_corners_that_cross_are_what_the_protocol_says(malformed: str, value: float) -> None:
-    own = replace(apf.DOTA, name="OWN", malformed=malformed)
+CROSSED = [(MalformedSigned(), 1.0), (MalformedEnclosed(), 1.0), (MalformedCounts(), HALF), (MalformedIgnoredByArea(), HALF)]
+
+
+@pytest.mark.parametrize(("malformed", "value"), CROSSED, ids=repr)
+def test_corners_that_cross_are_what_the_protocol_says(malformed: MalformedCounts, value: float) -> None:
+    own = replace(exchanging(apf.DOTA, MalformedCounts, malformed), name="OWN")
     found = found_of([PLANE | {"score": 0.9}, UNEVEN | {"score": 0.8}])
     kept = apf.evaluate(truth_of([PLANE, UNEVEN], "plane"), found, own, invalid="keep")
     assert value_of(kept, "AP") == pytest.approx(value)

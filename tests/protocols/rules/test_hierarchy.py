@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from apframe.evaluation.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.exceptions import RowError
+from apframe.protocols.rules.hierarchy import expand_annotations, expand_lists, find_ancestors
 
 Parents = dict[Any, list[Any]]
 LISTS = dict.fromkeys(["pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids"], pl.List(pl.Int64))

@@ -1,0 +1,160 @@
+"""From the canonical tables to what is matched: pairs, and the rows in rank order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.evaluation.prepare.list_thresholds import lists_of, thresholds_of
+from apframe.matching.by_best_overlap import find_best
+from apframe.matching.judge import MatchingRules
+from apframe.matching.order import order_detections
+from apframe.matching.policies import POLICIES
+from apframe.matching.reached import reaches
+from apframe.matching.regroup import Rows
+from apframe.matching.verdicts import as_bits
+from apframe.protocols.pairing import codes, pair
+from apframe.protocols.rules.crowds import CrowdsAsMisses, CrowdsCountOnce
+from apframe.protocols.rules.limits import PLACE, LimitPerImage, RankInImage
+from apframe.threads import pool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apframe.protocols.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
+
+
+def prepare_matching(inputs: Inputs) -> Rows:
+    """The detections in rank order, the annotations by list, and the pairs of them; a list is a category, or all of them."""
+    protocol, states = inputs.protocol, inputs.states
+    found, expected = (codes(frame, inputs, pooled=protocol.agnostic) for frame in (inputs.detections, inputs.annotations))
+    with pool() as threads:
+        pairing = threads.submit(_links, inputs, expected["category"])
+        void = [each.void(inputs.detections) for each in protocol.difficulties]
+        gone = [each.left_out(inputs.detections) for each in protocol.difficulties]
+        nowhere = [one | other for one, other in zip(void, gone, strict=True)]
+        inside = _bits("inside", inputs.detections, states.unmatched_ignored, protocol, nowhere)
+        to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
+        detections = order_detections(to_order, ties=protocol.ties)
+        if PLACE in inputs.detections.columns:
+            detections = detections.with_columns(place=inputs.detections[PLACE].gather(detections["row"]))
+        by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
+        outside = [~each.counts(inputs.annotations) for each in protocol.difficulties]
+        annotations = expected.select(
+            pl.col("category").alias("list"),
+            "image",
+            pl.Series("row", np.arange(expected.height, dtype=np.uint32)),
+            _bits("counts", inputs.annotations, states.ignored, protocol, outside),
+            is_crowd=inputs.crowds,
+        )[by_list]
+        pairs = pairing.result()
+    if POLICIES[protocol.matching].at_cut_offs:
+        pairs = _described(pairs, inputs, void)
+    if any(each.keeps for each in protocol.difficulties):
+        kept = pl.Series("kept", as_bits([~flags.to_numpy() for flags in gone]))
+        pairs = pairs.with_columns(kept.gather(pairs["detection"]))
+    if states.fallback is not None:
+        pairs = pairs.with_columns(is_last=states.fallback.gather(pairs["annotation"]))
+    # a limit per image has been applied already, before detections were copied
+    limited = protocol.rule(LimitPerImage) is not None
+    of_limit = pl.col("place").clip(upper_bound=protocol.limits[-1]) if limited else pl.col("place")
+    detections = detections.select("list", "image", "row", of_limit, "score", "inside")
+    if not protocol.has_scores:
+        detections = detections.with_columns(pl.col("score").fill_nan(None))
+    if protocol.definition.counts_pixels:
+        pixels = (inputs.detections["area"] - inputs.detections["void_area"], inputs.annotations["area"])
+        detections, annotations = (
+            table.with_columns(weight=own.gather(table["row"]))
+            for table, own in zip((detections, annotations), pixels, strict=True)
+        )
+    places = []
+    for rows in (detections["row"].to_numpy(), by_list):
+        place = np.empty(len(rows), dtype=np.uint32)
+        place[rows] = np.arange(len(rows), dtype=np.uint32)
+        places.append(place)
+    links = pairs.with_columns(
+        detection=places[0][pairs["detection"].to_numpy()], annotation=places[1][pairs["annotation"].to_numpy()]
+    )
+    lists = lists_of(inputs.dataset.core("categories"), inputs.category_ids, protocol).drop("category_id")
+    n = 1 if protocol.agnostic else len(inputs.category_ids)
+    numbers = pl.DataFrame({"group": [0] * n, "category": range(n)}, schema={"group": pl.Int64, "category": pl.Int64})
+    lists = numbers.hstack(lists) if lists.width else numbers
+    return Rows(detections, annotations, links, lists)
+
+
+def _links(inputs: Inputs, categories: pl.Series) -> pl.DataFrame:
+    """The pairs that can match, see `Rows.links`, by row numbers of the inputs' tables.
+
+    `categories` are numbers of the annotations' categories.
+    """
+    protocol, policy = inputs.protocol, POLICIES[inputs.protocol.matching]
+    least = protocol.iou_thresholds[0]
+    if policy.is_of_nearest:
+        pairs = pair(inputs, min_similarity=protocol.similarity.bounds[0])
+        pairs = pairs[find_best(np.arange(pairs.height), *(pairs[name].to_numpy() for name in pairs.columns))]
+    elif policy.touches_crowds:
+        pairs = pair(inputs, min_similarity=0.0)
+        of_crowd = inputs.crowds.gather(pairs["annotation"])
+        pairs = pairs.filter((pl.col("similarity") >= least) | (of_crowd & (pl.col("similarity") > 0)))
+    else:
+        pairs = pair(inputs)
+    for rule in protocol.rules:
+        pairs = rule.pairs(inputs, pairs)
+    if not protocol.category_thresholds:
+        return pairs
+    own = thresholds_of(inputs)[categories.gather(pairs["annotation"]).to_numpy()]
+    similarities = [name for name in ("similarity", "inside") if name in pairs.columns]
+    reached = [pl.Series(reaches(pairs[name].to_numpy(), own, strict=protocol.strict)) for name in similarities]
+    pairs = pairs.with_columns(pl.when(flags).then(name).alias(name) for name, flags in zip(similarities, reached, strict=True))
+    return pairs.filter(pl.any_horizontal(pl.col(similarities).is_not_null()))
+
+
+def _described(pairs: pl.DataFrame, inputs: Inputs, void: Sequence[pl.Series]) -> pl.DataFrame:
+    """The pairs with what matching at cut-offs needs.
+
+    That is `row` of the detection; `ranges`, where the two can be matched (a copy of a detection only where it is void), and
+    `void`, where the detection is void, if some are.
+    """
+    at = pairs["detection"]
+    described = [at.alias("row")]
+    if any(each.detections for each in inputs.protocol.difficulties):
+        is_copy = inputs.detections["expanded_from"].is_not_null().to_numpy()
+        bits = as_bits([flags.to_numpy() for flags in void])
+        everywhere = bits.dtype.type((1 << len(void)) - 1)
+        described += [pl.Series("ranges", np.where(is_copy, bits, everywhere)).gather(at), pl.Series("void", bits).gather(at)]
+    return pairs.with_columns(described)
+
+
+def matching_rules(protocol: Protocol) -> MatchingRules:
+    """The rule of matching under a protocol."""
+    ranked = protocol.rule(RankInImage)
+    return MatchingRules(
+        policy=POLICIES[protocol.matching],
+        thresholds=protocol.iou_thresholds,
+        ranges=tuple(name for name, *_ in protocol.area_ranges),
+        limits=protocol.limits,
+        ties=protocol.ties,
+        strict=protocol.strict,
+        count_groups=protocol.rule(CrowdsCountOnce) is not None,
+        misses_groups=protocol.rule(CrowdsAsMisses) is not None,
+        own_limits=ranked is not None and ranked.by == "row",
+        all_reach=bool(protocol.category_thresholds),
+        in_single=protocol.similarity.in_single,
+        cut_offs=protocol.definition.cut_offs,
+    )
+
+
+def _bits(
+    name: str, frame: pl.DataFrame, ignored: pl.Series | None, protocol: Protocol, ignored_there: Sequence[pl.Series] = ()
+) -> pl.Series:
+    """In which area ranges each row is, and not ignored anyway, nor ignored there. A negative area is in those from 0."""
+    area = frame["area"].to_numpy()
+    flags = [(area >= (low or -np.inf)) & (area <= high) for _, low, high in protocol.area_ranges]
+    if ignored is not None:
+        flags = [inside & ~ignored.to_numpy() for inside in flags]
+    if ignored_there:
+        flags = [inside & ~each.to_numpy() for inside, each in zip(flags, ignored_there, strict=True)]
+    return pl.Series(name, as_bits(flags))

@@ -1,0 +1,174 @@
+"""What an evaluation compares: the four canonical tables, what is known of them, and subsets of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.lazily import cached_property
+from apframe.protocols.rules.rule import States
+from apframe.rows import Malformed, malformed_rows
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.tables import OUTSIDE, TABLES
+from apframe.wording import Note, in_words
+
+if TYPE_CHECKING:
+    from apframe.protocols.protocol import Protocol
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What an evaluation compares, by the rules of a protocol.
+
+    Attributes
+    ----------
+    protocol
+        whose rules apply
+    dataset
+        the ground truth, with what the protocol adds and leaves out
+    annotations, detections
+        those on the images and of the categories that take part, in the order in which ties are resolved: as they came, or by
+        category. Attributes of the annotations may still be unread; `tables` has them
+    image_ids, category_ids
+        sorted
+    prepared
+        what `Similarity.prepare` has already made of the detections (`found`) and annotations (`expected`), row by row
+    unknown_images
+        ids of images that the ground truth does not have, whose detections were dropped; None if there are none
+    none_given
+        whether there were no detections at all, also none that were dropped
+    n_left_out
+        how many detections of known images and categories there were, if all of these were left out; otherwise 0
+    said
+        changes of the data and what else to know of the numbers, such as rules of the protocol that could not be applied
+    malformed
+        what becomes of rows whose shape cannot be right: by default as where this is made
+    """
+
+    protocol: Protocol
+    dataset: Dataset
+    annotations: pl.DataFrame
+    detections: pl.DataFrame
+    image_ids: pl.Series
+    category_ids: pl.Series
+    prepared: Mapping[str, Any] = field(default_factory=dict)
+    unknown_images: pl.Series | None = None
+    none_given: bool = False
+    n_left_out: int = 0
+    said: tuple[Note, ...] = ()
+    malformed: Malformed = field(default_factory=malformed_rows)
+
+    @cached_property
+    def states(self) -> States:
+        """What the rules say of annotations and detections, whatever the area range.
+
+        Outside the subset that `Evaluation.where` took, everything is ignored, and so is the copy of a detection that matches
+        nothing: it only uses up what it matches.
+        """
+        found, known = (frame[OUTSIDE] if OUTSIDE in frame.columns else None for frame in (self.detections, self.annotations))
+        copies = self.detections["expanded_from"].is_not_null() if "expanded_from" in self.detections.columns else None
+        own = [States(ignored=known, unmatched_ignored=found), States(unmatched_ignored=copies)]
+        return States.combine([*own, *(rule.states(self) for rule in self.protocol.rules)])
+
+    @property
+    def crowds(self) -> pl.Series:
+        """Flags of the annotations of groups."""
+        flags = self.states.crowds
+        return pl.repeat(False, self.annotations.height, eager=True) if flags is None else flags
+
+    @property
+    def ignored(self) -> pl.Series:
+        """Flags of the annotations that do not count in any area range."""
+        flags = self.states.ignored
+        return pl.repeat(False, self.annotations.height, eager=True) if flags is None else flags
+
+    @property
+    def notes(self) -> list[str]:
+        """What is `said`, in words."""
+        return in_words(self.said)
+
+    @property
+    def in_memory(self) -> Inputs:
+        """The input with all objects in memory, which this one is."""
+        return self
+
+    @property
+    def n_detections(self) -> int:
+        """How many detections are evaluated, without their copies for other classes."""
+        copied = "expanded_from" in self.detections.columns
+        return self.detections["expanded_from"].null_count() if copied else self.detections.height
+
+    @property
+    def truth_mark(self) -> str | None:
+        """What is equal where the annotations are the same; None where they are to be looked at."""
+        return None
+
+    @property
+    def has_annotations(self) -> bool:
+        """Whether there is an annotation that is not ignored."""
+        return not self.ignored.all()
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """The four tables with their attributes; rows of images and categories in the order of their ids."""
+        categories = self.dataset.categories.sort("category_id")
+        annotations = self.dataset.annotations
+        annotations = annotations.filter(is_known(annotations["category_id"], self.category_ids))
+        return {
+            "images": self.dataset.images.sort("image_id"),
+            "categories": categories.filter(is_known(categories["category_id"], self.category_ids)),
+            "annotations": self.in_order(annotations),
+            "detections": self.detections,
+        }
+
+    def with_dataset(self, dataset: Dataset) -> Inputs:
+        """The input with another ground truth."""
+        return replace(self, dataset=dataset, annotations=dataset.core("annotations"))
+
+    def with_annotations(self, annotations: pl.DataFrame) -> Inputs:
+        """The input with other annotations, which have all their attributes; the standard columns come first."""
+        known = [column.name for column in TABLES["annotations"] if column.name in annotations.columns]
+        annotations = annotations.select(*known, pl.exclude(known))
+        return self.with_dataset(self.dataset.part(self.dataset.images, annotations))
+
+    def keep_detections(self, kept: pl.Series) -> Inputs:
+        """The input with the flagged detections alone, and what has been prepared of them."""
+        if kept.all():
+            return self
+        rows = kept.arg_true()
+        prepared = {name: objects.take(rows.to_numpy()) for name, objects in self.prepared.items()}
+        return replace(self, detections=self.detections[rows], prepared=prepared)
+
+    def saying(self, *notes: Note) -> Inputs:
+        """The input with more that is `said`."""
+        return replace(self, said=(*self.said, *notes))
+
+    def in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Objects in the order in which ties are resolved."""
+        return frame.sort("category_id", maintain_order=True) if self.protocol.by_category else frame
+
+    def subset(self, masks: Mapping[str, Mapping[str, pl.Series]]) -> Inputs:
+        """The part inside the masks, which are those of `apframe.evaluation.slices.keys.conjunction` on `tables`.
+
+        Images, categories, and detections by a key of their own are left out. Objects outside stay, as ignored ones.
+        """
+        tables = self.tables()
+        for name, inside in masks.get("annotations", {}).items():
+            frame = tables[name]
+            left_out = ~inside | frame[OUTSIDE] if OUTSIDE in frame.columns else ~inside
+            frame = frame.with_columns(left_out.alias(OUTSIDE))
+            known = [column.name for column in TABLES[name] if column.name in frame.columns]
+            tables[name] = frame.select(*known, pl.exclude(known))
+        for name in ("images", "categories", "detections"):
+            if name in masks:
+                tables[name] = tables[name].filter(masks[name][name])
+        ids = [tables[name][f"{key}_id"] for name, key in (("images", "image"), ("categories", "category"))]
+        for name in ("annotations", "detections"):
+            for column in ids:
+                tables[name] = tables[name].filter(is_known(tables[name][column.name], column))
+        dataset = self.dataset.part(tables["images"], tables["annotations"])
+        objects = tables["annotations"], tables["detections"]
+        return Inputs(self.protocol, dataset, *objects, ids[0], ids[1], malformed=self.malformed)

@@ -1,0 +1,1 @@
+"""The rules of protocols: each is a small value with the hooks that it needs."""

@@ -1,0 +1,187 @@
+"""The classes of a protocol: which categories are evaluated, and copies of objects of others that matter to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, UnknownCategoryWarning, warn
+from apframe.protocols.rules.hierarchy import expand_annotations
+from apframe.protocols.rules.rule import Rule
+from apframe.tables.category_map import map_ids, merge_categories
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
+from apframe.tables.names import called
+from apframe.wording import listed, nearest, spelled
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
+
+COPIED = "expanded_from"  # the column of copies that names what they are copies of
+
+
+@dataclass(frozen=True)
+class Classes(Rule):
+    """The categories that are evaluated, by name in any case, and what others are to them.
+
+    Attributes
+    ----------
+    names
+        those that are evaluated
+    ignored_as
+        (a class, another category): annotations of the other one are ignored annotations of the class
+    ignore_regions
+        categories whose annotations are regions of every class: what is detected there and not matched is ignored
+    renamed
+        (another category, a class): objects of the other one are of the class
+    crowds
+        the same, for categories whose annotations are crowds then
+    counts_absent
+        whether classes without annotations count in every mean, with an average precision of 0
+    """
+
+    line: ClassVar[str] = "categories"
+    names: tuple[str, ...]
+    ignored_as: tuple[tuple[str, str], ...] = ()
+    ignore_regions: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    crowds: tuple[tuple[str, str], ...] = ()
+    counts_absent: bool = False
+
+    @property
+    def words(self) -> str:
+        """What others are to the classes."""
+        renamed = [f"{other} is {name}" for other, name in self.renamed]
+        crowds = [f"{other} is {name}, its annotations are crowds" for other, name in self.crowds]
+        regions = [f"detections in {', '.join(self.ignore_regions)} are ignored"] if self.ignore_regions else []
+        return "; ".join([*renamed, *crowds, *regions])
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The classes as the categories that are evaluated, and copies of objects of others that matter to a class.
+
+        Copies stand in the place that the objects have in the input, and name the object that they are of in `expanded_from`.
+        They are annotations that are ignored as a class (`ignore`), and regions (`is_crowd`).
+
+        Raises
+        ------
+        ParameterError
+            no category has the name of a class
+        """
+        detections = inputs.detections
+        named = detections["category_id"].unique().to_list() if detections.schema["category_id"] == pl.String else []
+        dataset, chosen, merged = self.own_categories(inputs.dataset, inputs.category_ids, inputs.protocol.name, named)
+        detections = detections if merged is None else map_ids("detections", detections, merged)
+        annotations, ids = dataset.annotations, ids_by_name(dataset)
+        inputs = replace(inputs, dataset=dataset, annotations=annotations, detections=detections, category_ids=chosen)
+        ignored = [(ids.get(other.lower()), ids.get(name.lower())) for name, other in self.ignored_as]
+        regions = [ids[name.lower()] for name in self.ignore_regions if name.lower() in ids]
+        if not ignored and not regions:
+            return inputs
+        of_region = annotations["category_id"].is_in(pl.Series(regions, dtype=chosen.dtype).implode())
+        annotations = annotations.with_columns(is_crowd=annotations["is_crowd"] | of_region)
+        targets = [*ignored, *((region, of) for region in regions for of in chosen)]
+        annotations = with_copies(annotations, targets, "annotation_id")
+        ignore = annotations["ignore"] if "ignore" in annotations.columns else False
+        return inputs.with_annotations(annotations.with_columns(ignore=pl.col(COPIED).is_not_null() | ignore))
+
+    def own_categories(
+        self, dataset: Dataset, category_ids: pl.Series, protocol: str, further: Sequence[str] = ()
+    ) -> tuple[Dataset, pl.Series, pl.DataFrame | None]:
+        """The data set with the classes under their own names, found in any case, and which of some ids are evaluated.
+
+        `protocol` is the name of the protocol, for errors; `further` are names that detections have beside those of the
+        categories. Classes that count without annotations too become categories, unless categories were chosen. The last
+        result says what categories became, see `apframe.tables.category_map.merge_categories`; None if all have the names of
+        the protocol.
+
+        Raises
+        ------
+        ParameterError
+            no category has the name of a class
+
+        Warns
+        -----
+        UnknownCategoryWarning
+            a category with annotations is not evaluated, and its name is nearly that of a class
+
+        >>> dataset = Dataset({}, {"category_id": [1, 2], "name": ["van", "lane"]}, {})
+        >>> classes = Classes(("car",), renamed=(("van", "car"),))
+        >>> dataset, chosen, _ = classes.own_categories(dataset, pl.Series([1, 2]), "BDD100K")
+        >>> dataset.categories["name"].to_list(), chosen.to_list()
+        (['car', 'lane'], [1])
+        """
+        merged = None
+        categories, annotations = dataset.core("categories"), dataset.core("annotations")
+        names = called("categories", categories)
+        became = {name.lower(): name for name in self.names} | dict(self.renamed) | dict(self.crowds)
+        is_ours = names.str.to_lowercase().is_in(list(became))
+        if not is_ours.any():
+            problem = f"{protocol} evaluates {listed(list(self.names))}, but the categories are {listed(names.to_list())}"
+            remedy = f"rename yours with {spelled('category_map')}, a map from each name to one of these"
+            raise ParameterError(problem, remedy, option="protocol")
+        has_annotations = is_known(categories["category_id"], annotations["category_id"].unique())
+        self._ask_about(names.filter(~is_ours & has_annotations), protocol)
+        became |= {name.lower(): name for name in (*(other for _, other in self.ignored_as), *self.ignore_regions)}
+        new = {name: became.get(name.lower(), name) for name in dict.fromkeys([*names, *further])}
+        is_new = [*categories["name"], *further] != [new[name] for name in (*names, *further)]  # the names may be null
+        if is_new or self.renamed or self.crowds:
+            merged = merge_categories(categories, new, "keep")
+            of_crowds = categories["category_id"].filter(names.str.to_lowercase().is_in([name for name, _ in self.crowds]))
+            is_crowd = annotations["is_crowd"] | is_known(annotations["category_id"], of_crowds)
+            flagged = dataset.annotations.with_columns(is_crowd=is_crowd)
+            dataset = dataset.part(dataset.images, flagged).merge(merged)
+            dataset = dataset.with_categories(self.names) if self.renamed or self.crowds else dataset
+            asked = merged["new_category_id"].filter(is_known(merged["category_id"], category_ids)).unique()
+            category_ids = asked if len(category_ids) < categories.height else dataset.core("categories")["category_id"]
+        if self.counts_absent and len(category_ids) == categories.height:  # not where some are chosen
+            ids = ids_by_name(dataset)
+            dataset = dataset.with_categories([name for name in self.names if name.lower() not in ids], numbered=True)
+            category_ids = dataset.core("categories")["category_id"]
+        ids = ids_by_name(dataset)
+        known = pl.Series([ids[name.lower()] for name in self.names if name.lower() in ids], dtype=category_ids.dtype)
+        return dataset, category_ids.filter(is_known(category_ids, known)).sort().alias("category_id"), merged
+
+    def _ask_about(self, names: pl.Series, protocol: str) -> None:
+        """A warning if categories that are not evaluated are nearly called as a class."""
+        related = {name.lower() for name in (*(other for _, other in self.ignored_as), *self.ignore_regions)}
+        near = {name: nearest(name, self.names) for name in names if name.lower() not in related}
+        if questions := [f"{name!r}, {question}" for name, question in near.items() if question]:
+            warn(f"{protocol} does not evaluate {'; nor '.join(questions)}", UnknownCategoryWarning)
+
+
+def with_own_classes(dataset: Dataset, category_ids: pl.Series, protocol: Protocol) -> tuple[Dataset, pl.Series]:
+    """The data set and the ids of the categories that are evaluated as the classes of a protocol, if it has such.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> with_own_classes(Dataset({}, {"category_id": [1]}, {}), pl.Series([1]), COCO)[1].to_list()
+    [1]
+    """
+    classes = protocol.rule(Classes)
+    return (dataset, category_ids) if classes is None else classes.own_categories(dataset, category_ids, protocol.name)[:2]
+
+
+def ids_by_name(dataset: Dataset) -> dict[str, Any]:
+    """The ids of the categories by their names in lower case.
+
+    >>> ids_by_name(Dataset({}, {"category_id": [1], "name": ["Car"]}, {}))
+    {'car': 1}
+    """
+    categories = dataset.core("categories")
+    return dict(zip(called("categories", categories).str.to_lowercase(), categories["category_id"], strict=True))
+
+
+def with_copies(frame: pl.DataFrame, targets: Sequence[tuple[Any, Any]], key: str) -> pl.DataFrame:
+    """The rows, each with its copies for other categories right behind it; `targets` are pairs of a category and another.
+
+    >>> with_copies(pl.DataFrame({"detection_id": [5, 6], "category_id": [1, 2]}), [(1, 2)], "detection_id").rows()
+    [(5, 1, None), (7, 2, 5), (6, 2, None)]
+    """
+    ids = frame.schema["category_id"]
+    chosen = [pair for pair in targets if None not in pair]
+    pairs = pl.DataFrame(chosen, schema={"category_id": ids, "ancestor_id": ids}, orient="row")
+    place = "place of the original"
+    return expand_annotations(frame.with_row_index(place), pairs, key).sort(place, maintain_order=True).drop(place)

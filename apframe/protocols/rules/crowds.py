@@ -1,0 +1,80 @@
+"""What annotations of groups (`is_crowd`) are. Without one of these rules, they are annotations like any other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import polars as pl
+
+from apframe.protocols.rules.rule import Rule, States
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class Crowds(Rule):
+    """Annotations with `is_crowd` are groups: any number of detections can match one, and nothing is true there."""
+
+    line: ClassVar[str] = "crowds"
+    columns: ClassVar[tuple[str, ...]] = ("annotations.is_crowd (a group; iscrowd in JSON)",)
+
+    def states(self, inputs: Inputs) -> States:
+        """Groups."""
+        return States(crowds=inputs.annotations["is_crowd"])
+
+
+@dataclass(frozen=True)
+class CrowdsIgnored(Crowds):
+    """Groups are ignored, and so are detections that match one."""
+
+    description: ClassVar[str] = "any number of detections can match a group of objects; they are ignored"
+
+    def states(self, inputs: Inputs) -> States:
+        """Groups, which do not count."""
+        return States(crowds=inputs.annotations["is_crowd"], ignored=inputs.annotations["is_crowd"])
+
+
+@dataclass(frozen=True)
+class CrowdsAsMisses(Crowds):
+    """Groups count as annotations that are missed; detections that match one are ignored."""
+
+    description: ClassVar[str] = (
+        "any number of detections can match a group of objects; they are ignored, and the group counts as missed"
+    )
+
+
+@dataclass(frozen=True)
+class CrowdsCountOnce(Crowds):
+    """A group counts as one annotation, which its best detection finds; the others are ignored."""
+
+    description: ClassVar[str] = "a group of objects counts once, for its best detection; the others are ignored"
+
+
+@dataclass(frozen=True)
+class IgnoredAsCrowds(CrowdsIgnored):
+    """Other ignored annotations are groups too, also those outside an area range, a level or a slice.
+
+    Attributes
+    ----------
+    over
+        what the intersection with one of them is divided by: the area of the "detection", as for groups, or the "union"
+    """
+
+    over: Literal["detection", "union"] = "detection"
+
+    @property
+    def words(self) -> str:
+        """The rule in words."""
+        how = "or by IoU another" if self.over == "union" else "or another"
+        return f"any number of detections can match a group of objects {how} ignored annotation; they are ignored"
+
+    def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
+        """The pairs with `inside`: the similarity where the annotation is ignored. It is null where too low."""
+        from apframe.protocols.pairing import pair  # brings in NumPy
+
+        if self.over == "union":
+            return pairs.with_columns(inside="similarity")
+        inside = pair(inputs, is_crowd=pl.repeat(True, inputs.annotations.height, eager=True))
+        return pairs.join(inside.rename({"similarity": "inside"}), on=["detection", "annotation"], how="full", coalesce=True)

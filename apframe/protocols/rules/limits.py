@@ -1,0 +1,218 @@
+"""How many detections of an image take part, over all categories, and which images do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import polars as pl
+
+from apframe.exceptions import RowError
+from apframe.protocols.rules.rule import Rule
+from apframe.tables.ids import is_known, unknown_ids
+from apframe.wording import counted, listed, nearest, spelled
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+
+PLACE = "place_in_image"
+
+
+@dataclass(frozen=True)
+class LimitPerImage(Rule):
+    """`max_detections`, which is one number, is over all categories of an image, before others are left out.
+
+    Attributes
+    ----------
+    ties
+        of detections whose scores are equal across the limit, the "first" are kept, or "none"
+    known_only
+        whether only detections of the ground truth's categories are counted
+    """
+
+    ties: Literal["first", "none"] = "first"
+    known_only: bool = False
+
+    @property
+    def words(self) -> str:
+        """What is unusual of the limit."""
+        ties = "of more detections of an image, those above the score of the next one are kept" if self.ties == "none" else ""
+        known = "the limit per image is over detections of the ground truth's categories alone" if self.known_only else ""
+        return "; ".join(filter(None, (ties, known)))
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The detections of the highest scores of each image."""
+        limited = limit_per_image if self.ties == "first" else keep_above_limit
+        found, limit = inputs.detections, inputs.protocol.max_detections[-1]
+        if limit is None:
+            return inputs
+        if not self.known_only:
+            return replace(inputs, detections=limited(found, limit))
+        known = is_known(found["category_id"], inputs.dataset.core("categories")["category_id"])
+        # those of other categories stay, for the warning of them
+        return replace(inputs, detections=pl.concat([limited(found.filter(known), limit), found.filter(~known)]))
+
+
+@dataclass(frozen=True)
+class RequireAtMost(Rule):
+    """More detections of an image than this are an error."""
+
+    line: ClassVar[str] = "detections"
+    limit: int
+
+    @property
+    def words(self) -> str:
+        """The rule in words."""
+        return f"more than {self.limit} in an image are an error"
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The same rows.
+
+        Raises
+        ------
+        RowError
+            it names the images
+        """
+        n = inputs.detections.group_by("image_id", maintain_order=True).len().filter(pl.col("len") > self.limit)
+        if n.height:
+            name, most = inputs.protocol.name, self.limit
+            problem = f"there are {n['len'][0]:,} detections of an image, and {name} accepts {most:,},"
+            remedy = f"keep the {most:,} with the highest scores of each image"
+            raise RowError("detections", problem, "image_id", n["image_id"].to_list(), remedy)
+        return inputs
+
+
+@dataclass(frozen=True)
+class RankInImage(Rule):
+    """`max_detections` counts the detections of an image, whatever their category.
+
+    Attributes
+    ----------
+    by
+        "score": the best scores first, of equal ones the first rows; "row": the rows in their order, whatever their score
+    """
+
+    by: Literal["score", "row"] = "score"
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The number of each detection in its image, from 1, as `place_in_image`; what is given stays."""
+        if PLACE in inputs.detections.columns:
+            return inputs
+        by_row = pl.int_range(pl.len(), dtype=pl.UInt32) + 1
+        by_score = pl.col("score").rank("ordinal", descending=True).cast(pl.UInt32)
+        place = (by_row if self.by == "row" else by_score).over("image_id").alias(PLACE)
+        return replace(inputs, detections=inputs.detections.with_columns(place))
+
+
+@dataclass(frozen=True)
+class DetectedImagesOnly(Rule):
+    """Images without any detection are left out."""
+
+    line: ClassVar[str] = "detections"
+    description: ClassVar[str] = "images without any are left out"
+    needs_all_data: ClassVar[bool] = True
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """What is on images with a detection."""
+        return inputs.subset({"images": {"images": is_known(inputs.image_ids, inputs.detections["image_id"].unique())}})
+
+
+def limit_per_image(detections: pl.DataFrame, limit: int) -> pl.DataFrame:
+    """The detections of the highest scores of each image, over all categories; the order of the rows stays.
+
+    Of equal scores the first rows are kept. Source: `LVISResults.limit_dets_per_image`.
+
+    >>> found = pl.DataFrame({"image_id": [1, 1, 1, 2], "score": [0.3, 0.9, 0.3, 0.1]})
+    >>> limit_per_image(found, 2).rows()
+    [(1, 0.3), (1, 0.9), (2, 0.1)]
+    """
+    place = pl.int_range(pl.len()).over("image_id")
+    rows = detections.lazy().select("image_id", "score").with_row_index("row")
+    ranked = rows.sort("score", descending=True, maintain_order=True)
+    kept = ranked.filter(place < limit).select(pl.col("row").sort()).collect()["row"]
+    return detections if len(kept) == detections.height else detections[kept]
+
+
+def keep_above_limit(detections: pl.DataFrame, limit: int) -> pl.DataFrame:
+    """The detections of each image, over all categories; where they are more than the limit, those above the next score.
+
+    So detections whose scores are equal across the limit are all left out. Source: `noduleCADEvaluationLUNA16.py`.
+
+    >>> found = pl.DataFrame({"image_id": [1, 1, 1, 2], "score": [0.3, 0.9, 0.3, 0.1]})
+    >>> keep_above_limit(found, 2).rows()
+    [(1, 0.9), (2, 0.1)]
+    """
+    next_score = pl.col("score").sort(descending=True).get(limit, null_on_oob=True).over("image_id")
+    return detections.filter((pl.col("score") > next_score).fill_null(True))
+
+
+FIND_OUT = "run `apframe check` on both to find out why"
+
+
+@dataclass(frozen=True)
+class RequireKnownCategories(Rule):
+    """A detection of a category that the ground truth lacks is an error."""
+
+    description: ClassVar[str] = "a detection of a category that the ground truth lacks is an error"
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The same rows.
+
+        Raises
+        ------
+        UnknownIdError
+            it names the detections
+        """
+        found = inputs.detections
+        known = is_known(found["category_id"], inputs.dataset.core("categories")["category_id"])
+        if not known.all():
+            remedy = f"give ids of the ground truth's categories, or {spelled('category_map')}"
+            raise unknown_ids("detections", found, "category_id", "categories", known, remedy)
+        return inputs
+
+
+@dataclass(frozen=True)
+class KnownImagesOnly(Rule):
+    """Detections on images that the ground truth lacks are left out, with a warning; otherwise they are an error."""
+
+    description: ClassVar[str] = "detections on images that the ground truth lacks are left out"
+
+
+def are_most(unknown: pl.Series) -> bool:
+    """Whether more than half of the detections are unknown, so that the numbers are in doubt.
+
+    >>> are_most(pl.Series([True, False])), are_most(pl.Series([True, False, True]))
+    (False, True)
+    """
+    return 2 * int(unknown.sum()) > len(unknown)
+
+
+def describe_dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:
+    """Describe dropped detections: their number, their ids, and the ids that exist; names that are nearly one are asked about.
+
+    >>> found = pl.DataFrame({"image_id": [7, 8]})
+    >>> describe_dropped("image_id", found, pl.Series([False, True]), pl.Series([7]))
+    '1 of 2 detections has an unknown image_id and was dropped: 8; the ground truth has 7'
+    """
+    has, was = ("has", "was") if unknown.sum() == 1 else ("have", "were")
+    given = found[key].filter(unknown).unique(maintain_order=True).to_list()
+    question = nearest(given[0], known.to_list()) if known.dtype == pl.String else ""
+    return (
+        f"{unknown.sum():,} of {counted(found.height, 'detection')} {has} an unknown {key} and {was} dropped: {listed(given)}; "
+        f"the ground truth has {listed(known.to_list()) or 'none'}{question and f'; {question}'}"
+    )
+
+
+@dataclass(frozen=True)
+class MeansByImages(Rule):
+    """A category counts in every mean once for each image with an annotation of it."""
+
+    description: ClassVar[str] = "a category counts in every mean once for each image with an annotation of it"
+
+
+@dataclass(frozen=True)
+class ZeroWithoutDetections(Rule):
+    """Without any detection, all headline numbers are 0."""
+
+    description: ClassVar[str] = "without any detection all headline numbers are 0"

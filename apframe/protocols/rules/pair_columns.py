@@ -1,0 +1,199 @@
+"""Columns of pairs: how well orientations agree, and how far the cuboid of a detection is from that of an annotation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import polars as pl
+
+from apframe.metrics.box_errors import KINDS, NEEDS, VELOCITY, BoxErrors, as_errors
+from apframe.protocols.rules.rule import Rule
+from apframe.rows import refuse_rows, refuse_texts
+from apframe.tables.shapes.cuboids import SIZES, YAW
+from apframe.wording import Note
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class OrientationWeights(Rule):
+    """True positives are weighted by how well the orientations agree, from 0 (opposite) to 1.
+
+    Attributes
+    ----------
+    column
+        that of the orientation, in radians, in both tables
+    by
+        "cosine": (1 + cos(difference)) / 2, as KITTI does; "angle": 1 - difference, wrapped, / pi, as Waymo does
+    """
+
+    line: ClassVar[str] = "oriented"
+    column: str
+    by: Literal["cosine", "angle"]
+
+    @property
+    def words(self) -> str:
+        """How the weight is computed."""
+        if self.by == "cosine":
+            return f"a true positive adds (1 + cos(difference of {self.column})) / 2"
+        return f"a true positive adds 1 - difference of {self.column}, wrapped, / pi"
+
+    def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
+        """The pairs with their `weight`, unless a detection has no orientation; annotations without one agree with nothing."""
+        detections, annotations = (
+            frame[self.column] if self.column in frame.columns else None for frame in (inputs.detections, inputs.annotations)
+        )
+        if inputs.detections.height and (detections is None or detections.null_count()):
+            return pairs
+        if pairs.is_empty():
+            return pairs.with_columns(weight=pl.lit(None, pl.Float64))
+        if annotations is None or detections is None:
+            return pairs
+        apart = detections.gather(pairs["detection"]) - annotations.gather(pairs["annotation"])
+        return pairs.with_columns(weight=self.agreement(apart).fill_null(0.0))
+
+    def agreement(self, apart: pl.Series) -> pl.Series:
+        """The agreement of orientations that are so far apart, in radians.
+
+        >>> apart = pl.Series([math.pi / 2, 2 * math.pi])
+        >>> OrientationWeights("alpha", "cosine").agreement(apart).round(6).to_list()
+        [0.5, 1.0]
+        >>> OrientationWeights("cuboid_yaw", "angle").agreement(apart).to_list()
+        [0.5, 1.0]
+        """
+        if self.by == "cosine":
+            return (1 + apart.cos()) / 2
+        return 1 - ((apart + math.pi) % (2 * math.pi) - math.pi).abs() / math.pi
+
+
+@dataclass(frozen=True)
+class MeasureErrors(Rule):
+    """The errors of the boxes of pairs, of which `errors` averages those of true positives."""
+
+    line: ClassVar[str] = "errors"
+    errors: BoxErrors
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "errors", as_errors(self.errors))  # which is a mapping as it is stored
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The same rows, with a note on errors that have no value, as a column is missing.
+
+        Raises
+        ------
+        ColumnError
+            velocities are text
+        RowError
+            a score is negative, where errors are averaged over recall: a score of 0 is beyond the end there
+        """
+        tables = {"annotations": inputs.dataset.annotations, "detections": inputs.detections}
+        for table, frame in tables.items():
+            refuse_texts(table, frame, [name for kind in self.errors.kinds for name in NEEDS[kind] if name in VELOCITY])
+        if self.errors.over_recall:
+            negative = (inputs.detections["score"] < 0).fill_null(False)
+            remedy = f"{inputs.protocol.name} needs scores of at least 0"
+            refuse_rows("detections", inputs.detections, negative, "score is negative", remedy)
+        if any(frame.is_empty() for frame in tables.values()):
+            return inputs
+        for kind in self.errors.kinds:
+            there_is = ", ".join(
+                f"{table}.{name}" for name in NEEDS[kind] for table, frame in tables.items() if name not in frame.columns
+            )
+            if there_is:
+                inputs = inputs.saying(Note(f"{kind.upper()} is as without true positives: there is no {there_is}"))
+        return inputs
+
+    def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
+        """The pairs with their errors, if the threshold of the errors is evaluated; see `with_errors`."""
+        if self.errors.threshold_number(inputs.protocol.iou_thresholds) is None:
+            return pairs
+        categories = inputs.dataset.core("categories")
+        names = pl.Series([name.lower() for name in self.errors.half_turns], dtype=pl.String)
+        ids = categories.filter(categories["name"].cast(pl.String).str.to_lowercase().is_in(names.implode()))["category_id"]
+        half_turns = inputs.annotations["category_id"].is_in(ids.implode())
+        return with_errors(pairs, inputs.detections, inputs.annotations, half_turns, self.errors)
+
+
+def with_errors(
+    pairs: pl.DataFrame, detections: pl.DataFrame, annotations: pl.DataFrame, half_turns: pl.Series, errors: BoxErrors
+) -> pl.DataFrame:
+    """The pairs with a column for each kind of error; null where a value is missing.
+
+    Parameters
+    ----------
+    pairs
+        detection and annotation (row numbers), and similarity: minus the distance of the centres
+    detections, annotations
+        with the columns of cuboids, and velocity_x, velocity_y (m/s) and attribute where they are there
+    half_turns
+        flags of the annotations whose front and back cannot be told apart
+    errors
+        which kinds there are
+
+    Returns
+    -------
+    The pairs with translation_error (metres); scale_error: 1 - the product of the smaller sides over the volume of both at one
+    place and heading, or, with `scale_of_largest`, over the product of the larger sides; orientation_error (radians, 0 to π, or
+    to π / 2 of half turns); velocity_error (m/s); attribute_error (0 or 1; null if the annotation has no attribute).
+
+    Source: `eval/common/utils.py` of nuscenes-devkit; `distance` of av2-api.
+
+    >>> truth, found = pl.DataFrame({"cuboid_yaw": [3.0]}), pl.DataFrame({"cuboid_yaw": [-3.0]})
+    >>> pairs = pl.DataFrame({"detection": [0], "annotation": [0], "similarity": [-0.5]})
+    >>> with_errors(pairs, found, truth, pl.Series([False]), BoxErrors(-2, ("ate", "aoe"), (2, 3))).select(
+    ...     "translation_error", pl.col("orientation_error").round(3)).row(0)
+    (0.5, 0.283)
+    """
+    made = {}
+    for kind in errors.kinds:
+        there = [name for name in NEEDS[kind] if name in detections.columns and name in annotations.columns]
+        column = KINDS[kind]
+        if len(there) < len(NEEDS[kind]):
+            made[column] = pl.repeat(None, pairs.height, dtype=pl.Float64, eager=True)
+            continue
+        sides = pl.DataFrame(
+            [detections[name].gather(pairs["detection"]) for name in there]
+            + [annotations[name].gather(pairs["annotation"]).alias(f"{name}_right") for name in there]
+            + [half_turns.gather(pairs["annotation"]).alias("half"), pairs["similarity"]]
+        )
+        made[column] = sides.select(_EXPRESSIONS[kind](errors)).to_series()
+    return pairs.with_columns(**made)
+
+
+def _translation(errors: BoxErrors) -> pl.Expr:
+    del errors
+    return -pl.col("similarity")
+
+
+def _scale(errors: BoxErrors) -> pl.Expr:
+    smaller, larger, found, expected = (pl.lit(1.0) for _ in range(4))
+    for name in SIZES:
+        own, other = pl.col(name), pl.col(f"{name}_right")
+        smaller = smaller * pl.when(own < other).then(own).otherwise(other)
+        larger = larger * pl.when(own < other).then(other).otherwise(own)
+        found, expected = found * own, expected * other
+    return 1 - smaller / (larger if errors.scale_of_largest else found + expected - smaller)
+
+
+def _orientation(errors: BoxErrors) -> pl.Expr:
+    del errors
+    period = pl.when("half").then(math.pi).otherwise(2 * math.pi)
+    return ((pl.col(YAW) - pl.col(f"{YAW}_right") + period / 2) % period - period / 2).abs()
+
+
+def _velocity(errors: BoxErrors) -> pl.Expr:
+    del errors
+    x, y = (pl.col(name) - pl.col(f"{name}_right") for name in VELOCITY)
+    return (x * x + y * y).sqrt().fill_nan(None)
+
+
+def _attribute(errors: BoxErrors) -> pl.Expr:
+    del errors
+    found, expected = (pl.col(name).cast(pl.String).fill_null("") for name in ("attribute", "attribute_right"))
+    return pl.when(expected != "").then((found != expected).cast(pl.Float64))
+
+
+_EXPRESSIONS = {"ate": _translation, "ase": _scale, "aoe": _orientation, "ave": _velocity, "aae": _attribute}

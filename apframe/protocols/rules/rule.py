@@ -1,0 +1,100 @@
+"""What a rule of a protocol is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from apframe.protocols.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class States:
+    """What rules say of annotations and detections: a flag for each row, or None where they say nothing.
+
+    Attributes
+    ----------
+    ignored
+        annotations that do not count
+    crowds
+        annotations of groups: any number of detections can match one, and intersections are over the detection
+    fallback
+        annotations that are tried only by detections that match no other
+    unmatched_ignored
+        detections that are ignored if they match nothing
+    incomparable_annotations, incomparable_detections
+        objects that match nothing
+    """
+
+    ignored: pl.Series | None = None
+    crowds: pl.Series | None = None
+    fallback: pl.Series | None = None
+    unmatched_ignored: pl.Series | None = None
+    incomparable_annotations: pl.Series | None = None
+    incomparable_detections: pl.Series | None = None
+
+    @classmethod
+    def combine(cls, states: Iterable[States]) -> States:
+        """A flag is set where one of the states sets it.
+
+        >>> flags = [pl.Series([True, False, False]), pl.Series([False, False, True])]
+        >>> States.combine([States(ignored=flags[0]), States(), States(ignored=flags[1])]).ignored.to_list()
+        [True, False, True]
+        """
+        states = list(states)
+        said = {each.name: [flags for one in states if (flags := getattr(one, each.name)) is not None] for each in fields(cls)}
+        return cls(**{name: reduce(or_, flags) for name, flags in said.items() if flags})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of a protocol, as a value. A protocol applies the rules that it lists, in their order; each hook is optional.
+
+    Attributes
+    ----------
+    line, description
+        the line of `print(protocol)` that the rule is part of, and what it says there; empty: nothing
+    columns
+        what the rule reads where the data have it, such as "annotations.alpha"
+    applies_again
+        whether the rule applies to a stored evaluation too, whose tables are already the result of the others
+    needs_all_data
+        whether the rule needs all detections at once, so that it cannot apply to a shard
+    """
+
+    line: ClassVar[str] = "also"
+    description: ClassVar[str] = ""
+    columns: ClassVar[tuple[str, ...]] = ()
+    applies_again: ClassVar[bool] = False
+    needs_all_data: ClassVar[bool] = False
+
+    @property
+    def words(self) -> str:
+        """What `print(protocol)` says of the rule: the description, or what a rule with parameters makes of them."""
+        return self.description
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that the rule reads, or those of a rule with parameters."""
+        return self.columns
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Which rows there are, and their columns."""
+        return inputs
+
+    def states(self, inputs: Inputs) -> States:
+        """What the rows are when they are matched."""
+        del inputs
+        return States()
+
+    def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
+        """The pairs (detection and annotation, by row numbers, and similarity), with further columns."""
+        del inputs
+        return pairs

@@ -1,0 +1,195 @@
+"""The rules on rows that every protocol has: what shapes are, which categories are evaluated, and in what order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from apframe.exceptions import (
+    MostlyUnknownCategoriesWarning,
+    NoAnnotationsWarning,
+    TurnedBoxesWarning,
+    UnknownCategoryWarning,
+    UnnamedCategoryWarning,
+    warn,
+)
+from apframe.matching.policies import POLICIES
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.limits import FIND_OUT, are_most, describe_dropped
+from apframe.protocols.rules.rule import Rule
+from apframe.similarity.extents import lacks_boxes, prepare_shapes, with_boxes, with_upright_boxes
+from apframe.tables.ids import is_known
+from apframe.tables.shapes.boxes import BOXES
+from apframe.tables.shapes.corners import CORNERS, is_turned, upright
+from apframe.tables.tables import noun
+from apframe.wording import Count, Note, in_words, spelled
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+
+@dataclass(frozen=True)
+class CopyShared(Rule):
+    """A copy of each detection for every further annotation that it can match, if the matcher matches it with all of them.
+
+    Copies have ids of their own, and `expanded_from` names the detection that each is of; those that match nothing are ignored.
+    """
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Detections with their copies, right behind them."""
+        found, expected = inputs.detections, inputs.annotations
+        if not POLICIES[inputs.protocol.matching].is_shared or found.is_empty() or expected.is_empty():
+            return inputs
+        import numpy as np
+
+        from apframe.matching.reached import reaches
+
+        at = ["image_id"] if inputs.protocol.agnostic else ["image_id", "category_id"]
+        cells = pl.concat([found.select(at), expected.select(at)]).unique().with_row_index("cell")
+        left, right = (frame.join(cells, on=at, how="left", maintain_order="left") for frame in (found, expected))
+        least = inputs.protocol.iou_thresholds[0]
+        pairs = inputs.protocol.similarity.pair(left, right.with_columns(is_crowd=False), least)
+        near = pairs.filter(pl.Series(reaches(pairs["similarity"].to_numpy(), np.array(least), strict=inputs.protocol.strict)))
+        several = near.group_by("detection").len("n").filter(pl.col("n") > 1)
+        if several.is_empty():
+            return inputs
+        rows = found.with_row_index("detection").join(several, on="detection", maintain_order="left")
+        copies = rows.with_columns(copy=pl.int_ranges(1, "n")).explode("copy")
+        ids = found["detection_id"]
+        if ids.dtype == pl.String:
+            number = pl.concat_str("detection_id", pl.lit("/"), pl.col("copy").cast(pl.String))
+        else:
+            number = pl.int_range(pl.len(), dtype=pl.Int64) + (ids.max() or 0) + 1
+        copies = copies.with_columns(expanded_from="detection_id").with_columns(number.cast(ids.dtype).alias("detection_id"))
+        first = found.with_row_index("detection").with_columns(expanded_from=pl.lit(None, ids.dtype))
+        every = pl.concat([first, copies.select(first.columns)]).sort("detection", maintain_order=True)
+        return replace(inputs, detections=every.drop("detection"))
+
+
+@dataclass(frozen=True)
+class TurnUpright(Rule):
+    """The upright box around each box that `angle` turns, unless corners or anything at all may be compared.
+
+    Where boxes are compared, there is a warning and a note. Areas stay those of the shapes.
+    """
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Objects with upright boxes."""
+        shape = inputs.protocol.similarity.shape
+        if shape in (None, CORNERS):
+            return inputs
+        tables = {"annotations": inputs.annotations, "detections": inputs.detections}
+        turned = {name: frame for name, frame in tables.items() if "angle" in frame.columns}
+        counts = [Count(noun(name), int(is_turned(frame).sum()), of=frame.height) for name, frame in turned.items()]
+        if not counts:
+            return inputs
+        boxed = replace(inputs.with_dataset(with_upright_boxes(inputs.dataset)), detections=upright(inputs.detections))
+        if shape is not BOXES:
+            return boxed
+        note = Note(f"boxes turned by angle: {{}}; {inputs.protocol.name} uses the upright boxes around them", counts)
+        for text in in_words([note]):
+            warn(f"{text}; to compare rotated boxes, use {spelled('protocol', 'dota')}", TurnedBoxesWarning)
+        return boxed.saying(note)
+
+
+@dataclass(frozen=True)
+class CompleteSegments(Rule):
+    """The columns of detections that are made of the files of both sides, where segments are compared."""
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Detections with the columns that the similarity makes; classes that are void are not evaluated."""
+        similarity = inputs.protocol.similarity
+        completed = similarity.complete(inputs.detections, inputs.dataset.images, inputs.annotations)
+        if similarity.void_categories and inputs.category_ids.dtype.is_integer():
+            from apframe.similarity.unnamed_labels import describe_unnamed
+
+            if (unnamed := describe_unnamed(inputs.dataset, similarity.void_categories)) is not None:
+                warn("; ".join(unnamed), UnnamedCategoryWarning)
+            classes = inputs.category_ids.filter(~inputs.category_ids.is_in(similarity.void_categories))
+            inputs = replace(inputs, category_ids=classes)
+        return inputs if completed is inputs.detections else replace(inputs, detections=completed)
+
+
+@dataclass(frozen=True)
+class ReadMasks(Rule):
+    """The masks of the annotations, where masks are compared."""
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Annotations with masks."""
+        return inputs.with_dataset(inputs.dataset.with_masks) if "mask" in inputs.protocol.similarity.needs else inputs
+
+
+@dataclass(frozen=True)
+class BoxAnnotations(Rule):
+    """Boxes and areas of annotations that have another shape alone."""
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Annotations with boxes."""
+        if not lacks_boxes(inputs.annotations):
+            return inputs
+        return inputs.with_annotations(with_boxes("annotations", inputs.dataset.annotations, inputs.dataset.images))
+
+
+@dataclass(frozen=True)
+class EvaluatedCategories(Rule):
+    """Only objects of the categories that are evaluated, with a warning if detections have unknown ones."""
+
+    applies_again: ClassVar[bool] = True
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Objects of these categories."""
+        found, annotations, chosen = inputs.detections, inputs.annotations, inputs.category_ids
+        listed_ids = inputs.dataset.core("categories")["category_id"]
+        unknown = ~is_known(found["category_id"], listed_ids)
+        if unknown.any():
+            has_copies = "expanded_from" in found.columns
+            own = found["expanded_from"].is_null() if has_copies else pl.repeat(True, found.height, eager=True)
+            dropped = describe_dropped("category_id", found.filter(own), unknown.filter(own), listed_ids)
+            if are_most(unknown.filter(own)):
+                warn(f"{dropped}; {FIND_OUT}", MostlyUnknownCategoriesWarning)
+            else:
+                warn(dropped, UnknownCategoryWarning)
+        if unknown.any() or len(chosen) < len(listed_ids):
+            found = found.filter(is_known(found["category_id"], chosen))
+        annotations = annotations.filter(is_known(annotations["category_id"], chosen))
+        if annotations.is_empty():
+            become = "average precision is 0" if inputs.protocol.counts_absent else "all metrics are null"
+            warn(f"there are no annotations to evaluate against, so {become}", NoAnnotationsWarning)
+        return replace(inputs, annotations=annotations, detections=found)
+
+
+@dataclass(frozen=True)
+class OrderByCategory(Rule):
+    """Objects by category where these are pooled and the image decides between equal scores."""
+
+    applies_again: ClassVar[bool] = True
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Objects in the order in which ties are resolved."""
+        return replace(inputs, annotations=inputs.in_order(inputs.annotations), detections=inputs.in_order(inputs.detections))
+
+
+@dataclass(frozen=True)
+class BoxDetections(Rule):
+    """Boxes and areas of detections that have another shape alone."""
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Detections with boxes; what the similarity has prepared of them is kept."""
+        found, images = inputs.detections, inputs.dataset.images
+        if not lacks_boxes(found):
+            return inputs
+        prepared = prepare_shapes("detections", found, images, inputs.protocol.similarity)
+        boxed = with_boxes("detections", found, images, prepared)
+        return replace(inputs, detections=boxed, prepared={} if prepared is None else {"found": prepared})
+
+
+STANDARD_SHAPES: tuple[Rule, ...] = (TurnUpright(), CompleteSegments(), ReadMasks(), BoxAnnotations())
+"""What makes shapes comparable."""
+STANDARD_LISTS: tuple[Rule, ...] = (EvaluatedCategories(), OrderByCategory(), BoxDetections(), CopyShared())
+"""What decides which lists are evaluated, and what is in them."""
+STANDARD_ROWS = (*STANDARD_SHAPES, *STANDARD_LISTS)
+"""What every protocol does to rows."""
+STANDARD_RULES = (*STANDARD_ROWS, CrowdsIgnored())
+"""The rules of a protocol of your own, unless you name others."""
