@@ -121,7 +121,7 @@ def test_names_are_found_in_any_case_and_however_they_are_joined(name: str) -> N
 def test_every_kind_of_name_is_looked_up_alike() -> None:
     assert str(apf.as_definition("COCO-101")) == str(apf.as_definition("coco101"))
     assert str(apf.as_measure("NDCG@10")) == "nDCG@10"
-    assert apf.COCO.with_options(matching="Best-Overlap").matching == "best_overlap"
+    assert apf.COCO.with_options(matching="Best-Overlap").matcher.name == "best_overlap"
     assert apf.COCO.variant("SEGM").iou_type == "segm"
     assert same_name("coco", ["lvis"]) is None
 

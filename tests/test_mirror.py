@@ -55,7 +55,7 @@ TESTED_IN = {
     "formats/test_yolo.py": "formats/image_sizes formats/yolo/config formats/yolo/format formats/yolo/lines",
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
-    "matching/test_verdicts.py": "matching/judge matching/policies",
+    "matching/test_verdicts.py": "matching/judge matching/matchers",
     "metrics/test_definitions.py": "lists/list_average_precision metrics/points metrics/recall_levels metrics/score_cutoffs",
     "metrics/test_influence.py": "metrics/rankings",
     "metrics/test_own_metrics.py": "metrics/metric",

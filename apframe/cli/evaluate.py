@@ -40,7 +40,7 @@ from apframe.cli.sharded import (
     refuse_options_of_shards,
 )
 from apframe.exceptions import ParameterError
-from apframe.matching.policies import POLICIES
+from apframe.matching.matchers import MATCHERS
 from apframe.protocols.headlines import headlines, main_headline
 from apframe.protocols.protocol import Protocol
 from apframe.show.console import shorter_lines, summary_lines
@@ -73,7 +73,7 @@ def evaluate_files(
     ] = None,
     matching: Annotated[
         str | None,
-        Option(metavar="NAME", help=f"how detections are matched: {', '.join(POLICIES)} (default: as the protocol says)"),
+        Option(metavar="NAME", help=f"how detections are matched: {', '.join(MATCHERS)} (default: as the protocol says)"),
     ] = None,
     by: Annotated[
         list[str] | None,

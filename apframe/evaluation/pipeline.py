@@ -12,12 +12,11 @@ import polars as pl
 from apframe.evaluation.diagnose.filtered import detections_per_image
 from apframe.evaluation.diagnose.implausible import Evaluated
 from apframe.evaluation.metrics_table import compute_columns, tabulate_columns
-from apframe.evaluation.prepare.list_thresholds import lists_of, thresholds_of
-from apframe.evaluation.prepare.matching import matching_rules, prepare_matching
+from apframe.evaluation.prepare.list_thresholds import thresholds_of
+from apframe.evaluation.prepare.matching import outline_of, prepare_matching
 from apframe.lazily import cached_property
 from apframe.matching.judge import judge
 from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
-from apframe.matching.policies import POLICIES
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.metrics.cells import Cells, Columns, columns_of
 from apframe.protocols.refused import refuse_scores
@@ -59,12 +58,9 @@ class Pipeline:
         """What matching decided."""
         if self._judged is not None:
             return self._judged()
-        return judge(
-            self.rows,
-            matching_rules(self.protocol),
-            images=self.inputs.image_ids.alias("image_id").to_frame(),
-            lists=lists_of(self.inputs.dataset.core("categories"), self.inputs.category_ids, self.protocol),
-        )
+        categories = self.inputs.dataset.core("categories")
+        outline = outline_of(categories, self.inputs.category_ids, self.inputs.image_ids, self.protocol)
+        return judge(self.rows, self.protocol.matcher, outline)
 
     def part(self, masks: Masks) -> Callable[[], Verdicts] | None:
         """What gives the verdicts of a subset without matching again; None if the masks are not of whole images and categories.
@@ -174,7 +170,7 @@ class Pipeline:
     def pairs(self) -> pl.DataFrame:
         """See `Evaluation.pairs`; nothing is matched."""
         pairs = self.rows.links.drop_nulls("similarity")
-        if POLICIES[self.protocol.matching].is_of_nearest:
+        if self.protocol.matcher.wants == "nearest":
             pairs = pairs.filter(pl.col("similarity") >= self.protocol.iou_thresholds[0])
         pairs = pairs.filter((self.rows.detections["place"] <= self.protocol.limits[-1]).gather(pairs["detection"]))
         return pl.DataFrame([*self._ids(self.rows, pairs), pairs["similarity"]]).sort("detection_id", "annotation_id")
@@ -203,7 +199,7 @@ class Pipeline:
         from apframe.evaluation.curves import compute_curves, curves_of_thresholds
 
         refuse_scores(self.protocol, "curves")
-        if POLICIES[self.protocol.matching].at_cut_offs:
+        if self.protocol.matcher.at_cut_offs:
             return curves_of_thresholds(self.thresholds(threshold, area), self.inputs.detections.schema["detection_id"])
         return compute_curves(self._pooled(self.matches(threshold, area)), self.protocol.addend)
 
@@ -242,14 +238,14 @@ class Pipeline:
         from apframe.matching.operating_points import hits_by_score
         from apframe.metrics.changes import changes_of_hits
 
-        rules, verdicts = matching_rules(self.protocol), self.verdicts
+        matcher, verdicts = self.protocol.matcher, self.verdicts
         hits: Columns | None = None
-        if rules.policy.at_cut_offs:
+        if matcher.at_cut_offs:
             hits = self.cells.at_cut_offs
-        elif cells and not rules.policy.cutting_is_filtering:
+        elif cells and not matcher.cutting_is_filtering:
             begin, end = min(t for t, _ in cells), max(t for t, _ in cells) + 1
-            rules = replace(rules, thresholds=rules.thresholds[begin:end], limits=rules.limits[-1:])
-            by_score = hits_by_score(self.rows, rules).with_columns(
+            rows = replace(self.rows, cuts=self.rows.cuts[begin:end])
+            by_score = hits_by_score(rows, matcher, verdicts.limits[-1]).with_columns(
                 pl.col("first", "last") + begin
             )  # numbers among all thresholds
             hits = columns_of(by_score)
@@ -259,7 +255,7 @@ class Pipeline:
             changes = (
                 changes_of_verdicts(verdicts, t, k, most)
                 if hits is None
-                else changes_of_hits(self.cells, hits, t, k, most, rules.cut_offs)
+                else changes_of_hits(self.cells, hits, t, k, most, self.rows.cut_offs)
             )
             reach = most - thresholds_of(self.inputs, t).round(10)
             if pooled:
@@ -297,16 +293,16 @@ class Pipeline:
     def at_score(self, min_score: float | pl.Series) -> Verdicts:
         """The verdicts of the detections of at least that score, or of one score for each list, at the largest limit."""
         refuse_scores(self.protocol, "score thresholds")
-        rules, detections = matching_rules(self.protocol), self.verdicts.detections
+        matcher, detections = self.protocol.matcher, self.verdicts.detections
         cut = min_score.gather(detections["list"]) if isinstance(min_score, pl.Series) else min_score
         low = (detections["score"] < cut).fill_null(False)
         if not low.any():
             return self.verdicts
-        if rules.policy.cutting_is_filtering:
+        if matcher.cutting_is_filtering:
             return self.verdicts.without(low.arg_true().to_numpy())
         links = self.rows.links.filter(~low.gather(self.rows.links["detection"]))
         rows = replace(self.rows, links=links)
-        judged = judge(rows, replace(rules, limits=rules.limits[-1:]), self.verdicts.images, self.verdicts.lists)
+        judged = judge(rows, matcher, replace(self.verdicts, limits=self.verdicts.limits[-1:]))
         return judged.without(low.arg_true().to_numpy())
 
     def _pooled(self, matches: pl.LazyFrame) -> pl.LazyFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -30,12 +30,24 @@ class Rows:
         some annotations are tried by detections that match no other
     lists
         group and category (the number of the list that it is a part of) of each list, by its number; what else a list has
+    cuts
+        what similarities are compared with, ascending: the thresholds, or -inf where all pairs reach the one that there is
+    n_ranges
+        how many area ranges the bits of `inside` and `counts` stand for
+    own_limits
+        whether each limit takes detections of its own, so that leaving out those beyond it can change any match
+    cut_offs
+        the score cut-offs that there are, where they are fixed
     """
 
     detections: pl.DataFrame
     annotations: pl.DataFrame
     links: pl.DataFrame
     lists: pl.DataFrame
+    cuts: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    n_ranges: int = 1
+    own_limits: bool = False
+    cut_offs: tuple[float, ...] = ()
 
 
 def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: int, *, keeps_empty: bool = False) -> Rows:
@@ -82,7 +94,7 @@ def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: i
     of = pl.DataFrame({"group": numbers // n_lists, "category": numbers % n_lists})
     further = rows.lists.drop("group", "category")
     of = of.hstack(further[of["category"]]) if further.width else of
-    return Rows(tables[0], tables[1], met, of)
+    return replace(rows, detections=tables[0], annotations=tables[1], links=met, lists=of)
 
 
 def split_by_images(

@@ -1,5 +1,6 @@
 """ActivityNet's task of temporal localisation: intervals in videos."""
 
+from apframe.matching.matchers import ByScore
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
@@ -14,8 +15,7 @@ ACTIVITYNET = Protocol(
     "ActivityNet evaluation, eval_detection.py",
     iou_type="interval",
     similarity=IntervalIoU(instants_match=True),
-    matching="score",
-    ties="later",
+    matcher=ByScore(ties="later"),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=Interpolated(),
     max_detections=(None,),

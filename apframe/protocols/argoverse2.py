@@ -3,6 +3,7 @@
 import math
 
 from apframe.formats.argoverse2 import EVALUATED
+from apframe.matching.matchers import ByClaim
 from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.recall_levels import Argoverse2
 from apframe.protocols.protocol import Protocol
@@ -36,9 +37,7 @@ ARGOVERSE2 = Protocol(
     "av2-api, evaluation/detection",
     iou_type="distance",
     similarity=CentreDistance("xyz"),
-    matching="claimant",
-    strict=True,
-    ties="image",
+    matcher=ByClaim(strict=True),
     iou_thresholds=(-4.0, -2.0, -1.0, -0.5),
     definition=Argoverse2(),
     adds_spacing=True,

@@ -1,5 +1,6 @@
 """AVA's task of spatio-temporal actions: boxes of people in frames of videos, one row for each action (frame mAP)."""
 
+from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.ignored import DetectionsWithArea
@@ -14,8 +15,7 @@ AVA = Protocol(
     "evaluation, get_ava_performance.py",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="best_overlap",
-    ties="input",
+    matcher=ByBestOverlap(ties="input"),
     iou_thresholds=(0.5,),
     definition=Interpolated(),
     max_detections=(50,),

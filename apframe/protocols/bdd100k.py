@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.exceptions import ShapesLeftOutWarning, warn
+from apframe.matching.matchers import ByScore
 from apframe.metrics.definitions import COCO_101
 from apframe.protocols.coco import COCO_AREAS
 from apframe.protocols.given import linspace
@@ -77,8 +78,7 @@ _BOXES = Protocol(
     "configs/det.toml; scalabel 0.3.1, eval/detect.py and eval/ins_seg.py",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="score",
-    ties="image",
+    matcher=ByScore(),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,

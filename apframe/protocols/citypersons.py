@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import UnknownValueWarning, warn
+from apframe.matching.matchers import ByScore
 from apframe.metrics.definitions import Interpolated
 from apframe.metrics.miss_rates import MissRates
 from apframe.protocols.given import ALL_AREAS
@@ -84,8 +85,7 @@ CITYPERSONS = Protocol(
     "Detection: A New Perspective for Pedestrian Detection, CVPR 2019; CSP, eval_city/eval_script/eval_MR_multisetup.py",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="score",
-    ties="image",
+    matcher=ByScore(),
     iou_thresholds=(0.5,),
     definition=Interpolated(),
     max_detections=(1000,),

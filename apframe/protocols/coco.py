@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from apframe.matching.matchers import ByScore
 from apframe.metrics.definitions import COCO_101
 from apframe.protocols.given import ALL_AREAS, linspace
 from apframe.protocols.protocol import COCO_REPORT, Protocol
@@ -22,8 +23,7 @@ _BOXES = Protocol(
     citation="Lin et al., Microsoft COCO: Common Objects in Context, ECCV 2014; pycocotools 2.0.11, COCOeval",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="score",
-    ties="image",
+    matcher=ByScore(),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apframe.exceptions import ParameterError
-from apframe.matching.policies import POLICIES
+from apframe.matching.matchers import MATCHERS
 from apframe.protocols.headlines import KINDS
 from apframe.protocols.rules.crowds import CrowdsAsMisses, CrowdsCountOnce, IgnoredAsCrowds
 from apframe.protocols.rules.pair_columns import OrientationWeights
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def refuse_combinations(protocol: Protocol) -> None:
-    """An error where definition and matching do not agree on cut-offs, or a rule needs another definition or policy.
+    """An error where definition and matching do not agree on cut-offs, or a rule needs another definition or matcher.
 
     Raises
     ------
@@ -25,50 +25,51 @@ def refuse_combinations(protocol: Protocol) -> None:
         it names the option to change
 
     >>> from dataclasses import replace
+    >>> from apframe.matching.matchers import ByScore
     >>> from apframe.protocols.kitti import KITTI
-    >>> replace(KITTI, matching="score")
+    >>> replace(KITTI, matcher=ByScore())
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: matching: definition r40 does not go with matching 'score'; use both of one protocol; \
 r40 goes with by_annotation, largest_sum, score_first
     """
-    policy, definition = POLICIES[protocol.matching], protocol.definition
+    matcher, definition = protocol.matcher, protocol.definition
     if protocol.own_metrics:
         _refuse_own_metrics(protocol)
-    if policy.at_cut_offs != definition.at_cut_offs:
-        fit = ", ".join(name for name, each in POLICIES.items() if each.at_cut_offs != policy.at_cut_offs)
-        problem = f"definition {definition} does not go with matching {protocol.matching!r}"
+    if matcher.at_cut_offs != definition.at_cut_offs:
+        fit = ", ".join(name for name, each in MATCHERS.items() if each.at_cut_offs != matcher.at_cut_offs)
+        problem = f"definition {definition} does not go with matching {matcher.name!r}"
         raise ParameterError(problem, f"use both of one protocol; {definition} goes with {fit}", option="matching")
     if protocol.rule(OrientationWeights) and not definition.at_cut_offs:
         problem = f"orientations are averaged at score cut-offs, with r11, r40 or waymo, not {definition}"
         raise ParameterError(problem, option="rules")
-    if policy.at_cut_offs and len(protocol.max_detections) > 1:
-        problem = f"matching {protocol.matching!r} takes one number, not {protocol.max_detections}"
+    if matcher.at_cut_offs and len(protocol.max_detections) > 1:
+        problem = f"matching {matcher.name!r} takes one number, not {protocol.max_detections}"
         raise ParameterError(problem, option="max_detections")
-    if policy.is_shared and protocol.similarity.uses_images:
-        problem = f"matching {protocol.matching!r} does not go with similarity {protocol.similarity.name}"
+    if matcher.wants == "copies" and protocol.similarity.uses_images:
+        problem = f"matching {matcher.name!r} does not go with similarity {protocol.similarity.name}"
         raise ParameterError(problem, "choose another policy", option="matching")
-    if protocol.rule(CrowdsCountOnce) and not policy.counts_groups:
+    if protocol.rule(CrowdsCountOnce) and not matcher.finds_groups:
         needed = spelled("matching", "best_overlap")
-        raise ParameterError(f"groups that count need {needed}, not {protocol.matching!r}", "or the rule CrowdsIgnored()")
-    if policy.at_cut_offs and protocol.rule(CrowdsAsMisses):
-        problem = f"matching {protocol.matching!r} has no groups that count as missed"
+        raise ParameterError(f"groups that count need {needed}, not {matcher.name!r}", "or the rule CrowdsIgnored()")
+    if matcher.at_cut_offs and protocol.rule(CrowdsAsMisses):
+        problem = f"matching {matcher.name!r} has no groups that count as missed"
         raise ParameterError(problem, "choose another policy, or the rule CrowdsIgnored()", option="rules")
-    takes_neither = policy.is_of_nearest or policy.touches_crowds
+    takes_neither = matcher.wants in ("nearest", "crowds")
     if takes_neither and (protocol.category_thresholds or protocol.rule(IgnoredAsCrowds)):
-        problem = f"matching {protocol.matching!r} takes neither thresholds by category nor ignored annotations as crowds"
+        problem = f"matching {matcher.name!r} takes neither thresholds by category nor ignored annotations as crowds"
         raise ParameterError(problem, "choose another policy", option="matching")
     if protocol.errors is not None and not definition.averages_errors:
         raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {definition}", option="definition")
     if protocol.means_by_images and not (definition.reads_remainder and protocol.miss_rates is None):
         problem = f"means_by_images needs a definition that is a weighted sum, and no LAMR, not {definition}"
         raise ParameterError(problem, option="rules")
-    if protocol.miss_rates is not None and (policy.at_cut_offs or not protocol.has_precision):
+    if protocol.miss_rates is not None and (matcher.at_cut_offs or not protocol.has_precision):
         how = "matches anew at each score cut-off" if protocol.has_precision else "has no precision"
         raise ParameterError(f"LAMR is read from one list, and this protocol {how}", option="miss_rates")
 
 
 def _refuse_own_metrics(protocol: Protocol) -> None:
-    policy, definition = POLICIES[protocol.matching], protocol.definition
+    matcher, definition = protocol.matcher, protocol.definition
     own, every = ([name for each in some for name in each.columns] for some in (protocol.own_metrics, protocol.metrics))
     always = [column.name for column in RESULTS["metrics"] if column.standard]
     if taken := [name for name in dict.fromkeys(own) if name in always or every.count(name) > 1]:
@@ -77,8 +78,8 @@ def _refuse_own_metrics(protocol: Protocol) -> None:
         if known := [name for name, column in each.lines.items() if name in KINDS and KINDS[name].column != column]:
             problem = f"{each!r} has a line {known[0]}, which is the mean of {KINDS[known[0]].column}"
             raise ParameterError(problem, "choose another name", option="own_metrics")
-        if each.at_cut_offs and not (policy.at_cut_offs and each.cut_offs == definition.cut_offs):
-            problem = f"{each!r} reads score cut-offs that matching {protocol.matching!r} with {definition} does not have"
+        if each.at_cut_offs and not (matcher.at_cut_offs and each.cut_offs == definition.cut_offs):
+            problem = f"{each!r} reads score cut-offs that matching {matcher.name!r} with {definition} does not have"
             raise ParameterError(problem, "choose a definition and a matching with its cut-offs", option="own_metrics")
         if each.counts_pixels and not definition.counts_pixels:
             raise ParameterError(f"{each!r} counts pixels, and {definition} does not", option="own_metrics")

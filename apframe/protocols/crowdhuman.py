@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.matching.matchers import ByScoreFirstOfEquals
 from apframe.metrics.all_rows import CrowdHuman
 from apframe.metrics.miss_rates import MissRates
 from apframe.protocols.citypersons import ROUNDED_POINTS
@@ -84,9 +85,7 @@ CROWDHUMAN = Protocol(
     citation="Shao et al., CrowdHuman: A Benchmark for Detecting Human in a Crowd, 2018; CrowdDet, lib/evaluate",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="nearest",
-    strict=True,
-    ties="input",
+    matcher=ByScoreFirstOfEquals(ties="input", strict=True),
     iou_thresholds=(0.5,),
     definition=CrowdHuman(),
     max_detections=(None,),

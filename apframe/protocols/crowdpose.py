@@ -1,5 +1,6 @@
 """CrowdPose: keypoints of people in crowds."""
 
+from apframe.matching.matchers import ByScore
 from apframe.metrics.definitions import COCO_101
 from apframe.protocols.given import linspace
 from apframe.protocols.headlines import Part
@@ -15,8 +16,7 @@ CROWDPOSE = Protocol(
     citation="Li et al., CrowdPose: Efficient Crowded Scenes Pose Estimation and A New Benchmark, CVPR 2019; crowdposetools",
     iou_type="keypoints",
     similarity=OKS(sigmas=CROWDPOSE_SIGMAS, box_area_factor=0.53),
-    matching="score",
-    ties="image",
+    matcher=ByScore(),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.definitions import Voc2007
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
@@ -62,9 +63,7 @@ DOTA = Protocol(
     citation=f"{_PAPER}; DOTA_devkit, dota_evaluation_task1",
     iou_type="rotated",
     similarity=RotatedIoU(),
-    matching="best_overlap",
-    strict=True,
-    ties="input",
+    matcher=ByBestOverlap(ties="input", strict=True),
     iou_thresholds=(0.5,),
     definition=Voc2007(),
     max_detections=(None,),
@@ -100,7 +99,7 @@ MMROTATE = replace(
     name="MMROTATE",
     citation="Zhou et al., MMRotate: A Rotated Object Detection Benchmark using PyTorch, ACM MM 2022; "
     "mmrotate/core/evaluation/eval_map.py and datasets/dota.py",
-    strict=False,
+    matcher=ByBestOverlap(ties="input"),
     rules=(MalformedEnclosed(), *STANDARD_SHAPES, LeaveOutNarrow(), *STANDARD_LISTS),
 )
 """What mmrotate prints while it trains: difficult objects count, an IoU of exactly .5 is enough.

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from apframe.matching.matchers import Shared
 from apframe.metrics.sums_of_matches import Success
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import RankInImage
@@ -14,8 +15,7 @@ FLICKR30K = Protocol(
     citation="Plummer et al., Flickr30k Entities, ICCV 2015",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="shared",
-    ties="input",
+    matcher=Shared(ties="input"),
     iou_thresholds=(0.5,),
     definition=Success(),
     max_detections=(1, 5, 10),

@@ -7,12 +7,10 @@ from numbers import Real
 from operator import index
 from typing import Any
 
-from apframe.matching.policies import POLICIES
 from apframe.metrics.definitions import as_definition
 from apframe.metrics.metric import as_metrics
 from apframe.protocols.headlines import Part
 from apframe.similarity.named import as_iou_type, as_similarity
-from apframe.wording import same_name
 
 ALL_AREAS = ("all", 0.0, 1e10)
 UNLIMITED = 2**31 - 1  # stands for all detections
@@ -88,12 +86,8 @@ def _parts(values: Any) -> tuple[Part, ...]:
 
 
 # what stands in a protocol for what was given
-def _matching(value: Any) -> Any:
-    return same_name(value, POLICIES) or value
-
-
 TAKES: dict[str, Callable[[Any], Any]] = {
-    "name": _text, "citation": _text, "iou_type": as_iou_type, "matching": _matching, "similarity": as_similarity,
+    "name": _text, "citation": _text, "iou_type": as_iou_type, "similarity": as_similarity,
     "iou_thresholds": numbers, "category_thresholds": _by_name, "definition": as_definition,
     "area_ranges": _area_ranges, "max_detections": _limits,
     "parts": _parts, "report": _texts, "own_metrics": as_metrics, "rules": tuple,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.matching.matchers import ByAnnotation
 from apframe.metrics.score_cutoffs import R40
 from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
@@ -78,9 +79,7 @@ _BOXES = Protocol(
     "for objects, evaluate_object.cpp",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="by_annotation",
-    strict=True,
-    ties="input",
+    matcher=ByAnnotation(ties="input", strict=True),
     iou_thresholds=(0.5,),
     category_thresholds=(("Car", 0.7), ("Pedestrian", 0.5), ("Cyclist", 0.5)),
     definition=R40(),

@@ -1,5 +1,6 @@
 """LUNA16's task of nodule detection in scans: marks inside nodules, FROC and CPM."""
 
+from apframe.matching.matchers import Shared
 from apframe.metrics.definitions import Interpolated
 from apframe.metrics.miss_rates import Froc
 from apframe.protocols.protocol import Protocol
@@ -15,9 +16,7 @@ LUNA16 = Protocol(
     "in computed tomography images: the LUNA16 challenge, Medical Image Analysis 2017; noduleCADEvaluationLUNA16.py",
     iou_type="sphere",
     similarity=SphereDistance(),
-    matching="shared",
-    strict=True,
-    ties="input",
+    matcher=Shared(ties="input", strict=True),
     iou_thresholds=(-1.0,),
     definition=Interpolated(),
     miss_rates=Froc(),

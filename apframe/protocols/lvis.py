@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from apframe.matching.matchers import ByScore
 from apframe.metrics.definitions import COCO_101
 from apframe.protocols.coco import COCO_AREAS
 from apframe.protocols.given import linspace
@@ -21,8 +22,7 @@ _BOXES = Protocol(
     citation="Gupta et al., LVIS: A Dataset for Large Vocabulary Instance Segmentation, CVPR 2019; lvis-api 0.5.3, LVISEval",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="score",
-    ties="image",
+    matcher=ByScore(),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,

@@ -1,5 +1,6 @@
 """nuScenes' detection benchmark: distances between centres, errors of the true positives, and the detection score."""
 
+from apframe.matching.matchers import ByScoreFirstOfEquals
 from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.recall_levels import NuScenes
 from apframe.protocols.protocol import Protocol
@@ -40,9 +41,7 @@ NUSCENES = Protocol(
     "detection_cvpr_2019",
     iou_type="distance",
     similarity=CentreDistance("xy"),
-    matching="nearest",
-    strict=True,
-    ties="later",
+    matcher=ByScoreFirstOfEquals(ties="later", strict=True),
     iou_thresholds=(-4.0, -2.0, -1.0, -0.5),
     definition=NuScenes(),
     max_detections=(None,),

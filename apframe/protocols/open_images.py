@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.crowds import CrowdsCountOnce, CrowdsIgnored
@@ -26,8 +27,7 @@ _BOXES = Protocol(
     "OpenImagesDetectionEvaluator",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="best_overlap",
-    ties="later",
+    matcher=ByBestOverlap(ties="later"),
     iou_thresholds=(0.5,),
     definition=Interpolated(),
     max_detections=(None,),
@@ -38,6 +38,7 @@ _CHALLENGE = replace(
     _BOXES,
     name="OPEN_IMAGES_CHALLENGE",
     citation="Open Images Challenge 2018 and 2019; TensorFlow Object Detection API, OpenImagesChallengeEvaluator",
+    matcher=ByBestOverlap(ties="later", counts_groups=True),
     rules=_OF_CHALLENGE,
 )
 

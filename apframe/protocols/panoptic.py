@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from apframe.matching.matchers import ByScore
 from apframe.metrics.sums_of_matches import PanopticQuality
 from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
@@ -39,9 +40,7 @@ _SEGMENTS = Protocol(
     citation="Kirillov et al., Panoptic Segmentation, CVPR 2019; panopticapi, evaluation.py",
     iou_type="panoptic",
     similarity=PanopticIoU(),
-    matching="score",
-    strict=True,
-    ties="input",
+    matcher=ByScore(ties="input", strict=True),
     iou_thresholds=(0.5,),
     definition=PanopticQuality(),
     max_detections=(None,),

@@ -1,5 +1,6 @@
 """Recall of proposals, as Detectron computes it."""
 
+from apframe.matching.matchers import BySimilarity
 from apframe.metrics.definitions import COCO_101
 from apframe.protocols.coco import COCO_AREAS
 from apframe.protocols.given import linspace
@@ -14,8 +15,7 @@ PROPOSALS = Protocol(
     citation="Hosang et al., What makes for effective detection proposals?, PAMI 2016; Detectron2, _evaluate_box_proposals",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="similarity",
-    ties="input",
+    matcher=BySimilarity(ties="input"),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     area_ranges=(

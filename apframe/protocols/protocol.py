@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 from apframe.exceptions import ParameterError, increasing, one_of
 from apframe.keywords import names_keywords
-from apframe.matching.policies import POLICIES, TIES
+from apframe.matching.matchers import TIES, ByScore, Matcher, matcher_of
 from apframe.metrics.average_precision import AveragePrecision, DetectionCount, ImageCount, Recall
 from apframe.metrics.box_errors import BoxErrors, as_errors
 from apframe.metrics.definitions import COCO_101, as_definition
@@ -53,13 +53,8 @@ class Protocol:
         that of the similarity, and any name does where that is a function of your own
     similarity
         how alike two are, a value such as `apframe.MaskIoU()`; or a function of your own, see `apframe.UserSimilarity`
-    matching
-        "score", "best_overlap", "similarity" or "optimal", see `apframe.matching.policies`
-    strict
-        a pair must be more similar than the threshold, not as similar
-    ties
-        in what order detections of equal scores are: "image" (ids, and pooled categories one after the other), "input" or
-        "later" (the last in the input first)
+    matcher
+        who is matched with whom, a value such as `ByBestOverlap(ties="input", strict=True)`, see `apframe.matching.matchers`
     iou_thresholds
         strictly increasing, in (0, 1]; one number stands for itself alone. Distances are negative: -2 is 2 m. A mapping of
         names of categories, in any case, to one threshold each: the lowest of them stays here, and is what tables show
@@ -107,9 +102,7 @@ class Protocol:
     citation: str
     iou_type: str = "bbox"
     similarity: Similarity = BoxIoU()
-    matching: str = "score"
-    strict: bool = False
-    ties: str = "image"
+    matcher: Matcher = ByScore()
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
     category_thresholds: tuple[tuple[str, float], ...] = ()
     definition: Definition = COCO_101
@@ -128,10 +121,10 @@ class Protocol:
 
     def __repr__(self) -> str:
         areas = ", ".join(f"{name} {low:g}–{high:g}" for name, low, high in self.area_ranges)
-        above = "above " if self.strict else ""
+        above = "above " if self.matcher.strict else ""
         levels = f", recall levels {short(self.recall_levels)}" if self.recall_levels else ""
         return (
-            f"Protocol({self.name}, {self.iou_type}: matching by {self.matching}; IoU {above}{short(self.iou_thresholds)}; "
+            f"Protocol({self.name}, {self.iou_type}: matching by {self.matcher.name}; IoU {above}{short(self.iou_thresholds)}; "
             f"{self.definition}{levels}; "
             f"areas {areas}; "
             f"max_detections {self.max_detections}{'; categories pooled' if self.agnostic else ''})"
@@ -159,8 +152,7 @@ class Protocol:
             of_all = tuple(line for line in self.report if not line[2:4].isdecimal())
             object.__setattr__(self, "report", of_all)
         thresholds, limits = self.iou_thresholds, self.limits
-        for option, known in (("matching", POLICIES), ("ties", TIES)):
-            one_of(option, getattr(self, option), list(known))
+        one_of("ties", self.matcher.ties, list(TIES))
         if wrong := [rule for rule in self.rules if not isinstance(rule, Rule)]:
             raise ParameterError(f"{wrong[0]!r} is not a rule", "see apframe.protocols.rules", option="rules")
         refuse_lines(self)
@@ -206,7 +198,7 @@ class Protocol:
     @property
     def by_category(self) -> bool:
         """Whether pooled categories are walked one after the other, which tells where scores or similarities are equal."""
-        return self.agnostic and self.ties == "image"
+        return self.agnostic and self.matcher.ties == "image"
 
     @property
     def iou_types(self) -> tuple[str, ...]:
@@ -347,8 +339,10 @@ class Protocol:
         `apframe.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another.
         """
         options = {"iou_thresholds": iou_thresholds, "area_ranges": area_ranges, "max_detections": max_detections,
-                   "agnostic": agnostic, "matching": matching, "similarity": similarity}  # fmt: skip
+                   "agnostic": agnostic, "similarity": similarity}  # fmt: skip
         changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        if matching is not None:
+            changes["matcher"] = self.matcher.named(matching)
         if iou_thresholds is not None:
             changes["category_thresholds"] = ()
         if recall_levels is not None:
@@ -376,6 +370,7 @@ class Protocol:
         choices = self.choices() | {
             "parts": [asdict(part) for part in self.parts],
             "difficulties": [asdict(each) for each in self.difficulties],
+            "matcher": {"matcher": self.matcher.name} | asdict(self.matcher),
             "rules": [rule_choices(rule) for rule in self.rules],
             "errors": None if self.errors is None else asdict(self.errors),
             "miss_rates": None if self.miss_rates is None else {"column": self.miss_rates.columns[0]} | asdict(self.miss_rates),
@@ -403,6 +398,7 @@ class Protocol:
             "parts": tuple(Part(**part) for part in made["parts"]),
             "similarity": as_similarity(made["similarity"]),
             "difficulties": tuple(Difficulty(**each) for each in made["difficulties"]),
+            "matcher": matcher_of(made["matcher"]),
             "rules": tuple(rule_of(each) for each in made["rules"]),
             "errors": None if made["errors"] is None else as_errors(made["errors"]),
             "miss_rates": rates and metric_of({"metric": rates.pop("column"), **rates}),

@@ -1,5 +1,6 @@
 """Semantic segmentation: IoU of the pixels of each class."""
 
+from apframe.matching.matchers import ByScore
 from apframe.metrics.sums_of_matches import PixelIoU
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import KnownImagesOnly
@@ -12,9 +13,7 @@ SEMANTIC = Protocol(
     citation="Long et al., Fully Convolutional Networks, CVPR 2015; cityscapesScripts, evalPixelLevelSemanticLabeling.py",
     iou_type="semantic",
     similarity=LabelIoU(),
-    matching="score",
-    strict=True,
-    ties="input",
+    matcher=ByScore(ties="input", strict=True),
     iou_thresholds=(0.0,),
     definition=PixelIoU(),
     max_detections=(None,),

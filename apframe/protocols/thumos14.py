@@ -1,5 +1,6 @@
 """THUMOS14's task of temporal detection: intervals in videos, matched by annotation."""
 
+from apframe.matching.matchers import InFileOrder
 from apframe.metrics.definitions import Step
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
@@ -22,9 +23,7 @@ THUMOS14 = Protocol(
     "evaluation kit, TH14evalDet_Updated.m",
     iou_type="interval",
     similarity=IntervalIoU(),
-    matching="file_order",
-    strict=True,
-    ties="image",
+    matcher=InFileOrder(strict=True),
     iou_thresholds=linspace(0.1, 0.5, 5),
     definition=Step(),
     max_detections=(None,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from apframe.matching.matchers import ByScore
 from apframe.metrics.definitions import COCO_101
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.crowds import IgnoredAsCrowds
@@ -52,8 +53,7 @@ TINYPERSON = Protocol(
     citation="Yu et al., Scale Match for Tiny Person Detection, WACV 2020; PointTinyBenchmark, cocofmt evaluator",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="score",
-    ties="image",
+    matcher=ByScore(),
     iou_thresholds=(0.25, 0.5, 0.75),
     definition=COCO_101,
     adds_spacing=True,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.matching.matchers import ByBestOverlap, ByScoreFirstOfEquals
 from apframe.metrics.all_rows import Ultralytics, UltralyticsBefore
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
@@ -59,8 +60,7 @@ _BOXES = Protocol(
     "models/yolo/detect/val.py",
     iou_type="bbox",
     similarity=SingleBoxIoU(),
-    matching="nearest",
-    ties="image",
+    matcher=ByScoreFirstOfEquals(),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=Ultralytics(),
     max_detections=(300,),
@@ -89,7 +89,7 @@ def _earlier(name: str, last: str, definition: Ultralytics) -> Protocol:
             protocol,
             name=name,
             citation=protocol.citation.replace("8.4.176 and later", f"up to {last}"),
-            matching="best_overlap",
+            matcher=ByBestOverlap(),
             definition=definition,
         )
 

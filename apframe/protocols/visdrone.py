@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.matching.matchers import ByScore
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
@@ -135,8 +136,7 @@ VISDRONE = Protocol(
     citation="Zhu et al., Detection and Tracking Meet Drones Challenge, TPAMI 2021; VisDrone2018-DET-toolkit, evalDET.m",
     iou_type="bbox",
     similarity=BoxIoU(),
-    matching="score",
-    ties="image",
+    matcher=ByScore(),
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=Interpolated(),
     max_detections=(1, 10, 100, 500),

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from apframe.matching.matchers import Shared
 from apframe.metrics.sums_of_matches import RecallByImage
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import RankInImage
@@ -14,8 +15,7 @@ _RELATIONS = Protocol(
     citation="Lu et al., Visual Relationship Detection with Language Priors, ECCV 2016; neural-motifs, sg_eval.py",
     iou_type="relation",
     similarity=RelationIoU(),
-    matching="shared",
-    ties="input",
+    matcher=Shared(ties="input"),
     iou_thresholds=(0.5,),
     definition=RecallByImage(),
     max_detections=(20, 50, 100),

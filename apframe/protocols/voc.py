@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.definitions import Interpolated, Voc2007
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.crowds import CrowdsIgnored
@@ -15,9 +16,7 @@ VOC2007 = Protocol(
     citation="Everingham et al., The PASCAL Visual Object Classes (VOC) Challenge, IJCV 2010; VOC2007 development kit",
     iou_type="bbox",
     similarity=InclusiveBoxIoU(),
-    matching="best_overlap",
-    strict=True,
-    ties="input",
+    matcher=ByBestOverlap(ties="input", strict=True),
     iou_thresholds=(0.5,),
     definition=Voc2007(),
     max_detections=(None,),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.exceptions import ColumnError, UnitWarning, warn
+from apframe.matching.matchers import LargestSum
 from apframe.metrics.score_cutoffs import Waymo
 from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
@@ -175,8 +176,7 @@ _CUBOIDS = Protocol(
     "waymo-open-dataset 1.6.7, metrics",
     iou_type="3d",
     similarity=CuboidIoU(),
-    matching="largest_sum",
-    ties="input",
+    matcher=LargestSum(ties="input"),
     iou_thresholds=(0.5,),
     category_thresholds=(("TYPE_VEHICLE", 0.7), ("TYPE_PEDESTRIAN", 0.5), ("TYPE_SIGN", 0.5), ("TYPE_CYCLIST", 0.5)),
     definition=Waymo(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.all_rows import WiderFace
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
@@ -49,8 +50,7 @@ WIDER_FACE = Protocol(
     citation="Yang et al., WIDER FACE: A Face Detection Benchmark, CVPR 2016; evaluation tools, evaluation.m and norm_score.m",
     iou_type="bbox",
     similarity=InclusiveBoxIoU(),
-    matching="best_overlap",
-    ties="input",
+    matcher=ByBestOverlap(ties="input"),
     iou_thresholds=(0.5,),
     definition=WiderFace(),
     max_detections=(None,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from apframe.matching.policies import POLICIES, TIES
+from apframe.matching.matchers import TIES
 from apframe.metrics.box_errors import NEEDS
 from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.headlines import Headline, Part, headlines
@@ -32,7 +32,6 @@ def describe(protocol: Protocol) -> str:
     thresholds  similarity above 0.5
     """
     others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
-    policy = POLICIES[protocol.matching]
     areas = ", ".join(f"{name} {low:g} to {high:g}" for name, low, high in protocol.area_ranges)
     summary = headlines(protocol, with_parts=True)
     precision = f"AP by the definition {protocol.definition}: {protocol.definition.formula}"
@@ -42,13 +41,13 @@ def describe(protocol: Protocol) -> str:
     lines = [
         ("compares", f"{protocol.iou_type}: {protocol.similarity.words}{others}"),
         ("needs", _needs(protocol)),
-        ("matching", policy.description if protocol.has_scores else _WITHOUT_SCORES),
+        ("matching", protocol.matcher.description if protocol.has_scores else _WITHOUT_SCORES),
         ("thresholds", _thresholds(protocol)),
         ("precision", precision if any(line.kind.is_by_definition for line in summary) else ""),
         ("detections", _limits(protocol)),
-        ("crowds", "left out" if policy.removes_ignored else _said(protocol, "crowds") or _ORDINARY),
+        ("crowds", _said(protocol, "crowds") or _ORDINARY),
         ("numbers", "" if protocol.has_precision else protocol.definition.formula),
-        ("ties", TIES[protocol.ties] if protocol.has_scores else ""),
+        ("ties", TIES[protocol.matcher.ties] if protocol.has_scores else ""),
         ("kept", _said(protocol, "kept")),
         ("ignored", _ignored(protocol)),
         ("categories", _categories(protocol)),
@@ -102,9 +101,9 @@ def _few(values: Sequence[float]) -> str:
 def _thresholds(protocol: Protocol) -> str:
     own = ", ".join(f"{abs(threshold):g} ({name})" for name, threshold in protocol.category_thresholds)
     if protocol.similarity.bounds[1] > 0:
-        return f"similarity {'above' if protocol.strict else 'of at least'} {own or _few(protocol.iou_thresholds)}"
+        return f"similarity {'above' if protocol.matcher.strict else 'of at least'} {own or _few(protocol.iou_thresholds)}"
     far = own or _few([abs(threshold) for threshold in reversed(protocol.iou_thresholds)])
-    bound = f"{'below' if protocol.strict else 'of at most'} {far} {protocol.similarity.unit}"
+    bound = f"{'below' if protocol.matcher.strict else 'of at most'} {far} {protocol.similarity.unit}"
     return f"distance {bound}; tables show it as a negative similarity"
 
 
@@ -143,10 +142,8 @@ def _ignored(protocol: Protocol) -> str:
     if not flags:
         return ""
     which = f"annotations {' or '.join(flags)}"
-    if POLICIES[protocol.matching].counts_everywhere:
+    if protocol.matcher.counts_everywhere:
         return f"{which}; but what matches an annotation of another level is a true positive"
-    if POLICIES[protocol.matching].removes_ignored:
-        return f"nothing: {which} are left out"
     as_crowds = protocol.rule(IgnoredAsCrowds)
     inside = as_crowds is not None and as_crowds.over == "detection"
     return f"{which}, and what is {'inside' if inside else 'matched to'} them"

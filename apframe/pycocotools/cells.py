@@ -272,7 +272,7 @@ def rank_cells(
         thresholds=tuple(thresholds),
         ranges=tuple(name for name, *_ in protocol.area_ranges),
         limits=protocol.limits,
-        ties=protocol.ties,
+        ties=protocol.matcher.ties,
         lists=pl.DataFrame({"category_id": range(n_categories)}),
         images=pl.DataFrame({"image_id": range(n_images)}),
         detections=pl.DataFrame(

@@ -161,16 +161,18 @@ def _evaluation(
     objects: Callable[..., Objects],
 ) -> ShardedEvaluation:
     """The evaluation of shards that have been matched; `objects` makes what reads their objects."""
+    from apframe.evaluation.prepare.matching import outline_of  # brings in NumPy
     from apframe.scale.evaluation import ShardedEvaluation
     from apframe.scale.inputs import ShardedInputs
-    from apframe.scale.together import heights_of, notes_together, truth_mark, warn_together, without_rows
+    from apframe.scale.together import heights_of, notes_together, truth_mark, warn_together
 
     alone = replace(choice, image_attributes=None)
     first = shards[0].read_known(alone)
     chosen = choose_categories(first.core("categories"), choice.categories)
     category_ids = (first.core("categories")["category_id"] if chosen is None else chosen).sort()
     first, category_ids = with_own_classes(first, category_ids, choice.protocol)
-    store = matched.store(without_rows(choice.protocol, first.core("categories"), category_ids))
+    no_images = first.core("images")["image_id"].clear()
+    store = matched.store(outline_of(first.core("categories"), category_ids, no_images, choice.protocol))
     said = [head.said for head in matched.heads]
     warn_together(said)
     notes = notes_together(said)

@@ -15,6 +15,7 @@ from apframe.evaluation.diagnose.implausible import Evaluated
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.metrics_table import compute_columns
 from apframe.evaluation.pipeline import Pipeline, arrays_of
+from apframe.evaluation.prepare.matching import outline_of
 from apframe.evaluation.slices.measure import finish, shape_of, sum_lists
 from apframe.evaluation.slices.slices import Groups, mask_of
 from apframe.exceptions import FormatError, LargeResultWarning, warn
@@ -25,7 +26,7 @@ from apframe.scale.inputs import ShardedInputs
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.objects import OBJECTS
 from apframe.scale.spool import LINKS, Spool
-from apframe.scale.together import heights_of, without_rows
+from apframe.scale.together import heights_of
 from apframe.store.results import LazyTable
 from apframe.tables.conditions import refuse_nothing
 from apframe.wording import counted, spelled
@@ -169,7 +170,8 @@ class ShardedPipeline(Pipeline):
         else:
             objects = inputs.objects.part(taken, inputs.objects.count)
             matched, _, _ = objects.match(objects.shards)
-            store = matched.store(without_rows(self.protocol, inputs.dataset.core("categories"), category_ids))
+            categories, no_images = inputs.dataset.core("categories"), inputs.image_ids.clear()
+            store = matched.store(outline_of(categories, category_ids, no_images, self.protocol))
             said = [head.said for head in matched.heads]
             count = partial(heights_of, said)
             objects = replace(objects, codes=store.together.codes, count=count, truth_mark=None)

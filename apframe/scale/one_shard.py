@@ -19,7 +19,6 @@ from apframe.evaluation.options import Choice
 from apframe.evaluation.pipeline import Pipeline
 from apframe.evaluation.prepare.invalid import left_out
 from apframe.exceptions import InputError, ShardError, UnknownIdError
-from apframe.matching.policies import POLICIES
 from apframe.paths import kind_at
 from apframe.protocols.inputs import Inputs
 from apframe.scale.layout import INPUT_ROW
@@ -80,8 +79,8 @@ class Job:
         """Whether detections are ordered by their numbers in the whole input, and not by their shards."""
         protocol = self.choice.protocol
         # copies have the number of the original
-        has_copies = any(each.detections for each in protocol.difficulties) or POLICIES[protocol.matching].is_shared
-        return protocol.ties != "image" and not has_copies and INPUT_ROW in detections.columns
+        has_copies = any(each.detections for each in protocol.difficulties) or protocol.matcher.wants == "copies"
+        return protocol.matcher.ties != "image" and not has_copies and INPUT_ROW in detections.columns
 
     def _verdicts(self, inputs: Inputs, said: dict[str, Any]) -> pa.Table:
         """The verdicts; where equal scores are ordered by their place in the input, with their number there, if it is known."""

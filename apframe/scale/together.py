@@ -10,10 +10,8 @@ import numpy as np
 import polars as pl
 
 from apframe import exceptions
-from apframe.evaluation.prepare.list_thresholds import lists_of
 from apframe.exceptions import ApframeWarning, FormatError, ShardError, warn
-from apframe.matching.verdicts import Verdicts, example
-from apframe.protocols.protocol import Protocol
+from apframe.matching.verdicts import Verdicts
 from apframe.scale.layout import INPUT_ROW
 from apframe.wording import Count, Note, counted, in_words, listed
 
@@ -137,24 +135,6 @@ def cut_differently(table: str, shard: str, images: pl.Series, owner: str) -> Sh
     )
     error.shard, error.table = shard, table
     return error
-
-
-def without_rows(protocol: Protocol, categories: pl.DataFrame, category_ids: pl.Series) -> Verdicts:
-    """Verdicts of no images, under a protocol; the ids of the categories that are evaluated are sorted.
-
-    >>> from apframe.protocols.coco import COCO
-    >>> without_rows(COCO, pl.DataFrame({"category_id": [3, 7], "name": ["a", "b"]}), pl.Series([3, 7])).lists.rows()
-    [(3,), (7,)]
-    """
-    empty = example().of_images(np.zeros(2, dtype=bool))
-    return replace(
-        empty,
-        thresholds=protocol.iou_thresholds,
-        ranges=tuple(name for name, *_ in protocol.area_ranges),
-        limits=protocol.limits,
-        ties=protocol.ties,
-        lists=lists_of(categories, category_ids, protocol),
-    )
 
 
 def refuse_differences(said: Sequence[Mapping[str, Any]]) -> None:

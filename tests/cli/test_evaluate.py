@@ -16,7 +16,7 @@ import pytest
 
 import apframe as apf
 from apframe.evaluation.comparison.influences import read_influences
-from apframe.matching.policies import POLICIES
+from apframe.matching.matchers import MATCHERS
 from tests.cli.test_command import RESULTS, TRUTH, command, files
 from tests.cli.test_rank import Done, apframe
 from tests.protocols.test_protocol_values import (
@@ -159,7 +159,7 @@ def test_matching(matching: str, run: Command) -> None:
 
 
 def test_matching_that_there_is_not(run: Command) -> None:
-    *others, last = (f'"{name}"' for name in POLICIES)
+    *others, last = (f'"{name}"' for name in MATCHERS)
     message = f"error: --matching is {', '.join(others)} or {last}, not 'hungarian'\n"
     assert run.evaluate_tiny("coco", "--matching", "hungarian") == (2, "", message)
 

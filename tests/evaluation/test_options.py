@@ -55,5 +55,5 @@ def test_evaluate_and_evaluator_refuse_options_alike(options: dict[str, Any], op
 
 def test_what_is_chosen() -> None:
     choice = choose("voc2007", categories=["cat"], unknown_images="drop", split="val", matching="optimal")
-    assert (choice.protocol.name, choice.protocol.matching, choice.categories) == ("VOC2007", "optimal", ["cat"])
+    assert (choice.protocol.name, choice.protocol.matcher.name, choice.categories) == ("VOC2007", "optimal", ["cat"])
     assert choice.drop_unknown_images and choice.reading == Reading(split="val")

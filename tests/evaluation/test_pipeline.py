@@ -28,16 +28,16 @@ FOUND = {
 @pytest.fixture
 def matched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many pairs were matched, each time something is."""
-    from apframe.matching.policies import MatchingPolicy
+    from apframe.matching.matchers import Matcher
 
     calls: list[int] = []
-    assign = MatchingPolicy.assign
+    assign = Matcher._assign
 
-    def counting(self: MatchingPolicy, pairs: pl.DataFrame, *arguments: Any, **options: Any) -> pl.DataFrame:
+    def counting(self: Matcher, pairs: pl.DataFrame, *arguments: Any, **options: Any) -> pl.DataFrame:
         calls.append(pairs.height)
         return assign(self, pairs, *arguments, **options)
 
-    monkeypatch.setattr(MatchingPolicy, "assign", counting)
+    monkeypatch.setattr(Matcher, "_assign", counting)
     return calls
 
 

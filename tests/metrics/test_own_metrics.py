@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError
+from apframe.matching.matchers import LargestSum
 from apframe.metrics.cells import Cells
 from apframe.metrics.metric import KINDS, Metric, choices_of, metric_of
 from apframe.metrics.miss_rates import MissRates
@@ -80,7 +81,7 @@ SUM = apf.Protocol(
     rules=(*STANDARD_RULES, IgnoreFlagged()),
 )  # fmt: skip
 RANKED = apf.Protocol(
-    "RANKED", "", matching="largest_sum", definition=Stairs(), own_metrics=(Stairs(),), report=("Stairs", "Stairs{area}", "AP"),
+    "RANKED", "", matcher=LargestSum(), definition=Stairs(), own_metrics=(Stairs(),), report=("Stairs", "Stairs{area}", "AP"),
     iou_thresholds=(0.5,), area_ranges=AREAS, max_detections=(None,),
 )  # fmt: skip
 TOYS = [(SUM, "F", "f_score"), (RANKED, "Stairs", "stairs")]

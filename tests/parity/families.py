@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from apframe import threads
-from apframe.matching.policies import POLICIES
+from apframe.matching.matchers import MATCHERS
 from apframe.protocols.rules.crowds import CrowdsCountOnce
 
 Row = dict[str, Any]
@@ -73,9 +73,7 @@ def scenes(draw: st.DrawFn, family: str, *, ties: bool = True, crowds: bool = Tr
     annotations = draw(st.lists(objects, min_size=least, max_size=9))
     found = draw(st.lists(st.tuples(places, st.sampled_from([0.1, 0.3, 0.5, 0.9])), min_size=least, max_size=14))
     matching = draw(
-        st.sampled_from(
-            [None, *(name for name, each in POLICIES.items() if not (each.counts_groups or each.at_cut_offs or each.is_shared))]
-        )
+        st.sampled_from([None, *(name for name, each in MATCHERS.items() if not (each.at_cut_offs or each.wants == "copies"))])
     )
     counts_groups = apf.PUBLISHED[protocol.upper()].rule(CrowdsCountOnce) is not None
     limit = None if family == "lvis" else draw(st.sampled_from([None, [2], [1, 3]]))

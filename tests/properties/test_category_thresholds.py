@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ParameterError
-from apframe.matching.policies import POLICIES
+from apframe.matching.matchers import MATCHERS
 from tests.cli.test_command import command
 from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often
 
@@ -23,7 +23,7 @@ pytestmark = [
     for name in ("NoAnnotations", "NothingMatches", "MissedCategory")
 ]
 
-POLICIES_WITH_THRESHOLDS = [name for name in OF_LISTS if not (POLICIES[name].is_of_nearest or POLICIES[name].touches_crowds)]
+POLICIES_WITH_THRESHOLDS = [name for name in OF_LISTS if MATCHERS[name].wants not in ("nearest", "crowds")]
 
 
 def at_own(case: Case, own: dict[str, float], **options: Any) -> apf.Evaluation:

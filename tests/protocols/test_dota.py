@@ -82,7 +82,7 @@ def judge(truth: Any, results: list[Row], category: int, protocol: apf.Protocol 
             if (other["image_id"], other["category_id"]) == (row["image_id"], category)
         ]
         best, number = max(here, default=(0.0, 0))
-        if best < 0.5 or (best == 0.5 and protocol.strict):
+        if best < 0.5 or (best == 0.5 and protocol.matcher.strict):
             outcomes.append(False)
         elif truth["annotations"][-number]["ignore"] and protocol.rule(IgnoreFlagged):
             outcomes.append(None)

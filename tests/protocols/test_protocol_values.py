@@ -23,7 +23,7 @@ from apframe.exceptions import (
     TurnedBoxesWarning,
     UnitWarning,
 )
-from apframe.matching.policies import POLICIES, TIES
+from apframe.matching.matchers import TIES, ByBestOverlap, ByScore
 from apframe.metrics.definitions import Interpolated, Voc2007
 from apframe.protocols.headlines import headlines, less_is_better, main_headline
 from apframe.protocols.published import as_protocol, departures
@@ -387,11 +387,11 @@ def test_text_says_each_rule(protocol: apf.Protocol) -> None:
     assert ("precision" in said) == any(line.startswith("AP") for line in protocol.report)
     assert ("numbers" in said) == (not protocol.has_precision)
     assert ("ignored" in said) == (len(protocol.area_ranges) > 1 or ignores != [])
-    assert said.get("ties") == (TIES[protocol.ties] if protocol.has_scores else None)
+    assert said.get("ties") == (TIES[protocol.matcher.ties] if protocol.has_scores else None)
     assert said["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
-    assert not protocol.has_scores or said["matching"] == POLICIES[protocol.matching].description
+    assert not protocol.has_scores or said["matching"] == protocol.matcher.description
     words = {(1.0, True): "above", (1.0, False): "at least", (0.0, True): "below", (0.0, False): "at most"}
-    assert words[protocol.similarity.bounds[1], protocol.strict] in said["thresholds"]
+    assert words[protocol.similarity.bounds[1], protocol.matcher.strict] in said["thresholds"]
     assert ("kept" in said) == (protocol.rule(KeepObjects) is not None)
     assert ("errors" in said) == (protocol.errors is not None)
     assert str(protocol.definition) in said.get("precision", str(protocol.definition))
@@ -409,9 +409,7 @@ def test_crowds_are_told_where_they_have_a_rule() -> None:
     for name in ("COCO", "VOC2007", "OPEN_IMAGES", "OPEN_IMAGES_CHALLENGE", "LVIS", "ACTIVITYNET"):
         rule = apf.PUBLISHED[name].rule(Crowds)
         assert (rule.words if rule else "crowds are annotations like any other") in str(apf.PUBLISHED[name])
-    # they are removed, with all that is outside the range: nothing is matched to them
-    assert "groups of objects" not in str(apf.PROPOSALS)
-    assert "what is matched to them" not in str(apf.PROPOSALS)
+    assert "ignored annotations are left out" in str(apf.PROPOSALS)  # so nothing is matched to groups
 
 
 TEXTS = {
@@ -478,12 +476,12 @@ Hosang et al., What makes for effective detection proposals?, PAMI 2016; Detectr
 compares    bbox: intersection over union of boxes
 needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
 annotations.area, annotations.is_crowd (a group; iscrowd in JSON)
-matching    the most similar pair is matched first, then the next, whatever the scores
+matching    the most similar pair is matched first, then the next, whatever the scores; ignored annotations are left out
 thresholds  similarity of at least 0.5 to 0.95 in 10 steps
 detections  at most 100, 1000 per image, best scores first
-crowds      left out
+crowds      any number of detections can match a group of objects; they are ignored
 ties        equal scores stay in the order of the input
-ignored     nothing: annotations outside the area range are left out
+ignored     annotations outside the area range, and what is matched to them
 categories  pooled
 areas       all 0 to 1e+10, small 0 to 1024, medium 1024 to 9216, large 9216 to 1e+10, 96-128 9216 to 16384, 128-256 16384 to \
 65536, 256-512 65536 to 262144, 512-inf 262144 to 1e+10 square pixels
@@ -766,7 +764,7 @@ def test_other_words_for_iou_types() -> None:
 
 def test_values_are_frozen() -> None:
     with pytest.raises(FrozenInstanceError):
-        apf.COCO.strict = True  # type: ignore[misc]
+        apf.COCO.matcher = ByScore(strict=True)  # type: ignore[misc]
     assert apf.COCO.with_options() == apf.COCO and hash(apf.COCO) == hash(apf.COCO.with_options())
     assert len(set(VALUES)) == len(VALUES)
 
@@ -794,9 +792,9 @@ OPTIONS: dict[str, tuple[Json, list[str]]] = {
     "limits": ({"max_detections": [300, 1]}, ["max_detections"]),
     "a limit and all": ({"max_detections": [None, 1]}, ["max_detections"]),
     "pooled": ({"agnostic": True}, ["agnostic"]),
-    "matching": ({"matching": "optimal"}, ["matching"]),
+    "matching": ({"matching": "optimal"}, ["matcher"]),
     "similarity": ({"similarity": apf.InclusiveBoxIoU()}, ["similarity"]),
-    "several": ({"similarity": apf.InclusiveBoxIoU(), "matching": "best_overlap"}, ["similarity", "matching"]),
+    "several": ({"similarity": apf.InclusiveBoxIoU(), "matching": "best_overlap"}, ["similarity", "matcher"]),
 }  # fmt: skip
 
 
@@ -847,7 +845,7 @@ def test_no_limit_by_option() -> None:
 
 # choices of a protocol that cannot be -> the message
 WRONG: dict[str, tuple[Json, str]] = {
-    "matching": ({"matching": "greedy"}, r'^matching is "score", .*, not .greedy.$'),
+    "ties": ({"matcher": ByScore(ties="first")}, r'^ties is "image", "input" or "later", not .first.$'),
     "rules": ({"rules": ("ignore",)}, r"^rules: 'ignore' is not a rule; see apframe.protocols.rules$"),
     "one rule": ({"rules": IgnoreFlagged()}, r"^rules has the wrong type "),
     "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "),
@@ -983,8 +981,7 @@ MINE = apf.Protocol(
     name="MINE",
     citation="this test",
     similarity=apf.InclusiveBoxIoU(),
-    matching="best_overlap",
-    strict=True,
+    matcher=ByBestOverlap(strict=True),
     rules=(*STANDARD_RULES, IgnoreFlagged()),
     iou_thresholds=(0.4, 0.5),
     definition=Voc2007(),

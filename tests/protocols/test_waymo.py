@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError, UnitWarning
+from apframe.matching.matchers import ScoreFirst
 from tests.parity.strategies import half_as_often
 from tests.protocols import waymo_reference
 from tests.protocols.generated import on_many_sets
@@ -106,7 +107,7 @@ def test_w9_an_iou_of_exactly_the_threshold_is_enough() -> None:
 
 
 def test_scores_first() -> None:
-    by_score = replace(apf.WAYMO, matching="score_first")
+    by_score = replace(apf.WAYMO, matcher=ScoreFirst(ties="input"))
     w3, w3e = (evaluated(*HAND[name][:2], protocol=by_score) for name in ("W3", "W3e"))
     assert numbers(w3) == pytest.approx([0.5, 0.5], abs=1e-6)
     assert numbers(w3e) == pytest.approx([0.841667] * 2, abs=1e-6)
@@ -284,7 +285,7 @@ def test_many_sets_equal_plain_loops(seeds: range, matching: str, iou_type: str)
         sets[seed] = generated(random, 1 + seed % 2)
         for row in (*sets[seed][0], *sets[seed][1]):
             row["cuboid_yaw"] += float(random.uniform(-0.1, 0.1))
-    protocol = replace(apf.WAYMO.variant(iou_type), matching=matching, variants=())
+    protocol = replace(apf.WAYMO.variant(iou_type), variants=()).with_options(matching=matching)
     by_set = {(row["set"], row["name"]): row for row in slices_of(sets, [*SHORT], protocol, "category").rows(named=True)}
     for seed, rows in sets.items():
         for name in SHORT:
@@ -299,7 +300,7 @@ def test_many_sets_equal_plain_loops(seeds: range, matching: str, iou_type: str)
 @half_as_often
 @given(data, st.booleans())
 def test_as_plain_loops(sets: tuple[list[Row], list[Row]], first: bool) -> None:
-    protocol = replace(apf.WAYMO, matching="score_first") if first else apf.WAYMO
+    protocol = replace(apf.WAYMO, matcher=ScoreFirst(ties="input")) if first else apf.WAYMO
     same_as_loops(evaluated(*sets, protocol=protocol), *sets, first=first)
 
 

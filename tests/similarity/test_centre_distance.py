@@ -10,6 +10,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError
+from apframe.matching.matchers import ByScore
 from apframe.similarity.centre_distance import CentreDistance
 
 
@@ -84,7 +85,8 @@ def test_a_distance_that_is_the_threshold(strict: bool) -> None:
     rows = {"image_id": [1, 2], "category_id": [1, 1], "cuboid_y": [0.0, 0.0], **cuboid}
     truth = apf.Dataset({"image_id": [1, 2]}, {"category_id": [1]}, rows | {"cuboid_x": [0.0, 0.0]})
     protocol = apf.Protocol(
-        "distances", "", iou_type="distance", similarity=CentreDistance(), strict=strict, iou_thresholds=(-2.0, -0.5),
+        "distances", "", iou_type="distance", similarity=CentreDistance(), matcher=ByScore(strict=strict),
+        iou_thresholds=(-2.0, -0.5),
         report=("AP",),
     )  # fmt: skip
     evaluation = apf.evaluate(truth, rows | {"cuboid_x": [2.0, 0.5], "score": [0.9, 0.8]}, protocol)

@@ -206,7 +206,8 @@ def measure_whole(n_images: int, n_shards: int) -> Mapping[str, Any]:
 
     import apframe as apf
     from apframe.compare.resampling import Draws
-    from apframe.scale.together import Head, put_together, without_rows
+    from apframe.evaluation.prepare.matching import outline_of
+    from apframe.scale.together import Head, put_together
 
     ids = np.array_split(np.arange(n_images), n_shards)
     said: dict[str, Any] = {"schemas": {}, "categories": [], "is_numbered": False, "last_number": -1, "unknown_images": []}
@@ -218,7 +219,7 @@ def measure_whole(n_images: int, n_shards: int) -> Mapping[str, Any]:
     peak = Peak()
     start = time.perf_counter()
     categories = pl.DataFrame({"category_id": range(365)})
-    together = put_together(heads, without_rows(apf.COCO, categories, categories["category_id"]))
+    together = put_together(heads, outline_of(categories, categories["category_id"], pl.Series([], dtype=pl.Int64), apf.COCO))
     numbering, peaks = time.perf_counter() - start, peak.end()
     assert together.whole.images.height == n_images
     start = time.perf_counter()

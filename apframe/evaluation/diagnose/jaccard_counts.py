@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.matching.policies import POLICIES
+from apframe.matching.largest_sum import match_largest_sum
 from apframe.matching.reached import count_reached
 from apframe.protocols.pairing import codes, pair
 
@@ -31,7 +31,7 @@ class JaccardCounts:
     """
 
     def __init__(self, inputs: Inputs, protocol: Protocol, threshold: float) -> None:
-        self._strict, self._threshold = protocol.strict, threshold
+        self._strict, self._threshold = protocol.matcher.strict, threshold
         self._ids = inputs.image_ids
         expected = inputs.annotations
         ignored = inputs.ignored
@@ -72,7 +72,7 @@ class JaccardCounts:
         is_above = (self._score > score).fill_null(False)
         pairs = self._pairs.filter(is_above.gather(self._pairs["detection"]))
         n = self._truth.height
-        matched = POLICIES["largest_sum"].assign(
+        matched = match_largest_sum(
             pairs, np.zeros(n, dtype=bool), np.zeros((1, n), dtype=bool), np.array([-np.inf]), strict=False
         )
         found = self._found.select("category", "image").with_row_index("row").filter(is_above)

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.evaluation.diagnose.across import pair_across
 from apframe.evaluation.diagnose.outcomes import outcomes
 from apframe.evaluation.prepare.list_thresholds import thresholds_of
-from apframe.matching.policies import POLICIES
+from apframe.matching.by_score import match_by_score
 from apframe.matching.reached import NEARLY_ONE, reaches
 
 if TYPE_CHECKING:
@@ -69,18 +69,19 @@ def _mistaken(verdicts: Verdicts, inputs: Inputs, protocol: Protocol, free: np.n
     prepared = {name: each.take(rows[0 if name == "found" else 1]) for name, each in inputs.prepared.items()}
     inputs = inputs.in_memory
     part = replace(inputs, detections=inputs.detections[rows[0]], annotations=inputs.annotations[rows[1]], prepared=prepared)
+    strict = protocol.matcher.strict
     place = protocol.iou_thresholds.index(verdicts.thresholds[0])
     least = thresholds_of(inputs, place)[annotations["list"].to_numpy()[wanted]]
     pairs = pair_across(part, protocol, min(verdicts.thresholds[0], NEARLY_ONE)).filter(~pl.col("is_same"))
     similarity, at = pairs["similarity"].to_numpy(), pairs["annotation"].to_numpy()
-    pairs = pairs.filter(pl.Series(reaches(similarity, least[at], strict=protocol.strict)))
+    pairs = pairs.filter(pl.Series(reaches(similarity, least[at], strict=strict)))
     # numbered in the order in which they choose: by score, equal ones as they came
     rivals, number = np.unique(free[pairs["detection"].to_numpy()], return_inverse=True)
     score, row = (detections[name].gather(rivals).to_numpy() for name in ("score", "row"))
     order = np.lexsort((row, -score))
     pairs = pairs.with_columns(pl.Series("detection", np.argsort(order)[number], dtype=pl.UInt32))
     nothing = np.zeros(len(wanted), dtype=bool)
-    assigned = POLICIES["score"].assign(pairs, nothing, nothing[None, :], np.array([-np.inf]), strict=protocol.strict)
+    assigned = match_by_score(pairs, nothing, nothing[None, :], np.array([-np.inf]), strict=strict)
     return pl.DataFrame(
         {
             "detection": rivals[order][assigned["detection"].to_numpy()].astype(np.uint32),

@@ -120,7 +120,7 @@ def check_detections(
     >>> check_detections(found, dataset, None, COCO)["area"].to_list()
     [81.0]
     """
-    if protocol.agnostic and protocol.ties == "input":
+    if protocol.agnostic and protocol.matcher.ties == "input":
         detections = _with_any_category(detections, dataset.core("categories")["category_id"], category_ids)
     found = canonical_detections(detections, dataset)
     _refuse_others("detections", found, protocol)

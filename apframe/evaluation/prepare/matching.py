@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,14 +10,11 @@ import polars as pl
 
 from apframe.evaluation.prepare.list_thresholds import lists_of, thresholds_of
 from apframe.matching.by_best_overlap import find_best
-from apframe.matching.judge import MatchingRules
 from apframe.matching.order import order_detections
-from apframe.matching.policies import POLICIES
 from apframe.matching.reached import reaches
 from apframe.matching.regroup import Rows
-from apframe.matching.verdicts import as_bits
+from apframe.matching.verdicts import Verdicts, as_bits, example
 from apframe.protocols.pairing import codes, pair
-from apframe.protocols.rules.crowds import CrowdsAsMisses, CrowdsCountOnce
 from apframe.protocols.rules.limits import PLACE, LimitPerImage, RankInImage
 from apframe.threads import pool
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 def prepare_matching(inputs: Inputs) -> Rows:
     """The detections in rank order, the annotations by list, and the pairs of them; a list is a category, or all of them."""
-    protocol, states = inputs.protocol, inputs.states
+    protocol, matcher, states = inputs.protocol, inputs.protocol.matcher, inputs.states
     found, expected = (codes(frame, inputs, pooled=protocol.agnostic) for frame in (inputs.detections, inputs.annotations))
     with pool() as threads:
         pairing = threads.submit(_links, inputs, expected["category"])
@@ -38,7 +36,7 @@ def prepare_matching(inputs: Inputs) -> Rows:
         nowhere = [one | other for one, other in zip(void, gone, strict=True)]
         inside = _bits("inside", inputs.detections, states.unmatched_ignored, protocol, nowhere)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
-        detections = order_detections(to_order, ties=protocol.ties)
+        detections = order_detections(to_order, ties=matcher.ties)
         if PLACE in inputs.detections.columns:
             detections = detections.with_columns(place=inputs.detections[PLACE].gather(detections["row"]))
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
@@ -51,7 +49,7 @@ def prepare_matching(inputs: Inputs) -> Rows:
             is_crowd=inputs.crowds,
         )[by_list]
         pairs = pairing.result()
-    if POLICIES[protocol.matching].at_cut_offs:
+    if matcher.at_cut_offs:
         pairs = _described(pairs, inputs, void)
     if any(each.keeps for each in protocol.difficulties):
         kept = pl.Series("kept", as_bits([~flags.to_numpy() for flags in gone]))
@@ -82,7 +80,20 @@ def prepare_matching(inputs: Inputs) -> Rows:
     n = 1 if protocol.agnostic else len(inputs.category_ids)
     numbers = pl.DataFrame({"group": [0] * n, "category": range(n)}, schema={"group": pl.Int64, "category": pl.Int64})
     lists = numbers.hstack(lists) if lists.width else numbers
-    return Rows(detections, annotations, links, lists)
+    cuts = np.array([-np.inf] if protocol.category_thresholds else protocol.iou_thresholds)
+    if protocol.similarity.in_single:  # as similarities are
+        cuts = cuts.astype(np.float32).astype(np.float64)
+    ranked = protocol.rule(RankInImage)
+    return Rows(
+        detections,
+        annotations,
+        links,
+        lists,
+        cuts,
+        n_ranges=len(protocol.area_ranges),
+        own_limits=ranked is not None and ranked.by == "row",
+        cut_offs=protocol.definition.cut_offs,
+    )
 
 
 def _links(inputs: Inputs, categories: pl.Series) -> pl.DataFrame:
@@ -90,12 +101,12 @@ def _links(inputs: Inputs, categories: pl.Series) -> pl.DataFrame:
 
     `categories` are numbers of the annotations' categories.
     """
-    protocol, policy = inputs.protocol, POLICIES[inputs.protocol.matching]
+    protocol, matcher = inputs.protocol, inputs.protocol.matcher
     least = protocol.iou_thresholds[0]
-    if policy.is_of_nearest:
+    if matcher.wants == "nearest":
         pairs = pair(inputs, min_similarity=protocol.similarity.bounds[0])
         pairs = pairs[find_best(np.arange(pairs.height), *(pairs[name].to_numpy() for name in pairs.columns))]
-    elif policy.touches_crowds:
+    elif matcher.wants == "crowds":
         pairs = pair(inputs, min_similarity=0.0)
         of_crowd = inputs.crowds.gather(pairs["annotation"])
         pairs = pairs.filter((pl.col("similarity") >= least) | (of_crowd & (pl.col("similarity") > 0)))
@@ -107,7 +118,7 @@ def _links(inputs: Inputs, categories: pl.Series) -> pl.DataFrame:
         return pairs
     own = thresholds_of(inputs)[categories.gather(pairs["annotation"]).to_numpy()]
     similarities = [name for name in ("similarity", "inside") if name in pairs.columns]
-    reached = [pl.Series(reaches(pairs[name].to_numpy(), own, strict=protocol.strict)) for name in similarities]
+    reached = [pl.Series(reaches(pairs[name].to_numpy(), own, strict=matcher.strict)) for name in similarities]
     pairs = pairs.with_columns(pl.when(flags).then(name).alias(name) for name, flags in zip(similarities, reached, strict=True))
     return pairs.filter(pl.any_horizontal(pl.col(similarities).is_not_null()))
 
@@ -128,22 +139,26 @@ def _described(pairs: pl.DataFrame, inputs: Inputs, void: Sequence[pl.Series]) -
     return pairs.with_columns(described)
 
 
-def matching_rules(protocol: Protocol) -> MatchingRules:
-    """The rule of matching under a protocol."""
-    ranked = protocol.rule(RankInImage)
-    return MatchingRules(
-        policy=POLICIES[protocol.matching],
+def outline_of(categories: pl.DataFrame, category_ids: pl.Series, image_ids: pl.Series, protocol: Protocol) -> Verdicts:
+    """Verdicts without rows, under a protocol; the ids of categories and images that are evaluated are sorted.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> named = pl.DataFrame({"category_id": [3, 7], "name": ["a", "b"]})
+    >>> outline_of(named, pl.Series([3, 7]), pl.Series([1]), COCO).lists.rows()
+    [(3,), (7,)]
+    """
+    some = example()
+    return replace(
+        some,
+        detections=some.detections.clear(),
+        annotations=some.annotations.clear(),
+        hits=some.hits.clear(),
         thresholds=protocol.iou_thresholds,
         ranges=tuple(name for name, *_ in protocol.area_ranges),
         limits=protocol.limits,
-        ties=protocol.ties,
-        strict=protocol.strict,
-        count_groups=protocol.rule(CrowdsCountOnce) is not None,
-        misses_groups=protocol.rule(CrowdsAsMisses) is not None,
-        own_limits=ranked is not None and ranked.by == "row",
-        all_reach=bool(protocol.category_thresholds),
-        in_single=protocol.similarity.in_single,
-        cut_offs=protocol.definition.cut_offs,
+        ties=protocol.matcher.ties,
+        lists=lists_of(categories, category_ids, protocol),
+        images=image_ids.alias("image_id").to_frame(),
     )
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from apframe.evaluation.headlines import ListRows, images_of_lists, numbers, sum_values, values_of_lists
-from apframe.evaluation.prepare.matching import matching_rules
 from apframe.evaluation.slices.slices import ObjectGroups, Slicing
 from apframe.matching.competitors import Side, add_competitors
 from apframe.matching.judge import judge
@@ -185,7 +184,7 @@ class _Work:
 
     def _judge(self, rows: Rows, remainder: Remainder | None = None) -> Cells:
         """Match rows."""
-        verdicts = judge(rows, matching_rules(self.protocol), self.verdicts.images, rows.lists)
+        verdicts = judge(rows, self.protocol.matcher, replace(self.verdicts, lists=rows.lists))
         if "images" in rows.lists.columns:
             verdicts = replace(verdicts, members=self.slicing.images.members.rename({"row": "image"}))
         return Cells.of(verdicts, remainder=remainder)

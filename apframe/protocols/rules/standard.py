@@ -15,7 +15,6 @@ from apframe.exceptions import (
     UnnamedCategoryWarning,
     warn,
 )
-from apframe.matching.policies import POLICIES
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.limits import FIND_OUT, are_most, describe_dropped
 from apframe.protocols.rules.rule import Rule
@@ -40,7 +39,7 @@ class CopyShared(Rule):
     def rows(self, inputs: Inputs) -> Inputs:
         """Detections with their copies, right behind them."""
         found, expected = inputs.detections, inputs.annotations
-        if not POLICIES[inputs.protocol.matching].is_shared or found.is_empty() or expected.is_empty():
+        if inputs.protocol.matcher.wants != "copies" or found.is_empty() or expected.is_empty():
             return inputs
         import numpy as np
 
@@ -51,7 +50,9 @@ class CopyShared(Rule):
         left, right = (frame.join(cells, on=at, how="left", maintain_order="left") for frame in (found, expected))
         least = inputs.protocol.iou_thresholds[0]
         pairs = inputs.protocol.similarity.pair(left, right.with_columns(is_crowd=False), least)
-        near = pairs.filter(pl.Series(reaches(pairs["similarity"].to_numpy(), np.array(least), strict=inputs.protocol.strict)))
+        near = pairs.filter(
+            pl.Series(reaches(pairs["similarity"].to_numpy(), np.array(least), strict=inputs.protocol.matcher.strict))
+        )
         several = near.group_by("detection").len("n").filter(pl.col("n") > 1)
         if several.is_empty():
             return inputs

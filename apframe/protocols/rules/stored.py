@@ -129,7 +129,19 @@ def rules_of_0_5(choices: Mapping[str, Any], malformed: Rule) -> list[Mapping[st
     return [rule_choices(rule_of({"rule": rule}) if isinstance(rule, str) else rule) for rule in rules]
 
 
+def matcher_of_0_5(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """The matcher of a protocol as 0.5.0 stored it.
+
+    >>> matcher_of_0_5({"matching": "score", "ties": "input", "crowds": "ignored"})
+    {'ties': 'input', 'matcher': 'score'}
+    """
+    own = {name: choices[name] for name in ("ties", "strict") if name in choices}
+    groups = {"counts_groups": True} if choices.get("crowds") == "counted" else {}
+    return own | {"matcher": choices.get("matching", "score")} | groups
+
+
 FLAGS_OF_0_5 = (
     "crowds", "ignores", "per_image", "judged_only", "expands_hierarchy", "detected_images_only", "with_area_only",
+    "matching", "strict", "ties",
 )  # fmt: skip
-"""What rules stand for today."""
+"""What rules and matchers stand for today."""

@@ -1,0 +1,303 @@
+"""The matchers, each a frozen value with its parameters: who is matched with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from apframe.exceptions import FormatError, one_of
+from apframe.wording import same_name, shown
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+Wanted = Literal["reaching", "nearest", "crowds", "copies"]
+TIES = {
+    "image": "equal scores are ordered by image",
+    "input": "equal scores stay in the order of the input",
+    "later": "of equal scores, the last in the input comes first",
+}
+"""In what order detections of equal scores are."""
+
+
+@dataclass(frozen=True)
+class Matcher:
+    """Who is matched with whom; each of the classes below is one way.
+
+    Attributes
+    ----------
+    ties
+        in what order detections of equal scores are: "image" (ids, and pooled categories one after the other), "input" or
+        "later" (the last in the input first)
+    strict
+        whether a similarity must exceed the threshold; otherwise reaching it is enough
+    name
+        what `matching=` takes
+    description
+        the rule in words
+    cutting_is_filtering
+        whether leaving out the detections below a score changes no match of the others. If not, a verdict belongs to an
+        operating point: whatever cuts by score matches again
+    wants
+        the pairs that it reads: "reaching" a threshold; "nearest", the most similar annotation of each detection, however far
+        away; "crowds", those that reach a threshold, and of crowds all that overlap; "copies", each on a copy of its detection
+    at_cut_offs
+        whether average precision is made of the counts at score cut-offs, each matched anew, as only some definitions are
+    counts_everywhere
+        whether a match with an annotation that counts in some area range is a true positive in all of them
+    """
+
+    ties: str = "image"
+    strict: bool = False
+    name: ClassVar[str]
+    description: ClassVar[str]
+    home: ClassVar[str]
+    cutting_is_filtering: ClassVar[bool] = True
+    wants: ClassVar[Wanted] = "reaching"
+    at_cut_offs: ClassVar[bool] = False
+
+    counts_everywhere: ClassVar[bool] = False
+
+    @property
+    def finds_groups(self) -> bool:
+        """Whether a detection can be a true positive of a group of objects that counts; otherwise the group is missed."""
+        return False
+
+    @property
+    def first_pass(self) -> Matcher | None:
+        """What finds the scores that cut-offs are chosen from, where the data decide about these."""
+        return None
+
+    def match(self, pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray) -> pl.DataFrame:
+        """The assignments, see `apframe.matching.assignments`.
+
+        >>> import numpy as np
+        >>> import polars as pl
+        >>> pairs = pl.DataFrame({"detection": [0], "annotation": [0], "similarity": [0.5]})
+        >>> ByScore(strict=True).match(pairs, np.array([False]), np.array([[False]]), np.array([0.5])).height
+        0
+        """
+        return self._assign(pairs, is_crowd, ignored, thresholds)
+
+    def _assign(self, *given: pl.DataFrame | np.ndarray, **options: bool) -> pl.DataFrame:
+        module, function = self.home.split(":")  # imported when something is matched
+        assign = getattr(import_module(f"apframe.matching.{module}"), function)
+        assigned: pl.DataFrame = assign(*given, strict=self.strict, **options)
+        return assigned
+
+    def like(self, other: Matcher) -> Self:
+        """This matcher with the order of ties and the strictness of another one.
+
+        >>> Optimal().like(ByScore(ties="input", strict=True))
+        Optimal(ties='input', strict=True)
+        """
+        return replace(self, ties=other.ties, strict=other.strict)
+
+    def named(self, name: str) -> Matcher:
+        """The matcher of a name, in any case and however its words are joined, with the ties and strictness of this one.
+
+        Raises
+        ------
+        ParameterError
+            no matcher has this name
+
+        >>> ByBestOverlap(ties="later").named("Best-Overlap"), ByBestOverlap(ties="later").named("score")
+        (ByBestOverlap(ties='later', strict=False, counts_groups=False), ByScore(ties='later', strict=False))
+        """
+        chosen = one_of("matching", same_name(name, MATCHERS) or name, list(MATCHERS))
+        return self if chosen == self.name else MATCHERS[chosen]().like(self)
+
+
+@dataclass(frozen=True)
+class ByScore(Matcher):
+    """Matching as COCO does."""
+
+    name: ClassVar[str] = "score"
+    description: ClassVar[str] = "each detection, best score first, takes the most similar free annotation"
+    home: ClassVar[str] = "by_score:match_by_score"
+
+
+@dataclass(frozen=True)
+class ByScoreFirstOfEquals(Matcher):
+    """Matching as nuScenes, CrowdHuman and Ultralytics do."""
+
+    name: ClassVar[str] = "nearest"
+    description: ClassVar[str] = (
+        "each detection, best score first, takes the most similar free annotation; of equally similar ones the first"
+    )
+    home: ClassVar[str] = "by_score:match_nearest"
+
+
+@dataclass(frozen=True)
+class ByBestOverlap(Matcher):
+    """Matching as VOC and Open Images do.
+
+    Attributes
+    ----------
+    counts_groups
+        whether one detection of each group of objects is a true positive, as in Open Images' challenges
+    """
+
+    name: ClassVar[str] = "best_overlap"
+    description: ClassVar[str] = (
+        "a detection can match only its most similar annotation; if a better detection has it, it is a false positive"
+    )
+    home: ClassVar[str] = "by_best_overlap:match_by_best_overlap"
+    counts_groups: bool = False
+
+    @property
+    def finds_groups(self) -> bool:
+        """Whether the best detection of a group is a true positive."""
+        return self.counts_groups
+
+    def match(self, pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray) -> pl.DataFrame:
+        """The assignments, see `match_by_best_overlap`."""
+        return self._assign(pairs, is_crowd, ignored, thresholds, count_groups=self.counts_groups)
+
+
+@dataclass(frozen=True)
+class ByClaim(Matcher):
+    """Matching as Argoverse 2 does."""
+
+    name: ClassVar[str] = "claimant"
+    description: ClassVar[str] = (
+        "each detection claims its most similar annotation, however far away; each annotation accepts the best ranked one"
+    )
+    home: ClassVar[str] = "by_claim:match_by_claim"
+    wants: ClassVar[Wanted] = "nearest"
+
+
+@dataclass(frozen=True)
+class Shared(Matcher):
+    """Matching where nothing is used up, as LUNA16, Visual Genome and Flickr30k Entities do."""
+
+    name: ClassVar[str] = "shared"
+    description: ClassVar[str] = (
+        "a detection matches every annotation that it is similar enough to; of several detections, the best ranked counts and "
+        "the others are ignored"
+    )
+    home: ClassVar[str] = "shared:match_shared"
+    wants: ClassVar[Wanted] = "copies"
+
+
+@dataclass(frozen=True)
+class BySimilarity(Matcher):
+    """Matching as Detectron's recall of proposals does."""
+
+    name: ClassVar[str] = "similarity"
+    description: ClassVar[str] = (
+        "the most similar pair is matched first, then the next, whatever the scores; ignored annotations are left out"
+    )
+    home: ClassVar[str] = "by_similarity:match_by_similarity"
+    cutting_is_filtering: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class Optimal(Matcher):
+    """Matching by the largest total similarity; needs SciPy."""
+
+    name: ClassVar[str] = "optimal"
+    description: ClassVar[str] = "the one-to-one assignment with the largest total similarity"
+    home: ClassVar[str] = "optimal:match_optimally"
+    cutting_is_filtering: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class ByAnnotation(Matcher):
+    """Matching as KITTI does."""
+
+    name: ClassVar[str] = "by_annotation"
+    description: ClassVar[str] = (
+        "each annotation, in the order of the file, takes the most similar free detection; anew at each score cut-off"
+    )
+    home: ClassVar[str] = "by_annotation:match_by_annotation"
+    cutting_is_filtering: ClassVar[bool] = False
+    at_cut_offs: ClassVar[bool] = True
+
+    @property
+    def first_pass(self) -> Matcher:
+        """Each annotation takes the free detection with the best score."""
+        return _BestScores().like(self)
+
+
+@dataclass(frozen=True)
+class _BestScores(ByAnnotation):
+    """KITTI's first pass."""
+
+    home: ClassVar[str] = "by_annotation:match_best_scores"
+
+
+@dataclass(frozen=True)
+class InFileOrder(Matcher):
+    """Matching as THUMOS14's kit does."""
+
+    name: ClassVar[str] = "file_order"
+    description: ClassVar[str] = (
+        "each annotation, in the order of the file, takes the most similar free detection; what is left over and overlaps a "
+        "group at all is ignored"
+    )
+    home: ClassVar[str] = "by_annotation:match_in_file_order"
+    cutting_is_filtering: ClassVar[bool] = False
+    wants: ClassVar[Wanted] = "crowds"
+
+
+@dataclass(frozen=True)
+class LargestSum(Matcher):
+    """Matching as Waymo Open Dataset does; needs SciPy."""
+
+    name: ClassVar[str] = "largest_sum"
+    description: ClassVar[str] = (
+        "the one-to-one assignment with the largest total of round(1e6 similarity); anew at each score cut-off"
+    )
+    home: ClassVar[str] = "largest_sum:match_largest_sum"
+    cutting_is_filtering: ClassVar[bool] = False
+    at_cut_offs: ClassVar[bool] = True
+    counts_everywhere: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class ScoreFirst(Matcher):
+    """Waymo Open Dataset's other way."""
+
+    name: ClassVar[str] = "score_first"
+    description: ClassVar[str] = (
+        "each detection, best score first, takes the most similar free annotation, whether it counts or not"
+    )
+    home: ClassVar[str] = "largest_sum:match_scores_first"
+    at_cut_offs: ClassVar[bool] = True
+    counts_everywhere: ClassVar[bool] = True
+
+
+MATCHERS: dict[str, type[Matcher]] = {
+    kind.name: kind
+    for kind in (
+        ByScore, ByBestOverlap, ByScoreFirstOfEquals, ByClaim, Shared, BySimilarity, Optimal, ByAnnotation, InFileOrder,
+        LargestSum, ScoreFirst,
+    )
+}  # fmt: skip
+"""The matchers by the names that `matching=` takes."""
+
+
+def matcher_of(choices: Mapping[str, Any]) -> Matcher:
+    """The matcher of a stored protocol: its name as `matcher`, and its parameters.
+
+    Raises
+    ------
+    FormatError
+        no matcher has this name, or its parameters are others
+
+    >>> matcher_of({"matcher": "score", "strict": True})
+    ByScore(ties='image', strict=True)
+    """
+    given = dict(choices)
+    name = given.pop("matcher")
+    if name not in MATCHERS:
+        remedy = f"import the package that has it, and add it to apframe.matching.matchers.MATCHERS[{shown(name)}]"
+        raise FormatError(f"the matcher {shown(name)} is not known here", remedy)
+    try:
+        return MATCHERS[name](**given)
+    except TypeError as error:
+        raise FormatError(f"the matcher {shown(name)} cannot be made ({error})", "evaluate again") from error
