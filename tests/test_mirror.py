@@ -66,14 +66,13 @@ TESTED_IN = {
     "protocols/test_citypersons.py": "metrics/errors_per_image",
     "protocols/test_crowdhuman.py": "evaluation/diagnose/jaccard_counts",
     "protocols/test_crowdpose.py": "evaluation/slices/parts",
-    "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cutoff_counts protocols/rules/filters "
-    "protocols/rules/levels",
+    "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cutoff_counts protocols/rules/filters",
     "protocols/test_luna16.py": "matching/shared protocols/rules/limits similarity/sphere_distance tables/shapes/spheres",
     "protocols/test_nuscenes.py": "metrics/box_errors metrics/level_cuts protocols/rules/pair_columns",
     "protocols/test_open_images_masks.py": "similarity/mask_or_box_iou",
     "protocols/test_panoptic.py": "metrics/sums_of_matches protocols/refused similarity/panoptic_boundary_iou "
     "similarity/panoptic_iou",
-    "protocols/test_protocol_values.py": "protocols/given protocols/inputs protocols/rules/crowds "
+    "protocols/test_protocol_values.py": "protocols/given protocols/inputs protocols/ranges protocols/rules/crowds "
     "protocols/rules/ignored protocols/rules/rule protocols/rules/standard "
     "protocols/protocol protocols/published protocols/words show/console show/html",
     "protocols/test_semantic.py": "similarity/label_iou",

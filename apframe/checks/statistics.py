@@ -8,7 +8,8 @@ from typing import Any, Unpack
 import polars as pl
 
 from apframe.formats.reading import Reading, ReadingOptions
-from apframe.protocols.coco import COCO
+from apframe.protocols.coco import COCO_AREAS
+from apframe.protocols.ranges import ALL
 from apframe.tables.conditions import find_owners, items_of, refuse_ambiguous
 from apframe.tables.dataset import canonical_detections
 from apframe.tables.ids import is_known
@@ -108,7 +109,7 @@ def _by_category(tables: Tables) -> pl.DataFrame:
 
 
 def _by_area(tables: Tables) -> pl.DataFrame:
-    ranges = [each for each in COCO.area_ranges if each[0] != COCO.whole]
+    ranges = [(each.name, each.low, each.high) for each in COCO_AREAS if each != ALL]
     values = {
         name: pl.concat(
             _rows(tables[name], pl.lit(label)).filter(tables[name]["area"].is_between(low, high)) for label, low, high in ranges

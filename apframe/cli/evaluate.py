@@ -155,7 +155,7 @@ def evaluate_files(
         return
     if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
         recalls = [line for line in headlines(evaluation.protocol) if line.kind.one_is_enough]
-        most = (evaluation.protocol.whole, evaluation.protocol.max_detections[-1])
+        most = (evaluation.protocol.headline_range, evaluation.protocol.max_detections[-1])
         enough = next((line for line in recalls if (line.area_range, line.max_detections) == most), None)
         slices = slices.select(pl.exclude(*(line.metric for line in recalls if line != enough), "AP75", "n_detections"))
     show_table(slices, style, digits=3)

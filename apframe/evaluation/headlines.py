@@ -88,7 +88,7 @@ def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
         if number is None:
             return None
         thresholds = (number,)
-    names = [name for name, *_ in protocol.area_ranges]
+    names = protocol.range_names
     return Cell(thresholds, names.index(line.area_range), protocol.max_detections.index(line.max_detections))
 
 
@@ -100,7 +100,7 @@ def values_of_lists(
     Plain numbers are read together for each area range, as they share much. Others are read for each limit too, so that not all
     of them are in memory at once.
     """
-    metrics = protocol.metrics
+    metrics = protocol.all_metrics
     places: dict[tuple[int, int, int | None], dict[Headline, Cell]] = {}
     for line in lines:
         cell = cell_of(line, protocol)
@@ -117,7 +117,7 @@ def values_of_lists(
 
 def means_of_table(metrics: pl.DataFrame, protocol: Protocol, parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The headline numbers by name, of all lists of the metrics table, and then of each part: flags of its lists."""
-    shape = (-1, len(protocol.area_ranges), len(protocol.iou_thresholds), len(protocol.max_detections))
+    shape = (-1, len(protocol.ranges), len(protocol.iou_thresholds), len(protocol.max_detections))
     n_lists, lines = metrics.height // -math.prod(shape), headlines(protocol)
     flags = np.stack([np.ones(n_lists, dtype=bool), *parts.values()])
     row, number = np.nonzero(flags)
@@ -203,7 +203,7 @@ def images_of_lists(cells: Cells, protocol: Protocol, weights: Weights) -> dict[
     """How many times each list counts in a mean, of shape (lists, weightings), by area range; None if each counts once."""
     if not protocol.means_by_images:
         return None
-    names, last = [name for name, *_ in protocol.area_ranges], len(cells.limits) - 1
+    names, last = protocol.range_names, len(cells.limits) - 1
     asked = [Cell((0,), k, last) for k in range(len(names))]
     return dict(zip(names, ImageCount().read(cells.wanting(asked), weights)["n_images"], strict=True))
 

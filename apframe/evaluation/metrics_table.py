@@ -26,7 +26,7 @@ def compute_columns(cells: Cells, protocol: Protocol, *, headlines_only: bool) -
 
     The headline numbers need most metrics at the largest limit alone, and leave them NaN at others.
     """
-    metrics = protocol.metrics
+    metrics = protocol.all_metrics
     n_ranges, n_thresholds, n_limits = cells.positives.shape[1], len(cells.thresholds), len(cells.limits)
     shape = (cells.n_lists, n_ranges, n_thresholds, n_limits)
     found = {name: np.full(shape, np.nan) for metric in metrics for name in metric.columns}

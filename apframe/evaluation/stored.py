@@ -146,9 +146,9 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
     inputs = _input_tables(self)
     keys = {"images": "image_id", "categories": "category_id", "annotations": "annotation_id", "detections": "detection_id"}
     ids = {key: (inputs[name].unnamed or inputs[name].plan)().collect_schema()[key] for name, key in keys.items()}
-    areas = pl.Enum([name for name, *_ in self.protocol.area_ranges])
+    areas = pl.Enum(self.protocol.range_names)
     chosen = range(len(self.protocol.iou_thresholds)) if thresholds is None else thresholds
-    grid = [(t, a) for a in range(len(self.protocol.area_ranges)) for t in chosen]
+    grid = [(t, a) for a in range(len(self.protocol.ranges)) for t in chosen]
 
     def result(name: str, make: Callable[[], pl.DataFrame | pl.LazyFrame]) -> LazyTable:
         return LazyTable(
@@ -257,7 +257,7 @@ def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], 
     inputs = {name: {c.name: None for c in TABLES[name] if c.standard} for name in (*GROUND_TRUTH, "detections")}
     refuse_changed(folder, tables, inputs)
     ids = {TABLES[name][0].name: tables[name][TABLES[name][0].name] for name in inputs}
-    areas = pl.Enum([name for name, *_ in protocol.area_ranges])
+    areas = pl.Enum(protocol.range_names)
     added = [name for name in ("matches", *ON_REQUEST) if name in tables]
     refuse_changed(
         folder, tables, {name: result_schema(name, ids, areas, protocol.further_columns) for name in (*_RESULTS, *added)}

@@ -133,7 +133,7 @@ def thresholds(
 def _kept_matches(self: Evaluation, iou_threshold: float | None, area_range: str | None) -> pl.DataFrame:
     """The matches as they were stored; no rows where those of another threshold were."""
     threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
-    area = self.protocol.area_ranges[area_at(self, area_range)][0]
+    area = self.protocol.range_names[area_at(self, area_range)]
     of_threshold = (pl.col("iou_threshold") - threshold).abs() < 1e-9
     return self._stored["matches"].filter(of_threshold, pl.col("area_range") == area).collect()
 
@@ -192,7 +192,7 @@ def threshold_at(self: Evaluation, iou_threshold: float | None) -> int:
 
 def area_at(self: Evaluation, area_range: str | None) -> int:
     """The number of an area range, by its name; that of the headline numbers by default."""
-    names = [name for name, *_ in self.protocol.area_ranges]
+    names = self.protocol.range_names
     if area_range is not None and area_range not in names:
         raise ParameterError(f"area_range {area_range!r} was not evaluated", did_you_mean(str(area_range), names))
-    return names.index(self.protocol.whole if area_range is None else area_range)
+    return names.index(self.protocol.headline_range if area_range is None else area_range)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from apframe.exceptions import FormatError, one_of
-from apframe.wording import same_name, shown
+from apframe.exceptions import one_of
+from apframe.wording import same_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -279,25 +278,3 @@ MATCHERS: dict[str, type[Matcher]] = {
     )
 }  # fmt: skip
 """The matchers by the names that `matching=` takes."""
-
-
-def matcher_of(choices: Mapping[str, Any]) -> Matcher:
-    """The matcher of a stored protocol: its name as `matcher`, and its parameters.
-
-    Raises
-    ------
-    FormatError
-        no matcher has this name, or its parameters are others
-
-    >>> matcher_of({"matcher": "score", "strict": True})
-    ByScore(ties='image', strict=True)
-    """
-    given = dict(choices)
-    name = given.pop("matcher")
-    if name not in MATCHERS:
-        remedy = f"import the package that has it, and add it to apframe.matching.matchers.MATCHERS[{shown(name)}]"
-        raise FormatError(f"the matcher {shown(name)} is not known here", remedy)
-    try:
-        return MATCHERS[name](**given)
-    except TypeError as error:
-        raise FormatError(f"the matcher {shown(name)} cannot be made ({error})", "evaluate again") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from apframe.metrics.metric import Metric
@@ -33,6 +33,21 @@ class AveragePrecision(Metric):
     addend: float = 0.0
     counts_absent: bool = False
     columns: ClassVar = ("ap",)
+    line: ClassVar = "precision"
+
+    def describe(self) -> str:
+        """The definition in words."""
+        spaced = "; 2.2e-16 is added to the divisor of every precision" if self.addend else ""
+        return f"AP by the definition {self.definition}: {self.definition.formula}{spaced}"
+
+    @property
+    def average_precision(self) -> AveragePrecision:
+        """Itself."""
+        return self
+
+    def with_definition(self, definition: Definition) -> AveragePrecision:
+        """Average precision by another definition."""
+        return replace(self, definition=definition)
 
     @property
     def absent(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
+    from apframe.metrics.points import Definition
     from apframe.metrics.weights import Weights
 
 KINDS = {
@@ -69,6 +70,22 @@ class BoxErrors(Metric):
     half_turns: tuple[str, ...] = ()
     scale_of_largest: bool = False
     with_cds: bool = False
+    line: ClassVar = "errors"
+
+    def describe(self) -> str:
+        """Which errors there are, and how they are averaged."""
+        how = "running means, averaged over recall from .11 on" if self.over_recall else "means"
+        undefined = ", ".join(f"{kind.upper()} of {category}" for category, kind in self.undefined)
+        kinds, absent = ", ".join(kind.upper() for kind in self.kinds), ", ".join(f"{value:g}" for value in self.absent)
+        parts = [f"{kinds} of true positives within {-self.threshold:g} m: {how}", f"{absent} without any"]
+        parts += [f"none for {undefined}"] if undefined else []
+        parts += ["CDS is AP times the mean of 1 - error / its value without any"] if self.with_cds else []
+        return "; ".join(parts)
+
+    @property
+    def box_errors(self) -> BoxErrors:
+        """Itself."""
+        return self
 
     def __post_init__(self) -> None:
         if unknown := [kind for kind in (*self.kinds, *(kind for _, kind in self.undefined)) if kind not in KINDS]:
@@ -81,10 +98,6 @@ class BoxErrors(Metric):
     def columns(self) -> tuple[str, ...]:
         """See `Metric`; CDS is read by `CompositeScore`."""
         return (*self.kinds, "cds") if self.with_cds else self.kinds
-
-    def beside(self, average: AveragePrecision) -> tuple[Metric, ...]:
-        """The metrics of a protocol with average precision and these errors."""
-        return (CompositeScore(average, self),) if self.with_cds else (average, self)
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
         """The averages at the threshold of the errors; NaN at others, and where they are not defined."""
@@ -128,15 +141,6 @@ class BoxErrors(Metric):
         return bits.alias("undefined_errors")
 
 
-def as_errors(value: BoxErrors | Mapping[str, Any]) -> BoxErrors:
-    """The errors themselves, or those of a mapping from the names of their parameters.
-
-    >>> as_errors({"threshold": -2.0, "kinds": ("ate",), "absent": (2.0,)}).kinds
-    ('ate',)
-    """
-    return value if isinstance(value, BoxErrors) else BoxErrors(**value)
-
-
 @dataclass(frozen=True)
 class CompositeScore(Metric):
     """Average precision, errors, and CDS: average precision times the mean of 1 - error / its value in absent categories.
@@ -146,6 +150,25 @@ class CompositeScore(Metric):
 
     average: AveragePrecision
     errors: BoxErrors
+    line: ClassVar = "precision"
+
+    def describe(self) -> str:
+        """What it says of the definition."""
+        return self.average.describe()
+
+    @property
+    def average_precision(self) -> AveragePrecision:
+        """The first of the numbers."""
+        return self.average
+
+    @property
+    def box_errors(self) -> BoxErrors:
+        """The errors."""
+        return self.errors
+
+    def with_definition(self, definition: Definition) -> CompositeScore:
+        """The score with average precision by another definition."""
+        return replace(self, average=self.average.with_definition(definition))
 
     @property
     def columns(self) -> tuple[str, ...]:

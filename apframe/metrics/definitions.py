@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,7 +23,8 @@ import polars as pl
 
 from apframe.exceptions import ParameterError, by_name, increasing
 from apframe.listing import Listing
-from apframe.metrics.metric import KINDS
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.metric import KINDS, Metric
 from apframe.metrics.points import Definition, WeightedSum, read_texts, recall_of
 from apframe.wording import did_you_mean, short
 
@@ -253,6 +254,27 @@ def list_definitions(name: str | None = None) -> Listing:
     return Listing(read_texts().filter(~pl.col("name").is_in(KINDS))).named("definition", name)
 
 
+def choices_of(value: Any) -> dict[str, Any]:
+    """Name and fields of a definition, as what JSON holds; nothing of other values.
+
+    >>> choices_of(Interpolated()), choices_of(3)
+    ({'definition': 'interpolated'}, {})
+    """
+    return {"definition": value.name} | asdict(value) if isinstance(value, Definition) else {}
+
+
+def of_definition(value: Any) -> Any:
+    """The metric that a definition or its name stands for: average precision by it. Other values are returned as they are.
+
+    >>> of_definition("step")
+    AveragePrecision(definition=Step(), addend=0.0, counts_absent=False)
+    """
+    if not isinstance(value, (str, Definition)) or isinstance(value, Metric):
+        return value
+    definition = as_definition(value)
+    return definition if isinstance(definition, Metric) else AveragePrecision(definition)
+
+
 def as_definition(definition: str | Definition) -> Definition:
     """The definition of a name such as "coco101" or "normalized(5)"; a definition is returned as it is.
 
@@ -273,7 +295,7 @@ def as_definition(definition: str | Definition) -> Definition:
     module, class_name = (KINDS.get(name) or f"apframe.{by_name('definition', name, _KINDS)}").split(":")
     kind = getattr(import_module(module), class_name)
     if not issubclass(kind, Definition):
-        raise ParameterError(f"{name} is not a definition but a metric", "give it as own_metrics", option="definition")
+        raise ParameterError(f"{name} is not a definition but a metric", "give it as a metric", option="definition")
     if number and kind.name not in ("waymo", "normalized"):
         raise ParameterError(f"no definition {definition!r}", did_you_mean(definition, [*_KINDS]))
     if kind.name == "normalized" and not number:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from importlib import import_module
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from apframe.exceptions import FormatError, ParameterError
-from apframe.wording import shown
+from apframe.exceptions import ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from apframe.metrics.average_precision import AveragePrecision
+    from apframe.metrics.box_errors import BoxErrors
     from apframe.metrics.cells import Cells
     from apframe.metrics.influence import Influence
+    from apframe.metrics.points import Definition
     from apframe.metrics.weights import Weights
 
 KINDS = {
+    "average_precision": "apframe.metrics.average_precision:AveragePrecision",
+    "oriented_precision": "apframe.metrics.score_cutoffs:OrientedPrecision",
+    "box_errors": "apframe.metrics.box_errors:BoxErrors",
+    "composite_score": "apframe.metrics.box_errors:CompositeScore",
     "lamr": "apframe.metrics.miss_rates:MissRates",
     "cpm": "apframe.metrics.miss_rates:Froc",
     "panoptic_quality": "apframe.metrics.sums_of_matches:PanopticQuality",
@@ -45,6 +49,14 @@ class Metric(Protocol):
         whether it reads the matches of score cut-offs, which matching must then give; and what these are, where they are fixed
     counts_pixels
         whether detections and annotations count by their pixels
+    line
+        the line of `print(protocol)` that it has
+    average_precision, by_definition
+        the average precision that it reads, if it does, and the definition by which it ranks
+    box_errors
+        the errors of boxes that it averages, if it does
+    reads_one_list
+        whether it reads down one list of ranked detections, which matching at score cut-offs does not have
     reads_remainder
         whether it counts detections that lists do not have, see `Cells.remainder`; otherwise it reads lists of all detections
     """
@@ -53,6 +65,32 @@ class Metric(Protocol):
     at_cut_offs: ClassVar[bool] = False
     cut_offs: ClassVar[tuple[float, ...]] = ()
     counts_pixels: ClassVar[bool] = False
+    line: ClassVar[str] = "metrics"
+    reads_one_list: ClassVar[bool] = False
+
+    def describe(self) -> str:
+        """What `print(protocol)` says of it."""
+        return repr(self)
+
+    @property
+    def average_precision(self) -> AveragePrecision | None:
+        """See above."""
+        return None
+
+    @property
+    def by_definition(self) -> Definition | None:
+        """See above."""
+        return None if self.average_precision is None else self.average_precision.definition
+
+    @property
+    def box_errors(self) -> BoxErrors | None:
+        """See above."""
+        return None
+
+    def with_definition(self, definition: Definition) -> Metric:
+        """The metric by another definition of average precision, if it reads one."""
+        del definition
+        return self
 
     @property
     def reads_remainder(self) -> bool:
@@ -81,7 +119,7 @@ class Metric(Protocol):
 
 
 def as_metrics(values: Any) -> tuple[Metric, ...]:
-    """One metric or several as a tuple.
+    """One metric or several as a tuple; a definition of average precision, or its name, stands for average precision by it.
 
     Raises
     ------
@@ -90,22 +128,24 @@ def as_metrics(values: Any) -> tuple[Metric, ...]:
 
     >>> as_metrics(int)
     Traceback (most recent call last):
-    apframe.exceptions.ParameterError: own_metrics: <class 'int'> is not a metric; give values of frozen dataclasses with ...
+    apframe.exceptions.ParameterError: metrics: <class 'int'> is not a metric; give values of frozen dataclasses with ...
     """
-    metrics = tuple(values) if isinstance(values, (list, tuple)) else (values,)
+    from apframe.metrics.definitions import of_definition
+
+    metrics = tuple(of_definition(each) for each in (values if isinstance(values, (list, tuple)) else (values,)))
     for each in metrics:
         is_metric = isinstance(each, Metric) and is_dataclass(each) and not isinstance(each, type)
         if not is_metric or type(each).read is Metric.read:
             remedy = "give values of frozen dataclasses with `columns` and `read`, see apframe.metrics.metric.Metric"
-            raise ParameterError(f"{each!r} is not a metric", remedy, option="own_metrics")
+            raise ParameterError(f"{each!r} is not a metric", remedy, option="metrics")
         try:
             hash(each)
         except TypeError as error:
             remedy = "write @dataclass(frozen=True) above its class, and use tuples in place of lists"
-            raise ParameterError(f"{each!r} is not frozen", remedy, option="own_metrics") from error
+            raise ParameterError(f"{each!r} is not frozen", remedy, option="metrics") from error
         if not isinstance(each.columns, tuple) or not {*each.lines.values()} <= {*each.columns}:
             problem = f"{each!r} has columns={each.columns!r} and lines={dict(each.lines)}"
-            raise ParameterError(problem, "columns are a tuple, and lines name some of them", option="own_metrics")
+            raise ParameterError(problem, "columns are a tuple, and lines name some of them", option="metrics")
     return metrics
 
 
@@ -124,55 +164,3 @@ def read_columns(metric: Metric, cells: Cells, weights: Weights) -> Mapping[str,
             problem = f"{metric!r}.read gives {name!r} " + ("no values" if own is None else f"the shape {own}")
             raise ParameterError(problem, f"it must be an array of shape (cells, lists, weightings), here {shape}")
     return found
-
-
-def choices_of(metric: Metric) -> dict[str, Any]:
-    """Name and parameters of a metric as what JSON holds.
-
-    Raises
-    ------
-    ParameterError
-        the metric has no name in `KINDS`, or a parameter that cannot be stored
-
-    >>> from apframe.metrics.sums_of_matches import PanopticQuality
-    >>> choices_of(PanopticQuality())
-    {'metric': 'panoptic_quality'}
-    """
-    home = f"{type(metric).__module__}:{type(metric).__qualname__}"
-    name = next((name for name, known in KINDS.items() if known == home), None)
-    if name is None:
-        remedy = f'add it first: apframe.metrics.metric.KINDS["a_name"] = "{home}"'
-        raise ParameterError(f"{metric!r} has no name to be stored by", remedy, option="own_metrics")
-    choices = {"metric": name} | {each.name: getattr(metric, each.name) for each in fields(metric)}  # type: ignore[arg-type]
-    try:
-        json.dumps(choices)
-    except TypeError as error:
-        remedy = "its fields must be numbers, text, flags, None, or tuples of these"
-        raise ParameterError(f"{metric!r} cannot be stored", remedy, option="own_metrics") from error
-    return choices
-
-
-def metric_of(choices: Mapping[str, Any]) -> Metric:
-    """The metric that `choices_of` was taken of.
-
-    Raises
-    ------
-    FormatError
-        no metric of that name is in `KINDS`, or its entry is wrong; what a stored evaluation names is never imported
-
-    >>> metric_of({"metric": "panoptic_quality"})
-    PanopticQuality()
-    """
-    given = dict(choices)
-    name = given.pop("metric")
-    if name not in KINDS:
-        remedy = f'add it before you read: apframe.metrics.metric.KINDS[{shown(name)}] = "its_module:ItsClass"'
-        raise FormatError(f"the metric {shown(name)} is not known here", remedy)
-    try:
-        module, kind = KINDS[name].split(":")
-        made: Metric = getattr(import_module(module), kind)(**given)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        problem = f"the metric {shown(name)} cannot be made ({error})"
-        remedy = f"check apframe.metrics.metric.KINDS[{shown(name)}], which is {KINDS[name]!r}, or evaluate again"
-        raise FormatError(problem, remedy) from error
-    return made

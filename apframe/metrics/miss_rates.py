@@ -58,16 +58,17 @@ class MissRates(Metric):
     least: float = _LEAST
     ties_together: bool = True
     columns: ClassVar = ("lamr",)
+    line: ClassVar = "miss rates"
+    reads_one_list: ClassVar = True
 
     def __post_init__(self) -> None:
         one_of("row", self.row, list(ROWS))
         _check_points(self.points)
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """The rule in plain words.
 
-        >>> MissRates().words.split(";")[0]
+        >>> MissRates().describe().split(";")[0]
         'LAMR is the geometric mean of 9 miss rates, at 0.01 to 1 false positives per image'
         """
         at = f"{self.points[0]:g} to {self.points[-1]:g} false positives per image"
@@ -113,15 +114,16 @@ class Froc(Metric):
 
     points: tuple[float, ...] = CPM_POINTS
     columns: ClassVar = ("cpm",)
+    line: ClassVar = "miss rates"
+    reads_one_list: ClassVar = True
 
     def __post_init__(self) -> None:
         _check_points(self.points)
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """The rule in plain words.
 
-        >>> Froc().words
+        >>> Froc().describe()
         'CPM is the mean recall at 0.125 to 8 false positives per image, with straight lines between scores'
         """
         at = f"{self.points[0]:g} to {self.points[-1]:g} false positives per image"

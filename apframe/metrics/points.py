@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.metrics.average_precision import AveragePrecision, Recall
+from apframe.metrics.average_precision import Recall
 
 if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
-    from apframe.metrics.metric import Metric
     from apframe.metrics.weights import Weights
 
 Numbers = TypeVar("Numbers", pl.Expr, "np.ndarray")
@@ -94,10 +93,6 @@ class Definition(ABC):
         items down to there), new_tp and new_n (those of them that the row itself adds: 1 and 1, unless items of equal score
         are one point), n_positives (what recall divides by) and n_ranked (the length of the list).
         """
-
-    def as_metric(self, addend: float, counts_absent: bool) -> Metric:
-        """The metric that protocols with this definition have first, see `AveragePrecision`."""
-        return AveragePrecision(self, addend, counts_absent)
 
     def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
         """Average precision of what is wanted of every list, of shape (cells, lists, weightings).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import pack, unpack
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from apframe.metrics.cells import Cells
     from apframe.metrics.influence import Influence
+    from apframe.metrics.points import Definition
     from apframe.metrics.weights import Weights
 
 
@@ -65,6 +66,20 @@ class OrientedPrecision(Metric):
 
     average: AveragePrecision
     columns: ClassVar = ("ap", "oriented_ap")
+    line: ClassVar = "precision"
+
+    def describe(self) -> str:
+        """What it says of the definition."""
+        return self.average.describe()
+
+    @property
+    def average_precision(self) -> AveragePrecision:
+        """The first of both."""
+        return self.average
+
+    def with_definition(self, definition: Definition) -> OrientedPrecision:
+        """Both by another definition."""
+        return replace(self, average=self.average.with_definition(definition))
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
         """Both kinds of average precision."""

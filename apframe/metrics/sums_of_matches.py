@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from apframe.metrics.metric import Metric
-from apframe.metrics.points import OfVerdicts
+from apframe.metrics.points import Definition, OfVerdicts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,10 +24,15 @@ class OfMatches(OfVerdicts, Metric):
     why_no_points = "is made of sums over matches, not of a ranked list"
     example = "COCO_PANOPTIC"
     ranks, by_score = False, False
+    line = "numbers"
 
-    def as_metric(self, addend: float, counts_absent: bool) -> Metric:
+    def describe(self) -> str:
+        """The formula."""
+        return self.formula
+
+    @property
+    def by_definition(self) -> Definition:
         """Itself."""
-        del addend, counts_absent
         return self
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:

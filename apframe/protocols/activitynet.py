@@ -1,6 +1,7 @@
 """ActivityNet's task of temporal localisation: intervals in videos."""
 
 from apframe.matching.matchers import ByScore
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
@@ -17,9 +18,9 @@ ACTIVITYNET = Protocol(
     similarity=IntervalIoU(instants_match=True),
     matcher=ByScore(ties="later"),
     iou_thresholds=linspace(0.5, 0.95, 10),
-    definition=Interpolated(),
+    metrics=(AveragePrecision(Interpolated()),),
     max_detections=(None,),
-    report=("AP", "AP50", "AP75", "AP95"),
+    headlines=("AP", "AP50", "AP75", "AP95"),
     rules=(
         MalformedCounts(),
         *STANDARD_SHAPES,

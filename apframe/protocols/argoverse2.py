@@ -4,7 +4,9 @@ import math
 
 from apframe.formats.argoverse2 import EVALUATED
 from apframe.matching.matchers import ByClaim
-from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.box_errors import BoxErrors, CompositeScore
+from apframe.metrics.points import SPACING
 from apframe.metrics.recall_levels import Argoverse2
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
@@ -39,14 +41,12 @@ ARGOVERSE2 = Protocol(
     similarity=CentreDistance("xyz"),
     matcher=ByClaim(strict=True),
     iou_thresholds=(-4.0, -2.0, -1.0, -0.5),
-    definition=Argoverse2(),
-    adds_spacing=True,
+    metrics=(CompositeScore(AveragePrecision(Argoverse2(), SPACING, counts_absent=True), _ERRORS),),
     max_detections=(100,),
-    report=("AP", "ATE", "ASE", "AOE", "CDS"),
-    errors=_ERRORS,
+    headlines=("AP", "ATE", "ASE", "AOE", "CDS"),
     rules=(
-        MalformedCounts(), *STANDARD_SHAPES, Classes(EVALUATED, counts_absent=True), _FILTERS, *STANDARD_LISTS,
-        MeasureErrors(_ERRORS),
+        MalformedCounts(), *STANDARD_SHAPES, Classes(EVALUATED), _FILTERS, *STANDARD_LISTS,
+        MeasureErrors(),
     ),
 )  # fmt: skip
 """26 categories within 150 m, distances below .5, 1, 2 and 4 m; three errors at 2 m, and CDS."""

@@ -1,6 +1,7 @@
 """AVA's task of spatio-temporal actions: boxes of people in frames of videos, one row for each action (frame mAP)."""
 
 from apframe.matching.matchers import ByBestOverlap
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.ignored import DetectionsWithArea
@@ -17,9 +18,9 @@ AVA = Protocol(
     similarity=BoxIoU(),
     matcher=ByBestOverlap(ties="input"),
     iou_thresholds=(0.5,),
-    definition=Interpolated(),
+    metrics=(AveragePrecision(Interpolated()),),
     max_detections=(50,),
-    report=("AP",),
+    headlines=("AP",),
     rules=(
         LimitPerImage(known_only=True),
         MalformedDetectionsLeftOut(),

@@ -9,10 +9,12 @@ import polars as pl
 
 from apframe.exceptions import ShapesLeftOutWarning, warn
 from apframe.matching.matchers import ByScore
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import COCO_101
+from apframe.metrics.points import SPACING
 from apframe.protocols.coco import COCO_AREAS
 from apframe.protocols.given import linspace
-from apframe.protocols.protocol import COCO_REPORT, Protocol
+from apframe.protocols.protocol import COCO_LINES, Protocol
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.limits import KnownImagesOnly, ZeroWithoutDetections
@@ -80,11 +82,10 @@ _BOXES = Protocol(
     similarity=BoxIoU(),
     matcher=ByScore(),
     iou_thresholds=linspace(0.5, 0.95, 10),
-    definition=COCO_101,
-    adds_spacing=True,
-    area_ranges=COCO_AREAS,
+    metrics=(AveragePrecision(COCO_101, SPACING),),
+    ranges=COCO_AREAS,
     max_detections=(1, 10, 100),
-    report=COCO_REPORT,
+    headlines=COCO_LINES,
     rules=(*_ROWS, CrowdsIgnored(), KnownImagesOnly(), ZeroWithoutDetections()),
 )
 _MASKS = replace(

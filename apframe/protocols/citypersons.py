@@ -10,15 +10,15 @@ import polars as pl
 
 from apframe.exceptions import UnknownValueWarning, warn
 from apframe.matching.matchers import ByScore
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.metrics.miss_rates import MissRates
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.ranges import ApplyLevels, Closed, Level, RequireImageBoxes
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import IgnoredAsCrowds
 from apframe.protocols.rules.filters import refuse_not_finite, refuse_unusable
 from apframe.protocols.rules.ignored import IgnoreFlagged
-from apframe.protocols.rules.levels import ApplyLevels, Closed, Difficulty, RequireImageBoxes
 from apframe.protocols.rules.malformed import MalformedCounts, MalformedRefused
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
@@ -62,11 +62,11 @@ ROUNDED_POINTS = (0.01, 0.0178, 0.0316, 0.0562, 0.1, 0.1778, 0.3162, 0.5623, 1.0
 _BELOW_40, _BELOW_80 = nextafter(0.4, 0), nextafter(0.8, 0)
 
 
-def _subset(name: str, low: float, high: float, *others: tuple[str, float, float], keeps_closed: Closed = "left") -> Difficulty:
-    return Difficulty(
+def _subset(name: str, low: float, high: float, *others: tuple[str, float, float], keeps_closed: Closed = "left") -> Level:
+    return Level(
         name,
         (("height", low, high), *others),
-        is_ranked_by=name == "reasonable",
+        is_headline=name == "reasonable",
         closed="both",
         keeps=(("height", low / _BEYOND, high * _BEYOND),),
         keeps_closed=keeps_closed,
@@ -87,10 +87,13 @@ CITYPERSONS = Protocol(
     similarity=BoxIoU(),
     matcher=ByScore(),
     iou_thresholds=(0.5,),
-    definition=Interpolated(),
+    metrics=(
+        AveragePrecision(Interpolated()),
+        MissRates(row="last_or_final", points=ROUNDED_POINTS, least=0.0, ties_together=False),
+    ),
     max_detections=(1000,),
-    report=("LAMR{area}",),
-    difficulties=(
+    headlines=("LAMR{area}",),
+    ranges=(
         _subset("reasonable", 50, inf, _visible(0.65)),
         _subset("small", 50, 75, _visible(0.65)),
         _subset("heavy", 50, inf, _visible(0.2, 0.65)),
@@ -98,12 +101,6 @@ CITYPERSONS = Protocol(
         _subset("bare", 50, inf, _visible(0.9)),
         _subset("partial", 50, inf, _visible(0.65, 0.9)),
         _subset("heavy_2019", 50, inf, _visible(0, 0.65)),
-    ),
-    miss_rates=MissRates(
-        row="last_or_final",
-        points=ROUNDED_POINTS,
-        least=0.0,
-        ties_together=False,
     ),
     rules=(
         RequireImageBoxes(),
@@ -129,7 +126,7 @@ CALTECH = replace(
 """As `CITYPERSONS`, whose script is used for it."""
 
 
-def _of_eurocity(name: str, low: float, high: float, *others: tuple[str, float, float]) -> Difficulty:
+def _of_eurocity(name: str, low: float, high: float, *others: tuple[str, float, float]) -> Level:
     return _subset(name, low, high, *others, keeps_closed="none")
 
 
@@ -137,14 +134,13 @@ EUROCITY = replace(
     CITYPERSONS,
     name="EUROCITY",
     citation="Braun et al., EuroCity Persons: A Novel Benchmark for Person Detection in Traffic Scenes, PAMI 2019; ECPB",
-    area_ranges=(ALL_AREAS,),
-    difficulties=(
+    ranges=(
         _of_eurocity("reasonable", 40, inf, ("occlusion", -inf, _BELOW_40), ("truncation", -inf, _BELOW_40)),
         _of_eurocity("small", 30, 60, ("occlusion", -inf, _BELOW_40), ("truncation", -inf, _BELOW_40)),
         _of_eurocity("occluded", 40, inf, ("occlusion", 0.4, _BELOW_80), ("truncation", -inf, _BELOW_80)),
         _of_eurocity("all", 20, inf, ("occlusion", -inf, _BELOW_80), ("truncation", -inf, _BELOW_80)),
     ),
-    miss_rates=MissRates(),
+    metrics=(AveragePrecision(Interpolated()), MissRates()),
     rules=(
         RequireImageBoxes(),
         MalformedRefused("stops"),

@@ -3,9 +3,12 @@
 from dataclasses import replace
 
 from apframe.matching.matchers import ByScore
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import COCO_101
-from apframe.protocols.given import ALL_AREAS, linspace
-from apframe.protocols.protocol import COCO_REPORT, Protocol
+from apframe.metrics.points import SPACING
+from apframe.protocols.given import linspace
+from apframe.protocols.protocol import COCO_LINES, Protocol
+from apframe.protocols.ranges import ALL, AreaRange
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.ignored import IgnoreWithoutKeypoints
 from apframe.protocols.rules.malformed import MalformedIgnoredByArea
@@ -15,8 +18,8 @@ from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.keypoints import OKS
 from apframe.similarity.mask_iou import MaskIoU
 
-_SMALL, _MEDIUM, _LARGE = ("small", 0.0, 32.0**2), ("medium", 32.0**2, 96.0**2), ("large", 96.0**2, 1e10)
-COCO_AREAS = (ALL_AREAS, _SMALL, _MEDIUM, _LARGE)
+_MEDIUM, _LARGE = AreaRange("medium", 32.0**2, 96.0**2), AreaRange("large", 96.0**2, 1e10)
+COCO_AREAS = (ALL, AreaRange("small", 0.0, 32.0**2), _MEDIUM, _LARGE)
 
 _BOXES = Protocol(
     name="COCO",
@@ -25,11 +28,10 @@ _BOXES = Protocol(
     similarity=BoxIoU(),
     matcher=ByScore(),
     iou_thresholds=linspace(0.5, 0.95, 10),
-    definition=COCO_101,
-    adds_spacing=True,
-    area_ranges=COCO_AREAS,
+    metrics=(AveragePrecision(COCO_101, SPACING),),
+    ranges=COCO_AREAS,
     max_detections=(1, 10, 100),
-    report=COCO_REPORT,
+    headlines=COCO_LINES,
     rules=(
         MalformedIgnoredByArea(),
         *STANDARD_ROWS,
@@ -42,9 +44,9 @@ _KEYPOINTS = replace(
     iou_type="keypoints",
     similarity=OKS(),
     rules=(*_BOXES.rules, IgnoreWithoutKeypoints()),
-    area_ranges=(ALL_AREAS, _MEDIUM, _LARGE),
+    ranges=(ALL, _MEDIUM, _LARGE),
     max_detections=(20,),
-    report=("AP", "AP50", "AP75", "AP{area}", "AR", "AR50", "AR75", "AR{area}"),
+    headlines=("AP", "AP50", "AP75", "AP{area}", "AR", "AR50", "AR75", "AR{area}"),
 )
 _BOUNDARIES = replace(
     _MASKS,

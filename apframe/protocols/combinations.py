@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from apframe.exceptions import ParameterError
 from apframe.matching.matchers import MATCHERS
+from apframe.metrics.average_precision import DetectionCount, Recall
 from apframe.protocols.headlines import KINDS
 from apframe.protocols.rules.crowds import CrowdsAsMisses, CrowdsCountOnce, IgnoredAsCrowds
 from apframe.protocols.rules.pair_columns import OrientationWeights
@@ -33,8 +34,7 @@ def refuse_combinations(protocol: Protocol) -> None:
 r40 goes with by_annotation, largest_sum, score_first
     """
     matcher, definition = protocol.matcher, protocol.definition
-    if protocol.own_metrics:
-        _refuse_own_metrics(protocol)
+    _refuse_metrics(protocol)
     if matcher.at_cut_offs != definition.at_cut_offs:
         fit = ", ".join(name for name, each in MATCHERS.items() if each.at_cut_offs != matcher.at_cut_offs)
         problem = f"definition {definition} does not go with matching {matcher.name!r}"
@@ -59,27 +59,35 @@ r40 goes with by_annotation, largest_sum, score_first
         problem = f"matching {matcher.name!r} takes neither thresholds by category nor ignored annotations as crowds"
         raise ParameterError(problem, "choose another policy", option="matching")
     if protocol.errors is not None and not definition.averages_errors:
-        raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {definition}", option="definition")
-    if protocol.means_by_images and not (definition.reads_remainder and protocol.miss_rates is None):
+        raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {definition}", option="metrics")
+    one_list = next((metric for metric in protocol.metrics if metric.reads_one_list), None)
+    if protocol.means_by_images and not (definition.reads_remainder and one_list is None):
         problem = f"means_by_images needs a definition that is a weighted sum, and no LAMR, not {definition}"
         raise ParameterError(problem, option="rules")
-    if protocol.miss_rates is not None and (matcher.at_cut_offs or not protocol.has_precision):
+    if one_list is not None and (matcher.at_cut_offs or not protocol.has_precision):
         how = "matches anew at each score cut-off" if protocol.has_precision else "has no precision"
-        raise ParameterError(f"LAMR is read from one list, and this protocol {how}", option="miss_rates")
+        raise ParameterError(f"{type(one_list).__name__} reads one list, and this protocol {how}", option="metrics")
 
 
-def _refuse_own_metrics(protocol: Protocol) -> None:
+def _refuse_metrics(protocol: Protocol) -> None:
+    if not any(metric.by_definition for metric in protocol.metrics):
+        remedy = "add AveragePrecision(COCO_101), or another definition"
+        raise ParameterError("none ranks detections by a definition of average precision", remedy, option="metrics")
     matcher, definition = protocol.matcher, protocol.definition
-    own, every = ([name for each in some for name in each.columns] for some in (protocol.own_metrics, protocol.metrics))
-    always = [column.name for column in RESULTS["metrics"] if column.standard]
-    if taken := [name for name in dict.fromkeys(own) if name in always or every.count(name) > 1]:
-        raise ParameterError(f"the metrics table already has {listed(taken)}", "rename yours", option="own_metrics")
-    for each in protocol.own_metrics:
+    if not definition.reads_cells:
+        problem = f"{definition!r} is not a weighted sum, see apframe.list_definitions()"
+        raise ParameterError(problem, option="metrics")
+    every = [name for each in protocol.all_metrics for name in each.columns]
+    own = {"ap", *Recall.columns, *DetectionCount.columns}
+    always = {column.name for column in RESULTS["metrics"] if column.standard} - own
+    if taken := [name for name in dict.fromkeys(every) if name in always or every.count(name) > 1]:
+        raise ParameterError(f"the metrics table already has {listed(taken)}", "rename yours", option="metrics")
+    for each in protocol.metrics:
         if known := [name for name, column in each.lines.items() if name in KINDS and KINDS[name].column != column]:
             problem = f"{each!r} has a line {known[0]}, which is the mean of {KINDS[known[0]].column}"
-            raise ParameterError(problem, "choose another name", option="own_metrics")
+            raise ParameterError(problem, "choose another name", option="metrics")
         if each.at_cut_offs and not (matcher.at_cut_offs and each.cut_offs == definition.cut_offs):
             problem = f"{each!r} reads score cut-offs that matching {matcher.name!r} with {definition} does not have"
-            raise ParameterError(problem, "choose a definition and a matching with its cut-offs", option="own_metrics")
+            raise ParameterError(problem, "choose a definition and a matching with its cut-offs", option="metrics")
         if each.counts_pixels and not definition.counts_pixels:
-            raise ParameterError(f"{each!r} counts pixels, and {definition} does not", option="own_metrics")
+            raise ParameterError(f"{each!r} counts pixels, and {definition} does not", option="metrics")

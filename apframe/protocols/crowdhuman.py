@@ -9,6 +9,7 @@ import polars as pl
 
 from apframe.matching.matchers import ByScoreFirstOfEquals
 from apframe.metrics.all_rows import CrowdHuman
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.miss_rates import MissRates
 from apframe.protocols.citypersons import ROUNDED_POINTS
 from apframe.protocols.protocol import Protocol
@@ -87,10 +88,12 @@ CROWDHUMAN = Protocol(
     similarity=BoxIoU(),
     matcher=ByScoreFirstOfEquals(ties="input", strict=True),
     iou_thresholds=(0.5,),
-    definition=CrowdHuman(),
+    metrics=(
+        AveragePrecision(CrowdHuman()),
+        MissRates(row="first", points=ROUNDED_POINTS, least=0.0, ties_together=False),
+    ),
     max_detections=(None,),
-    report=("AP", "LAMR", "JI"),
-    miss_rates=MissRates(row="first", points=ROUNDED_POINTS, least=0.0, ties_together=False),
+    headlines=("AP", "LAMR", "JI"),
     rules=(
         MalformedCounts(),
         *STANDARD_SHAPES,

@@ -1,7 +1,9 @@
 """CrowdPose: keypoints of people in crowds."""
 
 from apframe.matching.matchers import ByScore
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import COCO_101
+from apframe.metrics.points import SPACING
 from apframe.protocols.given import linspace
 from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
@@ -18,20 +20,14 @@ CROWDPOSE = Protocol(
     similarity=OKS(sigmas=CROWDPOSE_SIGMAS, box_area_factor=0.53),
     matcher=ByScore(),
     iou_thresholds=linspace(0.5, 0.95, 10),
-    definition=COCO_101,
-    adds_spacing=True,
+    metrics=(AveragePrecision(COCO_101, SPACING),),
     max_detections=(20,),
-    parts=(
+    headlines=(
+        "AP", "AP50", "AP75", "AR", "AR50", "AR75", "AP{part}",
         Part("_easy", "images", "crowdIndex", up_to=0.1),
         Part("_medium", "images", "crowdIndex", above=0.1, up_to=0.8),
         Part("_hard", "images", "crowdIndex", above=0.8),
     ),
-    report=("AP", "AP50", "AP75", "AR", "AR50", "AR75", "AP{part}"),
-    rules=(
-        MalformedIgnoredByArea(),
-        *STANDARD_ROWS,
-        CrowdsIgnored(),
-        IgnoreWithoutKeypoints(),
-    ),
-)
+    rules=(MalformedIgnoredByArea(), *STANDARD_ROWS, CrowdsIgnored(), IgnoreWithoutKeypoints()),
+)  # fmt: skip
 """Fourteen joints with their own sigmas, ten OKS thresholds, and AP of images that are more and more crowded."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.matching.matchers import ByBestOverlap
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Voc2007
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
@@ -65,9 +66,9 @@ DOTA = Protocol(
     similarity=RotatedIoU(),
     matcher=ByBestOverlap(ties="input", strict=True),
     iou_thresholds=(0.5,),
-    definition=Voc2007(),
+    metrics=(AveragePrecision(Voc2007()),),
     max_detections=(None,),
-    report=("AP",),
+    headlines=("AP",),
     rules=(
         MalformedSigned(),
         *STANDARD_ROWS,
@@ -78,18 +79,22 @@ DOTA = Protocol(
 """As `VOC2007`, with rotated boxes; over whatever categories the data have."""
 
 
+_ABSENT_ARE_0 = (AveragePrecision(Voc2007(), counts_absent=True),)
+
+
 def _rules(*others: Rule, names: tuple[str, ...]) -> tuple[Rule, ...]:
     """The rules of the devkit, for its classes."""
-    return (MalformedSigned(), *STANDARD_SHAPES, Classes(names, counts_absent=True), *STANDARD_LISTS, *others)
+    return (MalformedSigned(), *STANDARD_SHAPES, Classes(names), *STANDARD_LISTS, *others)
 
 
-DOTA_V1 = replace(DOTA, name="DOTA_V1", rules=_rules(CrowdsIgnored(), IgnoreFlagged(), names=_CLASSES))
+DOTA_V1 = replace(DOTA, name="DOTA_V1", metrics=_ABSENT_ARE_0, rules=_rules(CrowdsIgnored(), IgnoreFlagged(), names=_CLASSES))
 """What the devkit prints for DOTA v1.0: the mean over its 15 classes, 0 for one that is not in the data."""
 
 DOTA_V15 = replace(
     DOTA,
     name="DOTA_V15",
     citation=f"{_PAPER}; DOTA_devkit, dota-v1.5_evaluation_task1",
+    metrics=_ABSENT_ARE_0,
     rules=_rules(names=(*_CLASSES, "container-crane")),
 )
 """What the devkit prints for DOTA v1.5: 16 classes. Its script does not read whether objects are difficult, so all count."""

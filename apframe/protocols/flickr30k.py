@@ -17,10 +17,10 @@ FLICKR30K = Protocol(
     similarity=BoxIoU(),
     matcher=Shared(ties="input"),
     iou_thresholds=(0.5,),
-    definition=Success(),
+    metrics=(Success(),),
     max_detections=(1, 5, 10),
     agnostic=True,
-    report=("Success@{limit}",),
+    headlines=("Success@{limit}",),
     rules=(
         MalformedCounts(),
         *STANDARD_SHAPES,

@@ -7,12 +7,11 @@ from numbers import Real
 from operator import index
 from typing import Any
 
-from apframe.metrics.definitions import as_definition
 from apframe.metrics.metric import as_metrics
 from apframe.protocols.headlines import Part
+from apframe.protocols.ranges import ALL, AreaRange, Range
 from apframe.similarity.named import as_iou_type, as_similarity
 
-ALL_AREAS = ("all", 0.0, 1e10)
 UNLIMITED = 2**31 - 1  # stands for all detections
 
 
@@ -61,11 +60,20 @@ def _limits(values: Any) -> tuple[int | None, ...]:
     return tuple(sorted(limits, key=lambda limit: UNLIMITED if limit is None else limit))
 
 
-def _area_ranges(values: Any) -> tuple[tuple[str, float, float], ...]:
+def area_ranges(values: Any) -> tuple[Range, ...]:
+    """Ranges as they are, or of names and bounds of areas; to a mapping, "all" is added in front if it is missing.
+
+    >>> [each.name for each in area_ranges({"tiny": (0, 9)})]
+    ['all', 'tiny']
+    """
     if isinstance(values, Mapping):
-        whole = [] if ALL_AREAS[0] in values else [ALL_AREAS]
-        values = [*whole, *((name, low, high) for name, (low, high) in values.items())]
-    return tuple((str(name), float(low), float(high)) for name, low, high in values)
+        every = [] if ALL.name in values else [ALL]
+        values = [*every, *((name, low, high) for name, (low, high) in values.items())]
+    return tuple(each if isinstance(each, Range) else _area_range(*each) for each in values)
+
+
+def _area_range(name: Any, low: Any, high: Any) -> AreaRange:
+    return AreaRange(str(name), float(low), float(high))
 
 
 def _text(value: Any) -> str:
@@ -74,21 +82,13 @@ def _text(value: Any) -> str:
     return value
 
 
-def _texts(values: Any) -> tuple[str, ...]:
-    return tuple(_text(value) for value in _several(values))
-
-
-def _parts(values: Any) -> tuple[Part, ...]:
-    parts = tuple(_several(values))
-    if not all(isinstance(part, Part) for part in parts):
-        raise TypeError("each must be an apframe.Part")
-    return parts
+def _headlines(values: Any) -> tuple[str | Part, ...]:
+    return tuple(value if isinstance(value, Part) else _text(value) for value in _several(values))
 
 
 # what stands in a protocol for what was given
 TAKES: dict[str, Callable[[Any], Any]] = {
     "name": _text, "citation": _text, "iou_type": as_iou_type, "similarity": as_similarity,
-    "iou_thresholds": numbers, "category_thresholds": _by_name, "definition": as_definition,
-    "area_ranges": _area_ranges, "max_detections": _limits,
-    "parts": _parts, "report": _texts, "own_metrics": as_metrics, "rules": tuple,
+    "iou_thresholds": numbers, "category_thresholds": _by_name,     "ranges": area_ranges, "max_detections": _limits,
+    "headlines": _headlines, "metrics": as_metrics, "rules": tuple,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the headline numbers of a protocol are: lines of its report, and how each is made."""
+"""What the headline numbers of a protocol are: lines of its summary, and how each is made."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Composition:
     Attributes
     ----------
     terms
-        what it is made of: names of headline numbers of the report, or else columns of the metrics in the same cells
+        what it is made of: names of headline numbers of the protocol, or else columns of the metrics in the same cells
     function
         gives the number from the terms, in their order; they are arrays or expressions, and so is the result
     formula
@@ -61,7 +61,7 @@ class Kind:
     Attributes
     ----------
     name
-        what its line of the report begins with
+        what its line begins with
     column
         the column of the metrics that it is the mean of, or a name of its own if it is made of others
     words
@@ -69,7 +69,7 @@ class Kind:
     less_is_better
         whether it is an error or a miss rate
     is_main
-        whether models are ranked by it where the report has it, and not by the AP that is in it
+        whether models are ranked by it where the protocol has it, and not by the AP that is in it
     composition
         how it is made of other means; None: it is the mean of `column`
     needs
@@ -128,8 +128,8 @@ _KINDS = (
     Kind("AAE", "aae", "Avg. Attribute    (AAE)", less_is_better=True),
     Kind("CDS", "cds", "Composite Score   (CDS)", is_main=True),
     Kind("NDS", "nds", "nuScenes Score    (NDS)", is_main=True, composition=_NDS, needs="AP and the five errors beside it"),
-    Kind("LAMR", "lamr", "Avg. Miss Rate   (LAMR)", less_is_better=True, needs="`miss_rates`, which say how it is read"),
-    Kind("CPM", "cpm", "Mean Sensitivity  (CPM)", needs="`miss_rates`, which say how it is read"),
+    Kind("LAMR", "lamr", "Avg. Miss Rate   (LAMR)", less_is_better=True, needs="a metric of it, such as MissRates()"),
+    Kind("CPM", "cpm", "Mean Sensitivity  (CPM)", needs="a metric of it, such as Froc()"),
     Kind("JI", "jaccard_index", "Jaccard Index      (JI)", table="jaccard_index"),
     Kind("PQ", "pq", "Panoptic Quality   (PQ)"),
     Kind("SQ", "sq", "Segmentation Qual. (SQ)"),
@@ -147,8 +147,8 @@ KINDS = {kind.name: kind for kind in _KINDS}
 
 
 def kinds_of(protocol: Protocol) -> dict[str, Kind]:
-    """The kinds of numbers that the protocol's report may have: `KINDS`, and what its metrics call their columns in `lines`."""
-    own = [line for metric in protocol.metrics for line in metric.lines.items()]
+    """The kinds of numbers that the protocol may have: `KINDS`, and what its metrics call their columns in `lines`."""
+    own = [line for metric in protocol.all_metrics for line in metric.lines.items()]
     return KINDS | {name: replace(KINDS.get(name, Kind(name, column)), column=column) for name, column in own}
 
 
@@ -158,7 +158,7 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def read_line(line: str, protocol: Protocol) -> tuple[Kind, str, str, str] | None:
-    """The kind, the threshold in percent, the part and what is in braces of a line of the report; None if it is no such line.
+    """The kind, the threshold in percent, the part and what is in braces of a line; None if it is no such line.
 
     >>> from apframe.protocols.coco import COCO
     >>> read_line("AP50{area}", COCO)[1:], read_line("mAP", COCO)
@@ -170,7 +170,7 @@ def read_line(line: str, protocol: Protocol) -> tuple[Kind, str, str, str] | Non
 
 
 def refuse_lines(protocol: Protocol) -> None:
-    """An error where a line of the report is none, or lacks something that it is made of.
+    """An error where a line is none, or lacks something that it is made of.
 
     Raises
     ------
@@ -180,25 +180,25 @@ def refuse_lines(protocol: Protocol) -> None:
     >>> from apframe.protocols.coco import COCO
     >>> refuse_lines(COCO)
     """
-    braces = ["", "{area}", "{limit}", "{part}", *(f"{{{each.name}}}" for each in protocol.difficulties)]
-    given = {*protocol.report, *protocol.further_columns}
-    for line in protocol.report:
+    braces = ["", "{area}", "{limit}", "{part}", *(f"{{{each.name}}}" for each in protocol.levels)]
+    given = {*protocol.lines, *protocol.further_columns}
+    for line in protocol.lines:
         read = read_line(line, protocol)
         if read is None or read[3] not in braces:
-            *names, last = ("AP", *(name for metric in protocol.own_metrics for name in metric.lines), "AR")
+            *names, last = ("AP", *(name for metric in protocol.metrics for name in metric.lines), "AR")
             choice = f"{', '.join(names)} or {last}"
             problem = f"{line!r} is not {choice}, optionally with a threshold, {{area}}, {{limit}} or {{part}}"
-            raise ParameterError(problem, option="report")
+            raise ParameterError(problem, option="headlines")
         kind, _, part, _ = read
-        if kind.table and (line != kind.name or line == protocol.report[0]):
-            raise ParameterError(f"{line!r} must be {kind.name!r}, below a number that the metrics have", option="report")
+        if kind.table and (line != kind.name or line == protocol.lines[0]):
+            raise ParameterError(f"{line!r} must be {kind.name!r}, below a number that the metrics have", option="headlines")
         whole = line.replace(part or "{part}", "", 1)
-        if whole not in protocol.report:
-            raise ParameterError(f"{line!r} needs {whole!r} beside it", option="report")
+        if whole not in protocol.lines:
+            raise ParameterError(f"{line!r} needs {whole!r} beside it", option="headlines")
         if part and part not in [each.name for each in protocol.parts]:
-            raise ParameterError(f"{line!r}: {protocol.name} has no part {part!r}", option="report")
+            raise ParameterError(f"{line!r}: {protocol.name} has no part {part!r}", option="headlines")
         if kind.needs and not given.issuperset(kind.composition.terms if kind.composition else [kind.column]):
-            raise ParameterError(f"{kind.name} needs {kind.needs}", option="report")
+            raise ParameterError(f"{kind.name} needs {kind.needs}", option="headlines")
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class Headline:
 
 
 def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]:
-    """The lines of the summary, in the order of the protocol's report; those of parts of the images or categories if asked for.
+    """The lines of the summary, in the order of the protocol; those of parts of the images or categories if asked for.
 
     All are with the largest number of detections but for {limit}. The area ranges small, medium, large give APs, APm, APl;
     others AP_{name}. A {limit} of all detections has no suffix.
@@ -263,7 +263,7 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
     >>> " ".join(line.metric for line in headlines(COCO.variant("keypoints")))
     'AP AP50 AP75 APm APl AR AR50 AR75 ARm ARl'
     """
-    lines = [line for template in protocol.report for line in _lines(template, protocol)]
+    lines = [line for template in protocol.lines for line in _lines(template, protocol)]
     return [line for line in lines if with_parts or line.part is None]
 
 
@@ -279,7 +279,7 @@ def main_headline(protocol: Protocol) -> Headline:
     ('AP_moderate', 'NDS')
     """
     lines = [line for line in headlines(protocol) if line.is_evaluated(protocol)]
-    of_level = [line for line in lines if line.area_range == protocol.whole or not protocol.difficulties] or lines
+    of_level = [line for line in lines if line.area_range == protocol.headline_range or not protocol.levels] or lines
     return next((line for line in of_level if line.kind.is_main), of_level[0])
 
 
@@ -292,11 +292,11 @@ def _lines(template: str, protocol: Protocol) -> list[Headline]:
         threshold = protocol.errors.threshold
     if kind.table:
         threshold = protocol.iou_thresholds[0]
-    whole, most, own = protocol.whole, protocol.max_detections[-1], part or None
+    whole, most, own = protocol.headline_range, protocol.max_detections[-1], part or None
     cells: list[tuple[str, str, int | None, str | None]] = [("", whole, most, own)]
     if each_of == "{area}":
-        areas = [area for area, *_ in protocol.area_ranges if area != whole or protocol.difficulties]
-        short = {} if protocol.difficulties else {"small": "s", "medium": "m", "large": "l"}
+        areas = [area for area in protocol.range_names if area != whole or protocol.levels]
+        short = {} if protocol.levels else {"small": "s", "medium": "m", "large": "l"}
         cells = [(short.get(area, f"_{area}"), area, most, own) for area in areas]
     elif each_of == "{limit}":
         cells = [(f"{limit or ''}", whole, limit, own) for limit in protocol.max_detections]

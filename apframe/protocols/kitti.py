@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.matching.matchers import ByAnnotation
-from apframe.metrics.score_cutoffs import R40
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.score_cutoffs import R40, OrientedPrecision
 from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.ranges import ApplyLevels, Level, RequireImageBoxes
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.filters import refuse_unusable
 from apframe.protocols.rules.ignored import IgnoreFlagged
-from apframe.protocols.rules.levels import ApplyLevels, Difficulty, RequireImageBoxes
 from apframe.protocols.rules.malformed import MalformedByHeight
 from apframe.protocols.rules.pair_columns import OrientationWeights
 from apframe.protocols.rules.rule import Rule
@@ -59,14 +60,15 @@ class RequireAlpha(Rule):
 
 _INF = float("inf")
 _NAMES = ("Car", "Pedestrian", "Cyclist")
+_PARTS = tuple(Part(f"_{name}", "categories", "name", equals=name) for name in _NAMES)
 
 
-def _difficulty(name: str, occluded: int, truncated: float, above: float, least: float) -> Difficulty:
-    return Difficulty(
+def _difficulty(name: str, occluded: int, truncated: float, above: float, least: float) -> Level:
+    return Level(
         name,
         (("occluded", -_INF, occluded), ("truncated", -_INF, truncated), ("height", above, _INF)),
         (("height", least),),
-        is_ranked_by=name == "moderate",
+        is_headline=name == "moderate",
     )
 
 
@@ -82,18 +84,20 @@ _BOXES = Protocol(
     matcher=ByAnnotation(ties="input", strict=True),
     iou_thresholds=(0.5,),
     category_thresholds=(("Car", 0.7), ("Pedestrian", 0.5), ("Cyclist", 0.5)),
-    definition=R40(),
+    metrics=(OrientedPrecision(AveragePrecision(R40())),),
     max_detections=(None,),
-    parts=tuple(Part(f"_{name}", "categories", "name", equals=name) for name in _NAMES),
-    report=(*(f"{metric}_{name}{{area}}" for name in _NAMES for metric in ("AP", "AOS")), "AP{area}", "AOS{area}"),
-    difficulties=(
+    headlines=(
+        *(f"{metric}_{name}{{area}}" for name in _NAMES for metric in ("AP", "AOS")), "AP{area}", "AOS{area}", *_PARTS,
+    ),
+    ranges=(
         _difficulty("easy", 0, 0.15, 40, 40), _difficulty("moderate", 1, 0.3, 25, 25), _difficulty("hard", 2, 0.5, 25, 25),
     ),
     rules=(*_SHAPES, RequireAlpha(), *_LISTS, OrientationWeights("alpha", by="cosine")),
 )  # fmt: skip
 _CUBOIDS = replace(
     _BOXES,
-    report=(*(f"AP_{name}{{area}}" for name in _NAMES), "AP{area}"),
+    headlines=(*(f"AP_{name}{{area}}" for name in _NAMES), "AP{area}", *_PARTS),
+    metrics=(AveragePrecision(R40()),),
     rules=(*_SHAPES, *_LISTS),
 )
 

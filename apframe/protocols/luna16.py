@@ -1,6 +1,7 @@
 """LUNA16's task of nodule detection in scans: marks inside nodules, FROC and CPM."""
 
 from apframe.matching.matchers import Shared
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.metrics.miss_rates import Froc
 from apframe.protocols.protocol import Protocol
@@ -18,10 +19,9 @@ LUNA16 = Protocol(
     similarity=SphereDistance(),
     matcher=Shared(ties="input", strict=True),
     iou_thresholds=(-1.0,),
-    definition=Interpolated(),
-    miss_rates=Froc(),
+    metrics=(AveragePrecision(Interpolated()), Froc()),
     max_detections=(100,),
-    report=("CPM",),
+    headlines=("CPM",),
     rules=(
         LimitPerImage(ties="none"),
         MalformedRefused(kit="has no such rows"),

@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from apframe.matching.matchers import ByScore
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import COCO_101
+from apframe.metrics.points import SPACING
 from apframe.protocols.coco import COCO_AREAS
 from apframe.protocols.given import linspace
 from apframe.protocols.headlines import Part
@@ -24,12 +26,19 @@ _BOXES = Protocol(
     similarity=BoxIoU(),
     matcher=ByScore(),
     iou_thresholds=linspace(0.5, 0.95, 10),
-    definition=COCO_101,
-    adds_spacing=True,
-    area_ranges=COCO_AREAS,
+    metrics=(AveragePrecision(COCO_101, SPACING),),
+    ranges=COCO_AREAS,
     max_detections=(300,),
-    parts=tuple(Part(name, "categories", "frequency", equals=name) for name in ("r", "c", "f")),
-    report=("AP", "AP50", "AP75", "AP{area}", "AP{part}", "AR{limit}", "AR{area}"),
+    headlines=(
+        "AP",
+        "AP50",
+        "AP75",
+        "AP{area}",
+        "AP{part}",
+        "AR{limit}",
+        "AR{area}",
+        *(Part(name, "categories", "frequency", equals=name) for name in ("r", "c", "f")),
+    ),
     rules=(
         LimitPerImage(),
         MalformedIgnoredByArea(),

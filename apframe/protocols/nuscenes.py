@@ -1,6 +1,7 @@
 """nuScenes' detection benchmark: distances between centres, errors of the true positives, and the detection score."""
 
 from apframe.matching.matchers import ByScoreFirstOfEquals
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.recall_levels import NuScenes
 from apframe.protocols.protocol import Protocol
@@ -15,7 +16,7 @@ from apframe.similarity.centre_distance import CentreDistance
 _VEHICLES = ("car", "truck", "bus", "trailer", "construction_vehicle")
 _CYCLES = ("motorcycle", "bicycle")
 
-_CLASSES = Classes((*_VEHICLES, "pedestrian", *_CYCLES, "traffic_cone", "barrier"), counts_absent=True)
+_CLASSES = Classes((*_VEHICLES, "pedestrian", *_CYCLES, "traffic_cone", "barrier"))
 _FILTERS = KeepObjects(
     (
         Filter("ego_distance", below=50, categories=_VEHICLES),
@@ -43,13 +44,12 @@ NUSCENES = Protocol(
     similarity=CentreDistance("xy"),
     matcher=ByScoreFirstOfEquals(ties="later", strict=True),
     iou_thresholds=(-4.0, -2.0, -1.0, -0.5),
-    definition=NuScenes(),
+    metrics=(AveragePrecision(NuScenes(), counts_absent=True), _ERRORS),
     max_detections=(None,),
-    report=("AP", "ATE", "ASE", "AOE", "AVE", "AAE", "NDS"),
-    errors=_ERRORS,
+    headlines=("AP", "ATE", "ASE", "AOE", "AVE", "AAE", "NDS"),
     rules=(
         RequireAtMost(500), MalformedRefused("stops"), *STANDARD_SHAPES, _CLASSES, _FILTERS, *STANDARD_LISTS,
-        MeasureErrors(_ERRORS),
+        MeasureErrors(),
     ),
 )  # fmt: skip
 """Ten classes within 30 to 50 m, distances below .5, 1, 2 and 4 m; five errors at 2 m, and NDS."""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from apframe.matching.matchers import ByBestOverlap
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.crowds import CrowdsCountOnce, CrowdsIgnored
@@ -29,9 +30,9 @@ _BOXES = Protocol(
     similarity=BoxIoU(),
     matcher=ByBestOverlap(ties="later"),
     iou_thresholds=(0.5,),
-    definition=Interpolated(),
+    metrics=(AveragePrecision(Interpolated()),),
     max_detections=(None,),
-    report=("AP",),
+    headlines=("AP",),
     rules=_RULES,
 )
 _CHALLENGE = replace(

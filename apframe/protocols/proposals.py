@@ -1,10 +1,12 @@
 """Recall of proposals, as Detectron computes it."""
 
 from apframe.matching.matchers import BySimilarity
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import COCO_101
 from apframe.protocols.coco import COCO_AREAS
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.ranges import AreaRange
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.malformed import MalformedIgnoredByArea
 from apframe.protocols.rules.standard import STANDARD_ROWS
@@ -17,14 +19,14 @@ PROPOSALS = Protocol(
     similarity=BoxIoU(),
     matcher=BySimilarity(ties="input"),
     iou_thresholds=linspace(0.5, 0.95, 10),
-    definition=COCO_101,
-    area_ranges=(
-        *COCO_AREAS, ("96-128", 96.0**2, 128.0**2), ("128-256", 128.0**2, 256.0**2), ("256-512", 256.0**2, 512.0**2),
-        ("512-inf", 512.0**2, 1e10),
+    metrics=(AveragePrecision(COCO_101),),
+    ranges=(
+        *COCO_AREAS, AreaRange("96-128", 96.0**2, 128.0**2), AreaRange("128-256", 128.0**2, 256.0**2),
+        AreaRange("256-512", 256.0**2, 512.0**2), AreaRange("512-inf", 512.0**2, 1e10),
     ),
     max_detections=(100, 1000),
     agnostic=True,
-    report=("AR{limit}", "AR{area}"),
+    headlines=("AR{limit}", "AR{area}"),
     rules=(MalformedIgnoredByArea(), *STANDARD_ROWS, CrowdsIgnored()),
 )  # fmt: skip
 """Boxes whatever their category, the most similar pair first; recall with 100 and 1,000 proposals per image."""

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, TypeVar
 
 from apframe.exceptions import ParameterError, increasing, one_of
 from apframe.keywords import names_keywords
-from apframe.matching.matchers import TIES, ByScore, Matcher, matcher_of
+from apframe.matching.matchers import TIES, ByScore, Matcher
 from apframe.metrics.average_precision import AveragePrecision, DetectionCount, ImageCount, Recall
-from apframe.metrics.box_errors import BoxErrors, as_errors
-from apframe.metrics.definitions import COCO_101, as_definition
-from apframe.metrics.metric import Metric, choices_of, metric_of
-from apframe.metrics.miss_rates import Froc, MissRates
-from apframe.metrics.points import SPACING, Definition
-from apframe.metrics.score_cutoffs import OrientedPrecision
+from apframe.metrics.box_errors import BoxErrors
+from apframe.metrics.definitions import COCO_101
+from apframe.metrics.metric import Metric
+from apframe.metrics.points import Definition
 from apframe.protocols.combinations import refuse_combinations
-from apframe.protocols.given import ALL_AREAS, TAKES, UNLIMITED, frozen, linspace
+from apframe.protocols.given import TAKES, UNLIMITED, linspace
 from apframe.protocols.headlines import Part, refuse_lines
-from apframe.protocols.rules.classes import Classes
-from apframe.protocols.rules.levels import Difficulty
+from apframe.protocols.ranges import ALL, AreaRange, Level, Range
 from apframe.protocols.rules.limits import LimitPerImage, MeansByImages, RankInImage
 from apframe.protocols.rules.malformed import MalformedCounts
-from apframe.protocols.rules.pair_columns import OrientationWeights
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_RULES
 from apframe.similarity.box_iou import BoxIoU
-from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
+from apframe.similarity.named import as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
 from apframe.wording import short, spelled
 
 Kind = TypeVar("Kind", bound=Rule)
 _USUAL = 0.5
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
-COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
+COCO_LINES = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,36 +56,25 @@ class Protocol:
         names of categories, in any case, to one threshold each: the lowest of them stays here, and is what tables show
     category_thresholds
         (name, threshold) of each category, where `iou_thresholds` was a mapping. The summary then has no AP50 or AP75
-    definition
-        that of average precision, one of `apframe.list_definitions()` that is a weighted sum, or its name; its recall levels,
-        where it has some, increase strictly and lie in [0, 1]
-    area_ranges
-        (name, lowest, highest) area in square pixels, both bounds inclusive; that named "all" (or else the first) is that
-        of the headline numbers. A mapping of names to (lowest, highest) has "all" added in front if it is missing
+    metrics
+        numbers of every list, such as `AveragePrecision(Interpolated())`: values of `apframe.metrics`, or of your own, see
+        `apframe.metrics.metric.Metric`. Definitions of average precision, or their names, stand for average precision by them.
+        The first column of the first metric says which categories are counted; recall and counts are always there
+    ranges
+        what is evaluated apart: `AreaRange` values, or levels of difficulty, see `apframe.protocols.ranges`. That of the
+        headline numbers is a level with `is_headline`, the range named "all", or else the first. A mapping of names to
+        (lowest, highest) area has "all" added in front if it is missing
     max_detections
         at most this many detections per image and category, in any order; the largest is that of AP. None: all of them
     agnostic
         pool the categories
-    parts
-        parts of the images or categories that the summary has numbers of
-    report
+    headlines
         the lines of the summary: AP or AR, then nothing (all thresholds), a threshold in percent, or one of {area} {limit}
-        {part}, a line for each
-    adds_spacing
-        2.2e-16 is added to the divisor of every precision, as pycocotools and what is derived from it do
-    difficulties
-        levels of difficulty, see `Difficulty`; they replace `area_ranges`, which then have their names
-    errors
-        which errors of true positives are averaged, see `apframe.metrics.box_errors`; None: none
-    miss_rates
-        how the log-average miss rate or CPM is read, see `MissRates` and `Froc` of `apframe.metrics.miss_rates`; None: neither
+        {part}, a line for each; and the parts of the images or categories that {part} stands for, as `apframe.Part`
     rules
         what else is done, in this order: see `apframe.protocols.rules`. What every protocol does to rows are `STANDARD_ROWS`
     variants
         the same protocol for other `iou_type`s
-    own_metrics
-        metrics of yours, or of other protocols, which come before those that the definition brings; the first column of the
-        first one says which categories are counted. The report can have the lines that they name
 
     >>> Protocol("mine", "", iou_thresholds=(0.5,)).with_options(max_detections=[10]).max_detections
     (10,)
@@ -105,22 +90,16 @@ class Protocol:
     matcher: Matcher = ByScore()
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
     category_thresholds: tuple[tuple[str, float], ...] = ()
-    definition: Definition = COCO_101
-    area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
+    metrics: tuple[Metric, ...] = (AveragePrecision(COCO_101),)
+    ranges: tuple[Range, ...] = (ALL,)
     max_detections: tuple[int | None, ...] = (100,)
     agnostic: bool = False
-    parts: tuple[Part, ...] = ()
-    report: tuple[str, ...] = COCO_REPORT
-    adds_spacing: bool = False
-    difficulties: tuple[Difficulty, ...] = ()
-    errors: BoxErrors | None = None
-    miss_rates: MissRates | Froc | None = None
+    headlines: tuple[str | Part, ...] = COCO_LINES
     rules: tuple[Rule, ...] = STANDARD_RULES
     variants: tuple[Self, ...] = field(default=(), compare=False)
-    own_metrics: tuple[Metric, ...] = ()
 
     def __repr__(self) -> str:
-        areas = ", ".join(f"{name} {low:g}–{high:g}" for name, low, high in self.area_ranges)
+        areas = ", ".join(map(str, self.ranges))
         above = "above " if self.matcher.strict else ""
         levels = f", recall levels {short(self.recall_levels)}" if self.recall_levels else ""
         return (
@@ -145,26 +124,19 @@ class Protocol:
             except ParameterError:
                 raise
             except (TypeError, ValueError, AttributeError) as error:
-                raise ParameterError(f"has the wrong type ({error}): {name}={given!r}", option=name) from error
+                option = {"ranges": "area_ranges"}.get(name, name)
+                raise ParameterError(f"has the wrong type ({error}): {option}={given!r}", option=option) from error
         own = tuple(threshold for _, threshold in self.category_thresholds)
         if own:
             object.__setattr__(self, "iou_thresholds", (min(own),))
-            of_all = tuple(line for line in self.report if not line[2:4].isdecimal())
-            object.__setattr__(self, "report", of_all)
+            of_all = tuple(line for line in self.headlines if isinstance(line, Part) or not line[2:4].isdecimal())
+            object.__setattr__(self, "headlines", of_all)
         thresholds, limits = self.iou_thresholds, self.limits
         one_of("ties", self.matcher.ties, list(TIES))
         if wrong := [rule for rule in self.rules if not isinstance(rule, Rule)]:
             raise ParameterError(f"{wrong[0]!r} is not a rule", "see apframe.protocols.rules", option="rules")
         refuse_lines(self)
         refuse_other_similarity(self.iou_type, self.similarity)
-        if not self.definition.reads_cells:
-            problem = f"{self.definition!r} is not a weighted sum, see apframe.list_definitions()"
-            raise ParameterError(problem, option="definition")
-        of_levels = tuple((each.name, *ALL_AREAS[1:]) for each in self.difficulties)
-        if self.difficulties and self.area_ranges not in ((ALL_AREAS,), of_levels):
-            raise ParameterError(f"{self.name} has levels of difficulty in place of area ranges", option="area_ranges")
-        if self.difficulties:
-            object.__setattr__(self, "area_ranges", of_levels)
         refuse_combinations(self)
         low, high = self.similarity.bounds
         if not (thresholds and increasing(thresholds) and thresholds[0] > low and max(own or thresholds) <= high):
@@ -179,16 +151,29 @@ class Protocol:
         if self.rule(LimitPerImage) and len(limits) > 1:
             problem = f"{self.name} limits detections per image"
             raise ParameterError(f"{problem}: {spelled('max_detections')} must be one number, not {limits}")
-        names = [name for name, *_ in self.area_ranges]
+        names = self.range_names
+        if self.levels and len(self.levels) < len(names):
+            raise ParameterError("must all be of areas, or all be levels of difficulty", option="area_ranges")
         if not names or len(set(names)) < len(names):
-            raise ParameterError(f"must have at least one name and no duplicates, not {names}", option="area_ranges")
+            raise ParameterError(f"must have at least one name and no duplicates, not {[*names]}", option="area_ranges")
         if len(names) > _MOST_AREAS:
             raise ParameterError(
                 f"can have at most {_MOST_AREAS} ranges, not {len(names)}; use `by` with bins of area", option="area_ranges"
             )
-        for name, low, high in self.area_ranges:
-            if not 0 <= low <= high:
-                raise ParameterError(f"area range {name!r} must have 0 <= low <= high, got {low}, {high}")
+        for each in self.ranges:
+            if isinstance(each, AreaRange) and not 0 <= each.low <= each.high:
+                bounds = f"{each.low}, {each.high}"
+                raise ParameterError(f"area range {each.name!r} must have 0 <= low <= high, got {bounds}")
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of the summary."""
+        return tuple(line for line in self.headlines if isinstance(line, str))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the images or categories that the summary has numbers of."""
+        return tuple(part for part in self.headlines if isinstance(part, Part))
 
     @property
     def limits(self) -> tuple[int, ...]:
@@ -226,19 +211,25 @@ class Protocol:
         raise ParameterError(f"{self.name} has no {spelled('iou_type')} {iou_type!r}", f"it has {', '.join(self.iou_types)}")
 
     @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """The numbers of every list; the first column of the first metric says which lists count."""
-        average = AveragePrecision(self.definition, self.addend, self.counts_absent)
-        metrics = [self.definition.as_metric(self.addend, self.counts_absent)]
-        if self.rule(OrientationWeights):
-            metrics = [OrientedPrecision(average)]
-        if self.errors is not None:
-            metrics = [*self.errors.beside(average)]
-        if self.miss_rates is not None:
-            metrics.append(self.miss_rates)
-        if self.means_by_images:
-            metrics.append(ImageCount())
-        return (*self.own_metrics, *metrics, self.definition.recall, DetectionCount())
+    def all_metrics(self) -> tuple[Metric, ...]:
+        """The metrics, with recall and counts, which every table of metrics has."""
+        images = (ImageCount(),) if self.means_by_images else ()
+        return (*self.metrics, *images, self.definition.recall, DetectionCount())
+
+    @property
+    def definition(self) -> Definition:
+        """How detections are ranked: the definition of average precision, or else of the first metric that has one."""
+        averages = self._averages
+        return averages[0].definition if averages else next(each for metric in self.metrics if (each := metric.by_definition))
+
+    @property
+    def _averages(self) -> list[AveragePrecision]:
+        return [average for metric in self.metrics if (average := metric.average_precision)]
+
+    @property
+    def errors(self) -> BoxErrors | None:
+        """The errors of boxes that a metric averages."""
+        return next((errors for metric in self.metrics if (errors := metric.box_errors)), None)
 
     @property
     def has_scores(self) -> bool:
@@ -263,8 +254,7 @@ class Protocol:
     @property
     def counts_absent(self) -> bool:
         """Whether classes without annotations count in every mean, with an average precision of 0."""
-        classes = self.rule(Classes)
-        return classes is not None and classes.counts_absent
+        return any(each.counts_absent for each in self._averages)
 
     @property
     def malformed(self) -> MalformedCounts:
@@ -283,7 +273,7 @@ class Protocol:
     @property
     def addend(self) -> float:
         """The number added to the divisor of precision."""
-        return SPACING if self.adds_spacing else 0.0
+        return max((each.addend for each in self._averages), default=0.0)
 
     @property
     def recall_levels(self) -> tuple[float, ...]:
@@ -291,22 +281,43 @@ class Protocol:
         return self.definition.recall_levels
 
     @property
-    def whole(self) -> str:
-        """The name of the area range that the headline numbers are of."""
-        names = [name for name, *_ in self.area_ranges]
-        usual = ALL_AREAS[0] if ALL_AREAS[0] in names else names[0]
-        return next((each.name for each in self.difficulties if each.is_ranked_by), usual)
+    def levels(self) -> tuple[Level, ...]:
+        """The levels of difficulty; none where ranges are of areas."""
+        return tuple(each for each in self.ranges if isinstance(each, Level))
+
+    @property
+    def range_names(self) -> tuple[str, ...]:
+        """The names of the ranges, as tables show them in `area_range`."""
+        return tuple(each.name for each in self.ranges)
+
+    @property
+    def headline_range(self) -> str:
+        """The name of the range that the headline numbers are of."""
+        usual = ALL.name if ALL.name in self.range_names else self.range_names[0]
+        return next((each.name for each in self.levels if each.is_headline), usual)
 
     @property
     def further_columns(self) -> tuple[str, ...]:
         """The columns of the metrics that other protocols do not have."""
         usual = {"ap", *Recall.columns, *DetectionCount.columns}
-        return tuple(name for metric in self.metrics for name in metric.columns if name not in usual)
+        return tuple(name for metric in self.all_metrics for name in metric.columns if name not in usual)
 
     @property
     def usual_threshold(self) -> float:
         """The threshold at which one looks at errors: .5 if it is among `iou_thresholds`, otherwise the lowest."""
         return self.iou_thresholds[self.threshold_number(_USUAL) or 0]
+
+    def threshold_words(self, threshold: float) -> str:
+        """One of the thresholds as sentences name it.
+
+        >>> own = Protocol("mine", "", iou_thresholds={"car": 0.7, "bus": 0.5})
+        >>> Protocol("mine", "").threshold_words(0.5), own.threshold_words(0.5)
+        ('IoU 0.5', 'IoU 0.5 to 0.7 by category')
+        """
+        if threshold < 0:
+            return f"a distance of {-threshold:g} {self.similarity.unit}"
+        own = [each for _, each in self.category_thresholds]
+        return f"{self.similarity.measure} {threshold:g}{f' to {max(own):g} by category' if own else ''}"
 
     def threshold_number(self, iou_threshold: float) -> int | None:
         """The place of a threshold among `iou_thresholds`, found to 1e-9; None if it is not there.
@@ -338,17 +349,21 @@ class Protocol:
         `recall_positions`, of KITTI, are 40, or 11 as until 2019. `similarity` is a value, or a function of your own, see
         `apframe.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another.
         """
-        options = {"iou_thresholds": iou_thresholds, "area_ranges": area_ranges, "max_detections": max_detections,
+        options = {"iou_thresholds": iou_thresholds, "max_detections": max_detections,
                    "agnostic": agnostic, "similarity": similarity}  # fmt: skip
         changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        if area_ranges is not None:
+            if self.levels:
+                raise ParameterError(f"{self.name} has levels of difficulty in place of area ranges", option="area_ranges")
+            changes["ranges"] = area_ranges
         if matching is not None:
             changes["matcher"] = self.matcher.named(matching)
         if iou_thresholds is not None:
             changes["category_thresholds"] = ()
         if recall_levels is not None:
-            changes["definition"] = self.definition.at_levels(recall_levels)
+            changes["metrics"] = self._ranked_by(self.definition.at_levels(recall_levels))
         if recall_positions is not None:
-            changes["definition"] = self.definition.at_positions(recall_positions)
+            changes["metrics"] = self._ranked_by(self.definition.at_positions(recall_positions))
         if agnostic is not None:
             changes["agnostic"] = bool(agnostic)
         if similarity is not None:
@@ -363,22 +378,16 @@ class Protocol:
         """Every choice by the name of its parameter: all but the variants."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
 
+    def _ranked_by(self, definition: Definition) -> tuple[Metric, ...]:
+        """The metrics, with another definition in place of the protocol's."""
+        own = self.definition
+        return tuple(each.with_definition(definition) if each.by_definition == own else each for each in self.metrics)
+
     def as_dict(self) -> dict[str, Any]:
         """All choices as what JSON holds, without the variants; `from_dict` makes the protocol of them."""
-        from apframe.protocols.rules.stored import rule_choices
+        from apframe.protocols.stored import as_dict
 
-        choices = self.choices() | {
-            "parts": [asdict(part) for part in self.parts],
-            "difficulties": [asdict(each) for each in self.difficulties],
-            "matcher": {"matcher": self.matcher.name} | asdict(self.matcher),
-            "rules": [rule_choices(rule) for rule in self.rules],
-            "errors": None if self.errors is None else asdict(self.errors),
-            "miss_rates": None if self.miss_rates is None else {"column": self.miss_rates.columns[0]} | asdict(self.miss_rates),
-            "similarity": as_choices(self.similarity),
-            "definition": {"name": self.definition.name} | asdict(self.definition),
-            "own_metrics": [choices_of(metric) for metric in self.own_metrics],
-        }
-        return {name: choice for name, choice in choices.items() if name != "own_metrics" or choice}
+        return as_dict(self)
 
     @classmethod
     def from_dict(cls, choices: Mapping[str, Any]) -> Self:
@@ -387,21 +396,6 @@ class Protocol:
         >>> Protocol.from_dict(Protocol("mine", "").as_dict()) == Protocol("mine", "")
         True
         """
-        from apframe.protocols.rules.stored import rule_of
+        from apframe.protocols.stored import from_dict
 
-        made = {name: frozen(value) for name, value in choices.items()}
-        chosen = dict(made.pop("definition"))
-        definition: Any = as_definition(chosen.pop("name"))
-        definition = replace(definition, **{name: frozen(value) for name, value in chosen.items()})
-        rates = made["miss_rates"] and {**made["miss_rates"]}
-        made |= {
-            "parts": tuple(Part(**part) for part in made["parts"]),
-            "similarity": as_similarity(made["similarity"]),
-            "difficulties": tuple(Difficulty(**each) for each in made["difficulties"]),
-            "matcher": matcher_of(made["matcher"]),
-            "rules": tuple(rule_of(each) for each in made["rules"]),
-            "errors": None if made["errors"] is None else as_errors(made["errors"]),
-            "miss_rates": rates and metric_of({"metric": rates.pop("column"), **rates}),
-            "own_metrics": tuple(metric_of(each) for each in made.get("own_metrics", ())),
-        }
-        return cls(definition=definition, **made)
+        return cls(**from_dict(choices))

@@ -138,6 +138,9 @@ def as_protocol(value: Any) -> Protocol:
         raise
 
 
+_OPTIONS = {"matcher": "matching", "ranges": "area_ranges"}  # what `evaluate` calls the fields of protocols
+
+
 def departures(protocol: Protocol) -> list[str]:
     """The parameters in which a protocol is not the published one of its name and iou_type; none for a user's own.
 
@@ -152,4 +155,5 @@ def departures(protocol: Protocol) -> list[str]:
     if protocol.iou_type in published.iou_types:
         published = published.variant(protocol.iou_type)
     as_published = published.choices()
-    return [name for name, choice in protocol.choices().items() if choice != as_published[name]]
+    changed = [name for name, choice in protocol.choices().items() if choice != as_published[name]]
+    return [_OPTIONS.get(name, name) for name in changed]

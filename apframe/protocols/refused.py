@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from apframe.exceptions import ParameterError
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.protocols.protocol import Protocol
 
 if TYPE_CHECKING:
@@ -54,4 +55,4 @@ def metric_of_edits(protocol: Protocol) -> Metric:
             "evaluate with another protocol, such as COCO, to see what errors cost",
             option="protocol",
         )
-    return protocol.definition.as_metric(protocol.addend, counts_absent=False)
+    return AveragePrecision(protocol.definition, protocol.addend)

@@ -15,9 +15,9 @@ SEMANTIC = Protocol(
     similarity=LabelIoU(),
     matcher=ByScore(ties="input", strict=True),
     iou_thresholds=(0.0,),
-    definition=PixelIoU(),
+    metrics=(PixelIoU(),),
     max_detections=(None,),
-    report=("mIoU", "fwIoU", "mACC", "pACC"),
+    headlines=("mIoU", "fwIoU", "mACC", "pACC"),
     rules=(
         MalformedRefused(kit="has no such rows"),
         *STANDARD_ROWS,

@@ -1,6 +1,7 @@
 """THUMOS14's task of temporal detection: intervals in videos, matched by annotation."""
 
 from apframe.matching.matchers import InFileOrder
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Step
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
@@ -25,9 +26,9 @@ THUMOS14 = Protocol(
     similarity=IntervalIoU(),
     matcher=InFileOrder(strict=True),
     iou_thresholds=linspace(0.1, 0.5, 5),
-    definition=Step(),
+    metrics=(AveragePrecision(Step()),),
     max_detections=(None,),
-    report=("AP", "AP10", "AP20", "AP30", "AP40", "AP50"),
+    headlines=("AP", "AP10", "AP20", "AP30", "AP40", "AP50"),
     rules=(
         MalformedIntervalsTurned(),
         *STANDARD_SHAPES,

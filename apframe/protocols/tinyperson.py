@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from apframe.matching.matchers import ByScore
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import COCO_101
+from apframe.metrics.points import SPACING
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.ranges import AreaRange
 from apframe.protocols.rules.crowds import IgnoredAsCrowds
 from apframe.protocols.rules.ignored import IgnoreFlagged, flags
 from apframe.protocols.rules.malformed import MalformedIgnoredByArea
@@ -39,13 +42,13 @@ class IgnoreUncertain(Rule):
 
 _MOST = 1e10
 _AREAS = (
-    ("all", 1.0, _MOST),
-    ("tiny", 1.0, 20.0**2),
-    ("tiny1", 1.0, 8.0**2),
-    ("tiny2", 8.0**2, 12.0**2),
-    ("tiny3", 12.0**2, 20.0**2),
-    ("small", 20.0**2, 32.0**2),
-    ("reasonable", 32.0**2, _MOST),
+    AreaRange("all", 1.0, _MOST),
+    AreaRange("tiny", 1.0, 20.0**2),
+    AreaRange("tiny1", 1.0, 8.0**2),
+    AreaRange("tiny2", 8.0**2, 12.0**2),
+    AreaRange("tiny3", 12.0**2, 20.0**2),
+    AreaRange("small", 20.0**2, 32.0**2),
+    AreaRange("reasonable", 32.0**2, _MOST),
 )
 
 TINYPERSON = Protocol(
@@ -55,11 +58,10 @@ TINYPERSON = Protocol(
     similarity=BoxIoU(),
     matcher=ByScore(),
     iou_thresholds=(0.25, 0.5, 0.75),
-    definition=COCO_101,
-    adds_spacing=True,
-    area_ranges=_AREAS,
+    metrics=(AveragePrecision(COCO_101, SPACING),),
+    ranges=_AREAS,
     max_detections=(200,),
-    report=("AP50{area}", "AP25{area}", "AP75{area}", "AP50", "AP25", "AP75"),
+    headlines=("AP50{area}", "AP25{area}", "AP75{area}", "AP50", "AP25", "AP75"),
     rules=(
         MalformedIgnoredByArea(),
         *STANDARD_SHAPES,

@@ -9,6 +9,7 @@ import polars as pl
 
 from apframe.matching.matchers import ByBestOverlap, ByScoreFirstOfEquals
 from apframe.metrics.all_rows import Ultralytics, UltralyticsBefore
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.filters import Filter, KeepObjects
@@ -62,9 +63,9 @@ _BOXES = Protocol(
     similarity=SingleBoxIoU(),
     matcher=ByScoreFirstOfEquals(),
     iou_thresholds=linspace(0.5, 0.95, 10),
-    definition=Ultralytics(),
+    metrics=(AveragePrecision(Ultralytics()),),
     max_detections=(300,),
-    report=("AP", "AP50", "AP75"),
+    headlines=("AP", "AP50", "AP75"),
     rules=(
         LimitPerImage(),
         MalformedRefused(kit="leaves out the whole image"),
@@ -90,7 +91,7 @@ def _earlier(name: str, last: str, definition: Ultralytics) -> Protocol:
             name=name,
             citation=protocol.citation.replace("8.4.176 and later", f"up to {last}"),
             matcher=ByBestOverlap(),
-            definition=definition,
+            metrics=(AveragePrecision(definition),),
         )
 
     return replace(change(ULTRALYTICS), variants=tuple(map(change, ULTRALYTICS.variants)))

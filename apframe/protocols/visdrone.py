@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.matching.matchers import ByScore
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
@@ -138,9 +139,9 @@ VISDRONE = Protocol(
     similarity=BoxIoU(),
     matcher=ByScore(),
     iou_thresholds=linspace(0.5, 0.95, 10),
-    definition=Interpolated(),
+    metrics=(AveragePrecision(Interpolated()),),
     max_detections=(1, 10, 100, 500),
-    report=("AP", "AP50", "AP75", "AR{limit}"),
+    headlines=("AP", "AP50", "AP75", "AR{limit}"),
     rules=(
         MalformedCounts(), *STANDARD_SHAPES, ExclusionRegions(categories=("ignored regions",)), RankInImage(by="row"), _CLASSES,
         *STANDARD_LISTS, CrowdsAsMisses(), MeansByImages(),

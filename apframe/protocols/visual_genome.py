@@ -17,10 +17,10 @@ _RELATIONS = Protocol(
     similarity=RelationIoU(),
     matcher=Shared(ties="input"),
     iou_thresholds=(0.5,),
-    definition=RecallByImage(),
+    metrics=(RecallByImage(),),
     max_detections=(20, 50, 100),
     agnostic=True,
-    report=("R@{limit}",),
+    headlines=("R@{limit}",),
     rules=(
         MalformedCounts(),
         *STANDARD_SHAPES,
@@ -37,7 +37,7 @@ A detection finds every relation of the same three classes whose boxes it fits. 
 
 def _of_each(protocol: Protocol) -> Protocol:
     citation = "Chen et al., Knowledge-Embedded Routing Network for Scene Graph Generation, CVPR 2019"
-    return replace(protocol, name="VISUAL_GENOME_MEAN", citation=citation, agnostic=False, report=("mR@{limit}",))
+    return replace(protocol, name="VISUAL_GENOME_MEAN", citation=citation, agnostic=False, headlines=("mR@{limit}",))
 
 
 VISUAL_GENOME_MEAN = replace(_of_each(_RELATIONS), variants=tuple(map(_of_each, VISUAL_GENOME.variants)))

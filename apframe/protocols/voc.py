@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from apframe.matching.matchers import ByBestOverlap
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated, Voc2007
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.crowds import CrowdsIgnored
@@ -18,9 +19,9 @@ VOC2007 = Protocol(
     similarity=InclusiveBoxIoU(),
     matcher=ByBestOverlap(ties="input", strict=True),
     iou_thresholds=(0.5,),
-    definition=Voc2007(),
+    metrics=(AveragePrecision(Voc2007()),),
     max_detections=(None,),
-    report=("AP",),
+    headlines=("AP",),
     rules=(
         MalformedCounts(),
         *STANDARD_ROWS,
@@ -35,6 +36,6 @@ VOC2012 = replace(
     name="VOC2012",
     citation="Everingham et al., The PASCAL Visual Object Classes Challenge: A Retrospective, IJCV 2015; "
     "VOC2012 development kit",
-    definition=Interpolated(),
+    metrics=(AveragePrecision(Interpolated()),),
 )
 """As `VOC2007`, with the area under the envelope of precision, as from 2010 on."""

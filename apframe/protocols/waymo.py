@@ -9,13 +9,14 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, UnitWarning, warn
 from apframe.matching.matchers import LargestSum
-from apframe.metrics.score_cutoffs import Waymo
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.score_cutoffs import OrientedPrecision, Waymo
 from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.ranges import ApplyLevels, Level
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.filters import Filter, KeepObjects, refuse_unusable
 from apframe.protocols.rules.ignored import IgnoreFlagged, flags
-from apframe.protocols.rules.levels import ApplyLevels, Difficulty
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.pair_columns import OrientationWeights
 from apframe.protocols.rules.rule import Rule, States
@@ -159,17 +160,20 @@ _ALL_NS = ("TYPE_VEHICLE", "TYPE_PEDESTRIAN", "TYPE_CYCLIST")
 _NAMES, _LEVELS = (*_CLASSES, "ALL_NS"), ("L1", "L2")
 
 
-def _report(*metrics: str) -> tuple[str, ...]:
+def _headlines(*metrics: str) -> tuple[str | Part, ...]:
     of_parts = [f"{metric}_{name}{{{level}}}" for name in _NAMES for level in _LEVELS for metric in metrics]
-    return (*of_parts, *(f"{metric}{{{level}}}" for level in _LEVELS for metric in metrics))
+    parts = [Part(f"_{name}", "categories", "name", equals=category) for name, category in _CLASSES.items()]
+    of_all = (f"{metric}{{{level}}}" for level in _LEVELS for metric in metrics)
+    return (*of_parts, *of_all, *parts, Part("_ALL_NS", "categories", "name", equals=_ALL_NS))
 
 
 _ROWS = (
-    MalformedCounts(), *STANDARD_SHAPES, AddDifficultyLevel(), Classes(tuple(_CLASSES.values()), counts_absent=True),
+    MalformedCounts(), *STANDARD_SHAPES, AddDifficultyLevel(), Classes(tuple(_CLASSES.values())),
     ApplyLevels(),
 )  # fmt: skip
 _WITH_POINTS = KeepObjects((Filter("n_points", above=0, table="annotations"),))
 _LISTS = (*STANDARD_LISTS, WarnOfScores(), IgnoreFlagged(), NoLabelZones(), LimitSides())
+_AP = AveragePrecision(Waymo(), counts_absent=True)
 _CUBOIDS = Protocol(
     name="WAYMO",
     citation="Sun et al., Scalability in Perception for Autonomous Driving: Waymo Open Dataset, CVPR 2020; "
@@ -179,16 +183,12 @@ _CUBOIDS = Protocol(
     matcher=LargestSum(ties="input"),
     iou_thresholds=(0.5,),
     category_thresholds=(("TYPE_VEHICLE", 0.7), ("TYPE_PEDESTRIAN", 0.5), ("TYPE_SIGN", 0.5), ("TYPE_CYCLIST", 0.5)),
-    definition=Waymo(),
+    metrics=(OrientedPrecision(_AP),),
     max_detections=(None,),
-    parts=(
-        *(Part(f"_{name}", "categories", "name", equals=category) for name, category in _CLASSES.items()),
-        Part("_ALL_NS", "categories", "name", equals=_ALL_NS),
-    ),
-    report=_report("AP", "APH"),
-    difficulties=(
-        Difficulty("L1", (("level", -_INF, 1),)),
-        Difficulty("L2", (("level", -_INF, 2),), is_ranked_by=True),
+    headlines=_headlines("AP", "APH"),
+    ranges=(
+        Level("L1", (("level", -_INF, 1),)),
+        Level("L2", (("level", -_INF, 2),), is_headline=True),
     ),
     rules=(*_ROWS, _WITH_POINTS, *_LISTS, OrientationWeights("cuboid_yaw", by="angle")),
 )
@@ -196,7 +196,8 @@ _IMAGES = replace(
     _CUBOIDS,
     iou_type="bbox",
     similarity=BoxIoU(),
-    report=_report("AP"),
+    headlines=_headlines("AP"),
+    metrics=(_AP,),
     rules=(*_ROWS, *_LISTS),
 )
 

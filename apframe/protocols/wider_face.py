@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.all_rows import WiderFace
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.ranges import ApplyLevels, Level
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.ignored import flags
-from apframe.protocols.rules.levels import ApplyLevels, Difficulty
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule, States
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
@@ -52,11 +53,11 @@ WIDER_FACE = Protocol(
     similarity=InclusiveBoxIoU(),
     matcher=ByBestOverlap(ties="input"),
     iou_thresholds=(0.5,),
-    definition=WiderFace(),
+    metrics=(AveragePrecision(WiderFace()),),
     max_detections=(None,),
-    report=("AP{area}",),
-    difficulties=tuple(
-        Difficulty(name, ((name, 1, 1),), is_ranked_by=name == "hard", closed="both") for name in ("easy", "medium", "hard")
+    headlines=("AP{area}",),
+    ranges=tuple(
+        Level(name, ((name, 1, 1),), is_headline=name == "hard", closed="both") for name in ("easy", "medium", "hard")
     ),
     rules=(
         MalformedCounts(),

@@ -7,13 +7,12 @@ from math import inf
 
 from apframe.matching.matchers import TIES
 from apframe.metrics.box_errors import NEEDS
-from apframe.protocols.given import ALL_AREAS
 from apframe.protocols.headlines import Headline, Part, headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
+from apframe.protocols.ranges import ALL, AreaRange, Bounds, Closed, Level
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import IgnoredAsCrowds
-from apframe.protocols.rules.levels import Bounds, Closed, Difficulty
 from apframe.protocols.rules.limits import LimitPerImage, RankInImage
 from apframe.tables.shapes.boxes import BOX, BOXES
 from apframe.wording import short
@@ -32,10 +31,15 @@ def describe(protocol: Protocol) -> str:
     thresholds  similarity above 0.5
     """
     others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
-    areas = ", ".join(f"{name} {low:g} to {high:g}" for name, low, high in protocol.area_ranges)
+    areas = [f"{each.name} {each.low:g} to {each.high:g}" for each in protocol.ranges if isinstance(each, AreaRange)]
     summary = headlines(protocol, with_parts=True)
-    precision = f"AP by the definition {protocol.definition}: {protocol.definition.formula}"
-    precision += "; 2.2e-16 is added to the divisor of every precision" if protocol.adds_spacing else ""
+    by_definition = any(line.kind.is_by_definition for line in summary)
+    said: dict[str, list[str]] = {}
+    for metric in protocol.metrics:
+        said.setdefault(metric.line, []).append(metric.describe())
+    if protocol.errors is not None:
+        made = (f"{line.metric} is {own.formula}" for line in summary if (own := line.kind.composition) and own.formula)
+        said["errors"] = [protocol.errors.describe(), *made]
     changed = departures(protocol)
     null = [line.metric for line in summary if not line.is_evaluated(protocol)]
     lines = [
@@ -43,21 +47,19 @@ def describe(protocol: Protocol) -> str:
         ("needs", _needs(protocol)),
         ("matching", protocol.matcher.description if protocol.has_scores else _WITHOUT_SCORES),
         ("thresholds", _thresholds(protocol)),
-        ("precision", precision if any(line.kind.is_by_definition for line in summary) else ""),
+        ("precision", "; ".join(said.get("precision", ())) if by_definition else ""),
         ("detections", _limits(protocol)),
         ("crowds", _said(protocol, "crowds") or _ORDINARY),
-        ("numbers", "" if protocol.has_precision else protocol.definition.formula),
+        ("numbers", "; ".join(said.get("numbers", ()))),
         ("ties", TIES[protocol.matcher.ties] if protocol.has_scores else ""),
         ("kept", _said(protocol, "kept")),
         ("ignored", _ignored(protocol)),
         ("categories", _categories(protocol)),
-        ("areas", "" if protocol.area_ranges == (ALL_AREAS,) or protocol.difficulties else f"{areas} square pixels"),
-        ("levels", "; ".join(_level(each) for each in protocol.difficulties)),
+        ("areas", f"{', '.join(areas)} square pixels" if areas and protocol.ranges != (ALL,) else ""),
+        ("levels", "; ".join(_level(each) for each in protocol.levels)),
         ("oriented", f"{_oriented(summary)}: {oriented}" if (oriented := _said(protocol, "oriented")) else ""),
         ("also", _said(protocol, "also")),
-        ("errors", _errors(protocol, summary)),
-        ("miss rates", "" if protocol.miss_rates is None else protocol.miss_rates.words),
-        ("metrics", "; ".join(map(repr, protocol.own_metrics))),
+        *((line, "; ".join(said.get(line, ()))) for line in ("errors", "miss rates", "metrics")),
         ("malformed", _malformed(protocol)),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
@@ -77,12 +79,12 @@ def _said(protocol: Protocol, line: str, separator: str = "; ") -> str:
 def _needs(protocol: Protocol) -> str:
     """The shape that is compared and the columns of levels, then the columns that a rule reads where the data has them."""
     similarity = protocol.similarity
-    levels = [f"annotations.{name}" for each in protocol.difficulties for name, *_ in each.annotations]
-    for level in protocol.difficulties:
+    levels = [f"annotations.{name}" for each in protocol.levels for name, *_ in each.annotations]
+    for level in protocol.levels:
         levels += [f"detections.{name}" for name, *_ in (*level.detections, *level.keeps)]
     levels = [name for name in dict.fromkeys(levels) if similarity.shape is not BOXES or name.split(".")[1] not in BOX]
     required = [similarity.reads, *(f"{name} (or {_OR[name]})" if name in _OR else name for name in levels)]
-    read = ["annotations.area"] if protocol.area_ranges != (ALL_AREAS,) and not protocol.difficulties else []
+    read = ["annotations.area"] if protocol.ranges != (ALL,) and not protocol.levels else []
     read += [name for rule in protocol.rules for name in rule.reads]
     read += ["images.image_width, images.image_height (width, height in JSON)"] if "mask" in similarity.needs else []
     for place in dict.fromkeys(f"{part.table}.{part.column}" for part in protocol.parts):
@@ -107,19 +109,6 @@ def _thresholds(protocol: Protocol) -> str:
     return f"distance {bound}; tables show it as a negative similarity"
 
 
-def threshold_words(protocol: Protocol, threshold: float) -> str:
-    """One of the protocol's thresholds as sentences name it.
-
-    >>> from apframe.protocols.coco import COCO
-    >>> threshold_words(COCO, 0.5), threshold_words(COCO.with_options(iou_thresholds={"car": 0.7, "bus": 0.5}), 0.5)
-    ('IoU 0.5', 'IoU 0.5 to 0.7 by category')
-    """
-    if threshold < 0:
-        return f"a distance of {-threshold:g} {protocol.similarity.unit}"
-    own = [each for _, each in protocol.category_thresholds]
-    return f"{protocol.similarity.measure} {threshold:g}{f' to {max(own):g} by category' if own else ''}"
-
-
 def _limits(protocol: Protocol) -> str:
     limits = ["all" if limit is None else str(limit) for limit in protocol.max_detections]
     left_out = "".join(f"; {rule.words}" for rule in protocol.rules if rule.line == "detections")
@@ -133,8 +122,8 @@ def _limits(protocol: Protocol) -> str:
 
 
 def _ignored(protocol: Protocol) -> str:
-    outside = [] if protocol.area_ranges == (ALL_AREAS,) else ["outside the area range"]
-    if protocol.difficulties:
+    outside = [] if protocol.ranges == (ALL,) else ["outside the area range"]
+    if protocol.levels:
         outside = ["outside the level"]
     flags = [*outside, *(rule.words for rule in protocol.rules if rule.line == "ignored")]
     classes = protocol.rule(Classes)
@@ -158,7 +147,7 @@ def _categories(protocol: Protocol) -> str:
     return "; ".join(filter(None, [*words, _said(protocol, "categories")]))
 
 
-def _level(level: Difficulty) -> str:
+def _level(level: Level) -> str:
     counted = ", ".join(_bounds(each, level.closed) for each in level.annotations)
     if level.keeps:
         kept = ", ".join(_bounds(each, level.keeps_closed) for each in level.keeps)
@@ -179,23 +168,6 @@ def _bounds(bounds: Bounds, closed: Closed) -> str:
     least = f"from {low:g}" if closed in ("left", "both") else f"above {low:g}"
     most = f"up to {high:g}" if closed in ("right", "both") else f"below {high:g}"
     return " ".join([column, *([least] if low > -inf else []), *([most] if high < inf else [])])
-
-
-def _errors(protocol: Protocol, summary: Sequence[Headline]) -> str:
-    errors = protocol.errors
-    if errors is None:
-        return ""
-    how = "running means, averaged over recall from .11 on" if errors.over_recall else "means"
-    undefined = ", ".join(f"{kind.upper()} of {category}" for category, kind in errors.undefined)
-    absent = ", ".join(f"{value:g}" for value in errors.absent)
-    words = [
-        f"{', '.join(kind.upper() for kind in errors.kinds)} of true positives within {-errors.threshold:g} m: {how}",
-        f"{absent} without any",
-        *([f"none for {undefined}"] if undefined else []),
-        *(["CDS is AP times the mean of 1 - error / its value without any"] if errors.with_cds else []),
-        *(f"{line.metric} is {made.formula}" for line in summary if (made := line.kind.composition) and made.formula),
-    ]
-    return "; ".join(words)
 
 
 def _malformed(protocol: Protocol) -> str:

@@ -270,7 +270,7 @@ def rank_cells(
     positives = [np.bincount(category_of, weights=part["positives"], minlength=n_categories) for part in judged]
     verdicts = Verdicts(
         thresholds=tuple(thresholds),
-        ranges=tuple(name for name, *_ in protocol.area_ranges),
+        ranges=protocol.range_names,
         limits=protocol.limits,
         ties=protocol.matcher.ties,
         lists=pl.DataFrame({"category_id": range(n_categories)}),

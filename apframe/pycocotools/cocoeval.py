@@ -330,7 +330,7 @@ class COCOeval:
         if "eval" in self.__dict__ or self._accumulated is None:
             return self.eval
         evaluation, published = self._accumulated[0], COCO_RULES.variant(self.params.iouType)
-        names, labels = [name for name, *_ in published.area_ranges], list(self.params.areaRngLbl)
+        names, labels = list(published.range_names), list(self.params.areaRngLbl)
         wanted, done = (  # the same but for what leaves the lines of the summary as they are
             replace(protocol, agnostic=False, similarity=published.similarity)
             for protocol in (protocol_of(self.params), evaluation.protocol)

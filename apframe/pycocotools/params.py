@@ -11,6 +11,7 @@ import numpy as np
 from apframe.exceptions import ParameterError
 from apframe.protocols.coco import COCO as COCO_RULES
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.ranges import AreaRange
 from apframe.pycocotools.mask_sizes import MaskIoUOfAnySize
 from apframe.pycocotools.tables import SHAPES
 from apframe.similarity.keypoints import COCO_SIGMAS, OKS
@@ -53,8 +54,8 @@ class Params:
         self.iouThrs: Any = np.array(protocol.iou_thresholds)
         self.recThrs: Any = np.array(protocol.recall_levels)
         self.maxDets: Any = list(protocol.limits)
-        self.areaRng: Any = [[low, high] for _, low, high in protocol.area_ranges]
-        self.areaRngLbl: Any = [name for name, *_ in protocol.area_ranges]
+        self.areaRng: Any = [[each.low, each.high] for each in _areas_of(protocol)]
+        self.areaRngLbl: Any = [*protocol.range_names]
         self.useCats = 1
 
 
@@ -63,19 +64,21 @@ def categories_of(p: Params) -> Any:
     return p.catIds if p.useCats else [-1]
 
 
+def _areas_of(protocol: Protocol) -> list[AreaRange]:
+    return [each for each in protocol.ranges if isinstance(each, AreaRange)]
+
+
 def protocol_of(p: Params) -> Protocol:
     """The parameters as a protocol: COCO's own, where they are."""
     published = COCO_RULES.variant(p.iouType)
     bounds = [tuple(bounds) for bounds in p.areaRng]
-    if bounds == [area[1:] for area in published.area_ranges]:
-        areas: Any = published.area_ranges
-    else:
-        areas = tuple((str(number), *each) for number, each in enumerate(bounds))  # their labels need not be different
+    areas = _areas_of(published)
+    if bounds != [(each.low, each.high) for each in areas]:
+        areas = [AreaRange(str(number), *each) for number, each in enumerate(bounds)]  # their labels need not be different
     return replace(
-        published,
+        published.with_options(recall_levels=p.recThrs),
         iou_thresholds=tuple(np.unique(p.iouThrs).tolist()),
-        definition=published.with_options(recall_levels=p.recThrs).definition,
-        area_ranges=areas,
+        ranges=tuple(areas),
         max_detections=tuple(set(p.maxDets)),
         agnostic=not p.useCats,
         similarity=_similarity(p, published),

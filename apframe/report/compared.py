@@ -175,7 +175,7 @@ class Compared:
 
     def _positives(self) -> pl.DataFrame:
         protocol = self.first.protocol
-        whole = (pl.col("area_range") == protocol.whole) & (pl.col("iou_threshold") == pl.col("iou_threshold").first())
+        whole = (pl.col("area_range") == protocol.headline_range) & (pl.col("iou_threshold") == pl.col("iou_threshold").first())
         rows = self.first.metrics.filter(whole & pl.col("max_detections").eq_missing(protocol.max_detections[-1]))
         return rows.select("category_id", "n_positives")
 

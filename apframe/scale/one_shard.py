@@ -79,7 +79,7 @@ class Job:
         """Whether detections are ordered by their numbers in the whole input, and not by their shards."""
         protocol = self.choice.protocol
         # copies have the number of the original
-        has_copies = any(each.detections for each in protocol.difficulties) or protocol.matcher.wants == "copies"
+        has_copies = any(each.detections for each in protocol.levels) or protocol.matcher.wants == "copies"
         return protocol.matcher.ties != "image" and not has_copies and INPUT_ROW in detections.columns
 
     def _verdicts(self, inputs: Inputs, said: dict[str, Any]) -> pa.Table:

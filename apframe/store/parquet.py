@@ -122,15 +122,13 @@ def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[
 
 
 def _brought_up(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a set of 0.5.0 with the rules that it names by flags; all protocols had `adds_spacing` then."""
+    """Return the manifest of a set of 0.5.0 with its protocol as it is stored today."""
     from apframe.protocols.protocol import Protocol
-    from apframe.protocols.rules.stored import FLAGS_OF_0_5, matcher_of_0_5, rules_of_0_5
+    from apframe.protocols.stored import from_0_5
 
-    own = manifest["protocol"]
-    values = {"rules": rules_of_0_5(own, _like(own).malformed), "matcher": matcher_of_0_5(own)}
     defaults = parse_json(Path(MANIFEST), json.dumps(Protocol("", "").as_dict()).encode())  # lists, as a manifest has them
-    own = {name: value for name, value in own.items() if name not in FLAGS_OF_0_5}
-    return manifest | {"protocol": defaults | {"adds_spacing": True} | values | own}
+    own = manifest["protocol"]
+    return manifest | {"protocol": defaults | from_0_5(own, _like(own).malformed)}
 
 
 def _like(protocol: dict[str, Any]) -> Any:

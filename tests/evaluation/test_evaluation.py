@@ -23,6 +23,7 @@ from pycocotools.cocoeval import COCOeval
 
 import apframe as apf
 from apframe.exceptions import ParameterError, UnknownIdError, UnknownImageWarning
+from apframe.protocols.ranges import ALL, AreaRange
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 STREET = DATA / "street"
@@ -99,7 +100,7 @@ def test_html(evaluation: apf.Evaluation) -> None:
 
 
 def test_html_escapes_names() -> None:
-    protocol = apf.Protocol("<script>a & b</script>", "", area_ranges=(("all", 0, 1e10), ("<b>tiny & small</b>", 0, 100)))
+    protocol = apf.Protocol("<script>a & b</script>", "", ranges=(ALL, AreaRange("<b>tiny & small</b>", 0, 100)))
     texts = [text for _, text in Tags(apf.evaluate(TRUTH, RESULTS, protocol)._repr_html_()).texts]
     assert "<b>tiny & small</b>" in texts
     assert "AP_<b>tiny & small</b>" in texts

@@ -18,7 +18,7 @@ def under_weights(
 ) -> np.ndarray:
     """A column of the metrics, of shape (lists, weightings); `weights` are of shape (images, weightings)."""
     cells = Cells.of(evaluation._pipeline.verdicts, [Cell((threshold,), area_range, limit)])
-    metric = next(metric for metric in evaluation.protocol.metrics if column in metric.columns)
+    metric = next(metric for metric in evaluation.protocol.all_metrics if column in metric.columns)
     return metric.read(cells, Weights.of(weights))[column][0]
 
 

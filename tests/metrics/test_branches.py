@@ -36,7 +36,7 @@ EXCEPTIONS = (  # the file, what the condition has in it, and what the name is t
 def names_of_numbers() -> set[str]:
     """Columns of metrics, names and columns of headline numbers, names of definitions."""
     protocols = [each for published in apf.PUBLISHED.values() for each in (published, *published.variants)]
-    columns = {name for protocol in protocols for metric in protocol.metrics for name in metric.columns}
+    columns = {name for protocol in protocols for metric in protocol.all_metrics for name in metric.columns}
     return {*columns, *KINDS, *(kind.column for kind in KINDS.values()), *apf.list_definitions()["name"]}
 
 

@@ -18,7 +18,7 @@ from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.definitions import Coco101, Interpolated, Step, as_definition
 from apframe.metrics.influence import Influence
 from apframe.metrics.metric import Metric
-from apframe.metrics.points import WeightedSum
+from apframe.metrics.points import SPACING, WeightedSum
 from apframe.metrics.sums_of_matches import PanopticQuality, PixelIoU
 from apframe.metrics.weights import Weights
 from tests.parity.strategies import Case, cases, half_as_often
@@ -103,7 +103,7 @@ def test_the_reference_values(street: dict[str, apf.Evaluation]) -> None:
 
 def test_the_area_of_the_specification(street: dict[str, apf.Evaluation]) -> None:
     """The area under the envelope of the precision of model a, beside the mean over 101 levels."""
-    rules = replace(apf.COCO, definition=Interpolated())
+    rules = replace(apf.COCO, metrics=(AveragePrecision(Interpolated(), SPACING),))
     area = apf.evaluate(f"{STREET}/instances.json", f"{STREET}/model_a.json", rules)
     assert [area[name] for name in ("AP", "AP50", "AP75")] == pytest.approx([0.266259434, 0.455794910, 0.272893294], abs=1e-9)
     one, other = (each.influence(["AP", "AP75"])["influence"].to_numpy() for each in (area, street["a"]))
@@ -130,10 +130,10 @@ def test_influences_are_derivatives_of_the_area(case: Case, seed: int, definitio
     assume(cells.n_images > 0)
     cells = cells.wanting(everywhere(cells))
     weights = np.random.default_rng(seed).uniform(0.5, 2, cells.n_images)
-    area = Step() if isinstance(definition, Step) else Interpolated()
+    area = Step() if definition == Step() else Interpolated()
     for metric, column, of in (
         (AveragePrecision(definition), "ap", AveragePrecision(area)),
-        (ev.protocol.metrics[1], "recall", ev.protocol.metrics[1]),
+        (ev.protocol.all_metrics[1], "recall", ev.protocol.all_metrics[1]),
     ):
         made = metric.influence(cells, Weights.of(weights[:, None]))[column]
         found, expected = by_image(cells, made), slopes(of, column, cells, weights)
@@ -154,7 +154,7 @@ def test_influences_of_published_protocols_are_derivatives(name: str, tmp_path: 
         cells = Cells.of(ev._pipeline.verdicts)
         cells = cells.wanting(everywhere(cells))
         weights = np.random.default_rng(1).uniform(0.5, 2, cells.n_images)
-        for metric in ev.protocol.metrics:
+        for metric in ev.protocol.all_metrics:
             of: Metric = metric
             if isinstance(metric, AveragePrecision) and isinstance(metric.definition, Coco101):
                 of = AveragePrecision(Interpolated(), metric.addend, metric.counts_absent)

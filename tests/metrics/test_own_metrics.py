@@ -16,14 +16,15 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError
 from apframe.matching.matchers import LargestSum
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.cells import Cells
-from apframe.metrics.metric import KINDS, Metric, choices_of, metric_of
+from apframe.metrics.definitions import COCO_101
+from apframe.metrics.metric import KINDS, Metric
 from apframe.metrics.miss_rates import MissRates
 from apframe.metrics.score_cutoffs import AtCutOffs
 from apframe.metrics.segments import sums_of_weights
 from apframe.metrics.sums_of_matches import PanopticQuality
 from apframe.metrics.weights import Weights
-from apframe.protocols.given import frozen
 from apframe.protocols.rules.ignored import IgnoreFlagged
 from apframe.protocols.rules.standard import STANDARD_RULES
 from tests.metrics.reading import under_weights
@@ -75,14 +76,16 @@ class Stairs(AtCutOffs, Metric):
         return {"stairs": self.average(cells, weights, addend=0.0, absent=np.nan)}
 
 
+AP = AveragePrecision(COCO_101)
 AREAS = (("all", 0.0, 1e10), ("small", 0.0, 1024.0))
 SUM = apf.Protocol(
-    "SUM", "", own_metrics=(FScore(2.0),), report=("F", "F50", "F{area}", "AP"), area_ranges=AREAS,
+    "SUM", "", metrics=(FScore(2.0), "coco101"), headlines=("F", "F50", "F{area}", "AP"), ranges=AREAS,
     rules=(*STANDARD_RULES, IgnoreFlagged()),
 )  # fmt: skip
 RANKED = apf.Protocol(
-    "RANKED", "", matcher=LargestSum(), definition=Stairs(), own_metrics=(Stairs(),), report=("Stairs", "Stairs{area}", "AP"),
-    iou_thresholds=(0.5,), area_ranges=AREAS, max_detections=(None,),
+    "RANKED", "", matcher=LargestSum(), metrics=(Stairs(), AveragePrecision(Stairs())),
+    headlines=("Stairs", "Stairs{area}", "AP"),
+    iou_thresholds=(0.5,), ranges=AREAS, max_detections=(None,),
 )  # fmt: skip
 TOYS = [(SUM, "F", "f_score"), (RANKED, "Stairs", "stairs")]
 each_toy = pytest.mark.parametrize(("protocol", "name", "column"), TOYS, ids=["sum", "ranked"])
@@ -135,14 +138,14 @@ SIX = in_a_row((0.9, True), (0.8, False), (0.6, True), (0.3, True), (0.3, False)
 
 
 def test_one_metric_stands_for_itself() -> None:
-    one: Any = {"own_metrics": FScore(2.0)}
-    assert replace(SUM, **one) == replace(SUM, own_metrics=[FScore(2.0)]) == SUM  # type: ignore[arg-type]
-    assert [type(metric).__name__ for metric in SUM.metrics] == ["FScore", "AveragePrecision", "Recall", "DetectionCount"]
+    one: Any = {"metrics": [FScore(2.0), COCO_101]}
+    assert replace(SUM, **one) == replace(SUM, metrics=[FScore(2.0), AP]) == SUM  # type: ignore[arg-type]
+    assert [type(metric).__name__ for metric in SUM.all_metrics] == ["FScore", "AveragePrecision", "Recall", "DetectionCount"]
 
 
 def test_a_sum_by_hand() -> None:
     assert headline(evaluate(SUM, SIX), "F") == pytest.approx(5 * 3 / (6 + 4 * 4), abs=1e-12)
-    assert headline(evaluate(replace(SUM, own_metrics=(FScore(),)), SIX), "F") == pytest.approx(2 * 3 / (6 + 4), abs=1e-12)
+    assert headline(evaluate(replace(SUM, metrics=(FScore(), AP)), SIX), "F") == pytest.approx(2 * 3 / (6 + 4), abs=1e-12)
     truth, found = SIX
     nothing = evaluate(SUM, (truth | {"annotations": []}, [])).metrics["f_score"]
     assert nothing.is_null().all() and len(nothing) == 20
@@ -238,7 +241,7 @@ def test_tables_have_it(protocol: apf.Protocol, name: str, column: str) -> None:
     mean = metrics.filter(pl.col("area_range") == "all").group_by("category_id").agg(pl.col(column).mean())[column].mean()
     assert headline(evaluation, name) == pytest.approx(mean, abs=1e-12)
     assert f" {name:<23} @[" in str(evaluation)
-    assert f"metrics     {protocol.own_metrics[0]!r}\n" in str(protocol)
+    assert f"metrics     {protocol.metrics[0]!r}\n" in str(protocol)
     query = f"SELECT avg({column}) FROM metrics WHERE area_range = 'all'"
     assert evaluation.sql(query).item() == pytest.approx(mean, abs=1e-12)
 
@@ -319,7 +322,7 @@ def test_a_stored_set_imports_only_what_is_registered(tmp_path: Path, monkeypatc
     """The name in a manifest is looked up; it is never a module."""
     evaluation = evaluate(SUM)
     remedy = r'add it first: apframe\.metrics\.metric\.KINDS\["a_name"\] = "tests\.metrics\.test_own_metrics:FScore"$'
-    with pytest.raises(ParameterError, match=rf"^own_metrics: FScore\(beta=2\.0\) has no name to be stored by; {remedy}"):
+    with pytest.raises(ParameterError, match=rf"^metrics: FScore\(beta=2\.0\) has no name to be stored by; {remedy}"):
         evaluation.write_parquet(tmp_path / "unnamed")
     with monkeypatch.context() as patch:
         patch.setitem(KINDS, "f_score", f"{__name__}:FScore")
@@ -329,7 +332,7 @@ def test_a_stored_set_imports_only_what_is_registered(tmp_path: Path, monkeypatc
     with pytest.raises(FormatError) as caught:
         apf.read_evaluation(tmp_path / "set")
     assert str(caught.value) == (
-        f"{tmp_path / 'set'}: the metric 'f_score' is not known here; add it before you read: "
+        f"{tmp_path / 'set'}: the metric 'f_score' is not known here; it is of the package 'tests': add it before you read: "
         "apframe.metrics.metric.KINDS['f_score'] = \"its_module:ItsClass\""
     )
     wrong = {"nowhere:FScore": "No module named 'nowhere'", "FScore": "not enough values to unpack (expected 2, got 1)"}
@@ -344,7 +347,9 @@ def test_a_stored_set_imports_only_what_is_registered(tmp_path: Path, monkeypatc
 
 
 def test_published_metrics_can_stand_beside_a_definition() -> None:
-    beside = replace(apf.COCO, name="mine", own_metrics=(PanopticQuality(),), report=("PQ50", "RQ50", "AP"), variants=())
+    beside = replace(
+        apf.COCO, name="mine", metrics=(PanopticQuality(), *apf.COCO.metrics), headlines=("PQ50", "RQ50", "AP"), variants=()
+    )
     found = evaluate(beside)
     matches = found.matches(0.5, "all").filter(pl.col("outcome") != "ignored")
     counts = matches.group_by("category_id").agg(
@@ -360,23 +365,25 @@ def test_published_metrics_can_stand_beside_a_definition() -> None:
 
 def test_miss_rates_stand_beside_a_definition_as_they_do_in_the_field() -> None:
     usual = replace(apf.COCO, name="mine", variants=())
-    own = replace(usual, own_metrics=(MissRates(),), report=("AP", "LAMR50"))
-    field = replace(usual, miss_rates=MissRates(), report=("AP", "LAMR50"))
+    own = replace(usual, metrics=(MissRates(), *usual.metrics), headlines=("AP", "LAMR50"))
+    field = replace(usual, metrics=(*usual.metrics, MissRates()), headlines=("AP", "LAMR50"))
     assert_frame_equal(evaluate(own).summary, evaluate(field).summary, check_exact=True)
     assert evaluate(own).summary["value"].null_count() == 0
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_published_metrics_are_read_as_they_are_stored(name: str) -> None:
-    metric = metric_of({"metric": name})
-    stored = json.loads(json.dumps(choices_of(metric)))
-    assert stored["metric"] == name
-    assert metric_of(frozen(stored)) == metric
+def test_published_metrics_are_read_as_they_are_stored() -> None:
+    stored = [
+        metric["metric"]
+        for protocol in apf.PUBLISHED.values()
+        for each in (protocol, *protocol.variants)
+        for metric in json.loads(json.dumps(each.as_dict()))["metrics"]
+    ]
+    assert {*stored} == {name for name, home in KINDS.items() if home.startswith("apframe.")}
 
 
 def test_own_metrics_change_no_other_number() -> None:
-    usual = replace(SUM, own_metrics=(), report=("AP", "AP{area}"))
-    beside = replace(SUM, report=("AP", "AP{area}", "F"))
+    usual = replace(SUM, metrics=(AP,), headlines=("AP", "AP{area}"))
+    beside = replace(SUM, headlines=("AP", "AP{area}", "F"))
     assert_frame_equal(evaluate(beside).metrics.drop("f_score"), evaluate(usual).metrics, check_exact=True)
     assert_frame_equal(evaluate(beside).summary.head(-1), evaluate(usual).summary, check_exact=True)
     impact = [evaluate(protocol).error_impact() for protocol in (beside, usual)]
@@ -390,7 +397,7 @@ class Quality(PanopticQuality):
     formula = "as PQ"
 
 
-UNRANKED = replace(SUM, name="UNRANKED", definition=Quality(), own_metrics=(), report=("PQ",))
+UNRANKED = replace(SUM, name="UNRANKED", metrics=(Quality(),), headlines=("PQ",))
 QUESTIONS: dict[str, tuple[Callable[[apf.Evaluation], Any], str]] = {
     "curves": (lambda ev: ev.curves(), "curves"),
     "thresholds": (lambda ev: ev.thresholds(), "score thresholds"),
@@ -479,46 +486,46 @@ class OfAnything(FScore):
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a class": (
-        {"own_metrics": [FScore]},
-        "own_metrics: <class 'tests.metrics.test_own_metrics.FScore'> is not a metric; "
+        {"metrics": [FScore]},
+        "metrics: <class 'tests.metrics.test_own_metrics.FScore'> is not a metric; "
         "give values of frozen dataclasses with `columns` and `read`, see apframe.metrics.metric.Metric",
     ),
     "a name": (
-        {"own_metrics": "f_score"},
-        "own_metrics: 'f_score' is not a metric; "
+        {"metrics": [3]},
+        "metrics: 3 is not a metric; "
         "give values of frozen dataclasses with `columns` and `read`, see apframe.metrics.metric.Metric",
     ),
     "nothing read": (
-        {"own_metrics": (Silent(),)},  # type: ignore[abstract]
-        "own_metrics: Silent() is not a metric; "
+        {"metrics": (Silent(), AP)},  # type: ignore[abstract]
+        "metrics: Silent() is not a metric; "
         "give values of frozen dataclasses with `columns` and `read`, see apframe.metrics.metric.Metric",
     ),
     "columns in a text": (
-        {"own_metrics": (Text(),)},
-        "own_metrics: Text(beta=1.0) has columns='f_score' and lines={'F': 'f_score'}; "
+        {"metrics": (Text(), AP)},
+        "metrics: Text(beta=1.0) has columns='f_score' and lines={'F': 'f_score'}; "
         "columns are a tuple, and lines name some of them",
     ),
     "a line of nothing": (
-        {"own_metrics": (Elsewhere(),)},
-        "own_metrics: Elsewhere(beta=1.0) has columns=('f_score',) and lines={'F': 'ap'}; "
+        {"metrics": (Elsewhere(), AP)},
+        "metrics: Elsewhere(beta=1.0) has columns=('f_score',) and lines={'F': 'ap'}; "
         "columns are a tuple, and lines name some of them",
     ),
     "a column twice": (
-        {"own_metrics": (FScore(), FScore(2.0))},
-        "own_metrics: the metrics table already has 'f_score'; rename yours",
+        {"metrics": (FScore(), FScore(2.0), AP)},
+        "metrics: the metrics table already has 'f_score'; rename yours",
     ),
     "a column of all": (
-        {"own_metrics": (Count(),), "report": ("AP",)},
-        "own_metrics: the metrics table already has 'recall'; rename yours",
+        {"metrics": (Count(), AP), "headlines": ("AP",)},
+        "metrics: the metrics table already has 'recall'; rename yours",
     ),
     "other cut-offs": (
-        {"own_metrics": (Stairs(),), "report": ("AP",)},
-        "own_metrics: Stairs() reads score cut-offs that matching 'score' with coco101 does not have; "
+        {"metrics": (Stairs(), AP), "headlines": ("AP",)},
+        "metrics: Stairs() reads score cut-offs that matching 'score' with coco101 does not have; "
         "choose a definition and a matching with its cut-offs",
     ),
     "no line": (
-        {"report": ("F", "G")},
-        "report: 'G' is not AP, F or AR, optionally with a threshold, {area}, {limit} or {part}",
+        {"headlines": ("F", "G")},
+        "headlines: 'G' is not AP, F or AR, optionally with a threshold, {area}, {limit} or {part}",
     ),
 }
 
@@ -534,23 +541,23 @@ def test_wrong_metrics_are_one_error(what: str) -> None:
 def test_metrics_that_cannot_be_kept_are_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
     loose = Loose()
     remedy = r"write @dataclass\(frozen=True\) above its class, and use tuples in place of lists$"
-    with pytest.raises(ParameterError, match=rf"^own_metrics: Loose\(gives=None\) is not frozen; {remedy}"):
-        replace(SUM, own_metrics=(loose,))
-    with pytest.raises(ParameterError, match=rf"^own_metrics: OfAnything\(beta=1.0, what=\[3\]\) is not frozen; {remedy}"):
-        replace(SUM, own_metrics=(OfAnything(what=[3]),))
+    with pytest.raises(ParameterError, match=rf"^metrics: Loose\(gives=None\) is not frozen; {remedy}"):
+        replace(SUM, metrics=(loose, AP))
+    with pytest.raises(ParameterError, match=rf"^metrics: OfAnything\(beta=1.0, what=\[3\]\) is not frozen; {remedy}"):
+        replace(SUM, metrics=(OfAnything(what=[3]), AP))
     monkeypatch.setitem(KINDS, "of_anything", f"{__name__}:OfAnything")
     remedy = "its fields must be numbers, text, flags, None, or tuples of these"
     with pytest.raises(ParameterError) as caught:
-        replace(SUM, own_metrics=(OfAnything(what=frozenset({3})),)).as_dict()
-    assert str(caught.value) == f"own_metrics: OfAnything(beta=1.0, what=frozenset({{3}})) cannot be stored; {remedy}"
+        replace(SUM, metrics=(OfAnything(what=frozenset({3})), AP)).as_dict()
+    assert str(caught.value) == f"metrics: OfAnything(beta=1.0, what=frozenset({{3}})) cannot be stored; {remedy}"
     monkeypatch.setitem(KINDS, "f_score", f"{__name__}:FScore")
-    with pytest.raises(ParameterError, match=r"^definition: f_score is not a definition but a metric; give it as own_metrics$"):
-        evaluate(SUM).protocol.from_dict(SUM.as_dict() | {"definition": {"name": "f_score"}})
+    with pytest.raises(ParameterError, match=r"^definition: f_score is not a definition but a metric; give it as a metric$"):
+        replace(SUM, metrics="f_score")
 
 
 @pytest.mark.parametrize(("gives", "text"), [(None, "no values"), ((1.0,), r"the shape \(1,\)")])
 def test_a_metric_must_read_its_columns(gives: Any, text: str) -> None:
-    evaluation = evaluate(replace(SUM, own_metrics=(Misshapen(gives),), report=("AP",)))
+    evaluation = evaluate(replace(SUM, metrics=(Misshapen(gives), AP), headlines=("AP",)))
     remedy = r"it must be an array of shape \(cells, lists, weightings\), here \("
     with pytest.raises(ParameterError, match=rf"^Misshapen\(gives=.*\).read gives 'x' {text}; {remedy}"):
         _ = evaluation.metrics

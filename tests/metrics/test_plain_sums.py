@@ -51,7 +51,7 @@ def test_both_ways_agree(name: str, tmp_path: Path) -> None:
             for k, m in product(range(cells.positives.shape[1]), range(len(cells.limits)))
             for thresholds in [*((t,) for t in every), tuple(every)]
         ]
-        for metric in evaluation.protocol.metrics:
+        for metric in evaluation.protocol.all_metrics:
             once = Watched.once(cells.n_images)
             plain = metric.read(cells.wanting(wanted), once)
             ones = Cells.of(evaluation._pipeline.verdicts, wanted)  # which has nothing ready of the plain numbers

@@ -33,7 +33,7 @@ def weighted(ev: apf.Evaluation, weights: Any, k: int = 0) -> np.ndarray:
 
 def table_of(ev: apf.Evaluation, k: int = 0) -> np.ndarray:
     """AP at the largest limit, of shape (thresholds, categories)."""
-    limit, area = ev.protocol.max_detections[-1], ev.protocol.area_ranges[k][0]
+    limit, area = ev.protocol.max_detections[-1], ev.protocol.range_names[k]
     rows = ev.metrics.filter(area_range=area)
     rows = rows.filter(rows["max_detections"].eq_missing(limit))
     return rows["ap"].to_numpy().reshape(-1, len(ev.protocol.iou_thresholds)).T
@@ -43,7 +43,7 @@ def table_of(ev: apf.Evaluation, k: int = 0) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingColumnWarning")
 def test_ones_are_the_plain_number(case: Case, protocol: str) -> None:
     ev = apf.evaluate(case.truth, case.results, protocol)
-    for k in range(len(ev.protocol.area_ranges)):
+    for k in range(len(ev.protocol.ranges)):
         expected = table_of(ev, k)
         n = ev._pipeline.verdicts.images.height
         np.testing.assert_allclose(weighted(ev, np.ones((3, n)), k), np.stack([expected] * 3), rtol=0, atol=1e-12)

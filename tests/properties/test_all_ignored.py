@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.protocols.protocol import ALL_AREAS
+from apframe.protocols.ranges import ALL, AreaRange
 from apframe.protocols.rules.crowds import CrowdsIgnored, IgnoredAsCrowds
 from apframe.protocols.rules.ignored import IgnoreFlagged
 from apframe.protocols.rules.standard import STANDARD_ROWS
 from tests.protocols.rules_of import exchanging
 
 Row = dict[str, Any]
-SMALL = ("small", 0.0, 100.0)
+SMALL = AreaRange("small", 0.0, 100.0)
 PROTOCOL = apf.Protocol(
     "ignored regions", "", rules=(*STANDARD_ROWS, IgnoredAsCrowds(), IgnoreFlagged()),
-    iou_thresholds=(0.5,), area_ranges=(ALL_AREAS, SMALL),
-    max_detections=(None,), report=("AP", "AP{area}"),
+    iou_thresholds=(0.5,), ranges=(ALL, SMALL),
+    max_detections=(None,), headlines=("AP", "AP{area}"),
 )  # fmt: skip
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}Warning")

@@ -27,7 +27,7 @@ pytestmark = [
 
 def assert_sums(evaluation: apf.Evaluation, threshold: float | None = None) -> None:
     """Every false positive and missed annotation is counted once, and the impact of the categories is that of all."""
-    errors, matches = evaluation.errors(threshold), evaluation.matches(threshold, evaluation.protocol.whole)
+    errors, matches = evaluation.errors(threshold), evaluation.matches(threshold, evaluation.protocol.headline_range)
     of = {name: matches.filter(outcome=name) for name in ("tp", "fp", "fn")}
     assert errors["detection_id"].drop_nulls().sort().to_list() == of["fp"]["detection_id"].sort().to_list()
     assert (errors["error"] == "miss").to_list() == errors["detection_id"].is_null().to_list()
@@ -50,7 +50,7 @@ def assert_sums(evaluation: apf.Evaluation, threshold: float | None = None) -> N
         assert impact.filter(pl.col("delta_ap") < -1e-12, error=kind).is_empty()
     metrics = evaluation.metrics.filter(
         iou_threshold=errors["iou_threshold"][0] if errors.height else mean["fp"]["iou_threshold"],
-        area_range=evaluation.protocol.whole,
+        area_range=evaluation.protocol.headline_range,
     ).filter(pl.col("max_detections").eq_missing(pl.lit(evaluation.protocol.max_detections[-1], pl.Int64)))
     if evaluation.protocol.agnostic:
         assert impact["category_id"].null_count() == impact.height == 8

@@ -98,7 +98,7 @@ def test_average_precision_equals_loops(seeds: range) -> None:
     """Every set, of which all are evaluated at once, with the means of each threshold; and the first one alone."""
     parts = {f"{seed:03}": videos(np.random.default_rng(seed), 1 + seed % 6) for seed in seeds}
     expected = {f"AP{at * 100:.0f}": [average_precisions(*part, at) for part in parts.values()] for at in THRESHOLDS}
-    evaluation = evaluate(*joined_by_name(parts), replace(apf.ACTIVITYNET, report=("AP", *expected)))
+    evaluation = evaluate(*joined_by_name(parts), replace(apf.ACTIVITYNET, headlines=("AP", *expected)))
     for metric, of_sets in expected.items():
         assert_sets_equal(evaluation, of_sets, metric)
     of_each = [[value for of_set in some for value in of_set.values()] for some in zip(*expected.values(), strict=True)]

@@ -103,7 +103,7 @@ def test_points_before_the_first_row_read_the_last_one() -> None:
     in_front = found(200, 0, 41, 100, 0.95)
     assert summary(evaluate(FOUR, PATTERN))[0] == exactly(0.547143690)
     assert summary(evaluate(FOUR, [in_front, *PATTERN]))[0] == exactly(0.475214249)
-    as_published = replace(apf.CITYPERSONS, name="mine", miss_rates=MissRates())
+    as_published = replace(apf.CITYPERSONS, name="mine", metrics=(apf.CITYPERSONS.metrics[0], MissRates()))
     assert summary(evaluate(FOUR, PATTERN, as_published))[0] == exactly(0.744547662)
 
 
@@ -111,7 +111,7 @@ def test_without_detections_misses_or_people() -> None:
     assert summary(evaluate(FIVE, []))[OF_2017] == [1, 1, None, 1]
     perfect = [found(row["x"], row["y"], row["width"], row["height"], 0.9) for row in FIVE]
     assert summary(evaluate(FIVE, perfect))[OF_2017] == [0, 0, None, 0]
-    published = replace(apf.CITYPERSONS, name="mine", miss_rates=MissRates())
+    published = replace(apf.CITYPERSONS, name="mine", metrics=(apf.CITYPERSONS.metrics[0], MissRates()))
     assert summary(evaluate(FIVE, perfect, published))[OF_2017] == exactly([1e-10, 1e-10, None, 1e-10])
 
 
@@ -250,7 +250,7 @@ def test_slices_of_objects_are_matched_again() -> None:
 @pytest.mark.parametrize("together", [False, True])
 def test_weights_are_copies_of_images(row: str, together: bool) -> None:
     rule = MissRates(row, LAMR_POINTS, 0.0, ties_together=together)
-    protocol = replace(apf.CITYPERSONS, name="mine", miss_rates=rule)
+    protocol = replace(apf.CITYPERSONS, name="mine", metrics=(apf.CITYPERSONS.metrics[0], rule))
     truth, detections, _ = weathered(n_images=6)
     evaluation = evaluate(truth, detections, protocol, images=6)
     weights = np.random.default_rng(2).integers(0, 4, (6, 5)).astype(float)
@@ -402,10 +402,10 @@ def test_the_rule_is_said_and_refused() -> None:
     )
     assert "small (height from 50 up to 75, vis_ratio from 0.65; detections with height from 40 below 93.75 alone" in text
     assert [line.metric for line in headlines(apf.CITYPERSONS)] == list(NAMES)
-    assert apf.CITYPERSONS.miss_rates == MissRates("last_or_final", tuple(POINTS), 0.0, ties_together=False)
-    with pytest.raises(ParameterError, match=r"^report: LAMR needs `miss_rates`, which say how it is read$"):
-        replace(apf.COCO, report=("LAMR",), variants=())
-    with pytest.raises(ParameterError, match=r"^miss_rates: LAMR is read from one list, and this protocol matches anew"):
-        replace(apf.KITTI, miss_rates=MissRates(), variants=())
+    assert apf.CITYPERSONS.metrics[1] == MissRates("last_or_final", tuple(POINTS), 0.0, ties_together=False)
+    with pytest.raises(ParameterError, match=r"^headlines: LAMR needs a metric of it, such as MissRates\(\)$"):
+        replace(apf.COCO, headlines=("LAMR",), variants=())
+    with pytest.raises(ParameterError, match=r"^metrics: MissRates reads one list, and this protocol matches anew"):
+        replace(apf.KITTI, metrics=(*apf.KITTI.metrics, MissRates()), variants=())
     with pytest.raises(ParameterError, match=r"^points must be above 0 and increase, got \(0.1, 0.1\)$"):
         MissRates(points=(0.1, 0.1))

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.ignored import IgnoreFlagged
@@ -253,7 +254,7 @@ def test_cases_of_the_references(name: str) -> None:
 
 
 def test_list_a_as_the_area_under_the_curve() -> None:
-    protocol = replace(apf.DOTA_V1, definition=Interpolated())
+    protocol = replace(apf.DOTA_V1, metrics=(AveragePrecision(Interpolated(), counts_absent=True),))
     evaluation = apf.evaluate(*one_class(*CASES["list A"][:2]), protocol)
     assert evaluation.metrics.filter(category_id=1)["ap"].to_list() == [pytest.approx(0.755555556, abs=1e-9)]
 

@@ -26,6 +26,7 @@ from apframe.protocols.headlines import (
     terms_of,
     with_terms,
 )
+from apframe.protocols.ranges import ALL, AreaRange
 from apframe.show.console import summary_lines
 
 
@@ -42,8 +43,8 @@ class Own(Metric):
 
 
 OWN = apf.Protocol(
-    "OWN", "", own_metrics=(Own(),), report=("AP", "F1", "F150", "F1{area}", "AR"),
-    area_ranges=(("all", 0, 1e10), ("small", 0, 9)),
+    "OWN", "", metrics=(Own(), "coco101"), headlines=("AP", "F1", "F150", "F1{area}", "AR"),
+    ranges=(ALL, AreaRange("small", 0, 9)),
 )  # fmt: skip
 
 
@@ -87,16 +88,16 @@ def test_a_metric_brings_headline_numbers_of_its_own() -> None:
 
 
 def test_a_report_has_only_lines_that_it_can_make() -> None:
-    with pytest.raises(ParameterError, match=r"^report: 'F1' is not AP or AR"):
-        apf.Protocol("mine", "", report=("AP", "F1"))
+    with pytest.raises(ParameterError, match=r"^headlines: 'F1' is not AP or AR"):
+        apf.Protocol("mine", "", headlines=("AP", "F1"))
     errors = ("ATE", "ASE", "AOE", "AVE", "AAE")
     for left_out in ("AP", *errors):
         report = tuple(name for name in ("AP", *errors, "NDS") if name != left_out)
-        with pytest.raises(ParameterError, match=r"^report: NDS needs AP and the five errors beside it$"):
-            apf.Protocol("mine", "", report=report)
+        with pytest.raises(ParameterError, match=r"^headlines: NDS needs AP and the five errors beside it$"):
+            apf.Protocol("mine", "", headlines=report)
     for wrong in (("JI",), ("AP", "JI50"), ("AP", "JI{area}")):
-        with pytest.raises(ParameterError, match=r"^report: 'JI.*' must be 'JI', below a number that the metrics have$"):
-            apf.Protocol("mine", "", report=wrong)
+        with pytest.raises(ParameterError, match=r"^headlines: 'JI.*' must be 'JI', below a number that the metrics have$"):
+            apf.Protocol("mine", "", headlines=wrong)
 
 
 def test_numbers_are_made_of_lines_of_the_report_or_of_columns() -> None:

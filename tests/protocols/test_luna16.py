@@ -240,8 +240,8 @@ def test_a_nodule_needs_a_diameter() -> None:
 
 
 def test_a_report_needs_the_rule_of_its_lines() -> None:
-    with pytest.raises(ParameterError, match="LAMR needs `miss_rates`"):
-        apf.Protocol("mine", "", report=("LAMR",), miss_rates=apf.LUNA16.miss_rates)
+    with pytest.raises(ParameterError, match="LAMR needs a metric of it, such as MissRates"):
+        apf.Protocol("mine", "", headlines=("LAMR",), metrics=apf.LUNA16.metrics)
 
 
 @pytest.mark.slow

@@ -408,10 +408,10 @@ def test_chosen_categories_alone_are_averaged() -> None:
 
 
 def test_parts_of_the_protocol_that_do_not_fit() -> None:
-    with pytest.raises(ParameterError, match=r"^definition: errors are averaged with nuscenes or argoverse2, not coco101$"):
-        replace(apf.NUSCENES, definition=apf.COCO.definition)
-    with pytest.raises(ParameterError, match=r"^report: NDS needs AP and the five errors beside it$"):
-        replace(apf.NUSCENES, report=("AP", "NDS"))
+    with pytest.raises(ParameterError, match=r"^metrics: errors are averaged with nuscenes or argoverse2, not coco101$"):
+        replace(apf.NUSCENES, metrics=(*apf.COCO.metrics, apf.NUSCENES.metrics[1]))
+    with pytest.raises(ParameterError, match=r"^headlines: NDS needs AP and the five errors beside it$"):
+        replace(apf.NUSCENES, headlines=("AP", "NDS"))
     with pytest.raises(ParameterError, match=r"^errors: no 'abc'; there are ate, ase, aoe, ave, aae$"):
         BoxErrors(-2.0, ("abc",), (1.0,))
     other = apf.NUSCENES.with_options(iou_thresholds=[-4, -1])

@@ -24,9 +24,12 @@ from apframe.exceptions import (
     UnitWarning,
 )
 from apframe.matching.matchers import TIES, ByBestOverlap, ByScore
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated, Voc2007
+from apframe.metrics.miss_rates import MissRates
 from apframe.protocols.headlines import headlines, less_is_better, main_headline
 from apframe.protocols.published import as_protocol, departures
+from apframe.protocols.ranges import ALL, AreaRange
 from apframe.protocols.rules.crowds import Crowds, CrowdsCountOnce
 from apframe.protocols.rules.filters import KeepObjects
 from apframe.protocols.rules.hierarchy import ExpandHierarchy
@@ -360,7 +363,7 @@ def test_stored_and_made_again(protocol: apf.Protocol) -> None:
     assert apf.Protocol.from_dict(protocol.as_dict()) == protocol
     again = apf.Protocol.from_dict(json.loads(json.dumps(protocol.as_dict())))
     assert again == protocol and hash(again) == hash(protocol)
-    assert set(protocol.as_dict()) == {each.name for each in fields(protocol)} - {"variants", "own_metrics"}
+    assert set(protocol.as_dict()) == {each.name for each in fields(protocol)} - {"variants"}
     assert departures(again) == []
 
 
@@ -370,7 +373,7 @@ def test_every_choice_is_stored(protocol: apf.Protocol) -> None:
     of_lists: Any = {"area_ranges": {"tiny": (0, 9)}, "matching": matching}
     changed = protocol.with_options(
         iou_thresholds=[0.3, 1.0], max_detections=[7], agnostic=True, similarity=apf.BoundaryIoU(dilation=0.1),
-        **({} if protocol.difficulties else of_lists),
+        **({} if protocol.levels else of_lists),
     )  # fmt: skip
     again = apf.Protocol.from_dict(json.loads(json.dumps(changed.as_dict())))
     assert again == changed != protocol
@@ -384,9 +387,9 @@ def test_text_says_each_rule(protocol: apf.Protocol) -> None:
     said = {line[:12].strip(): line[12:] for line in rules}
     ignores = [rule.words for rule in protocol.rules if rule.line == "ignored"]
     assert {"compares", "needs", "matching", "thresholds", "detections", "crowds", "categories"} <= set(said)
-    assert ("precision" in said) == any(line.startswith("AP") for line in protocol.report)
+    assert ("precision" in said) == any(line.startswith("AP") for line in protocol.lines)
     assert ("numbers" in said) == (not protocol.has_precision)
-    assert ("ignored" in said) == (len(protocol.area_ranges) > 1 or ignores != [])
+    assert ("ignored" in said) == (len(protocol.ranges) > 1 or ignores != [])
     assert said.get("ties") == (TIES[protocol.matcher.ties] if protocol.has_scores else None)
     assert said["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
     assert not protocol.has_scores or said["matching"] == protocol.matcher.description
@@ -638,7 +641,7 @@ def test_a_perfect_list_has_1(name: str) -> None:
         results += [row | {"category_id": 1} for row in results if row["category_id"] == 2]
         truth = truth | {"annotations": [row for row in truth["annotations"] if not row.get("iscrowd")]}
     values = dict(apf.evaluate(truth, results, protocol).summary.drop_nulls().rows())
-    least = getattr(protocol.miss_rates, "least", 0.0)
+    least = next((metric.least for metric in protocol.metrics if isinstance(metric, MissRates)), 0.0)
     best = {metric: least if less_is_better(metric) else 1.0 for metric in values}
     # equal scores have no steps; of two hits, that in the first row adds nothing
     best |= {"wider_face": dict.fromkeys(values, 0.0), "crowdhuman": {"AP": 0.5, "JI": PERFECT}}.get(name, {})
@@ -787,14 +790,14 @@ OPTIONS: dict[str, tuple[Json, list[str]]] = {
     "none": ({}, []),
     "the published ones": ({"max_detections": [1, 10, 100], "matching": "score", "similarity": apf.BoxIoU()}, []),
     "thresholds": ({"iou_thresholds": 0.5}, ["iou_thresholds"]),
-    "levels": ({"recall_levels": [0, 0.5, 1]}, ["definition"]),
+    "levels": ({"recall_levels": [0, 0.5, 1]}, ["metrics"]),
     "areas": ({"area_ranges": {"tiny": (0, 9)}}, ["area_ranges"]),
     "limits": ({"max_detections": [300, 1]}, ["max_detections"]),
     "a limit and all": ({"max_detections": [None, 1]}, ["max_detections"]),
     "pooled": ({"agnostic": True}, ["agnostic"]),
-    "matching": ({"matching": "optimal"}, ["matcher"]),
+    "matching": ({"matching": "optimal"}, ["matching"]),
     "similarity": ({"similarity": apf.InclusiveBoxIoU()}, ["similarity"]),
-    "several": ({"similarity": apf.InclusiveBoxIoU(), "matching": "best_overlap"}, ["similarity", "matcher"]),
+    "several": ({"similarity": apf.InclusiveBoxIoU(), "matching": "best_overlap"}, ["similarity", "matching"]),
 }  # fmt: skip
 
 
@@ -849,18 +852,17 @@ WRONG: dict[str, tuple[Json, str]] = {
     "rules": ({"rules": ("ignore",)}, r"^rules: 'ignore' is not a rule; see apframe.protocols.rules$"),
     "one rule": ({"rules": IgnoreFlagged()}, r"^rules has the wrong type "),
     "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "),
-    "definition": ({"definition": "trapezoid"}, r"^definition: Trapezoid\(\) is not a weighted sum, see apframe.list_defini"),
+    "definition": ({"metrics": "trapezoid"}, r"^metrics: Trapezoid\(\) is not a weighted sum, see apframe.list_defini"),
     "no thresholds": ({"iou_thresholds": ()}, r"^iou_thresholds must lie in \(0, 1\] and increase, got \(\)$"),
     "thresholds fall": ({"iou_thresholds": (0.6, 0.5)}, r"^iou_thresholds must .* increase, got \(0.6, 0.5\)$"),
     "no limits": ({"max_detections": ()}, r"^max_detections must be different numbers, at least 1, not \(\)$"),
     "limit 0": ({"max_detections": (0,)}, r"^max_detections must be different numbers"),
     "a limit twice": ({"max_detections": (10, 10)}, r"^max_detections must be different numbers, at least 1, not \(10, 10\)$"),
     "limits of text": ({"max_detections": "many"}, r"^max_detections has the wrong type \(.*\): max_detections='many'$"),
-    "an area of one number": ({"area_ranges": {"tiny": 5}}, r"^area_ranges has the wrong type "),
+    "an area of one number": ({"ranges": {"tiny": 5}}, r"^area_ranges has the wrong type "),
     "name": ({"name": 3}, r"^name has the wrong type \(text is needed\): name=3$"),
     "citation": ({"citation": None}, r"^citation has the wrong type \(text is needed\): citation=None$"),
-    "report": ({"report": (3,)}, r"^report has the wrong type \(text is needed\): report=\(3,\)$"),
-    "parts": ({"parts": "fog"}, r"^parts has the wrong type \(each must be an apframe.Part\): parts='fog'$"),
+    "headlines": ({"headlines": (3,)}, r"^headlines has the wrong type \(text is needed\): headlines=\(3,\)$"),
     "masks by boxes": (
         {"iou_type": "segm"}, r"^iou_type='segm' does not match BoxIoU\(\); give similarity=apframe.MaskIoU\(\), or iou_type=",
     ),
@@ -869,9 +871,10 @@ WRONG: dict[str, tuple[Json, str]] = {
         r"^iou_type='bbox' does not match MaskIoU\(\); give similarity=apframe.BoxIoU\(\), or iou_type='segm'$",
     ),
     "an unknown iou_type": ({"iou_type": "segmn"}, r"^no iou_type 'segmn'; did you mean segm\?; for other names give a"),
-    "no areas": ({"area_ranges": ()}, r"^area_ranges must have at least one name"),
-    "area twice": ({"area_ranges": (("all", 0.0, 1.0), ("all", 0.0, 2.0))}, r"^area_ranges must have .*no duplicates, not \["),
-    "area backwards": ({"area_ranges": (("all", 9.0, 1.0),)}, r"^area range 'all' must have 0 <= low <= high, got 9.0, 1.0$"),
+    "no areas": ({"ranges": ()}, r"^area_ranges must have at least one name"),
+    "areas and levels": ({"ranges": (ALL, *apf.KITTI.ranges)}, r"^area_ranges must all be of areas, or all be levels of diff"),
+    "area twice": ({"ranges": (("all", 0.0, 1.0), ("all", 0.0, 2.0))}, r"^area_ranges must have .*no duplicates, not \["),
+    "area backwards": ({"ranges": (("all", 9.0, 1.0),)}, r"^area range 'all' must have 0 <= low <= high, got 9.0, 1.0$"),
 }  # fmt: skip
 
 
@@ -879,6 +882,9 @@ WRONG: dict[str, tuple[Json, str]] = {
 def test_protocols_that_cannot_be(choices: Json, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         apf.Protocol(**({"name": "MINE", "citation": ""} | choices))
+
+
+FOG = apf.Part("_f", "images", "fog", equals="f")
 
 
 def closeness(pairs: pl.DataFrame) -> pl.Series:
@@ -892,13 +898,13 @@ GIVEN: dict[str, tuple[Json, Any]] = {
     "one limit": ({"max_detections": 7}, (7,)),
     "no limit": ({"max_detections": None}, (None,)),
     "limits in any order": ({"max_detections": [None, 10, 1]}, (1, 10, None)),
-    "areas as a mapping": ({"area_ranges": {"tiny": (0, 9)}}, (("all", 0.0, 1e10), ("tiny", 0.0, 9.0))),
-    "areas as lists": ({"area_ranges": [["all", 0, 9]]}, (("all", 0.0, 9.0),)),
+    "areas as a mapping": ({"ranges": {"tiny": (0, 9)}}, (ALL, AreaRange("tiny", 0.0, 9.0))),
+    "areas as lists": ({"ranges": [["all", 0, 9]]}, (AreaRange("all", 0.0, 9.0),)),
     "rules as a list": ({"rules": [*STANDARD_ROWS]}, STANDARD_ROWS),
-    "one line": ({"report": "AP"}, ("AP",)),
-    "lines as a list": ({"report": ["AP", "AR"]}, ("AP", "AR")),
-    "one part": ({"parts": apf.Part("_f", "images", "fog", equals="f")}, (apf.Part("_f", "images", "fog", equals="f"),)),
-    "definition by name": ({"definition": "interpolated"}, Interpolated()),
+    "one line": ({"headlines": "AP"}, ("AP",)),
+    "lines as a list": ({"headlines": ["AP", "AR"]}, ("AP", "AR")),
+    "one part": ({"headlines": ["AP", "AP{part}", FOG]}, ("AP", "AP{part}", FOG)),
+    "definition by name": ({"metrics": "interpolated"}, (AveragePrecision(Interpolated()),)),
     "a function": ({"similarity": closeness}, apf.UserSimilarity(closeness, "closeness")),
     "another word": ({"iou_type": "Mask", "similarity": apf.MaskIoU()}, "segm"),
     "a name of one's own": ({"iou_type": "Lines", "similarity": closeness}, "Lines"),
@@ -917,7 +923,7 @@ def test_choices_as_they_may_be_given(choices: Json, expected: Any) -> None:
 SIMILARITIES: dict[str, tuple[apf.Protocol, Any, str, list[str]]] = {
     "as published for masks": (apf.COCO, apf.MaskIoU(), "segm", []),
     "as for keypoints, else as for boxes": (
-        apf.COCO, apf.OKS(), "keypoints", ["area_ranges", "max_detections", "report", "rules"],
+        apf.COCO, apf.OKS(), "keypoints", ["area_ranges", "max_detections", "headlines", "rules"],
     ),
     "not published": (apf.VOC2007, apf.MaskIoU(), "segm", ["iou_type", "similarity"]),
     "other boxes": (apf.COCO, apf.IntersectionOverDetection(), "bbox", ["similarity"]),
@@ -933,7 +939,7 @@ def test_the_iou_type_follows_the_similarity(protocol: apf.Protocol, similarity:
 
 
 def test_thresholds_of_the_report_that_are_not_evaluated_are_told() -> None:
-    protocol = apf.Protocol("MINE", "", report=("AP", "AP40"), iou_thresholds=(0.3, 0.5))
+    protocol = apf.Protocol("MINE", "", headlines=("AP", "AP40"), iou_thresholds=(0.3, 0.5))
     assert str(protocol).splitlines()[-1] == "summary     AP AP40; not evaluated: AP40"
     evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, protocol)
     assert dict(evaluation.summary.rows())["AP40"] is None
@@ -952,9 +958,9 @@ def test_notebooks_show_what_is_compared_and_how() -> None:
 
 
 def test_a_report_that_cannot_be_read() -> None:
-    message = r"^report: 'mAP' is not AP or AR, optionally with a threshold, \{area\}, \{limit\} or \{"
+    message = r"^headlines: 'mAP' is not AP or AR, optionally with a threshold, \{area\}, \{limit\} or \{"
     with pytest.raises(ParameterError, match=message):
-        apf.Protocol("MINE", "", report=("AP", "mAP"))
+        apf.Protocol("MINE", "", headlines=("AP", "mAP"))
 
 
 def test_options_reach_the_variants() -> None:
@@ -964,7 +970,7 @@ def test_options_reach_the_variants() -> None:
 
 
 def test_ar_at_a_threshold_is_that_of_the_summary_in_slices_too() -> None:
-    protocol = apf.Protocol("MINE", "", report=("AR", "AR50", "AR75"), iou_thresholds=(0.5, 0.75))
+    protocol = apf.Protocol("MINE", "", headlines=("AR", "AR50", "AR75"), iou_thresholds=(0.5, 0.75))
     boxes = {"image_id": [1], "category_id": [1], "x": [0.0], "y": [0.0], "width": [10.0], "height": [10.0]}
     truth = apf.Dataset({"image_id": [1], "weather": ["fog"]}, {"category_id": [1]}, boxes)
     evaluation = apf.evaluate(truth, boxes | {"score": [0.5], "height": [6.0]}, protocol)
@@ -984,11 +990,18 @@ MINE = apf.Protocol(
     matcher=ByBestOverlap(strict=True),
     rules=(*STANDARD_RULES, IgnoreFlagged()),
     iou_thresholds=(0.4, 0.5),
-    definition=Voc2007(),
-    area_ranges=(("every", 0.0, 1e10), ("small", 0.0, 2000.0)),
+    metrics=(AveragePrecision(Voc2007()),),
+    ranges=(AreaRange("every"), AreaRange("small", 0.0, 2000.0)),
     max_detections=(5, None),
-    parts=(apf.Part("_fog", "images", "weather", equals="fog"), apf.Part("_low", "categories", "level", up_to=1)),
-    report=("AP", "AP50", "AP{area}", "AR{limit}", "AP{part}"),
+    headlines=(
+        "AP",
+        "AP50",
+        "AP{area}",
+        "AR{limit}",
+        "AP{part}",
+        apf.Part("_fog", "images", "weather", equals="fog"),
+        apf.Part("_low", "categories", "level", up_to=1),
+    ),
 )
 LEVELS = DIFFICULT | {"categories": [CATEGORIES[0] | {"level": 1}, CATEGORIES[1] | {"level": 2}]}
 
@@ -1037,7 +1050,7 @@ def test_columns_of_parts_of_another_type() -> None:
 def test_parts_without_any_image_or_category_are_null() -> None:
     one = DIFFICULT | {"images": [image | {"weather": "clear"} for image in IMAGES]}
     parts = (apf.Part("_fog", "images", "weather", equals="fog"), apf.Part("_clear", "images", "weather", equals="clear"))
-    protocol = apf.Protocol("MINE", "", parts=parts, report=("AP", "AP{part}"))
+    protocol = apf.Protocol("MINE", "", headlines=("AP", "AP{part}", *parts))
     values = dict(apf.evaluate(one, ONE_HIT, protocol).summary.rows())
     assert values["AP_fog"] is None and values["AP_clear"] == pytest.approx(values["AP"], abs=1e-12)
     frequent = LVIS_TRUTH | {"categories": [row | {"frequency": "f"} for row in LVIS_TRUTH["categories"]]}
@@ -1091,7 +1104,7 @@ def assert_same(left: apf.Evaluation, right: apf.Evaluation) -> None:
         assert_frame_equal(getattr(left, table), getattr(right, table), check_exact=True)
     assert_frame_equal(left.by("weather"), right.by("weather"), check_exact=True)
     for threshold in protocol.iou_thresholds:
-        for area, *_ in protocol.area_ranges:
+        for area in protocol.range_names:
             assert_frame_equal(left.matches(threshold, area), right.matches(threshold, area), check_exact=True)
     for side in (left, right):  # computed, not read
         assert_frame_equal(side._pipeline.metrics(), right.metrics, check_exact=True)
@@ -1293,5 +1306,5 @@ def test_a_function_is_not_stored_but_its_numbers_are(tmp_path: Path) -> None:
 
 
 def test_interpolated_is_stored_by_name() -> None:
-    assert apf.VOC2012.as_dict()["definition"] == {"name": "interpolated"}
+    assert apf.VOC2012.as_dict()["metrics"][0]["definition"] == {"definition": "interpolated"}
     assert apf.Protocol.from_dict(apf.VOC2012.as_dict()).definition == Interpolated()

@@ -82,7 +82,7 @@ def test_confusion_matrix_of_all_pixels(seeds: range, tmp_path: Path) -> None:
 
 
 def numbers_by(evaluation: apf.Evaluation, key: str) -> dict[str, dict[str, float]]:
-    return {row[key]: {name: row[name] for name in evaluation.protocol.report} for row in evaluation.by(key).to_dicts()}
+    return {row[key]: {name: row[name] for name in evaluation.protocol.lines} for row in evaluation.by(key).to_dicts()}
 
 
 def test_a_class_on_one_side_alone(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ParameterError
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import ElevenPoint
 from tests.parity.reference import close
 from tests.protocols.generated import assert_sets_equal, joined_by_name, mean, on_many_sets, sets
@@ -165,7 +166,7 @@ def test_numbers_of_many_sets_equal_loops(seeds: range) -> None:
         assert outcomes_of(evaluation, threshold, "set") == outcomes
 
 
-OLDER = replace(apf.THUMOS14, definition=ElevenPoint())
+OLDER = replace(apf.THUMOS14, metrics=(AveragePrecision(ElevenPoint()),))
 # annotations, ambiguous ones, predictions with their scores, threshold, AP
 BY_HAND: dict[str, tuple[list[Segment], list[Segment], list[tuple[float, float, float]], float, float]] = {
     "touching more than its end": ([(0, 10)], [(69, 75)], [(60, 70, 0.95), (0, 10, 0.9)], 0.5, 1),

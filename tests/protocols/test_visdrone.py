@@ -181,4 +181,4 @@ def test_groups_cannot_be_missed_at_cut_offs() -> None:
 def test_definitions_that_have_no_means_by_images() -> None:
     for definition in (NuScenes(), Trapezoid()):
         with pytest.raises(ParameterError, match="weighted sum"):
-            apf.Protocol("MINE", "", definition=definition, rules=(MeansByImages(),))  # type: ignore[arg-type]
+            apf.Protocol("MINE", "", metrics=definition, rules=(MeansByImages(),))  # type: ignore[arg-type]

@@ -370,7 +370,7 @@ def test_a_mean_over_thresholds_where_lists_lack_positives_at_some() -> None:
     """What is found counts as a positive, so a frame may have some at the lowest threshold alone."""
     annotations, detections = generated(np.random.default_rng(0), 12)
     names = tuple(f"AP_{level}" for level in ("L1", "L2"))
-    protocol = replace(apf.WAYMO, iou_thresholds=(0.3, 0.5, 0.7), category_thresholds=(), report=("AP{area}",), variants=())
+    protocol = replace(apf.WAYMO, iou_thresholds=(0.3, 0.5, 0.7), category_thresholds=(), headlines=("AP{area}",), variants=())
     whole = evaluated(annotations, detections, protocol=protocol)
     for row in whole.by("image_id", level="category").iter_rows(named=True):
         part = whole.where(pl.col("image_id") == row["image_id"], pl.col("categories.category_id") == row["category_id"])

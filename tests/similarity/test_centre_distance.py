@@ -87,7 +87,7 @@ def test_a_distance_that_is_the_threshold(strict: bool) -> None:
     protocol = apf.Protocol(
         "distances", "", iou_type="distance", similarity=CentreDistance(), matcher=ByScore(strict=strict),
         iou_thresholds=(-2.0, -0.5),
-        report=("AP",),
+        headlines=("AP",),
     )  # fmt: skip
     evaluation = apf.evaluate(truth, rows | {"cuboid_x": [2.0, 0.5], "score": [0.9, 0.8]}, protocol)
     found = evaluation.matches(iou_threshold=-2)["outcome"].to_list()

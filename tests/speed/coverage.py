@@ -28,7 +28,9 @@ import polars as pl
 import apframe as apf
 from apframe.compare.standard_errors import HALVES, METHODS, describe
 from apframe.evaluation.comparison.sampling import LEVEL, Sampling, sample
+from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Step
+from apframe.metrics.points import SPACING
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "concepts" / "intervals.md"
@@ -75,10 +77,13 @@ class Population:
         whole = intervals(both, replace(options, metrics=("AP", "AP50"), level="both")).with_columns(key=CATEGORY)
         tables = [whole.filter((pl.col("key") == "all") | (pl.col("metric") == "AP"))]
         if self.name == STREET:
-            step = intervals(self.evaluate(replace(apf.COCO, definition=Step())), replace(options, metrics="AP"))
+            step = intervals(self.evaluate(replace(apf.COCO, metrics=STEP)), replace(options, metrics="AP"))
             of_weather = intervals(both, replace(options, metrics="AP", by="weather"))
             tables += [step.with_columns(key=pl.lit("definition step")), of_weather.with_columns(key=WEATHER)]
         return pl.concat(table.select(*NAMES, *LEVEL) for table in tables)
+
+
+STEP = (AveragePrecision(Step(), SPACING),)
 
 
 def intervals(both: Sequence[apf.Evaluation], options: Sampling) -> pl.DataFrame:

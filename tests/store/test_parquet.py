@@ -75,7 +75,7 @@ def test_round_trip(make: Callable[[], apf.Evaluation], tmp_path: Path) -> None:
         assert_frame_equal(getattr(again, name), getattr(evaluation, name), check_exact=True)
     for name in ("images", "categories", "annotations"):
         assert_frame_equal(getattr(again.dataset, name), getattr(evaluation.dataset, name), check_exact=True)
-    area_range = evaluation.protocol.area_ranges[1][0]
+    area_range = evaluation.protocol.range_names[1]
     assert_frame_equal(again.matches(0.75, area_range), evaluation.matches(0.75, area_range), check_exact=True)
     assert_frame_equal(again.curves(0.75), evaluation.curves(0.75), check_exact=True)
     assert_frame_equal(again.sql(QUERY), evaluation.sql(QUERY), check_exact=True)

@@ -14,7 +14,6 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, QueryError
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.rules.stored import rule_choices
 from apframe.store.parquet import read_manifest
 from tests.cli.test_command import command
 from tests.stored.write import evaluations
@@ -71,7 +70,7 @@ def test_a_protocol_of_ones_own_has_the_malformed_rows_of_what_it_was_made_of(tm
         own = published.as_dict() | {"name": "OWN", "ties": "later", "max_detections": [300]}
         del own["rules"]  # which 0.5.0 did not write; those of malformed rows have no flag
         (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"protocol": own}))
-        assert rule_choices(published.malformed) in read_manifest(tmp_path)["protocol"]["rules"], published.name
+        assert published.malformed in Protocol.from_dict(read_manifest(tmp_path)["protocol"]).rules, published.name
 
 
 def test_upgrade_rewrites_what_an_earlier_version_stored(tmp_path: Path) -> None:

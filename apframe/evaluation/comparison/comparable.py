@@ -98,7 +98,7 @@ def _refuse_other_rules(first: Evaluation, other: Evaluation, names: tuple[str, 
     if changed:
         what = "; ".join(f"{name} {a} and {b}" for name, (a, b) in changed.items())
         remedy = "evaluate both by the same rules"
-        ranges = [[name for name, *_ in each] for each in values["area_ranges"]]
+        ranges = [each.protocol.range_names for each in (first, other)]
         alone = [[name for name in one if name not in two] for one, two in (ranges, ranges[::-1])]
         if "name" in changed:  # of two published ones the names say it all
             what = f"name {' and '.join(changed['name'])}"

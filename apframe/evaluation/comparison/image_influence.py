@@ -33,7 +33,7 @@ def compare_images(
     tables = []
     for line in lines:
         threshold = 0 if line.iou_threshold is None else first.protocol.threshold_number(line.iou_threshold)
-        ranges = [name for name, *_ in first.protocol.area_ranges]
+        ranges = first.protocol.range_names
         table = first.dataset.images.select("image_id", "file_name").sort("image_id")
         for name, each in zip("ab", evaluations, strict=True):
             of_images = image_influences(each, Sampling(metrics=line.metric, weights=weights, to_mix=to_mix))

@@ -135,7 +135,7 @@ class _Reader:
                 self._compare_halves(block, targets, {line: values[line] for line in biased}, n_images)
 
         with pool() as threads:
-            list(threads.map(read_range, enumerate(name for name, *_ in self.protocol.area_ranges)))
+            list(threads.map(read_range, enumerate(self.protocol.range_names)))
 
     def _add(
         self,
@@ -165,12 +165,12 @@ class _Reader:
 
     def _influence(self, cells: Cells, line: Headline, weights: Weights) -> Influence | None:
         cell = cell_of(line, self.protocol)
-        metric = next(metric for metric in self.protocol.metrics if line.column in metric.columns)
+        metric = next(metric for metric in self.protocol.all_metrics if line.column in metric.columns)
         return None if cell is None else metric.influence(cells.wanting([cell]), weights).get(line.column)
 
     def _first(self, cells: Cells, line: Headline) -> np.ndarray:
         """Flags of one annotation that counts of each list and image."""
-        k = [name for name, *_ in self.protocol.area_ranges].index(line.area_range)
+        k = self.protocol.range_names.index(line.area_range)
         flags = np.zeros(len(cells.annotations["list"]), dtype=bool)
         flags[cells.kept(("first positives", k), lambda: cells.first_positives(k))] = True
         return flags

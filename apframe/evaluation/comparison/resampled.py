@@ -85,7 +85,7 @@ def _fill(block: Block, lines: Sequence[Headline], protocol: Protocol, weights: 
 def _units_with_positives(
     blocks: Sequence[Block], lines: Sequence[Headline], protocol: Protocol, draws: Draws, weights: ImageWeights, n_rows: int
 ) -> np.ndarray:
-    names = [name for name, *_ in protocol.area_ranges]
+    names = protocol.range_names
     ranges = {line.area_range: names.index(line.area_range) for line in lines}
     sums = RowSums.of(np.arange(n_rows), n_rows, len(draws.unit))
     for block in blocks:

@@ -157,7 +157,7 @@ def at(self: Evaluation, thresholds: Any, iou_threshold: float | None = None, ar
     chosen = read_thresholds(self, thresholds)
     threshold = threshold_at(self, place_of(thresholds, "iou_threshold") if iou_threshold is None else iou_threshold)
     area = area_at(self, place_of(thresholds, "area_range") if area_range is None else area_range)
-    names = [name for name, *_ in self.protocol.area_ranges]
+    names = self.protocol.range_names
     return CutEvaluation(self, chosen, round(self.protocol.iou_thresholds[threshold], 10), names[area])
 
 

@@ -191,7 +191,7 @@ def _defaults(self: Evaluation) -> _Options:
 
 def _conditions(self: Evaluation, at: _Options) -> dict[str, pl.Expr]:
     """The options as columns."""
-    names = [name for name, *_ in self.protocol.area_ranges]
+    names = self.protocol.range_names
     return {
         "area_range": pl.lit(names[at.area], pl.Enum(names)),
         "iou_threshold": pl.lit(round(self.protocol.iou_thresholds[at.threshold], 10)),

@@ -142,7 +142,7 @@ def _count(self: Evaluation, rows: pl.DataFrame, cuts: pl.Series, threshold: int
     """The cells with the ids of their categories, from the rows of `confuse`."""
     n, counts = pl.col("n"), rows.group_by(_SIDES).agg(n=pl.len().cast(pl.Int64)).sort(_SIDES, nulls_last=True)
     shares = {f"share_of_{side}": pl.when(pl.col(side).is_not_null()).then(n / n.sum().over(side)) for side in _SIDES}
-    names = [name for name, *_ in self.protocol.area_ranges]
+    names = self.protocol.range_names
     return _with_ids(counts, self._inputs.category_ids).select(
         "true_category_id",
         "found_category_id",

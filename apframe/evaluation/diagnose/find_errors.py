@@ -52,7 +52,7 @@ class Errors:
 def errors_of(pipeline: Pipeline, threshold: int, background: float) -> tuple[Verdicts, Outcomes, Errors]:
     """The verdicts of the area range of the headline numbers at a threshold, by number, with their outcomes and errors."""
     protocol, inputs = pipeline.protocol, pipeline.inputs
-    k = [name for name, *_ in protocol.area_ranges].index(protocol.whole)
+    k = protocol.range_names.index(protocol.headline_range)
     verdicts = verdicts_at(pipeline.verdicts, threshold, k)
     found = outcomes(verdicts)
     pairs = place_pairs(pipeline.across(background), verdicts, inputs)

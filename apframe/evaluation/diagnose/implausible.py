@@ -21,7 +21,6 @@ from apframe.exceptions import (
 )
 from apframe.protocols.headlines import KINDS, Kind, headlines
 from apframe.protocols.rules.limits import FIND_OUT
-from apframe.protocols.words import threshold_words
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
 from apframe.wording import counted, listed, spelled
@@ -135,7 +134,7 @@ def _low_precision(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) 
     if values.is_empty() or values.sum() / len(values) >= _LOW or metrics["iou_threshold"][0] > _STRICT:
         return None
     of = f"{counted(found.n_detections, 'detection')} and {counted(found.n_annotations, 'annotation')}"
-    at, value = threshold_words(protocol, metrics["iou_threshold"][0]), values.sum() / len(values)
+    at, value = protocol.threshold_words(metrics["iou_threshold"][0]), values.sum() / len(values)
     return f"{kind.doubted_as} at {at} is {value:.4f}, with {of}: that can hardly be right for a trained model"
 
 
@@ -150,7 +149,7 @@ def _at_low_threshold(metrics: pl.DataFrame, protocol: Protocol) -> pl.DataFrame
     threshold = protocol.iou_thresholds[protocol.threshold_number(_AT) or 0]
     return metrics.filter(
         (pl.col("iou_threshold") - threshold).abs() < 1e-9,
-        pl.col("area_range") == protocol.whole,
+        pl.col("area_range") == protocol.headline_range,
         pl.col("max_detections").eq_missing(protocol.max_detections[-1]),
     )
 

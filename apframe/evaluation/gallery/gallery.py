@@ -74,7 +74,7 @@ def draw_cards(
     elements = near.select("card").hstack(_drawn(near)).unpivot(index="card").drop_nulls()  # texts over shapes
     drawn = dict(elements.group_by("card", maintain_order=True).agg("value").iter_rows())
     called = dict(zip(MODELS, names, strict=False))
-    whole = evaluations[0].protocol.whole
+    whole = evaluations[0].protocol.headline_range
     made = []
     for row in cards.iter_rows(named=True):
         width, height = sizes[row["card"]]

@@ -31,28 +31,26 @@ def prepare_matching(inputs: Inputs) -> Rows:
     found, expected = (codes(frame, inputs, pooled=protocol.agnostic) for frame in (inputs.detections, inputs.annotations))
     with pool() as threads:
         pairing = threads.submit(_links, inputs, expected["category"])
-        void = [each.void(inputs.detections) for each in protocol.difficulties]
-        gone = [each.left_out(inputs.detections) for each in protocol.difficulties]
-        nowhere = [one | other for one, other in zip(void, gone, strict=True)]
-        inside = _bits("inside", inputs.detections, states.unmatched_ignored, protocol, nowhere)
+        counted = [each.counts_unmatched(inputs.detections) for each in protocol.ranges]
+        inside = _bits("inside", counted, states.unmatched_ignored)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
         detections = order_detections(to_order, ties=matcher.ties)
         if PLACE in inputs.detections.columns:
             detections = detections.with_columns(place=inputs.detections[PLACE].gather(detections["row"]))
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
-        outside = [~each.counts(inputs.annotations) for each in protocol.difficulties]
+        counted = [each.counts(inputs.annotations) for each in protocol.ranges]
         annotations = expected.select(
             pl.col("category").alias("list"),
             "image",
             pl.Series("row", np.arange(expected.height, dtype=np.uint32)),
-            _bits("counts", inputs.annotations, states.ignored, protocol, outside),
+            _bits("counts", counted, states.ignored),
             is_crowd=inputs.crowds,
         )[by_list]
         pairs = pairing.result()
     if matcher.at_cut_offs:
-        pairs = _described(pairs, inputs, void)
-    if any(each.keeps for each in protocol.difficulties):
-        kept = pl.Series("kept", as_bits([~flags.to_numpy() for flags in gone]))
+        pairs = _described(pairs, inputs)
+    if any(each.keeps for each in protocol.levels):
+        kept = _bits("kept", [~each.left_out(inputs.detections) for each in protocol.levels])
         pairs = pairs.with_columns(kept.gather(pairs["detection"]))
     if states.fallback is not None:
         pairs = pairs.with_columns(is_last=states.fallback.gather(pairs["annotation"]))
@@ -90,7 +88,7 @@ def prepare_matching(inputs: Inputs) -> Rows:
         links,
         lists,
         cuts,
-        n_ranges=len(protocol.area_ranges),
+        n_ranges=len(protocol.ranges),
         own_limits=ranked is not None and ranked.by == "row",
         cut_offs=protocol.definition.cut_offs,
     )
@@ -123,7 +121,7 @@ def _links(inputs: Inputs, categories: pl.Series) -> pl.DataFrame:
     return pairs.filter(pl.any_horizontal(pl.col(similarities).is_not_null()))
 
 
-def _described(pairs: pl.DataFrame, inputs: Inputs, void: Sequence[pl.Series]) -> pl.DataFrame:
+def _described(pairs: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
     """The pairs with what matching at cut-offs needs.
 
     That is `row` of the detection; `ranges`, where the two can be matched (a copy of a detection only where it is void), and
@@ -131,11 +129,12 @@ def _described(pairs: pl.DataFrame, inputs: Inputs, void: Sequence[pl.Series]) -
     """
     at = pairs["detection"]
     described = [at.alias("row")]
-    if any(each.detections for each in inputs.protocol.difficulties):
-        is_copy = inputs.detections["expanded_from"].is_not_null().to_numpy()
-        bits = as_bits([flags.to_numpy() for flags in void])
-        everywhere = bits.dtype.type((1 << len(void)) - 1)
-        described += [pl.Series("ranges", np.where(is_copy, bits, everywhere)).gather(at), pl.Series("void", bits).gather(at)]
+    levels = inputs.protocol.levels
+    if any(each.detections for each in levels):
+        void = _bits("void", [each.void(inputs.detections) for each in levels])
+        everywhere = (1 << len(levels)) - 1
+        ranges = void.zip_with(inputs.detections["expanded_from"].is_not_null(), pl.Series([everywhere], dtype=void.dtype))
+        described += [ranges.alias("ranges").gather(at), void.gather(at)]
     return pairs.with_columns(described)
 
 
@@ -154,7 +153,7 @@ def outline_of(categories: pl.DataFrame, category_ids: pl.Series, image_ids: pl.
         annotations=some.annotations.clear(),
         hits=some.hits.clear(),
         thresholds=protocol.iou_thresholds,
-        ranges=tuple(name for name, *_ in protocol.area_ranges),
+        ranges=protocol.range_names,
         limits=protocol.limits,
         ties=protocol.matcher.ties,
         lists=lists_of(categories, category_ids, protocol),
@@ -162,14 +161,7 @@ def outline_of(categories: pl.DataFrame, category_ids: pl.Series, image_ids: pl.
     )
 
 
-def _bits(
-    name: str, frame: pl.DataFrame, ignored: pl.Series | None, protocol: Protocol, ignored_there: Sequence[pl.Series] = ()
-) -> pl.Series:
-    """In which area ranges each row is, and not ignored anyway, nor ignored there. A negative area is in those from 0."""
-    area = frame["area"].to_numpy()
-    flags = [(area >= (low or -np.inf)) & (area <= high) for _, low, high in protocol.area_ranges]
-    if ignored is not None:
-        flags = [inside & ~ignored.to_numpy() for inside in flags]
-    if ignored_there:
-        flags = [inside & ~each.to_numpy() for inside, each in zip(flags, ignored_there, strict=True)]
-    return pl.Series(name, as_bits(flags))
+def _bits(name: str, flags: Sequence[pl.Series], ignored: pl.Series | None = None) -> pl.Series:
+    """The area ranges in which a row is flagged, and not ignored anyway."""
+    counted = None if ignored is None else ~ignored.to_numpy()
+    return pl.Series(name, as_bits([each.to_numpy() if counted is None else each.to_numpy() & counted for each in flags]))

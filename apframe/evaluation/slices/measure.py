@@ -156,7 +156,7 @@ class _Work:
             for table, name in ((base.detections, "detection"), (base.annotations, "annotation"))
         ]
         whole: Cells | None = None
-        if sides[0].members is None and not all(metric.reads_remainder for metric in self.protocol.metrics):
+        if sides[0].members is None and not all(metric.reads_remainder for metric in self.protocol.all_metrics):
             every = base.detections.select(at=pl.int_range(pl.len(), dtype=pl.UInt32))
             groups = pl.DataFrame({"group": range(len(objects))}, schema={"group": pl.UInt32})
             sides[0] = replace(sides[0], members=every.join(groups, how="cross"))
@@ -210,18 +210,19 @@ def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slici
     lists count; n_annotations and n_detections.
     """
     cells, n_groups = part.cells, len(slicing.images) * len(slicing.detections)
-    names, last = [name for name, *_ in protocol.area_ranges], len(protocol.max_detections) - 1
+    names, last = protocol.range_names, len(protocol.max_detections) - 1
     lines = [line for line in with_terms(headlines(protocol), protocol) if not line.is_of_others]
     rows, once = ListRows.of(part.lists, n_groups * part.n_objects, slicing.categories), Weights.once(cells.n_images)
     n_images = images_of_lists(cells, protocol, once)
     # what counts of each list, and whether it counts: at the lowest threshold, and at all of them
     at, most = protocol.iou_thresholds[0], protocol.max_detections[last]
-    counted = {name: Headline(name, Kind(name, name), at, protocol.whole, most) for name in ("n_positives", "n_detections")}
-    main = Headline("main", Kind("main", protocol.metrics[0].columns[0]), None, protocol.whole, most)
+    whole = protocol.headline_range
+    counted = {name: Headline(name, Kind(name, name), at, whole, most) for name in ("n_positives", "n_detections")}
+    main = Headline("main", Kind("main", protocol.metrics[0].columns[0]), None, whole, most)
 
     def of_range(name: str) -> dict[str, np.ndarray]:
         own = [line for line in lines if line.area_range == name]
-        support = [*counted.values(), main] if name == protocol.whole else []
+        support = [*counted.values(), main] if name == whole else []
         values = dict(values_of_lists(cells, protocol, [*own, *support], once))
         found = sum_values(((line, values[line]) for line in own if line in values), rows, n_images)
         if not support:

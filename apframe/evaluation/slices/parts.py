@@ -68,7 +68,7 @@ def _holds_any(part: Part, values: pl.Series, protocol: Protocol) -> bool:
 
 def _metric(protocol: Protocol, part: Part) -> str:
     """The first headline number of a part."""
-    kind = next((line.removesuffix("{part}") for line in protocol.report if line.endswith("{part}")), "AP")
+    kind = next((line.removesuffix("{part}") for line in protocol.lines if line.endswith("{part}")), "AP")
     return f"{kind}{part.name}"
 
 

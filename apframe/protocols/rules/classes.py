@@ -40,8 +40,6 @@ class Classes(Rule):
         (another category, a class): objects of the other one are of the class
     crowds
         the same, for categories whose annotations are crowds then
-    counts_absent
-        whether classes without annotations count in every mean, with an average precision of 0
     """
 
     line: ClassVar[str] = "categories"
@@ -50,7 +48,6 @@ class Classes(Rule):
     ignore_regions: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
     crowds: tuple[tuple[str, str], ...] = ()
-    counts_absent: bool = False
 
     @property
     def words(self) -> str:
@@ -73,7 +70,7 @@ class Classes(Rule):
         """
         detections = inputs.detections
         named = detections["category_id"].unique().to_list() if detections.schema["category_id"] == pl.String else []
-        dataset, chosen, merged = self.own_categories(inputs.dataset, inputs.category_ids, inputs.protocol.name, named)
+        dataset, chosen, merged = self.own_categories(inputs.dataset, inputs.category_ids, inputs.protocol, named)
         detections = detections if merged is None else map_ids("detections", detections, merged)
         annotations, ids = dataset.annotations, ids_by_name(dataset)
         inputs = replace(inputs, dataset=dataset, annotations=annotations, detections=detections, category_ids=chosen)
@@ -89,14 +86,13 @@ class Classes(Rule):
         return inputs.with_annotations(annotations.with_columns(ignore=pl.col(COPIED).is_not_null() | ignore))
 
     def own_categories(
-        self, dataset: Dataset, category_ids: pl.Series, protocol: str, further: Sequence[str] = ()
+        self, dataset: Dataset, category_ids: pl.Series, protocol: Protocol, further: Sequence[str] = ()
     ) -> tuple[Dataset, pl.Series, pl.DataFrame | None]:
         """The data set with the classes under their own names, found in any case, and which of some ids are evaluated.
 
-        `protocol` is the name of the protocol, for errors; `further` are names that detections have beside those of the
-        categories. Classes that count without annotations too become categories, unless categories were chosen. The last
-        result says what categories became, see `apframe.tables.category_map.merge_categories`; None if all have the names of
-        the protocol.
+        `further` are names that detections have beside those of the categories. Classes that count without annotations too
+        become categories, unless categories were chosen. The last result says what categories became, see
+        `apframe.tables.category_map.merge_categories`; None if all have the names of the protocol.
 
         Raises
         ------
@@ -108,9 +104,10 @@ class Classes(Rule):
         UnknownCategoryWarning
             a category with annotations is not evaluated, and its name is nearly that of a class
 
+        >>> from apframe.protocols.coco import COCO
         >>> dataset = Dataset({}, {"category_id": [1, 2], "name": ["van", "lane"]}, {})
         >>> classes = Classes(("car",), renamed=(("van", "car"),))
-        >>> dataset, chosen, _ = classes.own_categories(dataset, pl.Series([1, 2]), "BDD100K")
+        >>> dataset, chosen, _ = classes.own_categories(dataset, pl.Series([1, 2]), COCO)
         >>> dataset.categories["name"].to_list(), chosen.to_list()
         (['car', 'lane'], [1])
         """
@@ -120,7 +117,7 @@ class Classes(Rule):
         became = {name.lower(): name for name in self.names} | dict(self.renamed) | dict(self.crowds)
         is_ours = names.str.to_lowercase().is_in(list(became))
         if not is_ours.any():
-            problem = f"{protocol} evaluates {listed(list(self.names))}, but the categories are {listed(names.to_list())}"
+            problem = f"{protocol.name} evaluates {listed(list(self.names))}, but the categories are {listed(names.to_list())}"
             remedy = f"rename yours with {spelled('category_map')}, a map from each name to one of these"
             raise ParameterError(problem, remedy, option="protocol")
         has_annotations = is_known(categories["category_id"], annotations["category_id"].unique())
@@ -137,7 +134,7 @@ class Classes(Rule):
             dataset = dataset.with_categories(self.names) if self.renamed or self.crowds else dataset
             asked = merged["new_category_id"].filter(is_known(merged["category_id"], category_ids)).unique()
             category_ids = asked if len(category_ids) < categories.height else dataset.core("categories")["category_id"]
-        if self.counts_absent and len(category_ids) == categories.height:  # not where some are chosen
+        if protocol.counts_absent and len(category_ids) == categories.height:  # not where some are chosen
             ids = ids_by_name(dataset)
             dataset = dataset.with_categories([name for name in self.names if name.lower() not in ids], numbered=True)
             category_ids = dataset.core("categories")["category_id"]
@@ -145,12 +142,12 @@ class Classes(Rule):
         known = pl.Series([ids[name.lower()] for name in self.names if name.lower() in ids], dtype=category_ids.dtype)
         return dataset, category_ids.filter(is_known(category_ids, known)).sort().alias("category_id"), merged
 
-    def _ask_about(self, names: pl.Series, protocol: str) -> None:
+    def _ask_about(self, names: pl.Series, protocol: Protocol) -> None:
         """A warning if categories that are not evaluated are nearly called as a class."""
         related = {name.lower() for name in (*(other for _, other in self.ignored_as), *self.ignore_regions)}
         near = {name: nearest(name, self.names) for name in names if name.lower() not in related}
         if questions := [f"{name!r}, {question}" for name, question in near.items() if question]:
-            warn(f"{protocol} does not evaluate {'; nor '.join(questions)}", UnknownCategoryWarning)
+            warn(f"{protocol.name} does not evaluate {'; nor '.join(questions)}", UnknownCategoryWarning)
 
 
 def with_own_classes(dataset: Dataset, category_ids: pl.Series, protocol: Protocol) -> tuple[Dataset, pl.Series]:
@@ -161,7 +158,7 @@ def with_own_classes(dataset: Dataset, category_ids: pl.Series, protocol: Protoc
     [1]
     """
     classes = protocol.rule(Classes)
-    return (dataset, category_ids) if classes is None else classes.own_categories(dataset, category_ids, protocol.name)[:2]
+    return (dataset, category_ids) if classes is None else classes.own_categories(dataset, category_ids, protocol)[:2]
 
 
 def ids_by_name(dataset: Dataset) -> dict[str, Any]:

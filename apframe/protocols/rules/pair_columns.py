@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
 
-from apframe.metrics.box_errors import KINDS, NEEDS, VELOCITY, BoxErrors, as_errors
+from apframe.metrics.box_errors import KINDS, NEEDS, VELOCITY, BoxErrors
 from apframe.protocols.rules.rule import Rule
 from apframe.rows import refuse_rows, refuse_texts
 from apframe.tables.shapes.cuboids import SIZES, YAW
@@ -71,13 +71,7 @@ class OrientationWeights(Rule):
 
 @dataclass(frozen=True)
 class MeasureErrors(Rule):
-    """The errors of the boxes of pairs, of which `errors` averages those of true positives."""
-
-    line: ClassVar[str] = "errors"
-    errors: BoxErrors
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "errors", as_errors(self.errors))  # which is a mapping as it is stored
+    """The errors of the boxes of pairs, of which a metric of the protocol averages those of true positives."""
 
     def rows(self, inputs: Inputs) -> Inputs:
         """The same rows, with a note on errors that have no value, as a column is missing.
@@ -89,16 +83,19 @@ class MeasureErrors(Rule):
         RowError
             a score is negative, where errors are averaged over recall: a score of 0 is beyond the end there
         """
+        errors = inputs.protocol.errors
+        if errors is None:
+            return inputs
         tables = {"annotations": inputs.dataset.annotations, "detections": inputs.detections}
         for table, frame in tables.items():
-            refuse_texts(table, frame, [name for kind in self.errors.kinds for name in NEEDS[kind] if name in VELOCITY])
-        if self.errors.over_recall:
+            refuse_texts(table, frame, [name for kind in errors.kinds for name in NEEDS[kind] if name in VELOCITY])
+        if errors.over_recall:
             negative = (inputs.detections["score"] < 0).fill_null(False)
             remedy = f"{inputs.protocol.name} needs scores of at least 0"
             refuse_rows("detections", inputs.detections, negative, "score is negative", remedy)
         if any(frame.is_empty() for frame in tables.values()):
             return inputs
-        for kind in self.errors.kinds:
+        for kind in errors.kinds:
             there_is = ", ".join(
                 f"{table}.{name}" for name in NEEDS[kind] for table, frame in tables.items() if name not in frame.columns
             )
@@ -108,13 +105,14 @@ class MeasureErrors(Rule):
 
     def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs with their errors, if the threshold of the errors is evaluated; see `with_errors`."""
-        if self.errors.threshold_number(inputs.protocol.iou_thresholds) is None:
+        errors = inputs.protocol.errors
+        if errors is None or errors.threshold_number(inputs.protocol.iou_thresholds) is None:
             return pairs
         categories = inputs.dataset.core("categories")
-        names = pl.Series([name.lower() for name in self.errors.half_turns], dtype=pl.String)
+        names = pl.Series([name.lower() for name in errors.half_turns], dtype=pl.String)
         ids = categories.filter(categories["name"].cast(pl.String).str.to_lowercase().is_in(names.implode()))["category_id"]
         half_turns = inputs.annotations["category_id"].is_in(ids.implode())
-        return with_errors(pairs, inputs.detections, inputs.annotations, half_turns, self.errors)
+        return with_errors(pairs, inputs.detections, inputs.annotations, half_turns, errors)
 
 
 def with_errors(

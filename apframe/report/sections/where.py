@@ -80,7 +80,9 @@ def sizes(compared: Compared) -> pl.DataFrame:
     """Return the headline number of each range of areas or level of difficulty, with the one that stands for all in front."""
     protocol = compared.first.protocol
     main = main_headline(protocol)
-    ranges = [line.metric for line in headlines(protocol) if line.column == main.column and line.area_range != protocol.whole]
+    ranges = [
+        line.metric for line in headlines(protocol) if line.column == main.column and line.area_range != protocol.headline_range
+    ]
     if not ranges:
         return compared.overall.clear()
     rows = compared.overall.filter(pl.col("metric").is_in([main.metric, *ranges]))
@@ -89,7 +91,7 @@ def sizes(compared: Compared) -> pl.DataFrame:
 
 def ranges_in_words(compared: Compared) -> str:
     """Return what the rows of `sizes` differ in."""
-    return "by level of difficulty" if compared.first.protocol.difficulties else "by the size of objects"
+    return "by level of difficulty" if compared.first.protocol.levels else "by the size of objects"
 
 
 def _worst(rows: pl.DataFrame, metric: str) -> list[str]:

@@ -47,7 +47,7 @@ def test_influences_are_derivatives_of_headline_numbers(name: str, tmp_path: Pat
             continue
         ev = evaluate()
         lines = [line for line in chosen_lines(ev, None) if line.part is None]
-        if isinstance(getattr(ev.protocol.metrics[0], "definition", None), Coco101):
+        if isinstance(getattr(ev.protocol.all_metrics[0], "definition", None), Coco101):
             lines = [line for line in lines if line.column != "ap"]
         if not lines:
             continue

@@ -49,7 +49,7 @@ def test_numbers_that_need_all_scores_are_doubted(name: str) -> None:
     """Of ten images with two detections each, whatever the protocol compares."""
     protocol: Protocol = PROTOCOLS[name]
     metrics = pl.DataFrame({
-        "category_id": [1], "area_range": [protocol.whole], "iou_threshold": [protocol.iou_thresholds[0]],
+        "category_id": [1], "area_range": [protocol.headline_range], "iou_threshold": [protocol.iou_thresholds[0]],
         "max_detections": [protocol.max_detections[-1]], "ap": [0.5], "recall": [0.5], "n_positives": [20],
         "n_detections": [20],
     })  # fmt: skip

@@ -113,7 +113,7 @@ def test_errors_are_best_where_they_are_lowest() -> None:
     board = pl.DataFrame({"run": ["b", "a"], "metric": ["ATE"] * 2, "estimate": [0.1, 0.2], "share_best": [0.75, 0.25]})
     assert leaderboard.leader_sentence(board) == "b has the lowest ATE, 0.100, and leads in 75 % of sets like this one."
     _, _, truth, results, _ = TINY["nuscenes"]
-    protocol = replace(apf.NUSCENES, report=("ATE", "AP"))
+    protocol = replace(apf.NUSCENES, headlines=("ATE", "AP"))
     compared = Compared([apf.evaluate(truth, each, protocol) for each in (results[:1], results, results)], NAMES)
     assert compared.metric == "ATE"
     rows = tables(leaderboard.where(compared))["ATE by category"]

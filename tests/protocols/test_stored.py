@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 import apframe as apf
 from apframe.evaluation.prepare.inputs import make_inputs
 from apframe.exceptions import FormatError, ParameterError, TurnedBoxesWarning
-from apframe.protocols.given import frozen
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_ROWS, TurnUpright
-from apframe.protocols.rules.stored import RULES, rule_choices, rule_of
+from apframe.protocols.stored import RULES
 from apframe.tables.dataset import Dataset
 
 IMAGES = {"image_id": [1, 2]}
@@ -35,12 +36,9 @@ def test_every_protocol_has_the_standard_rules_in_their_order() -> None:
         assert standard == list(STANDARD_ROWS) and len(set(rules)) == len(rules), name
 
 
-def test_every_rule_can_be_stored_and_is_in_a_protocol() -> None:
+def test_every_rule_is_in_a_protocol() -> None:
     used = {type(rule).__name__ for rules in RULES_OF.values() for rule in rules}
     assert set(RULES) - used == {"DetectedImagesOnly"}  # of Detectron's recall, which PROPOSALS does not have
-    for rule in {rule for rules in RULES_OF.values() for rule in rules}:
-        again = rule_of(frozen(json.loads(json.dumps(rule_choices(rule)))))
-        assert again == rule and hash(again) == hash(rule)
 
 
 def test_what_a_stored_evaluation_applies_again_are_standard_rules() -> None:
@@ -48,18 +46,43 @@ def test_what_a_stored_evaluation_applies_again_are_standard_rules() -> None:
     assert {rule for rules in RULES_OF.values() for rule in rules if rule.applies_again} < set(STANDARD_ROWS)
 
 
-def test_rules_that_nobody_knows() -> None:
-    with pytest.raises(
-        FormatError, match=r"^the rule 'Unheard' is not known here; add it before you read: .*RULES\['Unheard'\]"
-    ):
-        rule_of({"rule": "Unheard"})
-    with pytest.raises(
-        FormatError, match=r"^the rule 'RequireAtMost' cannot be made \(.*'most'.*\); check .*, or evaluate again$"
-    ):
-        rule_of({"rule": "RequireAtMost", "most": 3})
-    own = type("Own", (Rule,), {})()
-    with pytest.raises(ParameterError, match=r"has no name to be stored by; add it first: .*RULES\[\"Own\"\]"):
-        rule_choices(own)
+# a part of a stored protocol -> the error
+UNKNOWN: dict[str, tuple[dict[str, Any], str]] = {
+    "rule": ({"rules": [{"rule": "Unheard"}]}, r"^the rule 'Unheard' is not known here; add it before you read: .*RULES"),
+    "of a package": (
+        {"rules": [{"rule": "Unheard", "package": "seas"}]},
+        r"^the rule 'Unheard' is not known here; it is of the package 'seas': add it before you read: ",
+    ),
+    "matcher": ({"matcher": {"matcher": "by_luck"}}, r"^the matcher 'by_luck' is not known here; .*MATCHERS\['by_luck'\]"),
+    "metric": ({"metrics": [{"metric": "luck"}]}, r"^the metric 'luck' is not known here; .*KINDS\['luck'\]"),
+    "parameter": (
+        {"rules": [{"rule": "RequireAtMost", "most": 3}]},
+        r"^the rule 'RequireAtMost' cannot be made \(.*'most'.*\); check .* or evaluate again$",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "message"), UNKNOWN.values(), ids=UNKNOWN)
+def test_what_nobody_knows_is_an_error_that_says_where_it_is_from(part: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        apf.Protocol.from_dict(apf.COCO.as_dict() | part)
+
+
+@dataclass(frozen=True)
+class Own(Rule):
+    """A rule of this module."""
+
+    least: float = 0.5
+
+
+def test_a_rule_of_ones_own_is_stored_once_it_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    protocol = apf.Protocol("mine", "", rules=(*STANDARD_ROWS, Own(0.75)))
+    with pytest.raises(ParameterError, match=r"has no name to be stored by; add it first: .*RULES\[\"a_name\"\] = \"tests\."):
+        protocol.as_dict()
+    monkeypatch.setitem(RULES, "own", f"{__name__}:Own")
+    stored = json.loads(json.dumps(protocol.as_dict()))
+    assert stored["rules"][-1] == {"rule": "own", "package": "tests", "least": 0.75}
+    assert apf.Protocol.from_dict(stored) == protocol
 
 
 def test_the_limit_counts_what_is_left_out_later() -> None:

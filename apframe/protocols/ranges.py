@@ -1,4 +1,4 @@
-"""What levels of difficulty need: their columns, and copies of void detections."""
+"""What is evaluated apart: ranges of areas, or levels of difficulty."""
 
 from __future__ import annotations
 
@@ -21,26 +21,73 @@ from apframe.tables.shapes.cuboids import CUBOIDS
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
 
-
 Bounds = tuple[str, float, float]
 Closed = Literal["left", "right", "both", "none"]
 
 
 @dataclass(frozen=True)
-class Difficulty:
-    """Which annotations count, and which detections.
+class Range:
+    """A part of the annotations that is evaluated apart, as COCO does with areas: the others are ignored.
 
     Attributes
     ----------
     name
-        as tables show it as an area range
+        as tables show it in the column `area_range`
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def counts(self, annotations: pl.DataFrame) -> pl.Series:
+        """Flags of the annotations that count; the others are ignored."""
+        return pl.repeat(True, annotations.height, eager=True)
+
+    def counts_unmatched(self, detections: pl.DataFrame) -> pl.Series:
+        """Flags of the detections that are false positives where they match nothing; the others are ignored."""
+        return pl.repeat(True, detections.height, eager=True)
+
+
+@dataclass(frozen=True)
+class AreaRange(Range):
+    """Annotations of some areas in square pixels, both bounds inclusive. A negative area is in the ranges from 0.
+
+    >>> small = AreaRange("small", 0, 32**2)
+    >>> small.counts(pl.DataFrame({"area": [1024.0, 1025.0, -1.0]})).to_list()
+    [True, False, True]
+    """
+
+    low: float = 0.0
+    high: float = 1e10
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.low:g}–{self.high:g}"
+
+    def counts(self, annotations: pl.DataFrame) -> pl.Series:
+        """Flags of the annotations that count."""
+        area = annotations["area"].to_numpy()
+        inside = area <= self.high
+        return pl.Series(inside & (area >= self.low) if self.low else inside)
+
+    def counts_unmatched(self, detections: pl.DataFrame) -> pl.Series:
+        """Flags of the detections that are false positives where they match nothing; the others are ignored."""
+        return self.counts(detections)
+
+
+@dataclass(frozen=True)
+class Level(Range):
+    """A level of difficulty: which annotations count, and which detections.
+
+    Attributes
+    ----------
     annotations
         (column, low, high): an annotation counts if its values lie between all of these; others are ignored. A value that is
         null lies in all of them
     detections
         (column, least): a detection of a smaller value is void, of whatever category it is: it uses up what it is matched
         with in any class, and counts for nothing
-    is_ranked_by
+    is_headline
         whether the headline numbers are of it
     closed
         which of the bounds of annotations belong to the level: "right", "left", "both" or "none"
@@ -51,10 +98,9 @@ class Difficulty:
         which of these bounds belong to the level
     """
 
-    name: str
     annotations: tuple[Bounds, ...] = ()
     detections: tuple[tuple[str, float], ...] = ()
-    is_ranked_by: bool = False
+    is_headline: bool = False
     closed: Closed = "right"
     keeps: tuple[Bounds, ...] = ()
     keeps_closed: Closed = "left"
@@ -62,15 +108,19 @@ class Difficulty:
     def counts(self, annotations: pl.DataFrame) -> pl.Series:
         """Flags of the annotations that count; where there are none, columns may be missing.
 
-        >>> Difficulty("easy", (("height", 40, 1e10),)).counts(pl.DataFrame({"height": [40, 41, None]})).to_list()
+        >>> Level("easy", (("height", 40, 1e10),)).counts(pl.DataFrame({"height": [40, 41, None]})).to_list()
         [False, True, True]
         """
         return _between(annotations, self.annotations, self.closed)
 
+    def counts_unmatched(self, detections: pl.DataFrame) -> pl.Series:
+        """Flags of the detections that are false positives where they match nothing: neither void nor left out."""
+        return ~(self.void(detections) | self.left_out(detections))
+
     def left_out(self, detections: pl.DataFrame) -> pl.Series:
         """Flags of the detections that are left out; where there are none, columns may be missing.
 
-        >>> Difficulty("small", keeps=(("height", 40, 93.75),)).left_out(pl.DataFrame({"height": [39.9, 40, 93.75]})).to_list()
+        >>> Level("small", keeps=(("height", 40, 93.75),)).left_out(pl.DataFrame({"height": [39.9, 40, 93.75]})).to_list()
         [True, False, True]
         """
         return ~_between(detections, self.keeps, self.keeps_closed)
@@ -78,7 +128,7 @@ class Difficulty:
     def void(self, detections: pl.DataFrame) -> pl.Series:
         """Flags of the detections that are void; where there are none, columns may be missing.
 
-        >>> Difficulty("easy", (), (("height", 40),)).void(pl.DataFrame({"height": [39.5, 40]})).to_list()
+        >>> Level("easy", (), (("height", 40),)).void(pl.DataFrame({"height": [39.5, 40]})).to_list()
         [True, False]
         """
         flags = pl.repeat(False, detections.height, eager=True)
@@ -93,6 +143,10 @@ def _between(frame: pl.DataFrame, bounds: Sequence[Bounds], closed: Closed) -> p
     for name, low, high in bounds if frame.height else ():
         flags &= frame[name].cast(pl.Float64).is_between(low, high, closed).fill_null(True)
     return flags
+
+
+ALL = AreaRange("all")
+"""Every area: the range of the headline numbers."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +186,7 @@ class ApplyLevels(Rule):
         RowError
             numbers are not finite
         """
-        levels, annotations, detections = inputs.protocol.difficulties, inputs.dataset.annotations, inputs.detections
+        levels, annotations, detections = inputs.protocol.levels, inputs.dataset.annotations, inputs.detections
         columns = {
             "annotations": [name for each in levels for name, *_ in each.annotations],
             "detections": [name for each in levels for name, _ in each.detections],

@@ -1,0 +1,235 @@
+"""Protocols as what JSON holds: tagged values; and what stands for protocols as 0.5.0 stored them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from apframe.exceptions import FormatError, ParameterError
+from apframe.matching.matchers import MATCHERS
+from apframe.metrics.definitions import COCO_101, as_definition, choices_of
+from apframe.metrics.metric import KINDS
+from apframe.metrics.points import SPACING
+from apframe.protocols.given import frozen
+from apframe.protocols.headlines import Part
+from apframe.protocols.ranges import AreaRange, Level
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
+from apframe.similarity.named import as_choices, as_similarity
+from apframe.wording import shown
+
+if TYPE_CHECKING:
+    from apframe.protocols.protocol import Protocol
+
+_HOMES = {
+    "bdd100k": "DisjointMasks",
+    "citypersons": "AddVisibility",
+    "crowdhuman": "ClipBoxes",
+    "dota": "LeaveOutNarrow",
+    "kitti": "RequireAlpha",
+    "panoptic": "IgnoreMostlyVoid",
+    "tinyperson": "IgnoreUncertain",
+    "ultralytics": "LeaveOutRepeated",
+    "visdrone": "ExclusionRegions",
+    "waymo": "AddDifficultyLevel LimitSides NoLabelZones WarnOfScores",
+    "wider_face": "AnnotatedImagesOnly",
+    "rules.classes": "Classes",
+    "rules.crowds": "CrowdsAsMisses CrowdsCountOnce CrowdsIgnored IgnoredAsCrowds",
+    "rules.pair_columns": "MeasureErrors OrientationWeights",
+    "rules.filters": "KeepObjects",
+    "rules.hierarchy": "ExpandHierarchy",
+    "rules.ignored": "AnnotationsWithArea DetectionsWithArea IgnoreFlagged IgnoreWithoutKeypoints IgnoreWithoutMask",
+    "rules.judged": "JudgedOnly",
+    "ranges": "ApplyLevels RequireImageBoxes",
+    "rules.limits": "DetectedImagesOnly KnownImagesOnly LimitPerImage MeansByImages RankInImage RequireAtMost "
+    "RequireKnownCategories ZeroWithoutDetections",
+    "rules.malformed": "MalformedByHeight MalformedCounts MalformedDetectionsLeftOut MalformedEnclosed "
+    "MalformedIgnoredByArea MalformedIntervalsTurned MalformedRefused MalformedSigned",
+    "rules.standard": "BoxAnnotations BoxDetections CompleteSegments CopyShared EvaluatedCategories OrderByCategory "
+    "ReadMasks TurnUpright",
+}
+RULES = {name: f"apframe.protocols.{module}:{name}" for module, names in _HOMES.items() for name in names.split()}
+"""The rules by the names under which protocols are stored, and where each is. Add your own as "its_module:ItsClass"."""
+
+
+@dataclass(frozen=True)
+class _Kinds:
+    """The kinds of values that a stored protocol names, and how a user adds one."""
+
+    tag: str
+    homes: Mapping[str, str | type]
+    place: str
+    option: str
+
+    def choices(self, value: Any) -> dict[str, Any]:
+        """Name and parameters of a value as what JSON holds, and its package if that is not apframe.
+
+        Raises
+        ------
+        ParameterError
+            the value has no name, or a parameter that cannot be stored
+        """
+        module, kind = type(value).__module__, type(value).__qualname__
+        name = next((name for name, known in self.homes.items() if known in (type(value), f"{module}:{kind}")), None)
+        if name is None:
+            remedy = f'add it first: {self.place}["a_name"] = "{module}:{kind}"'
+            raise ParameterError(f"{value!r} has no name to be stored by", remedy, option=self.option)
+        package = module.split(".")[0]
+        own = {} if package == "apframe" else {"package": package}
+        choices = {self.tag: name} | own | {each.name: _stored(getattr(value, each.name)) for each in fields(value)}
+        try:
+            json.dumps(choices)
+        except TypeError as error:
+            remedy = "its fields must be numbers, text, flags, None, or tuples of these"
+            raise ParameterError(f"{value!r} cannot be stored", remedy, option=self.option) from error
+        return choices
+
+    def value(self, choices: Mapping[str, Any]) -> Any:
+        """The value that `choices` was taken of.
+
+        Raises
+        ------
+        FormatError
+            there is none of that name, or its entry is wrong; what a stored evaluation names is never imported
+        """
+        given = dict(choices)
+        name, package = given.pop(self.tag), given.pop("package", None)
+        entry = f"{self.place}[{shown(name)}]"
+        if name not in self.homes:
+            known = f"it is of the package {shown(package)}: " if package else ""
+            remedy = f'{known}add it before you read: {entry} = "its_module:ItsClass"'
+            raise FormatError(f"the {self.tag} {shown(name)} is not known here", remedy)
+        home = self.homes[name]
+        try:
+            if isinstance(home, str):
+                module, kind = home.split(":")
+                home = getattr(import_module(module), kind)
+            return home(**{name: _restored(value) for name, value in given.items()})
+        except (ImportError, AttributeError, TypeError, ValueError) as error:
+            problem = f"the {self.tag} {shown(name)} cannot be made ({error})"
+            raise FormatError(problem, f"check {entry}, which is {self.homes[name]!r}, or evaluate again") from error
+
+
+_RULES = _Kinds("rule", RULES, "apframe.protocols.stored.RULES", "rules")
+_METRICS = _Kinds("metric", KINDS, "apframe.metrics.metric.KINDS", "metrics")
+_MATCHERS = _Kinds("matcher", MATCHERS, "apframe.matching.matchers.MATCHERS", "matcher")
+
+
+def _stored(value: Any) -> Any:
+    """A parameter as what JSON holds: metrics and definitions by name, what else has fields by these, others as they are."""
+    if isinstance(value, (tuple, list)):
+        return [_stored(each) for each in value]
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    if f"{type(value).__module__}:{type(value).__qualname__}" in KINDS.values():
+        return _METRICS.choices(value)
+    return choices_of(value) or {each.name: _stored(getattr(value, each.name)) for each in fields(value)}
+
+
+def _restored(value: Any) -> Any:
+    """The parameter that `_stored` was taken of, with tuples in place of lists."""
+    if isinstance(value, (tuple, list)):
+        return tuple(_restored(each) for each in value)
+    if isinstance(value, Mapping) and "metric" in value:
+        return _METRICS.value(value)
+    if isinstance(value, Mapping) and "definition" in value:
+        own = {name: _restored(each) for name, each in value.items()}
+        return replace(as_definition(own.pop("definition")), **own)
+    return value
+
+
+def as_dict(protocol: Protocol) -> dict[str, Any]:
+    """All choices of a protocol as what JSON holds, without the variants: see `Protocol.as_dict`."""
+    return protocol.choices() | {
+        "similarity": as_choices(protocol.similarity),
+        "matcher": _MATCHERS.choices(protocol.matcher),
+        "ranges": [asdict(each) for each in protocol.ranges],
+        "rules": [_RULES.choices(rule) for rule in protocol.rules],
+        "metrics": [_METRICS.choices(metric) for metric in protocol.metrics],
+        "headlines": [line if isinstance(line, str) else asdict(line) for line in protocol.headlines],
+    }
+
+
+def from_dict(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """The choices of a protocol from what `as_dict` gave.
+
+    Raises
+    ------
+    FormatError
+        a rule, a matcher or a metric is not known; the error says what to add
+    """
+    made = {name: frozen(value) for name, value in choices.items()}
+    return made | {
+        "similarity": as_similarity(made["similarity"]),
+        "matcher": _MATCHERS.value(made["matcher"]),
+        "ranges": tuple(Level(**each) if "annotations" in each else AreaRange(**each) for each in made["ranges"]),
+        "rules": tuple(_RULES.value(each) for each in made["rules"]),
+        "metrics": tuple(_METRICS.value(each) for each in made["metrics"]),
+        "headlines": tuple(line if isinstance(line, str) else Part(**line) for line in made["headlines"]),
+    }
+
+
+def rules_of_0_5(choices: Mapping[str, Any], malformed: Rule) -> list[Mapping[str, Any]]:
+    """The rules that the flags of a protocol stand for, as 0.5.0 stored it.
+
+    Parameters
+    ----------
+    choices
+        the protocol; they may lack flags that are not set
+    malformed
+        what becomes of malformed rows, which 0.5.0 did not store
+
+    >>> from apframe.protocols.rules.malformed import MalformedCounts
+    >>> [rule["rule"] for rule in rules_of_0_5({"crowds": "ordinary", "judged_only": True}, MalformedCounts())][-3:]
+    ['BoxDetections', 'CopyShared', 'JudgedOnly']
+    """
+    flags = {*choices.get("ignores", ()), *(name for name, value in choices.items() if value is True)}
+    crowds = {"ignored": ["CrowdsIgnored"], "counted": ["CrowdsCountOnce"], "ordinary": list[str]()}
+    rules: list[str | Rule] = [
+        *(["LimitPerImage"] if "per_image" in flags else []),
+        malformed,
+        *STANDARD_SHAPES,
+        *(["AnnotationsWithArea"] if "with_area_only" in flags else []),
+        *(["ExpandHierarchy"] if "expands_hierarchy" in flags else []),
+        *STANDARD_LISTS,
+        *(["JudgedOnly"] if "judged_only" in flags else []),
+        *(["DetectionsWithArea"] if "with_area_only" in flags else []),
+        *(["DetectedImagesOnly"] if "detected_images_only" in flags else []),
+        *crowds[choices.get("crowds", "ignored")],
+        *(["IgnoreFlagged"] if "ignore" in flags else []),
+        *(["IgnoreWithoutKeypoints"] if "no_keypoints" in flags else []),
+    ]
+    return [{"rule": rule} if isinstance(rule, str) else _RULES.choices(rule) for rule in rules]
+
+
+def from_0_5(choices: Mapping[str, Any], malformed: Rule) -> dict[str, Any]:
+    """A protocol as `as_dict` has it, from what 0.5.0 stored: flags, and fields that other values stand for today.
+
+    >>> from apframe.protocols.rules.malformed import MalformedCounts
+    >>> given = {"name": "mine", "definition": {"name": "step"}, "matching": "score", "ties": "input", "report": ["AP"]}
+    >>> made = from_0_5(given, MalformedCounts())
+    >>> made["matcher"], made["headlines"], made["metrics"][0]["definition"]
+    ({'matcher': 'score', 'ties': 'input'}, ['AP'], {'definition': 'step'})
+    """
+    own = dict(choices)
+    definition, crowds = dict(own.pop("definition", {"name": COCO_101.name})), own.get("crowds")
+    matcher = {"matcher": own.pop("matching", "score")} | {name: own.pop(name) for name in ("ties", "strict") if name in own}
+    definition["definition"] = definition.pop("name")
+    metric = {"metric": "average_precision", "definition": definition, "addend": SPACING, "counts_absent": False}
+    ranges = own.pop("area_ranges", [["all", 0.0, 1e10]])
+    made = {
+        "rules": rules_of_0_5(own, malformed),
+        "matcher": matcher | ({"counts_groups": True} if crowds == "counted" else {}),
+        "metrics": [metric],
+        "ranges": [{"name": name, "low": low, "high": high} for name, low, high in ranges],
+        "headlines": [*own.pop("report", ()), *own.pop("parts", ())],
+    }
+    return {name: value for name, value in own.items() if name not in _FLAGS_OF_0_5} | made
+
+
+_FLAGS_OF_0_5 = (
+    "crowds", "ignores", "per_image", "judged_only", "expands_hierarchy", "detected_images_only", "with_area_only",
+)  # fmt: skip
