@@ -341,7 +341,7 @@ class Protocol:
         matching: str | None = None,
         similarity: Any = None,
     ) -> Self:
-        """Return the protocol with some of its choices changed; None keeps the published one.
+        """Return the protocol with some of its choices changed; None keeps the published one. Without options, it is itself.
 
         `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
         `max_detections` may come in any order, as in the reference; None among them stands for all detections, as in
@@ -372,6 +372,8 @@ class Protocol:
             if compared not in (None, self.iou_type):
                 changes |= {"iou_type": compared}
             return replace(self, **changes, variants=())
+        if not changes:
+            return self
         return replace(self, **changes, variants=tuple(replace(variant, **changes) for variant in self.variants))
 
     def choices(self) -> dict[str, Any]:

@@ -833,7 +833,7 @@ def test_options_that_a_protocol_cannot_take() -> None:
 def test_no_limit_by_option() -> None:
     assert apf.COCO.with_options(max_detections=[None]).max_detections == (None,)
     assert apf.COCO.with_options(max_detections=[None, 100, 1]).max_detections == (1, 100, None)
-    assert apf.COCO.with_options(max_detections=None) == apf.COCO
+    assert apf.COCO.with_options(max_detections=None) is apf.COCO
     with pytest.raises(ParameterError, match=r"^max_detections must be different numbers, at least 1, not \(None, None\)$"):
         apf.COCO.with_options(max_detections=[None, None])
     many = [found(1, 1, 0.9 - rank / 1000, bbox=ELSEWHERE) for rank in range(100)]

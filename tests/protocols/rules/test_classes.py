@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
+from apframe.protocols.kitti import RequireAlpha
 from tests.protocols.test_kitti import ELSEWHERE, REGION, VAN, cars, dt, found, numbers
 
 Row = dict[str, Any]
@@ -82,3 +83,17 @@ def test_a_shard_without_alpha_turns_orientations_off_for_all(tmp_path: Path) ->
         pl.DataFrame({"category_id": ["Car"]}).write_parquet(folder / "categories.parquet")
     ev = apf.evaluate_shards(str(tmp_path / "*"), protocol=apf.KITTI)
     assert numbers(ev, metric="AOS") == [None] * 3 and numbers(ev)[0] == pytest.approx(37.5)
+
+
+def test_an_update_without_alpha_turns_orientations_off_for_all() -> None:
+    """As in shards: the rule needs all detections, and one without alpha may come last."""
+    names = ["000000", "000001"]
+    sides = [[row | {"image_id": name} for name in names for row in rows] for rows in (cars(), found())]
+    evaluator = apf.Evaluator(apf.Dataset({"image_id": names}, {"category_id": ["Car"]}, sides[0]), apf.KITTI)
+    evaluator.update(pl.DataFrame(sides[1][: len(found())]))
+    assert None not in numbers(evaluator.compute(), metric="AOS")
+    evaluator.update(
+        pl.DataFrame([*sides[1][len(found()) :], dt("Car", 2000, 0, 2100, 100, 0.5, alpha=None, image_id=names[1])])
+    )
+    assert numbers(evaluator.compute(), metric="AOS") == [None] * 3
+    assert apf.KITTI.rule(RequireAlpha) == RequireAlpha() and RequireAlpha.needs_all_data
