@@ -12,6 +12,7 @@ from apframe.protocols.headlines import Part
 from apframe.protocols.ranges import ALL, AreaRange, Range
 from apframe.similarity.named import as_iou_type, as_similarity
 
+OPTIONS = {"matcher": "matching", "ranges": "area_ranges"}  # what `evaluate` calls fields of protocols that have other names
 UNLIMITED = 2**31 - 1  # stands for all detections
 
 

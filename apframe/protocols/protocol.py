@@ -15,7 +15,7 @@ from apframe.metrics.definitions import COCO_101
 from apframe.metrics.metric import Metric
 from apframe.metrics.points import Definition
 from apframe.protocols.combinations import refuse_combinations
-from apframe.protocols.given import TAKES, UNLIMITED, linspace
+from apframe.protocols.given import OPTIONS, TAKES, UNLIMITED, linspace
 from apframe.protocols.headlines import Part, refuse_lines
 from apframe.protocols.ranges import ALL, AreaRange, Level, Range
 from apframe.protocols.rules.limits import LimitPerImage, MeansByImages, RankInImage
@@ -124,7 +124,7 @@ class Protocol:
             except ParameterError:
                 raise
             except (TypeError, ValueError, AttributeError) as error:
-                option = {"ranges": "area_ranges"}.get(name, name)
+                option = OPTIONS.get(name, name)
                 raise ParameterError(f"has the wrong type ({error}): {option}={given!r}", option=option) from error
         own = tuple(threshold for _, threshold in self.category_thresholds)
         if own:

@@ -16,6 +16,7 @@ from apframe.protocols.crowdhuman import CROWDHUMAN
 from apframe.protocols.crowdpose import CROWDPOSE
 from apframe.protocols.dota import DOTA, DOTA_V1, DOTA_V15, MMROTATE
 from apframe.protocols.flickr30k import FLICKR30K, REFCOCO
+from apframe.protocols.given import OPTIONS
 from apframe.protocols.kitti import KITTI
 from apframe.protocols.luna16 import LUNA16
 from apframe.protocols.lvis import LVIS
@@ -138,9 +139,6 @@ def as_protocol(value: Any) -> Protocol:
         raise
 
 
-_OPTIONS = {"matcher": "matching", "ranges": "area_ranges"}  # what `evaluate` calls the fields of protocols
-
-
 def departures(protocol: Protocol) -> list[str]:
     """The parameters in which a protocol is not the published one of its name and iou_type; none for a user's own.
 
@@ -156,4 +154,4 @@ def departures(protocol: Protocol) -> list[str]:
         published = published.variant(protocol.iou_type)
     as_published = published.choices()
     changed = [name for name, choice in protocol.choices().items() if choice != as_published[name]]
-    return [_OPTIONS.get(name, name) for name in changed]
+    return [OPTIONS.get(name, name) for name in changed]

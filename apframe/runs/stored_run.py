@@ -12,6 +12,7 @@ from typing import Any
 from apframe.exceptions import FormatError
 from apframe.formats.stored_sets import MANIFEST
 from apframe.paths import absolute
+from apframe.protocols.given import OPTIONS
 from apframe.store.parquet import labels
 from apframe.tables.tables import GROUND_TRUTH
 
@@ -79,7 +80,7 @@ def differences(runs: Sequence[StoredRun]) -> list[str]:
     changed = [choice for choice in choices if any(run.protocol.get(choice) != runs[0].protocol.get(choice) for run in runs)]
     aspects: dict[str, list[Any]] = {
         "data": [run.data for run in runs],
-        f"protocol ({', '.join(changed)})": [run.protocol for run in runs],
+        f"protocol ({', '.join(OPTIONS.get(choice, choice) for choice in changed)})": [run.protocol for run in runs],
         "the categories that were evaluated": [run.category_ids for run in runs],
         "the subset that was taken": [run.conditions for run in runs],
     }

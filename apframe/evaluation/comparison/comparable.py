@@ -10,6 +10,7 @@ import polars as pl
 
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, one_of, warn
 from apframe.protocols.crowdhuman import ClipBoxes
+from apframe.protocols.given import OPTIONS
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE, TABLES
@@ -94,7 +95,7 @@ def _refuse_other_rules(first: Evaluation, other: Evaluation, names: tuple[str, 
         for field in fields(first.protocol)
         if field.compare and field.name != "citation"
     }
-    changed = {name: _briefly(a, b) for name, (a, b) in values.items() if a != b}
+    changed = {OPTIONS.get(name, name): _briefly(a, b) for name, (a, b) in values.items() if a != b}
     if changed:
         what = "; ".join(f"{name} {a} and {b}" for name, (a, b) in changed.items())
         remedy = "evaluate both by the same rules"

@@ -67,7 +67,7 @@ def test_the_same_ground_truth(other: apf.Evaluation) -> None:
     (lambda: made(max_detections=[10]), "a and b differ in their protocols: max_detections (1, 10, 100) and (10,); "),
     (lambda: made(iou_thresholds=[0.5]), "a and b differ in their protocols: iou_thresholds (0.5, 0.55, 0.6, "),
     (lambda: made(area_ranges={"tiny": (0, 100)}),
-     "ranges ...0), AreaRange(name='small', low=0.0, high=1024.0), AreaRange... and ...0), AreaRange(name='tiny', "),
+     "area_ranges ...0), AreaRange(name='small', low=0.0, high=1024.0), AreaRange... and ...0), AreaRange(name='tiny', "),
     (lambda: made(protocol="voc2007"), "a and b differ in their protocols: name COCO and VOC2007; "),
     (lambda: made(categories=CATEGORIES[:1], annotations=ANNOTATIONS[:1]),
      "a and b differ in the categories that were evaluated: only one of them has 'dog'; evaluate both on the same"),
@@ -120,7 +120,7 @@ def test_an_earlier_version_of_a_protocol_lacks_subsets() -> None:
             "heavy_2019; evaluate old again, by the rules of new"
         )
     other = by((*levels[:-1], replace(levels[-1], annotations=(("height", 40.0, 99.0),))))
-    message = r": ranges \.\.\..*\('height', 50, inf\).* and \.\.\..*\('height', 40.0, 99.0\).*; evaluate both by"
+    message = r": area_ranges \.\.\..*\('height', 50, inf\).* and \.\.\..*\('height', 40.0, 99.0\).*; evaluate both by"
     with pytest.raises(NotComparableError, match=message):
         agree([new, other], ["new", "other"])
 
