@@ -6,7 +6,7 @@ import difflib
 import errno
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeVar
@@ -251,3 +251,14 @@ def same_name(name: Any, known: Iterable[str]) -> str | None:
 
 def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
+
+
+def frozen(value: Any) -> Any:
+    """The value with tuples in place of lists, also within mappings.
+
+    >>> frozen({"a": [1, [2]]})
+    {'a': (1, (2,))}
+    """
+    if isinstance(value, Mapping):
+        return {name: frozen(item) for name, item in value.items()}
+    return tuple(frozen(item) for item in value) if isinstance(value, (list, tuple)) else value

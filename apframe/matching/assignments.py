@@ -1,6 +1,6 @@
-"""Assignments: who is matched with whom, in all slices of the objects and at all thresholds, as every policy gives them.
+"""Assignments: who is matched with whom, in all slices of the objects and at all thresholds, as every matcher gives them.
 
-A policy takes `pairs`, with the columns `detection` (row numbers in the order of `order_detections`: lower is better ranked),
+A matcher takes `pairs`, with the columns `detection` (row numbers in the order of `order_detections`: lower is better ranked),
 `annotation` (row numbers) and `similarity`, where pairs that reach no threshold may be absent; `is_crowd`, one flag per
 annotation; `ignored`, flags of shape (slices, annotations); `thresholds`, ascending; and `strict`, whether a similarity must
 be greater than a threshold, or at least equal to it (see `count_reached`). It gives assignments.

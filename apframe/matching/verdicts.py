@@ -47,8 +47,8 @@ class Verdicts:
     hits
         detection, annotation (row numbers of the two tables above), similarity, first, last (it holds at the thresholds number
         first .. last - 1), ranges (where it holds), true (in which of these it is a true positive; in the others the detection
-        is ignored), and limit (the number of the limit that it holds at) if the policy matches anew for each. At each limit by
-        detection. If the policy ranks by score cut-offs, also above, up_to (it holds at cut-offs in (above, up_to], or, where
+        is ignored), and limit (the number of the limit that it holds at) if the matcher matches anew for each. At each limit by
+        detection. If the matcher ranks by score cut-offs, also above, up_to (it holds at cut-offs in (above, up_to], or, where
         above is NaN, is there for its score alone, of which cut-offs are chosen), and weight, where the protocol has one (what
         a true positive adds to a further sum). Where the protocol averages the errors of boxes, these are columns whose names
         end in _error
@@ -89,12 +89,12 @@ class Verdicts:
 
     @property
     def hits_at_cut_offs(self) -> pl.DataFrame:
-        """The hits at all score cut-offs, where the policy ranks by these."""
+        """The hits at all score cut-offs, where the matcher ranks by these."""
         return self.hits.filter(pl.col("above").is_not_nan())
 
     @property
     def hits_to_choose_by(self) -> pl.DataFrame:
-        """The hits whose scores the cut-offs are chosen from, where the policy has such."""
+        """The hits whose scores the cut-offs are chosen from, where the matcher has such."""
         return self.hits.filter(pl.col("above").is_nan())
 
     def of_images(self, kept: np.ndarray) -> Verdicts:

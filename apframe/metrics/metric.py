@@ -74,17 +74,17 @@ class Metric(Protocol):
 
     @property
     def average_precision(self) -> AveragePrecision | None:
-        """See above."""
+        """The average precision that the metric reads; None if it reads none."""
         return None
 
     @property
     def by_definition(self) -> Definition | None:
-        """See above."""
+        """The definition by which the metric ranks detections; None if it ranks none."""
         return None if self.average_precision is None else self.average_precision.definition
 
     @property
     def box_errors(self) -> BoxErrors | None:
-        """See above."""
+        """The errors of boxes that the metric averages; None if it averages none."""
         return None
 
     def with_definition(self, definition: Definition) -> Metric:

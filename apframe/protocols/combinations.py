@@ -8,7 +8,8 @@ from apframe.exceptions import ParameterError
 from apframe.matching.matchers import MATCHERS
 from apframe.metrics.average_precision import DetectionCount, Recall
 from apframe.protocols.headlines import KINDS
-from apframe.protocols.rules.crowds import CrowdsAsMisses, CrowdsCountOnce, IgnoredAsCrowds
+from apframe.protocols.rules.crowds import Crowds, CrowdsAsMisses, CrowdsCountOnce, IgnoredAsCrowds
+from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.pair_columns import OrientationWeights
 from apframe.tables.tables import RESULTS
 from apframe.wording import listed, spelled
@@ -47,17 +48,22 @@ r40 goes with by_annotation, largest_sum, score_first
         raise ParameterError(problem, option="max_detections")
     if matcher.wants == "copies" and protocol.similarity.uses_images:
         problem = f"matching {matcher.name!r} does not go with similarity {protocol.similarity.name}"
-        raise ParameterError(problem, "choose another policy", option="matching")
+        raise ParameterError(problem, "choose another", option="matching")
     if protocol.rule(CrowdsCountOnce) and not matcher.finds_groups:
         needed = spelled("matching", "best_overlap")
         raise ParameterError(f"groups that count need {needed}, not {matcher.name!r}", "or the rule CrowdsIgnored()")
     if matcher.at_cut_offs and protocol.rule(CrowdsAsMisses):
         problem = f"matching {matcher.name!r} has no groups that count as missed"
-        raise ParameterError(problem, "choose another policy, or the rule CrowdsIgnored()", option="rules")
+        raise ParameterError(problem, "choose another, or the rule CrowdsIgnored()", option="rules")
+    for kind in (Crowds, MalformedCounts):
+        if len(several := [rule for rule in protocol.rules if isinstance(rule, kind)]) > 1:
+            raise ParameterError(f"{several[0]!r} and {several[1]!r} contradict each other", "keep one", option="rules")
+    if matcher.finds_groups and not protocol.rule(CrowdsCountOnce):
+        raise ParameterError(f"{matcher!r} needs the rule CrowdsCountOnce()", "or counts_groups=False", option="rules")
     takes_neither = matcher.wants in ("nearest", "crowds")
     if takes_neither and (protocol.category_thresholds or protocol.rule(IgnoredAsCrowds)):
         problem = f"matching {matcher.name!r} takes neither thresholds by category nor ignored annotations as crowds"
-        raise ParameterError(problem, "choose another policy", option="matching")
+        raise ParameterError(problem, "choose another", option="matching")
     if protocol.errors is not None and not definition.averages_errors:
         raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {definition}", option="metrics")
     one_list = next((metric for metric in protocol.metrics if metric.reads_one_list), None)
@@ -70,9 +76,6 @@ r40 goes with by_annotation, largest_sum, score_first
 
 
 def _refuse_metrics(protocol: Protocol) -> None:
-    if not any(metric.by_definition for metric in protocol.metrics):
-        remedy = "add AveragePrecision(COCO_101), or another definition"
-        raise ParameterError("none ranks detections by a definition of average precision", remedy, option="metrics")
     matcher, definition = protocol.matcher, protocol.definition
     if not definition.reads_cells:
         problem = f"{definition!r} is not a weighted sum, see apframe.list_definitions()"

@@ -26,17 +26,6 @@ def linspace(start: float, stop: float, n: int) -> tuple[float, ...]:
     return (*(k * step + start for k in range(n - 1)), stop)
 
 
-def frozen(value: Any) -> Any:
-    """The value with tuples in place of lists, also within mappings.
-
-    >>> frozen({"a": [1, [2]]})
-    {'a': (1, (2,))}
-    """
-    if isinstance(value, Mapping):
-        return {name: frozen(item) for name, item in value.items()}
-    return tuple(frozen(item) for item in value) if isinstance(value, (list, tuple)) else value
-
-
 def _several(values: Any) -> Any:
     return [values] if values is None or isinstance(values, (Real, str, Part)) else values
 
@@ -70,10 +59,11 @@ def area_ranges(values: Any) -> tuple[Range, ...]:
     if isinstance(values, Mapping):
         every = [] if ALL.name in values else [ALL]
         values = [*every, *((name, low, high) for name, (low, high) in values.items())]
-    return tuple(each if isinstance(each, Range) else _area_range(*each) for each in values)
+    return tuple(each if isinstance(each, Range) else _area_range(each) for each in values)
 
 
-def _area_range(name: Any, low: Any, high: Any) -> AreaRange:
+def _area_range(value: Any) -> AreaRange:
+    name, low, high = value
     return AreaRange(str(name), float(low), float(high))
 
 
@@ -90,6 +80,6 @@ def _headlines(values: Any) -> tuple[str | Part, ...]:
 # what stands in a protocol for what was given
 TAKES: dict[str, Callable[[Any], Any]] = {
     "name": _text, "citation": _text, "iou_type": as_iou_type, "similarity": as_similarity,
-    "iou_thresholds": numbers, "category_thresholds": _by_name,     "ranges": area_ranges, "max_detections": _limits,
+    "iou_thresholds": numbers, "category_thresholds": _by_name, "ranges": area_ranges, "max_detections": _limits,
     "headlines": _headlines, "metrics": as_metrics, "rules": tuple,
 }  # fmt: skip

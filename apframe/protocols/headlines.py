@@ -270,7 +270,7 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
 def main_headline(protocol: Protocol) -> Headline:
     """The line that stands for all: the one that models are ranked by, of all images and categories.
 
-    If the protocol has a number whose kind is main (NDS, CDS, APH), it is that; otherwise the first line of the report that is
+    If the protocol has a number whose kind is main (NDS, CDS, APH), it is that; otherwise the first headline that is
     evaluated. Where the protocol has levels of difficulty, it is of the one that it ranks by.
 
     >>> from apframe.protocols.kitti import KITTI

@@ -69,9 +69,9 @@ class Inputs:
         Outside the subset that `Evaluation.where` took, everything is ignored, and so is the copy of a detection that matches
         nothing: it only uses up what it matches.
         """
-        found, known = (frame[OUTSIDE] if OUTSIDE in frame.columns else None for frame in (self.detections, self.annotations))
+        outside = [frame[OUTSIDE] if OUTSIDE in frame.columns else None for frame in (self.annotations, self.detections)]
         copies = self.detections["expanded_from"].is_not_null() if "expanded_from" in self.detections.columns else None
-        own = [States(ignored=known, unmatched_ignored=found), States(unmatched_ignored=copies)]
+        own = [States(ignored=outside[0], unmatched_ignored=outside[1]), States(unmatched_ignored=copies)]
         return States.combine([*own, *(rule.states(self) for rule in self.protocol.rules)])
 
     @property

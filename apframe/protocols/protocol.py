@@ -21,7 +21,7 @@ from apframe.protocols.ranges import ALL, AreaRange, Level, Range
 from apframe.protocols.rules.limits import LimitPerImage, MeansByImages, RankInImage
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule
-from apframe.protocols.rules.standard import STANDARD_RULES
+from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
@@ -132,9 +132,17 @@ class Protocol:
             of_all = tuple(line for line in self.headlines if isinstance(line, Part) or not line[2:4].isdecimal())
             object.__setattr__(self, "headlines", of_all)
         thresholds, limits = self.iou_thresholds, self.limits
+        if not isinstance(self.matcher, Matcher) or type(self.matcher) is Matcher:
+            raise ParameterError(f"{self.matcher!r} is not a matcher", "use one such as ByScore()", option="matcher")
         one_of("ties", self.matcher.ties, list(TIES))
+        one_of("strict", self.matcher.strict, [False, True])
         if wrong := [rule for rule in self.rules if not isinstance(rule, Rule)]:
             raise ParameterError(f"{wrong[0]!r} is not a rule", "see apframe.protocols.rules", option="rules")
+        if lacking := [rule for rule in STANDARD_ROWS if rule not in self.rules]:
+            raise ParameterError(f"lack {lacking[0]!r}", "begin with *STANDARD_ROWS", option="rules")
+        if not any(metric.by_definition for metric in self.metrics):
+            remedy = "add AveragePrecision(COCO_101), or another definition"
+            raise ParameterError("none ranks detections by a definition of average precision", remedy, option="metrics")
         refuse_lines(self)
         refuse_other_similarity(self.iou_type, self.similarity)
         refuse_combinations(self)

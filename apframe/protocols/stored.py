@@ -13,13 +13,11 @@ from apframe.matching.matchers import MATCHERS
 from apframe.metrics.definitions import COCO_101, as_definition, choices_of
 from apframe.metrics.metric import KINDS
 from apframe.metrics.points import SPACING
-from apframe.protocols.given import frozen
 from apframe.protocols.headlines import Part
-from apframe.protocols.ranges import AreaRange, Level
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.named import as_choices, as_similarity
-from apframe.wording import shown
+from apframe.wording import frozen, shown
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
@@ -55,6 +53,10 @@ RULES = {name: f"apframe.protocols.{module}:{name}" for module, names in _HOMES.
 """The rules by the names under which protocols are stored, and where each is. Add your own as "its_module:ItsClass"."""
 
 
+RANGES = {"area": "apframe.protocols.ranges:AreaRange", "level": "apframe.protocols.ranges:Level"}
+"""The same for what is evaluated apart."""
+
+
 @dataclass(frozen=True)
 class _Kinds:
     """The kinds of values that a stored protocol names, and how a user adds one."""
@@ -75,7 +77,8 @@ class _Kinds:
         module, kind = type(value).__module__, type(value).__qualname__
         name = next((name for name, known in self.homes.items() if known in (type(value), f"{module}:{kind}")), None)
         if name is None:
-            remedy = f'add it first: {self.place}["a_name"] = "{module}:{kind}"'
+            home = kind if self.place.endswith("MATCHERS") else f'"{module}:{kind}"'
+            remedy = f'add it first: {self.place}["a_name"] = {home}'
             raise ParameterError(f"{value!r} has no name to be stored by", remedy, option=self.option)
         package = module.split(".")[0]
         own = {} if package == "apframe" else {"package": package}
@@ -100,19 +103,21 @@ class _Kinds:
         entry = f"{self.place}[{shown(name)}]"
         if name not in self.homes:
             known = f"it is of the package {shown(package)}: " if package else ""
-            remedy = f'{known}add it before you read: {entry} = "its_module:ItsClass"'
+            home = "ItsClass" if self.place.endswith("MATCHERS") else '"its_module:ItsClass"'
+            remedy = f"{known}add it before you read: {entry} = {home}"
             raise FormatError(f"the {self.tag} {shown(name)} is not known here", remedy)
-        home = self.homes[name]
+        kind_at = self.homes[name]
         try:
-            if isinstance(home, str):
-                module, kind = home.split(":")
-                home = getattr(import_module(module), kind)
-            return home(**{name: _restored(value) for name, value in given.items()})
+            if isinstance(kind_at, str):
+                module, kind = kind_at.split(":")
+                kind_at = getattr(import_module(module), kind)
+            return kind_at(**{name: _restored(value) for name, value in given.items()})
         except (ImportError, AttributeError, TypeError, ValueError) as error:
             problem = f"the {self.tag} {shown(name)} cannot be made ({error})"
             raise FormatError(problem, f"check {entry}, which is {self.homes[name]!r}, or evaluate again") from error
 
 
+_RANGES = _Kinds("range", RANGES, "apframe.protocols.stored.RANGES", "ranges")
 _RULES = _Kinds("rule", RULES, "apframe.protocols.stored.RULES", "rules")
 _METRICS = _Kinds("metric", KINDS, "apframe.metrics.metric.KINDS", "metrics")
 _MATCHERS = _Kinds("matcher", MATCHERS, "apframe.matching.matchers.MATCHERS", "matcher")
@@ -146,7 +151,7 @@ def as_dict(protocol: Protocol) -> dict[str, Any]:
     return protocol.choices() | {
         "similarity": as_choices(protocol.similarity),
         "matcher": _MATCHERS.choices(protocol.matcher),
-        "ranges": [asdict(each) for each in protocol.ranges],
+        "ranges": [_RANGES.choices(each) for each in protocol.ranges],
         "rules": [_RULES.choices(rule) for rule in protocol.rules],
         "metrics": [_METRICS.choices(metric) for metric in protocol.metrics],
         "headlines": [line if isinstance(line, str) else asdict(line) for line in protocol.headlines],
@@ -165,7 +170,7 @@ def from_dict(choices: Mapping[str, Any]) -> dict[str, Any]:
     return made | {
         "similarity": as_similarity(made["similarity"]),
         "matcher": _MATCHERS.value(made["matcher"]),
-        "ranges": tuple(Level(**each) if "annotations" in each else AreaRange(**each) for each in made["ranges"]),
+        "ranges": tuple(_RANGES.value(each) for each in made["ranges"]),
         "rules": tuple(_RULES.value(each) for each in made["rules"]),
         "metrics": tuple(_METRICS.value(each) for each in made["metrics"]),
         "headlines": tuple(line if isinstance(line, str) else Part(**line) for line in made["headlines"]),
@@ -224,7 +229,7 @@ def from_0_5(choices: Mapping[str, Any], malformed: Rule) -> dict[str, Any]:
         "rules": rules_of_0_5(own, malformed),
         "matcher": matcher | ({"counts_groups": True} if crowds == "counted" else {}),
         "metrics": [metric],
-        "ranges": [{"name": name, "low": low, "high": high} for name, low, high in ranges],
+        "ranges": [{"range": "area", "name": name, "low": low, "high": high} for name, low, high in ranges],
         "headlines": [*own.pop("report", ()), *own.pop("parts", ())],
     }
     return {name: value for name, value in own.items() if name not in _FLAGS_OF_0_5} | made

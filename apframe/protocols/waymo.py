@@ -101,17 +101,16 @@ class LimitSides(Rule):
 
 
 def beyond_limits(objects: pl.DataFrame, compared: Sequence[str], sides: Sequence[str]) -> pl.Series:
-    """Flags: objects with a compared side that is too small, or any that is too large. Tables without rows may lack columns.
+    """Flags: objects with a compared side that is too small, or any that is too large; columns may be missing.
 
     >>> lengths = pl.DataFrame({"cuboid_length": [4.0, 0.01, 1e6]})
     >>> beyond_limits(lengths, ["cuboid_length"], SIZES).to_list()
     [False, True, True]
     """
-    if objects.is_empty():
-        return pl.Series(dtype=pl.Boolean)
     there = [name for name in sides if name in objects.columns]
-    within = pl.all_horizontal(pl.col(compared) > _LEAST_SIDE, pl.col(there) < _MOST_SIDE)
-    return ~objects.select(within.fill_null(True)).to_series()
+    smallest = [pl.col(name) > _LEAST_SIDE for name in compared if name in there]
+    within = pl.all_horizontal(pl.lit(True), *smallest, *(pl.col(name) < _MOST_SIDE for name in there))
+    return ~objects.with_columns(within.fill_null(True).alias("within"))["within"]
 
 
 @dataclass(frozen=True)

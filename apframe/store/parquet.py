@@ -127,8 +127,8 @@ def _brought_up(manifest: dict[str, Any]) -> dict[str, Any]:
     from apframe.protocols.stored import from_0_5
 
     defaults = parse_json(Path(MANIFEST), json.dumps(Protocol("", "").as_dict()).encode())  # lists, as a manifest has them
-    own = manifest["protocol"]
-    return manifest | {"protocol": defaults | from_0_5(own, _like(own).malformed)}
+    own = defaults | from_0_5(manifest["protocol"], Protocol("", "").malformed)
+    return manifest | {"protocol": defaults | from_0_5(manifest["protocol"], _like(own).malformed)}
 
 
 def _like(protocol: dict[str, Any]) -> Any:
@@ -137,10 +137,12 @@ def _like(protocol: dict[str, Any]) -> Any:
     from apframe.protocols.published import PUBLISHED
 
     def n_alike(published: Protocol) -> int:
-        choices = published.as_dict()
-        return sum(json.dumps(protocol[name]) == json.dumps(choices.get(name)) for name in protocol)
+        choices = json.loads(json.dumps(published.as_dict()))
+        n_rules = sum(rule in choices["rules"] for rule in protocol["rules"])
+        return n_rules + sum(choice == choices[name] for name, choice in protocol.items())
 
-    return PUBLISHED.get(protocol.get("name", "")) or max(Protocol("", ""), *PUBLISHED.values(), key=n_alike)
+    of_all = [each.variant(iou_type) for each in PUBLISHED.values() for iou_type in each.iou_types]
+    return PUBLISHED.get(protocol.get("name", "")) or max(Protocol("", ""), *of_all, key=n_alike)
 
 
 def input_hash(name: str, table: pl.DataFrame | pl.LazyFrame) -> str:

@@ -30,7 +30,7 @@ from apframe.metrics.miss_rates import MissRates
 from apframe.protocols.headlines import headlines, less_is_better, main_headline
 from apframe.protocols.published import as_protocol, departures
 from apframe.protocols.ranges import ALL, AreaRange
-from apframe.protocols.rules.crowds import Crowds, CrowdsCountOnce
+from apframe.protocols.rules.crowds import Crowds, CrowdsAsMisses, CrowdsCountOnce, CrowdsIgnored
 from apframe.protocols.rules.filters import KeepObjects
 from apframe.protocols.rules.hierarchy import ExpandHierarchy
 from apframe.protocols.rules.ignored import IgnoreFlagged
@@ -850,6 +850,19 @@ def test_no_limit_by_option() -> None:
 WRONG: dict[str, tuple[Json, str]] = {
     "ties": ({"matcher": ByScore(ties="first")}, r'^ties is "image", "input" or "later", not .first.$'),
     "rules": ({"rules": ("ignore",)}, r"^rules: 'ignore' is not a rule; see apframe.protocols.rules$"),
+    "rules without the standard ones": (
+        {"rules": (IgnoreFlagged(),)}, r"^rules: lack TurnUpright\(\); begin with \*STANDARD_ROWS$",
+    ),
+    "rules that contradict": (
+        {"rules": (*STANDARD_ROWS, CrowdsIgnored(), CrowdsAsMisses())}, r"^rules: CrowdsIgnored\(\) and CrowdsAsMisses\(\) con",
+    ),
+    "groups without their rule": (
+        {"matcher": ByBestOverlap(counts_groups=True)}, r"^rules: ByBestOverlap\(.* needs the rule CrowdsCountOnce\(\); or",
+    ),
+    "no matcher": ({"matcher": "score"}, r"^matcher: 'score' is not a matcher; use one such as ByScore\(\)$"),
+    "strictness": ({"matcher": ByScore(strict="maybe")}, r"^strict is False or True, not 'maybe'$"),  # type: ignore[arg-type]
+    "no metrics": ({"metrics": ()}, r"^metrics: none ranks detections by a definition of average precision; add Average"),
+    "one range": ({"ranges": "x"}, r"^area_ranges has the wrong type \(not enough values to unpack"),
     "one rule": ({"rules": IgnoreFlagged()}, r"^rules has the wrong type "),
     "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "),
     "definition": ({"metrics": "trapezoid"}, r"^metrics: Trapezoid\(\) is not a weighted sum, see apframe.list_defini"),

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import apframe as apf
 from apframe.evaluation.prepare.inputs import make_inputs
-from apframe.exceptions import FormatError, ParameterError, TurnedBoxesWarning
+from apframe.exceptions import ColumnError, FormatError, ParameterError, TurnedBoxesWarning
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.crowds import IgnoredAsCrowds
+from apframe.protocols.rules.filters import Filter, KeepObjects
+from apframe.protocols.rules.limits import LimitPerImage, RankInImage
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_ROWS, TurnUpright
 from apframe.protocols.stored import RULES
@@ -121,3 +127,43 @@ def test_boxes_that_are_not_turned_are_left_alone(angle: list[float | None]) -> 
     inputs = make_inputs(Dataset(IMAGES, CATEGORIES, objects), objects | {"score": [0.5, 0.4]}, None, apf.COCO)
     left = TurnUpright().rows(inputs)
     assert left.dataset is inputs.dataset and left.detections is inputs.detections and left.notes == []
+
+
+@pytest.mark.parametrize("make", [lambda: LimitPerImage("all"), lambda: RankInImage("place"), lambda: IgnoredAsCrowds("both")])  # type: ignore[arg-type]
+def test_parameters_of_rules_are_checked(make: Callable[[], Rule]) -> None:
+    with pytest.raises(ParameterError, match=r'^(ties|by|over) is "'):
+        make()
+
+
+def test_one_class_may_be_given_alone_and_lists_become_tuples() -> None:
+    assert Classes("car") == Classes(["car"]) == Classes(("car",))  # type: ignore[arg-type]
+    assert hash(KeepObjects(Filter("score"))) == hash(KeepObjects([Filter("score")]))  # type: ignore[arg-type]
+
+
+def test_a_column_of_places_counts_only_where_the_protocol_ranks_in_images() -> None:
+    placed = OBJECTS | {"score": [0.5, 0.4], "place_in_image": [7, 8], "category_id": [1, 1], "width": [4, 4]}
+    truth = Dataset(IMAGES, CATEGORIES, OBJECTS)
+    plain = {name: values for name, values in placed.items() if name != "place_in_image"}
+    both = [apf.evaluate(truth, rows, max_detections=[1, 2]).metrics for rows in (placed, plain)]
+    assert both[0].equals(both[1])
+
+
+def test_masks_without_pixels_are_none_however_the_data_set_was_read(tmp_path: Path) -> None:
+    empty, square = {"size": [20, 20], "counts": [400]}, [[0, 0, 9, 0, 9, 9, 0, 9]]
+    rows = [{"id": k, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "segmentation": mask, "area": 81}
+            for k, mask in enumerate((empty, square), 1)]  # fmt: skip
+    truth = {"images": [{"id": 1, "width": 20, "height": 20}], "categories": [{"id": 1, "name": "a"}], "annotations": rows}
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    found = [{"image_id": 1, "category_id": 1, "segmentation": square, "score": 0.9}]
+    values = [
+        apf.evaluate(given, found, "open_images", iou_type="segm")["AP"]
+        for given in (apf.read_dataset(tmp_path / "truth.json"), tmp_path / "truth.json", truth)
+    ]
+    assert values == [1.0, 1.0, 1.0]
+
+
+def test_sides_that_are_missing_are_named_by_the_similarity() -> None:
+    box = {"image_id": ["s"], "category_id": ["TYPE_VEHICLE"], "x": [0.0], "y": [0.0], "width": [9.0], "height": [9.0]}
+    truth = Dataset({"image_id": ["s"]}, {"category_id": ["TYPE_VEHICLE"]}, box | {"level": [1], "n_points": [9]})
+    with pytest.raises(ColumnError, match=r"no column cuboid_\w+.*needed to compare"):
+        _ = apf.evaluate(truth, box | {"score": [0.5]}, apf.WAYMO).summary

@@ -15,6 +15,7 @@ from apframe.lists.list_average_precision import Trapezoid
 from apframe.metrics.recall_levels import NuScenes
 from apframe.protocols.rules.crowds import CrowdsAsMisses, CrowdsIgnored
 from apframe.protocols.rules.limits import MeansByImages
+from apframe.protocols.rules.standard import STANDARD_ROWS
 from tests.protocols.everywhere import assert_same_everywhere
 from tests.protocols.generated import joined, on_many_sets
 from tests.protocols.rules_of import exchanging
@@ -181,4 +182,4 @@ def test_groups_cannot_be_missed_at_cut_offs() -> None:
 def test_definitions_that_have_no_means_by_images() -> None:
     for definition in (NuScenes(), Trapezoid()):
         with pytest.raises(ParameterError, match="weighted sum"):
-            apf.Protocol("MINE", "", metrics=definition, rules=(MeansByImages(),))  # type: ignore[arg-type]
+            apf.Protocol("MINE", "", metrics=definition, rules=(*STANDARD_ROWS, MeansByImages()))  # type: ignore[arg-type]

@@ -63,14 +63,52 @@ def test_runs_of_both_versions_can_be_compared(tmp_path: Path) -> None:
     assert runs.sql("SELECT count(*) FROM detections").item() == 10
 
 
+OF_0_5 = (
+    "COCO", "VOC2007", "VOC2012", "LVIS", "OPEN_IMAGES", "OPEN_IMAGES_CHALLENGE", "PROPOSALS", "DOTA", "ACTIVITYNET",
+    "CROWDPOSE",
+)  # fmt: skip
+
+
+def as_of_0_5(protocol: Protocol) -> dict[str, Any]:
+    """A protocol of today as 0.5.0 stored it, by flags."""
+    today, rules = json.loads(json.dumps(protocol.as_dict())), {type(rule).__name__ for rule in protocol.rules}
+    same = {
+        name: today[name] for name in ("citation", "iou_type", "similarity", "iou_thresholds", "max_detections", "agnostic")
+    }
+    crowds = {"CrowdsIgnored": "ignored", "CrowdsCountOnce": "counted"}
+    definition = today["metrics"][0]["definition"]
+    return same | {
+        "name": protocol.name,
+        "matching": protocol.matcher.name,
+        "strict": protocol.matcher.strict,
+        "ties": protocol.matcher.ties,
+        "crowds": next((crowd for rule, crowd in crowds.items() if rule in rules), "ordinary"),
+        "ignores": [
+            flag for flag, rule in (("ignore", "IgnoreFlagged"), ("no_keypoints", "IgnoreWithoutKeypoints")) if rule in rules
+        ],
+        "definition": {"name": definition.pop("definition")} | definition,
+        "area_ranges": [[each["name"], each["low"], each["high"]] for each in today["ranges"]],
+        "per_image": "LimitPerImage" in rules,
+        "judged_only": "JudgedOnly" in rules,
+        "expands_hierarchy": "ExpandHierarchy" in rules,
+        "detected_images_only": False,
+        "with_area_only": "AnnotationsWithArea" in rules,
+        "parts": [line for line in today["headlines"] if not isinstance(line, str)],
+        "report": [line for line in today["headlines"] if isinstance(line, str)],
+    }
+
+
 def test_a_protocol_of_ones_own_has_the_malformed_rows_of_what_it_was_made_of(tmp_path: Path) -> None:
     shutil.copytree(STORED / "detection", tmp_path, dirs_exist_ok=True)
-    manifest, made_of = manifest_of(tmp_path), [Protocol("", ""), *apf.PUBLISHED.values()]
-    for published in made_of:
-        own = published.as_dict() | {"name": "OWN", "ties": "later", "max_detections": [300]}
-        del own["rules"]  # which 0.5.0 did not write; those of malformed rows have no flag
+    manifest = manifest_of(tmp_path)
+    assert as_of_0_5(apf.COCO) == manifest["protocol"]
+    for published in (apf.PUBLISHED[name] for name in OF_0_5):
+        own = as_of_0_5(published) | {"name": "OWN", "max_detections": [300]}
         (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"protocol": own}))
-        assert published.malformed in Protocol.from_dict(read_manifest(tmp_path)["protocol"]).rules, published.name
+        read = Protocol.from_dict(read_manifest(tmp_path)["protocol"])
+        assert read.malformed == published.malformed, published.name
+        lacking = {rule for rule in published.rules if rule not in read.rules}
+        assert {type(rule).__name__ for rule in lacking} <= {"DetectionsWithArea", "RequireKnownCategories"}  # not of 0.5.0
 
 
 def test_upgrade_rewrites_what_an_earlier_version_stored(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def at(self: Evaluation, thresholds: Any, iou_threshold: float | None = None, ar
     """Evaluate at score thresholds that were chosen on other data: precision, recall, F1, overall and in slices.
 
     Detections below the threshold of their category are left out, and what they matched counts as missed. Where that changes
-    the matches of others, by the matching policy, these are matched again.
+    the matches of others, by the matcher, these are matched again.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def count_cells(verdicts: Verdicts, threshold: int, k: int) -> pl.DataFrame:
 
 
 def cells_of(self: Evaluation, cut: Cut) -> pl.DataFrame:
-    """The cells of an evaluation at the cut, see `count_cells`; the policy is asked for its verdicts there."""
+    """The cells of an evaluation at the cut, see `count_cells`; the matcher is asked for its verdicts there."""
     verdicts = self._pipeline.at_score(cut.scores.fill_null(float("inf")))
     return count_cells(verdicts, cut.threshold, cut.area)
 

@@ -63,7 +63,7 @@ def _mistaken(verdicts: Verdicts, inputs: Inputs, protocol: Protocol, free: np.n
     at_annotated = np.zeros(verdicts.images.height, dtype=bool)
     at_annotated[annotations["image"].to_numpy()[wanted]] = True
     free = free[at_annotated[detections["image"].to_numpy()[free]]]
-    # the policy takes the later one of equally similar annotations, and the earlier one is asked for: they come backwards
+    # the matcher takes the later one of equally similar annotations, and the earlier one is asked for: they come backwards
     wanted = wanted[np.argsort(annotations["row"].to_numpy()[wanted])[::-1]]
     rows = detections["row"].to_numpy()[free], annotations["row"].to_numpy()[wanted]
     prepared = {name: each.take(rows[0 if name == "found" else 1]) for name, each in inputs.prepared.items()}

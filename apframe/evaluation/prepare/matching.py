@@ -35,7 +35,7 @@ def prepare_matching(inputs: Inputs) -> Rows:
         inside = _bits("inside", counted, states.unmatched_ignored)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
         detections = order_detections(to_order, ties=matcher.ties)
-        if PLACE in inputs.detections.columns:
+        if protocol.limits_images:
             detections = detections.with_columns(place=inputs.detections[PLACE].gather(detections["row"]))
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
         counted = [each.counts(inputs.annotations) for each in protocol.ranges]

@@ -49,6 +49,11 @@ class Classes(Rule):
     renamed: tuple[tuple[str, str], ...] = ()
     crowds: tuple[tuple[str, str], ...] = ()
 
+    def __post_init__(self) -> None:
+        if isinstance(self.names, str):
+            object.__setattr__(self, "names", (self.names,))
+        super().__post_init__()
+
     @property
     def words(self) -> str:
         """What others are to the classes."""

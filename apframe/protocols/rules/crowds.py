@@ -62,6 +62,7 @@ class IgnoredAsCrowds(CrowdsIgnored):
         what the intersection with one of them is divided by: the area of the "detection", as for groups, or the "union"
     """
 
+    choices: ClassVar = {"over": ("detection", "union")}
     over: Literal["detection", "union"] = "detection"
 
     @property

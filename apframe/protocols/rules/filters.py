@@ -103,7 +103,8 @@ class KeepObjects(Rule):
     filters: tuple[Filter, ...]
 
     def __post_init__(self) -> None:
-        given = (each if isinstance(each, Filter) else Filter(**each) for each in self.filters)  # as they are stored
+        several = (self.filters,) if isinstance(self.filters, Filter) else self.filters
+        given = (each if isinstance(each, Filter) else Filter(**each) for each in several)  # as they are stored
         object.__setattr__(self, "filters", tuple(given))
 
     @property

@@ -58,6 +58,7 @@ class IgnoreWithoutMask(Rule):
 
     def rows(self, inputs: Inputs) -> Inputs:
         """Annotations whose masks without pixels are null."""
+        inputs = inputs.with_dataset(inputs.dataset.with_masks)
         if "mask" not in inputs.annotations.columns:
             return inputs
         kept = has_pixels(with_image_sizes(inputs.annotations, inputs.dataset.images))

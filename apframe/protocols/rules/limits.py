@@ -31,6 +31,7 @@ class LimitPerImage(Rule):
         whether only detections of the ground truth's categories are counted
     """
 
+    choices: ClassVar = {"ties": ("first", "none")}
     ties: Literal["first", "none"] = "first"
     known_only: bool = False
 
@@ -93,6 +94,7 @@ class RankInImage(Rule):
         "score": the best scores first, of equal ones the first rows; "row": the rows in their order, whatever their score
     """
 
+    choices: ClassVar = {"by": ("score", "row")}
     by: Literal["score", "row"] = "score"
 
     def rows(self, inputs: Inputs) -> Inputs:

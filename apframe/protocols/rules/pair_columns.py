@@ -32,6 +32,7 @@ class OrientationWeights(Rule):
 
     line: ClassVar[str] = "oriented"
     column: str
+    choices: ClassVar = {"by": ("cosine", "angle")}
     by: Literal["cosine", "angle"]
 
     @property

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.exceptions import one_of
+from apframe.wording import frozen
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from apframe.protocols.inputs import Inputs
 
@@ -59,6 +62,8 @@ class Rule:
 
     Attributes
     ----------
+    choices
+        the values that a parameter can have, by its name, where these are words
     line, description
         the line of `print(protocol)` that the rule is part of, and what it says there; empty: nothing
     columns
@@ -66,14 +71,23 @@ class Rule:
     applies_again
         whether the rule applies to a stored evaluation too, whose tables are already the result of the others
     needs_all_data
-        whether the rule needs all detections at once, so that it cannot apply to a shard
+        whether the rule is about all detections of the data, so that it does not apply to ground truth alone. In shards, what
+        it decides about one of them holds for all
     """
 
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     line: ClassVar[str] = "also"
     description: ClassVar[str] = ""
     columns: ClassVar[tuple[str, ...]] = ()
     applies_again: ClassVar[bool] = False
     needs_all_data: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = frozen(getattr(self, each.name))  # lists, as they are stored, become tuples
+            object.__setattr__(self, each.name, value)
+            if each.name in self.choices:
+                one_of(each.name, value, self.choices[each.name])
 
     @property
     def words(self) -> str:
@@ -90,11 +104,14 @@ class Rule:
         return inputs
 
     def states(self, inputs: Inputs) -> States:
-        """What the rows are when they are matched."""
+        """What the rows are when they are matched. Columns that the data need not have may be missing."""
         del inputs
         return States()
 
     def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
-        """The pairs (detection and annotation, by row numbers, and similarity), with further columns."""
+        """The pairs (detection and annotation, by row numbers, and similarity), with further columns.
+
+        A rule that adds pairs stands before those that add columns.
+        """
         del inputs
         return pairs
