@@ -19,7 +19,7 @@ from apframe.keywords import names_keywords
 from apframe.protocols.coco import COCO
 from apframe.protocols.inputs import Inputs
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.ultralytics import ULTRALYTICS
+from apframe.protocols.published import PUBLISHED
 from apframe.rows import treating_malformed
 from apframe.similarity.pairs import Similarity
 from apframe.tables.conditions import choose_categories
@@ -221,8 +221,9 @@ def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, lis
 
 def _note_on_yolo(truth: Any, choice: Choice) -> list[Note]:
     """Where both sides are YOLO's text and the rules COCO's: that Ultralytics' own number comes from another protocol."""
-    compared = choice.protocol.name == COCO.name and choice.protocol.iou_type in ULTRALYTICS.iou_types
-    if not compared or choice.reading.results_format != Yolo.name:
+    if choice.protocol.name != COCO.name or choice.reading.results_format != Yolo.name:
+        return []
+    if choice.protocol.iou_type not in PUBLISHED["ULTRALYTICS"].iou_types:
         return []
     known = format_of_truth(truth, choice.reading.format)
     number = f"the number that Ultralytics prints comes from {spelled('protocol', 'ultralytics')}"

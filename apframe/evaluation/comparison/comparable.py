@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, one_of, warn
-from apframe.protocols.crowdhuman import ClipBoxes
 from apframe.protocols.given import OPTIONS
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
@@ -198,7 +197,7 @@ def _refuse_other_truth(first: Evaluation, other: Evaluation, pair: str) -> None
         if mine.schema[keys[0]] != theirs.schema[keys[0]]:
             raise _different_types(pair, keys[0], mine[keys[0]], theirs[keys[0]])
         mine, theirs = mine.sort(keys), theirs.sort(keys)
-        if table == "annotations" and first.protocol.rule(ClipBoxes) is not None:
+        if table == "annotations" and any(f"images.{SIZE[0]}" in rule.reads for rule in first.protocol.rules):
             mine, theirs = _clipped_alike(first, other, mine, theirs)
         what = _difference(mine, theirs, table, keys)
         if what:
@@ -212,7 +211,8 @@ def _clipped_alike(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Sorted annotations with the boxes of the second evaluation where only one of them knows the size of the image.
 
-    Sizes may come with the detections. Where there are none, nothing is compared with the boxes, clipped or not.
+    A rule that reads sizes cuts boxes off at the edges of images. Sizes may come with the detections. Where there are none,
+    nothing is compared with the boxes, clipped or not.
     """
     unsized = [
         images.filter(pl.any_horizontal(pl.col(SIZE).is_null()))["image_id"]
