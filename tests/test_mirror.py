@@ -21,7 +21,7 @@ TESTED_IN = {
     "compare/test_comparison.py": "compare/standard_errors",
     "evaluation/comparison/test_influences.py": "evaluation/comparison/image_influence evaluation/comparison/slice_rows "
     "evaluation/comparison/study",
-    "evaluation/comparison/test_resampled.py": "evaluation/headlines",
+    "evaluation/comparison/test_resampled.py": "protocols/headline_values",
     "evaluation/diagnose/test_at_thresholds.py": "evaluation/diagnose/chosen_scores evaluation/diagnose/cut_counts",
     "evaluation/diagnose/test_calibration.py": "evaluation/diagnose/calibration_intervals evaluation/diagnose/score_bins",
     "evaluation/diagnose/test_confusion.py": "evaluation/diagnose/cuts evaluation/diagnose/mistaken",
@@ -31,9 +31,9 @@ TESTED_IN = {
     "evaluation/diagnose/test_label_errors.py": "evaluation/diagnose/suspects",
     "evaluation/slices/test_slices.py": "evaluation/slices/by evaluation/slices/measure matching/competitors matching/regroup "
     "metrics/remainder",
-    "evaluation/test_evaluation.py": "evaluation/diagnose/per_image evaluation/evaluate evaluation/tables",
+    "evaluation/test_evaluation.py": "evaluation/diagnose/per_image evaluation/evaluate evaluation/summary evaluation/tables",
     "evaluation/test_evaluator.py": "evaluation/repeated",
-    "evaluation/test_pipeline.py": "evaluation/prepare/matching matching/outcomes protocols/pairing",
+    "evaluation/test_pipeline.py": "protocols/preparation matching/outcomes protocols/pairing",
     "formats/labelling/test_cvat.py": "formats/labelling/cvat/format formats/labelling/cvat/row_runs "
     "formats/labelling/cvat/shapes",
     "formats/labelling/test_label_studio.py": "formats/labelling/label_studio/format formats/labelling/label_studio/regions",
@@ -59,13 +59,13 @@ TESTED_IN = {
     "metrics/test_definitions.py": "lists/list_average_precision metrics/points metrics/recall_levels metrics/score_cutoffs",
     "metrics/test_influence.py": "metrics/rankings",
     "metrics/test_own_metrics.py": "metrics/metric",
-    "metrics/test_weights.py": "metrics/average_precision metrics/cells",
-    "parity/test_coco.py": "evaluation/curves evaluation/metrics_table metrics/coco_arrays metrics/running_counts "
+    "metrics/test_weights.py": "metrics/average_precision metrics/cells metrics/list_rows",
+    "parity/test_coco.py": "evaluation/curves protocols/metrics_table metrics/coco_arrays metrics/running_counts "
     "protocols/coco",
     "properties/test_operating_points.py": "matching/operating_points",
     "protocols/test_citypersons.py": "metrics/errors_per_image",
     "protocols/test_crowdhuman.py": "evaluation/diagnose/jaccard_counts",
-    "protocols/test_crowdpose.py": "evaluation/slices/parts",
+    "protocols/test_crowdpose.py": "protocols/parts",
     "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cutoff_counts protocols/rules/filters",
     "protocols/test_luna16.py": "matching/shared protocols/rules/limits similarity/sphere_distance tables/shapes/spheres",
     "protocols/test_nuscenes.py": "metrics/box_errors metrics/level_cuts protocols/rules/pair_columns",
@@ -74,7 +74,8 @@ TESTED_IN = {
     "similarity/panoptic_iou",
     "protocols/test_protocol_values.py": "protocols/given protocols/inputs protocols/ranges protocols/rules/crowds "
     "protocols/rules/ignored protocols/rules/rule protocols/rules/standard "
-    "protocols/protocol protocols/published protocols/words show/console show/html",
+    "protocols/places protocols/protocol protocols/published protocols/words show/console show/html",
+    "store/test_stored_versions.py": "protocols/stored_before",
     "protocols/test_semantic.py": "similarity/label_iou",
     "protocols/test_ultralytics.py": "similarity/single_iou",
     "protocols/test_visdrone.py": "protocols/combinations",
@@ -103,7 +104,7 @@ TESTED_IN = {
     "tables/shapes/test_bad_shapes.py": "tables/shapes/boxes tables/shapes/corners tables/shapes/intervals "
     "tables/shapes/keypoints tables/shapes/masks tables/shapes/shape",
     "tables/shapes/test_label_maps.py": "similarity/overlaps tables/shapes/segments",
-    "test_bad_input.py": "evaluation/prepare/inputs rows tables/canonical tables/ids tables/types",
+    "test_bad_input.py": "protocols/application rows tables/canonical tables/ids tables/types",
     "test_odd_names.py": "columns",
     "training/test_losses.py": "training/torch_losses",
 }
@@ -113,8 +114,9 @@ OF_MANY_MODULES = ("docs", "fuzz", "parity", "pins", "properties", "speed")  # f
 OF_A_PACKAGE = {
     "formats/test_crashes.py", "formats/test_unwritable.py", "metrics/test_branches.py",
     "protocols/test_coco_keypoints.py", "protocols/test_coco_masks.py", "protocols/test_driving_kits.py",
-    "protocols/test_optimal.py", "pycocotools/test_surface.py", "pycocotools/test_training.py", "report/test_browser.py",
-    "scale/test_bad_shards.py", "scale/test_resuming.py", "store/test_stored_versions.py",
+    "protocols/test_optimal.py", "protocols/test_reads.py", "pycocotools/test_surface.py", "pycocotools/test_training.py",
+    "report/test_browser.py",
+    "scale/test_bad_shards.py", "scale/test_resuming.py",
 }  # fmt: skip
 
 MODULES = {path.relative_to(PACKAGE).with_suffix("").as_posix() for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"}

@@ -14,6 +14,7 @@ from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import TruthOrRun, read_run
 from apframe.evaluation.diagnose.cuts import BEST_F1
 from apframe.exceptions import ParameterError
+from apframe.protocols.places import threshold_words
 from apframe.show.mistakes import confusion_totals, mistakes
 
 _SHOWN = 20
@@ -56,7 +57,7 @@ def show_confusion(
     elif style in ("json", "csv"):
         show_table(table, style)
     else:
-        _print_mistakes(table, style, evaluation.protocol.threshold_words(at), min_score)
+        _print_mistakes(table, style, threshold_words(evaluation.protocol, at), min_score)
 
 
 def _score(text: str | None) -> float | str | None:

@@ -14,6 +14,7 @@ from apframe.cli.options import Latex, Markdown, Results, Where, one_style, word
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import TruthOrRun, read_run
 from apframe.exceptions import ParameterError
+from apframe.protocols.places import threshold_words
 
 
 def show_errors(
@@ -63,7 +64,7 @@ def show_errors(
     elif style in ("json", "csv"):
         show_table(table, style)
     else:
-        _print_impact(table, style, evaluation.protocol.threshold_words(at), words(by))
+        _print_impact(table, style, threshold_words(evaluation.protocol, at), words(by))
 
 
 def _print_impact(table: pl.DataFrame, style: str | None, threshold: str, keys: list[str]) -> None:

@@ -12,10 +12,10 @@ import polars as pl
 
 from apframe.evaluation.comparison.names import path_of_results
 from apframe.evaluation.options import Choice, choose
-from apframe.evaluation.prepare.inputs import make_inputs
 from apframe.formats.catalogue import format_of_truth, naming_format
 from apframe.formats.yolo import Yolo
 from apframe.keywords import names_keywords
+from apframe.protocols.application import make_inputs
 from apframe.protocols.coco import COCO
 from apframe.protocols.inputs import Inputs
 from apframe.protocols.protocol import Protocol
@@ -201,7 +201,7 @@ def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Se
     inputs, refused = read_valid(truth, detections, choice)
     if not refused:
         return inputs, inputs.notes
-    from apframe.evaluation.prepare.invalid import left_out
+    from apframe.evaluation.invalid import left_out
 
     return inputs, replace(inputs, said=(*inputs.said, *left_out(refused))).notes
 
@@ -234,7 +234,7 @@ def _all_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, li
     """The inputs, of which no row may be refused."""
     reading = choice.reading
     with pool() as other_threads:
-        read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)
+        read = other_threads.submit(reading.dataset, truth, masks=choice.masks)
         for module in ("apframe.evaluation.evaluation", "apframe.evaluation.pipeline", "numpy.ma"):  # Polars imports the last
             other_threads.submit(import_module, module)
         found = reading.raw_results(detections, read.result)
@@ -247,7 +247,7 @@ def _all_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, li
 
 def _valid_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
     """The inputs without the rows that cannot be evaluated, and these."""
-    from apframe.evaluation.prepare.invalid import valid_detections, valid_truth
+    from apframe.evaluation.invalid import valid_detections, valid_truth
 
     dataset, refused = valid_truth(truth, choice)
     chosen = choose_categories(dataset.core("categories"), choice.categories)

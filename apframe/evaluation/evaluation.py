@@ -133,7 +133,7 @@ class Evaluation(QueryableResult):
         # imported here, for it brings in NumPy: reading files does not wait for that, and `import apframe` stays light
         from apframe.evaluation.pipeline import Pipeline
 
-        return Pipeline(self._inputs, self.protocol, self._judged)
+        return Pipeline(self._inputs, self._judged)
 
     def _kept(self, name: str, compute: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """A table as it was stored, or computed."""
@@ -181,7 +181,7 @@ class Evaluation(QueryableResult):
         return self._kept("summary", self._summarize)
 
     def _summarize(self) -> pl.DataFrame:
-        from apframe.evaluation.headlines import summarize  # brings in NumPy
+        from apframe.evaluation.summary import summarize  # brings in NumPy
 
         complete = self.__dict__.get("metrics")
         metrics = self._measure(headlines_only=True) if complete is None else complete

@@ -17,14 +17,14 @@ from apframe.adapters.arrays import check_ids
 from apframe.collecting import collecting
 from apframe.evaluation.evaluate import evaluate
 from apframe.evaluation.evaluation import Evaluation
+from apframe.evaluation.invalid import left_out, valid_truth, without_invalid_shapes
 from apframe.evaluation.options import Options, choose
-from apframe.evaluation.prepare.inputs import check_detections, make_inputs, on_known_images, warn_of_dropped
-from apframe.evaluation.prepare.invalid import left_out, valid_truth, without_invalid_shapes
 from apframe.evaluation.repeated import UPDATE, keep_one_of_each
 from apframe.evaluation.seen import NamedImages, Seen
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, one_of, warn
 from apframe.formats.outputs import Outputs, recognize
 from apframe.formats.refused import Refused, accept_joined
+from apframe.protocols.application import check_detections, make_inputs, on_known_images, warn_of_dropped
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import DetectedImagesOnly
@@ -100,17 +100,17 @@ class Evaluator:
             if self._invalid == "drop":
                 dataset, self._refused_truth = valid_truth(truth, choice)
             else:
-                dataset = choice.with_attributes(self._reading.dataset(truth, masks="mask" in needs))
+                dataset = choice.with_attributes(self._reading.dataset(truth, masks=choice.masks))
             self._category_ids = choose_categories(dataset.core("categories"), choice.categories)
-            of_truth = tuple(rule for rule in self.protocol.rules if not rule.needs_all_data)
-            inputs = make_inputs(dataset, {}, self._category_ids, replace(self.protocol, rules=of_truth))
+            inputs = make_inputs(dataset, {}, self._category_ids, self.protocol.of_truth)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
         self._said = [note for note in inputs.said if note.counts]  # what they count is changed; all others are said again
         self._require(pl.DataFrame(schema=list(needs)))
         changes_values = self._reading.joined or any(self._reading.boxes.values()) or self._dataset.merged is not None
         self._reads_types_alone = not changes_values and self._invalid != "drop"
         self._prepared: dict[str, Any] = {}
-        if self._annotations.height and self.protocol.rule(DetectedImagesOnly) is None:
+        self._evaluates_all = self.protocol.rule(DetectedImagesOnly) is None
+        if self._annotations.height and self._evaluates_all:
             expected = prepare_shapes("annotations", self._annotations, self._dataset.images, self.protocol.similarity)
             self._prepared = {} if expected is None else {"expected": expected}
         self._empty = canonical_detections({}, self._dataset).drop("detection_id")
@@ -269,7 +269,7 @@ class Evaluator:
         dataset, prepared, notes = self._dataset, self._prepared, left_out(refused)
         is_said = False
         if images == "all":
-            if self.protocol.rule(DetectedImagesOnly) is None:
+            if self._evaluates_all:
                 is_said = seen.warn_of_missing(image_ids, were_seen, self._annotations["image_id"])
         elif not were_seen.all():
             seen.warn_of_left_out(image_ids, were_seen)

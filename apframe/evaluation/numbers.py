@@ -55,18 +55,18 @@ def to_dict(self: Evaluation, prefix: str = "", *, per_category: bool = False) -
     return {f"{prefix}{name}": value for name, value in values.items()}
 
 
-def _of_categories(evaluation: Evaluation) -> dict[str, float]:
-    protocol = evaluation.protocol
-    if protocol.agnostic:
+def _of_categories(self: Evaluation) -> dict[str, float]:
+    protocol = self.protocol
+    if self._pipeline.outline.is_pooled:
         raise ParameterError("per_category: the categories are pooled", "leave per_category out")
     first = next(line for line in (main_headline(protocol), *headlines(protocol)) if not line.is_of_others)
-    metrics = evaluation.metrics.filter(
+    metrics = self.metrics.filter(
         pl.col("area_range") == first.area_range,
         pl.col("max_detections").eq_missing(first.max_detections),
         pl.lit(True) if first.iou_threshold is None else (pl.col("iou_threshold") - first.iou_threshold).abs() < 1e-9,
     )
     means = metrics.group_by("category_id", maintain_order=True).agg(pl.col(first.column).mean()).drop_nulls()
-    categories = evaluation.dataset.categories
+    categories = self.dataset.categories
     names, ids = categories["name"], categories["category_id"].cast(pl.String)
     named = categories.select("category_id", label=pl.when(names.is_unique() & names.is_not_null()).then(names).otherwise(ids))
     rows = means.join(named, on="category_id", how="left", maintain_order="left")

@@ -76,6 +76,11 @@ class Choice:
         rule = self.protocol.malformed
         return Malformed(rule.keepable if self.invalid == "keep" else (), rule.keepable, rule.words)
 
+    @property
+    def masks(self) -> bool:
+        """Whether masks are compared, so that they have to be read."""
+        return "mask" in self.protocol.similarity.needs
+
     def with_attributes(self, dataset: Dataset) -> Dataset:
         """The ground truth with the further columns of its images."""
         return dataset if self.image_attributes is None else dataset.with_images(self.image_attributes)

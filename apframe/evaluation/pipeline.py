@@ -11,14 +11,14 @@ import polars as pl
 
 from apframe.evaluation.diagnose.filtered import detections_per_image
 from apframe.evaluation.diagnose.implausible import Evaluated
-from apframe.evaluation.metrics_table import compute_columns, tabulate_columns
-from apframe.evaluation.prepare.list_thresholds import thresholds_of
-from apframe.evaluation.prepare.matching import outline_of, prepare_matching
 from apframe.lazily import cached_property
 from apframe.matching.judge import judge
 from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.metrics.cells import Cells, Columns, columns_of
+from apframe.metrics.cells import Cells, columns_of
+from apframe.protocols.list_thresholds import thresholds_of
+from apframe.protocols.metrics_table import arrays_of, compute_columns, tabulate_columns
+from apframe.protocols.preparation import outline_of, prepare_matching
 from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from apframe.evaluation.slices.slices import Slicing
     from apframe.matching.regroup import Rows
     from apframe.protocols.inputs import Inputs
-    from apframe.protocols.protocol import Protocol
     from apframe.tables.conditions import Masks
 
 
@@ -37,15 +36,14 @@ class Pipeline:
     Parameters
     ----------
     inputs
-        what is evaluated
-    protocol
-        the rules
+        what is evaluated, by which protocol
     judged
         gives the verdicts, where they are a part of others; by default the inputs are paired and matched
     """
 
-    def __init__(self, inputs: Inputs, protocol: Protocol, judged: Callable[[], Verdicts] | None = None) -> None:
-        self.inputs, self.protocol, self._judged = inputs, protocol, judged
+    def __init__(self, inputs: Inputs, judged: Callable[[], Verdicts] | None = None) -> None:
+        self.inputs, self.protocol, self._judged = inputs, inputs.protocol, judged
+        self.matcher = self.protocol.matcher
         self._across: tuple[float, pl.DataFrame] | None = None
 
     @cached_property
@@ -56,11 +54,7 @@ class Pipeline:
     @cached_property
     def verdicts(self) -> Verdicts:
         """What matching decided."""
-        if self._judged is not None:
-            return self._judged()
-        categories = self.inputs.dataset.core("categories")
-        outline = outline_of(categories, self.inputs.category_ids, self.inputs.image_ids, self.protocol)
-        return judge(self.rows, self.protocol.matcher, outline)
+        return judge(self.rows, self.outline) if self._judged is None else self._judged()
 
     def part(self, masks: Masks) -> Callable[[], Verdicts] | None:
         """What gives the verdicts of a subset without matching again; None if the masks are not of whole images and categories.
@@ -68,7 +62,7 @@ class Pipeline:
         The masks are those of `Inputs.subset`; the rows of the result are numbers of the subset's rows.
         """
         whole_rows = not masks.get("annotations") and all(each.all() for each in masks.get("detections", {}).values())
-        if not whole_rows or (self.protocol.agnostic and "categories" in masks):
+        if not whole_rows or (self.outline.is_pooled and "categories" in masks):
             return None
 
         def judged() -> Verdicts:
@@ -88,10 +82,10 @@ class Pipeline:
 
     def across(self, least: float) -> pl.DataFrame:
         """The pairs of each image across categories, see `pair_across`; the last ones are kept."""
-        from apframe.evaluation.diagnose.across import pair_across  # as below: not for the headline numbers
+        from apframe.protocols.across import pair_across  # as below: not for the headline numbers
 
         if self._across is None or self._across[0] != least:
-            self._across = least, pair_across(self.inputs, self.protocol, least)
+            self._across = least, pair_across(self.inputs, least)
         return self._across[1]
 
     @cached_property
@@ -128,6 +122,7 @@ class Pipeline:
             none_given=inputs.none_given,
             n_left_out=inputs.n_left_out,
             nothing_matches=self.rows.links.is_empty(),
+            is_pooled=self.outline.is_pooled,
             detected=lambda: inputs.detections["category_id"].unique(),
             scores=lambda: inputs.detections["score"],
             per_image=lambda: detections_per_image(inputs.detections, len(inputs.image_ids)),
@@ -142,10 +137,11 @@ class Pipeline:
 
         return measure(self.verdicts, lambda: self.rows, self.protocol, slicing)
 
-    @property
+    @cached_property
     def outline(self) -> Verdicts:
-        """The rules, lists and images of the verdicts, whose rows may be missing."""
-        return self.verdicts
+        """The thresholds, area ranges, limits, lists and images of the verdicts, without their rows; nothing is matched."""
+        categories = self.inputs.dataset.core("categories")
+        return outline_of(categories, self.inputs.category_ids, self.inputs.image_ids, self.protocol)
 
     def columns(self, *, headlines_only: bool) -> dict[str, np.ndarray]:
         """See `compute_columns`."""
@@ -170,9 +166,9 @@ class Pipeline:
     def pairs(self) -> pl.DataFrame:
         """See `Evaluation.pairs`; nothing is matched."""
         pairs = self.rows.links.drop_nulls("similarity")
-        if self.protocol.matcher.wants == "nearest":
-            pairs = pairs.filter(pl.col("similarity") >= self.protocol.iou_thresholds[0])
-        pairs = pairs.filter((self.rows.detections["place"] <= self.protocol.limits[-1]).gather(pairs["detection"]))
+        if self.matcher.wants == "nearest":
+            pairs = pairs.filter(pl.col("similarity") >= self.outline.thresholds[0])
+        pairs = pairs.filter((self.rows.detections["place"] <= self.outline.limits[-1]).gather(pairs["detection"]))
         return pl.DataFrame([*self._ids(self.rows, pairs), pairs["similarity"]]).sort("detection_id", "annotation_id")
 
     def assignments(self) -> pl.DataFrame:
@@ -199,7 +195,7 @@ class Pipeline:
         from apframe.evaluation.curves import compute_curves, curves_of_thresholds
 
         refuse_scores(self.protocol, "curves")
-        if self.protocol.matcher.at_cut_offs:
+        if self.matcher.at_cut_offs:
             return curves_of_thresholds(self.thresholds(threshold, area), self.inputs.detections.schema["detection_id"])
         return compute_curves(self._pooled(self.matches(threshold, area)), self.protocol.addend)
 
@@ -238,14 +234,13 @@ class Pipeline:
         from apframe.matching.operating_points import hits_by_score
         from apframe.metrics.changes import changes_of_hits
 
-        matcher, verdicts = self.protocol.matcher, self.verdicts
-        hits: Columns | None = None
-        if matcher.at_cut_offs:
+        verdicts, hits = self.verdicts, None
+        if self.matcher.at_cut_offs:
             hits = self.cells.at_cut_offs
-        elif cells and not matcher.cutting_is_filtering:
+        elif cells and not self.matcher.cutting_is_filtering:
             begin, end = min(t for t, _ in cells), max(t for t, _ in cells) + 1
             rows = replace(self.rows, cuts=self.rows.cuts[begin:end])
-            by_score = hits_by_score(rows, matcher, verdicts.limits[-1]).with_columns(
+            by_score = hits_by_score(rows, verdicts.limits[-1]).with_columns(
                 pl.col("first", "last") + begin
             )  # numbers among all thresholds
             hits = columns_of(by_score)
@@ -257,7 +252,7 @@ class Pipeline:
                 if hits is None
                 else changes_of_hits(self.cells, hits, t, k, most, self.rows.cut_offs)
             )
-            reach = most - thresholds_of(self.inputs, t).round(10)
+            reach = most - thresholds_of(self.inputs, verdicts.thresholds[t]).round(10)
             if pooled:
                 changes, reach = changes.pooled(), np.where(np.ptp(reach) == 0, reach[:1], np.nan)
             table = sweep_thresholds(changes, reach, verdicts.images.height, beta)
@@ -293,31 +288,19 @@ class Pipeline:
     def at_score(self, min_score: float | pl.Series) -> Verdicts:
         """The verdicts of the detections of at least that score, or of one score for each list, at the largest limit."""
         refuse_scores(self.protocol, "score thresholds")
-        matcher, detections = self.protocol.matcher, self.verdicts.detections
+        detections = self.verdicts.detections
         cut = min_score.gather(detections["list"]) if isinstance(min_score, pl.Series) else min_score
         low = (detections["score"] < cut).fill_null(False)
         if not low.any():
             return self.verdicts
-        if matcher.cutting_is_filtering:
+        if self.matcher.cutting_is_filtering:
             return self.verdicts.without(low.arg_true().to_numpy())
         links = self.rows.links.filter(~low.gather(self.rows.links["detection"]))
         rows = replace(self.rows, links=links)
-        judged = judge(rows, matcher, replace(self.verdicts, limits=self.verdicts.limits[-1:]))
+        judged = judge(rows, replace(self.verdicts, limits=self.verdicts.limits[-1:]))
         return judged.without(low.arg_true().to_numpy())
 
     def _pooled(self, matches: pl.LazyFrame) -> pl.LazyFrame:
-        if self.protocol.agnostic:
+        if self.outline.is_pooled:
             matches = matches.with_columns(category_id=pl.lit(None, self.inputs.category_ids.dtype))
         return matches
-
-
-def arrays_of(cells: Cells, protocol: Protocol, *, headlines_only: bool) -> dict[str, np.ndarray]:
-    """The arrays of cells, see `Pipeline.arrays`.
-
-    Raises
-    ------
-    ParameterError
-        the definition has no recall levels
-    """
-    n_limits = len(cells.limits)
-    return protocol.definition.arrays(cells, protocol.addend, range(n_limits - 1 if headlines_only else 0, n_limits))

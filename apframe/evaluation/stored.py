@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.evaluation.on_request import OF_SCORES, ON_REQUEST, chosen_tables
-from apframe.evaluation.prepare.inputs import stored_inputs
-from apframe.evaluation.tables import threshold_at
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.stored_sets import read_table, scan_table
 from apframe.paths import absolute
 from apframe.progress import with_bar
+from apframe.protocols.application import stored_inputs
+from apframe.protocols.places import threshold_at
 from apframe.protocols.protocol import Protocol
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.store import sql
@@ -75,7 +75,7 @@ def write_parquet(
         a name or tags that cannot be stored, an unknown table, or a threshold that was not evaluated
     """
     labelled, added = labels(self._label if name is None else name, tags), chosen_tables(tables)
-    numbers = [threshold_at(self, each) for each in ([matches] if isinstance(matches, (int, float)) else matches)]
+    numbers = [threshold_at(self.protocol, each) for each in ([matches] if isinstance(matches, (int, float)) else matches)]
     numbers_of = {"metrics": self.metrics, "summary": self.summary}
     inputs, links = self._to_store()
     manifest = {
@@ -130,7 +130,7 @@ def write_duckdb(
     """
     added = chosen_tables(tables)
     given = [iou_thresholds] if isinstance(iou_thresholds, (int, float)) else iou_thresholds
-    numbers = None if given is None else sorted({threshold_at(self, each) for each in given})
+    numbers = None if given is None else sorted({threshold_at(self.protocol, each) for each in given})
     if numbers == []:
         raise ParameterError("is empty", "leave it out for all thresholds", option="iou_thresholds")
     left_out = {name for name in ON_REQUEST if name not in added and name not in self._stored}

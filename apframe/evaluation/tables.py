@@ -11,8 +11,8 @@ from apframe.evaluation.diagnose.cuts import as_score
 from apframe.evaluation.slices.by import each_slice
 from apframe.evaluation.slices.keys import Bins
 from apframe.exceptions import ParameterError
+from apframe.protocols.places import place_at
 from apframe.tables.conditions import choose_categories
-from apframe.wording import did_you_mean, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -38,7 +38,7 @@ def matches(self: Evaluation, iou_threshold: float | None = None, area_range: st
     """
     if "matches" in self._stored and (kept := _kept_matches(self, iou_threshold, area_range)).height:
         return kept
-    return self._pipeline.matches(threshold_at(self, iou_threshold), area_at(self, area_range)).collect()
+    return self._pipeline.matches(*place_at(self.protocol, iou_threshold, area_range)).collect()
 
 
 def curves(
@@ -65,7 +65,7 @@ def curves(
         if not parts:
             raise ParameterError("there are no slices, as the table of the keys has no rows", option="by")
         return pl.concat(parts, how="vertical_relaxed")
-    plan = self._pipeline.curves(threshold_at(self, iou_threshold), area_at(self, area_range))
+    plan = self._pipeline.curves(*place_at(self.protocol, iou_threshold, area_range))
     return with_names(self, _of_category(self, plan, category).collect())
 
 
@@ -79,7 +79,7 @@ def per_image(
     and the annotations they matched are misses. Defaults as in `matches`.
     """
     min_score = None if min_score is None else as_score(min_score)
-    counts = self._pipeline.per_image(threshold_at(self, iou_threshold), area_at(self, area_range), min_score).collect()
+    counts = self._pipeline.per_image(*place_at(self.protocol, iou_threshold, area_range), min_score).collect()
     counts = counts.drop("area_range", "iou_threshold")
     names = self.dataset.images.select("image_id", "file_name")
     return counts.join(names, on="image_id", how="left", maintain_order="left").select(
@@ -125,23 +125,23 @@ def thresholds(
         raise ParameterError(f"is a number above 0, not {beta!r}", option="beta")
     if category is not None and not per_category:
         raise ParameterError("cannot be given with per_category=False, which is about all", "leave one out", option="category")
-    at = threshold_at(self, iou_threshold), area_at(self, area_range)
+    at = place_at(self.protocol, iou_threshold, area_range)
     table = self._pipeline.thresholds(*at, beta=beta, pooled=not per_category)
     return with_names(self, _of_category(self, table, category).collect())
 
 
 def _kept_matches(self: Evaluation, iou_threshold: float | None, area_range: str | None) -> pl.DataFrame:
     """The matches as they were stored; no rows where those of another threshold were."""
-    threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
-    area = self.protocol.range_names[area_at(self, area_range)]
-    of_threshold = (pl.col("iou_threshold") - threshold).abs() < 1e-9
-    return self._stored["matches"].filter(of_threshold, pl.col("area_range") == area).collect()
+    protocol = self.protocol
+    threshold, area = place_at(protocol, iou_threshold, area_range)
+    of_threshold = (pl.col("iou_threshold") - protocol.iou_thresholds[threshold]).abs() < 1e-9
+    return self._stored["matches"].filter(of_threshold, pl.col("area_range") == protocol.range_names[area]).collect()
 
 
 def _of_category(self: Evaluation, table: pl.LazyFrame, category: int | str | None) -> pl.LazyFrame:
     if category is None:
         return table
-    if self.protocol.agnostic:
+    if self._pipeline.outline.is_pooled:
         raise ParameterError("the categories are pooled: leave out category")
     chosen = choose_categories(self.dataset.core("categories"), [category])
     return table.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
@@ -174,25 +174,10 @@ def with_labels(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
     return table.select(order)
 
 
-def threshold_at(self: Evaluation, iou_threshold: float | None) -> int:
-    """The number of a threshold, which is one of the protocol's; the lowest by default."""
-    if iou_threshold is None:
-        return 0
-    if not isinstance(iou_threshold, (int, float)):
-        raise ParameterError(f"is a number, not {iou_threshold!r}", option="iou_threshold")
-    number = self.protocol.threshold_number(iou_threshold)
-    if number is not None:
-        return number
-    shown = ", ".join(f"{threshold:.10g}" for threshold in self.protocol.iou_thresholds)
-    add = f"name it in {spelled('iou_thresholds')} when evaluating"
-    is_one = len(self.protocol.iou_thresholds) == 1
-    use = f"there is only {shown}; use that (None is the lowest), or" if is_one else f"there are {shown}; to add it,"
-    raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated", f"{use} {add}")
+def columns_at(self: Evaluation, threshold: int, area: int) -> dict[str, pl.Expr]:
+    """The columns area_range and iou_threshold of a table at a threshold and area range, by their numbers."""
+    from apframe.matching.outcomes import range_names, threshold_names  # brings in NumPy
 
-
-def area_at(self: Evaluation, area_range: str | None) -> int:
-    """The number of an area range, by its name; that of the headline numbers by default."""
-    names = self.protocol.range_names
-    if area_range is not None and area_range not in names:
-        raise ParameterError(f"area_range {area_range!r} was not evaluated", did_you_mean(str(area_range), names))
-    return names.index(self.protocol.headline_range if area_range is None else area_range)
+    outline = self._pipeline.outline
+    names, thresholds = range_names(outline.ranges), threshold_names(outline.thresholds)
+    return {"area_range": pl.lit(names[area], names.dtype), "iou_threshold": pl.lit(thresholds[threshold])}

@@ -11,7 +11,6 @@ import polars as pl
 
 from apframe.matching.by_score import connect
 from apframe.matching.judge import find_hits
-from apframe.matching.matchers import Matcher
 from apframe.matching.reached import count_reached
 from apframe.matching.regroup import Rows
 
@@ -19,7 +18,7 @@ _NUMBER = (1 << 32) - 1  # the bits of a number that is packed with a cut-off
 _MOST_PAIRS = 1 << 20  # that are matched together, copies for the operating points included
 
 
-def hits_at_cut_offs(rows: Rows, matcher: Matcher, limit: int) -> pl.DataFrame:
+def hits_at_cut_offs(rows: Rows, limit: int) -> pl.DataFrame:
     """The hits of a matcher that ranks by score cut-offs: those of `hits_by_score`, and of its first pass, if it has one.
 
     Those of the first pass, which is among all detections, are there for their scores alone: `above` is NaN.
@@ -28,11 +27,11 @@ def hits_at_cut_offs(rows: Rows, matcher: Matcher, limit: int) -> pl.DataFrame:
         score = pl.Series("score", cut_down(rows.detections["score"].to_numpy(), rows.cut_offs))
         never = ~score.is_finite().gather(rows.links["detection"])
         rows = replace(rows, detections=rows.detections.with_columns(score), links=rows.links.filter(~never))
-    hits = hits_by_score(rows, matcher, limit)
-    if matcher.first_pass is None:
+    hits = hits_by_score(rows, limit)
+    if rows.matcher.first_pass is None:
         return hits
     pairs = rows.links.filter((rows.detections["place"] <= limit).gather(rows.links["detection"]))
-    first = find_hits(rows, pairs, matcher.first_pass)
+    first = find_hits(replace(rows, matcher=rows.matcher.first_pass), pairs)
     score = rows.detections["score"].gather(first["detection"])
     first = first.with_columns(above=pl.lit(np.nan), up_to=score)
     return pl.concat([hits, first]).sort("detection", maintain_order=True)
@@ -48,7 +47,7 @@ def cut_down(score: np.ndarray, cut_offs: Sequence[float]) -> np.ndarray:
     return np.append(-np.inf, fixed)[np.searchsorted(fixed, score.astype(np.float32).astype(np.float64), side="right")]
 
 
-def hits_by_score(rows: Rows, matcher: Matcher, limit: int) -> pl.DataFrame:
+def hits_by_score(rows: Rows, limit: int) -> pl.DataFrame:
     """The hits of every operating point: of the detections of at least some score, matched on their own.
 
     What competes, directly or not, is one component of the pairs. A component changes only at the scores of its own
@@ -58,8 +57,6 @@ def hits_by_score(rows: Rows, matcher: Matcher, limit: int) -> pl.DataFrame:
     ----------
     rows
         detections and annotations with their pairs
-    matcher
-        who is matched with whom
     limit
         of detections of an image and list: pairs beyond it are left out
 
@@ -72,15 +69,16 @@ def hits_by_score(rows: Rows, matcher: Matcher, limit: int) -> pl.DataFrame:
     >>> few = {"list": [0, 0], "image": [0, 0], "row": [0, 1], "place": [1, 2], "score": [0.9, 0.2]}
     >>> one = {"counts": pl.Series([1], dtype=pl.UInt8), "is_crowd": [False]}
     >>> pairs = pl.DataFrame({"detection": [0, 1], "annotation": [0, 0], "similarity": [0.43, 1.0]})
-    >>> rows = Rows(pl.DataFrame(few), pl.DataFrame(one), pairs, pl.DataFrame({"group": [0], "category": [0]}), np.array([0.4]))
-    >>> hits_by_score(rows, BySimilarity(), 100).select("detection", "above", "up_to").rows()
+    >>> lists = pl.DataFrame({"group": [0], "category": [0]})
+    >>> rows = Rows(pl.DataFrame(few), pl.DataFrame(one), pairs, lists, np.array([0.4]), matcher=BySimilarity())
+    >>> hits_by_score(rows, 100).select("detection", "above", "up_to").rows()
     [(0, 0.2, 0.9), (1, -inf, 0.2)]
     """
     pairs = rows.links.filter((rows.detections["place"] <= limit).gather(rows.links["detection"]))
     largest = pairs.select(pl.max_horizontal(pairs.columns[2:])).to_series().to_numpy()
-    reach = count_reached(largest, rows.cuts, strict=matcher.strict)
+    reach = count_reached(largest, rows.cuts, strict=rows.matcher.strict)
     matters = pl.Series(reach > 0)
-    if matcher.wants == "crowds":  # however low the similarity
+    if rows.matcher.wants == "crowds":  # however low the similarity
         matters |= rows.annotations["is_crowd"].gather(pairs["annotation"])
     pairs = pairs.filter(matters)
     score = rows.detections["score"].gather(pairs["detection"]).fill_null(-np.inf).to_numpy()
@@ -110,7 +108,7 @@ def hits_by_score(rows: Rows, matcher: Matcher, limit: int) -> pl.DataFrame:
             detection=pl.Series(found_which, dtype=pl.UInt32), annotation=pl.Series(expected_which, dtype=pl.UInt32)
         )
         annotation = (expected_copy & _NUMBER).astype(np.uint32)
-        hits = find_hits(replace(rows, annotations=rows.annotations[annotation]), copied, matcher)
+        hits = find_hits(replace(rows, annotations=rows.annotations[annotation]), copied)
         copy = found_copy[hits["detection"].to_numpy()]
         found.append(
             hits.with_columns(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
+from apframe.matching.matchers import ByScore, Matcher
 from apframe.matching.verdicts import Verdicts
 
 _MOST_KEYS = 1 << 22  # which are looked up in a table of them all
@@ -34,8 +35,14 @@ class Rows:
         what similarities are compared with, ascending: the thresholds, or -inf where all pairs reach the one that there is
     n_ranges
         how many area ranges the bits of `inside` and `counts` stand for
+    matcher
+        who is matched with whom
     own_limits
         whether each limit takes detections of its own, so that leaving out those beyond it can change any match
+    keeps_empty
+        whether a group has a list of each category, also one without rows
+    own_places
+        whether places are those among all detections of the image, whatever the lists
     cut_offs
         the score cut-offs that there are, where they are fixed
     """
@@ -46,14 +53,15 @@ class Rows:
     lists: pl.DataFrame
     cuts: np.ndarray = field(default_factory=lambda: np.zeros(0))
     n_ranges: int = 1
+    matcher: Matcher = ByScore()
     own_limits: bool = False
+    own_places: bool = False
+    keeps_empty: bool = False
     cut_offs: tuple[float, ...] = ()
 
 
-def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: int, *, keeps_empty: bool = False) -> Rows:
+def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: int) -> Rows:
     """Gather detections and annotations into a list for each group and list that has some; the order within a list stays.
-
-    With `keeps_empty`, there are also lists without any.
 
     Parameters
     ----------
@@ -77,7 +85,7 @@ def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: i
     """
     n_lists = rows.lists.height
     members = [_members(*each, n_lists) for each in ((rows.detections, found), (rows.annotations, expected))]
-    numbers, codes = _number([each.key for each in members], n_groups * n_lists, keeps_empty=keeps_empty)
+    numbers, codes = _number([each.key for each in members], n_groups * n_lists, keeps_empty=rows.keeps_empty)
     tables, links = [], rows.links.lazy()
     for table, each, code, name, bits in zip(
         (rows.detections, rows.annotations), members, codes, ("detection", "annotation"), ("inside", "counts"), strict=True
@@ -97,13 +105,10 @@ def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: i
     return replace(rows, detections=tables[0], annotations=tables[1], links=met, lists=of)
 
 
-def split_by_images(
-    verdicts: Verdicts, members: pl.DataFrame, n_groups: int, *, keeps_empty: bool = False
-) -> tuple[Verdicts, pl.DataFrame]:
+def split_by_images(verdicts: Verdicts, members: pl.DataFrame, n_groups: int) -> tuple[Verdicts, pl.DataFrame]:
     """The verdicts with a list for each group of images and list that has some rows, and the group and category of these lists.
 
-    `members` has `image` (the number of an image) and `group`; an image may be in several groups, or in none. With
-    `keeps_empty`, there are also lists without rows.
+    `members` has `image` (the number of an image) and `group`; an image may be in several groups, or in none.
 
     >>> from apframe.matching.verdicts import example
     >>> parts, lists = split_by_images(example(), pl.DataFrame({"image": [0, 1, 1], "group": [0, 1, 2]}), 3)
@@ -114,14 +119,14 @@ def split_by_images(
     further = verdicts.lists.drop("category_id", strict=False)
     categories = numbers.hstack(further) if further.width else numbers
     links = verdicts.hits.with_columns(of=pl.int_range(pl.len()))
-    rows = Rows(verdicts.detections, verdicts.annotations, links, categories)
+    rows = Rows(verdicts.detections, verdicts.annotations, links, categories, keeps_empty=verdicts.keeps_empty)
     members = members.select("image", "group")
     groups = members.lazy().with_columns(pl.col("image").cast(pl.UInt32))
     chosen = [
         table.lazy().select("image").with_row_index("at").join(groups, on="image").select("at", "group", inside=True).collect()
         for table in (verdicts.detections, verdicts.annotations)
     ]
-    parts = regroup(rows, chosen[0], chosen[1], n_groups, keeps_empty=keeps_empty)
+    parts = regroup(rows, chosen[0], chosen[1], n_groups)
     own = parts.lists.with_columns(images="group")
     return replace(with_rows(verdicts, replace(parts, lists=own)), members=members), parts.lists
 

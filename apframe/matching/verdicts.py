@@ -36,6 +36,8 @@ class Verdicts:
     members
         group and image, where lists are of groups of images: `images` of the lists is the group of each; None if they are of
         all images
+    keeps_empty
+        whether a group of images has a list of each category, also one without rows
     images
         image_id of every evaluated image, also those without rows; the row number is the number of the image
     detections
@@ -64,11 +66,17 @@ class Verdicts:
     annotations: pl.DataFrame
     hits: pl.DataFrame
     members: pl.DataFrame | None = None
+    keeps_empty: bool = False
 
     @property
     def header(self) -> tuple[object, ...]:
         """Return everything that must be equal in verdicts that are combined."""
         return self.thresholds, self.ranges, self.limits, self.ties, self.lists.schema, self.images.schema, self.hits.columns
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether one list is of all categories."""
+        return self.lists["category_id"].null_count() > 0
 
     @property
     def positives(self) -> np.ndarray:

@@ -9,6 +9,8 @@ from functools import cache
 from operator import truediv
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from apframe.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -305,6 +307,23 @@ def _lines(template: str, protocol: Protocol) -> list[Headline]:
     elif each_of:  # the name of a level of difficulty
         cells = [(f"_{each_of[1:-1]}", each_of[1:-1], most, own)]
     return [Headline(kind.name + percent + part + end, kind, threshold, area, limit, name) for end, area, limit, name in cells]
+
+
+def support_lines(protocol: Protocol) -> tuple[Headline, Headline, Headline]:
+    """What counts of each list, annotations and detections, at the lowest threshold; and what tells whether it counts, at all.
+
+    All are of the headline's area range and the largest number of detections.
+    """
+    whole, most = protocol.headline_range, protocol.max_detections[-1]
+    names = ("n_positives", "n_detections")
+    counts = [Headline(name, Kind(name, name), protocol.iou_thresholds[0], whole, most) for name in names]
+    main = protocol.metrics[0].columns[0]
+    return counts[0], counts[1], Headline("main", Kind("main", main), None, whole, most)
+
+
+def is_of_whole(protocol: Protocol) -> pl.Expr:
+    """Flags of the rows of the metrics table that are of the headline's area range and the largest number of detections."""
+    return (pl.col("area_range") == protocol.headline_range) & pl.col("max_detections").eq_missing(protocol.max_detections[-1])
 
 
 def less_is_better(metric: str) -> bool:

@@ -47,8 +47,9 @@ def pair(
         return pl.DataFrame(schema={"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64})
     similarity, states = inputs.protocol.similarity, inputs.states
     least = inputs.protocol.iou_thresholds[0] if min_similarity is None else min_similarity
-    pooled = inputs.protocol.agnostic or across_categories
-    cells = [codes(frame, inputs, pooled=pooled)["cell"] for frame in (inputs.detections, inputs.annotations)]
+    cells = [
+        codes(frame, inputs, across_categories=across_categories)["cell"] for frame in (inputs.detections, inputs.annotations)
+    ]
     detections = inputs.detections.with_columns(cells[0])
     annotations = inputs.annotations.with_columns(cells[1], is_crowd=inputs.crowds if is_crowd is None else is_crowd)
     require(similarity, detections, annotations)
@@ -64,8 +65,12 @@ def pair(
     return pairs
 
 
-def codes(frame: pl.DataFrame, inputs: Inputs, *, pooled: bool) -> pl.DataFrame:
-    """Dense numbers of each row's image and category, in the order of the ids, and one number for both (`cell`)."""
+def codes(frame: pl.DataFrame, inputs: Inputs, *, across_categories: bool = False) -> pl.DataFrame:
+    """Dense numbers of each row's image and category, in the order of the ids, and one number for both (`cell`).
+
+    Pooled categories are one, as all are where pairs are asked for across categories.
+    """
+    pooled = inputs.protocol.agnostic or across_categories
     image = _code(frame["image_id"], inputs.image_ids)
     category = pl.zeros(frame.height, pl.UInt32, eager=True) if pooled else _code(frame["category_id"], inputs.category_ids)
     cell = category.cast(pl.Int64) * len(inputs.image_ids) + image

@@ -18,7 +18,7 @@ from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.given import OPTIONS, TAKES, UNLIMITED, linspace
 from apframe.protocols.headlines import Part, refuse_lines
 from apframe.protocols.ranges import ALL, AreaRange, Level, Range
-from apframe.protocols.rules.limits import LimitPerImage, MeansByImages, RankInImage
+from apframe.protocols.rules.limits import LimitPerImage, MeansByImages
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
@@ -250,11 +250,6 @@ class Protocol:
         return self.definition.ranks
 
     @property
-    def limits_images(self) -> bool:
-        """Whether each of `max_detections` is over all categories of an image, before detections are copied."""
-        return self.rule(RankInImage) is not None
-
-    @property
     def means_by_images(self) -> bool:
         """Whether a category counts in every mean once for each image with an annotation of it."""
         return self.rule(MeansByImages) is not None
@@ -277,6 +272,11 @@ class Protocol:
         CrowdsIgnored()
         """
         return next((rule for rule in self.rules if isinstance(rule, kind)), None)
+
+    @property
+    def of_truth(self) -> Self:
+        """The protocol for ground truth alone: without the rules that need all detections."""
+        return replace(self, rules=tuple(rule for rule in self.rules if not rule.needs_all_data))
 
     @property
     def addend(self) -> float:
@@ -314,18 +314,6 @@ class Protocol:
     def usual_threshold(self) -> float:
         """The threshold at which one looks at errors: .5 if it is among `iou_thresholds`, otherwise the lowest."""
         return self.iou_thresholds[self.threshold_number(_USUAL) or 0]
-
-    def threshold_words(self, threshold: float) -> str:
-        """One of the thresholds as sentences name it.
-
-        >>> own = Protocol("mine", "", iou_thresholds={"car": 0.7, "bus": 0.5})
-        >>> Protocol("mine", "").threshold_words(0.5), own.threshold_words(0.5)
-        ('IoU 0.5', 'IoU 0.5 to 0.7 by category')
-        """
-        if threshold < 0:
-            return f"a distance of {-threshold:g} {self.similarity.unit}"
-        own = [each for _, each in self.category_thresholds]
-        return f"{self.similarity.measure} {threshold:g}{f' to {max(own):g} by category' if own else ''}"
 
     def threshold_number(self, iou_threshold: float) -> int | None:
         """The place of a threshold among `iou_thresholds`, found to 1e-9; None if it is not there.

@@ -35,6 +35,30 @@ def why_no_precision(protocol: Protocol) -> str:
     return f"{protocol.name} {'measures recall alone' if protocol.has_scores else 'does not rank detections by score'}"
 
 
+def refuse_distances(protocol: Protocol, what: str, option: str = "") -> None:
+    """An error where something is asked for that needs similarities, and distances are compared.
+
+    >>> from apframe.protocols.nuscenes import NUSCENES
+    >>> refuse_distances(NUSCENES, "label errors need")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: label errors need similarities from 0 to 1, and NUSCENES compares distances
+    """
+    if protocol.similarity.bounds[1] < 1:
+        raise ParameterError(f"{what} similarities from 0 to 1, and {protocol.name} compares distances", option=option)
+
+
+def counts_mistakes(protocol: Protocol) -> bool:
+    """Whether a detection can be mistaken for another category: with precision, or where scores do not matter.
+
+    It cannot if any overlap is a match, as in semantic segmentation, where pixels are mistaken and not segments.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> counts_mistakes(COCO)
+    True
+    """
+    return protocol.has_precision or (not protocol.has_scores and protocol.iou_thresholds[0] > 0)
+
+
 def metric_of_edits(protocol: Protocol) -> Metric:
     """What is read of verdicts that have been edited: their average precision, which lists without positives do not have.
 

@@ -1,4 +1,4 @@
-"""Protocols as what JSON holds: tagged values; and what stands for protocols as 0.5.0 stored them."""
+"""Protocols as what JSON holds: tagged values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from apframe.exceptions import FormatError, ParameterError
 from apframe.matching.matchers import MATCHERS
-from apframe.metrics.definitions import COCO_101, as_definition, choices_of
+from apframe.metrics.definitions import as_definition, choices_of
 from apframe.metrics.metric import KINDS
-from apframe.metrics.points import SPACING
 from apframe.protocols.headlines import Part
-from apframe.protocols.rules.rule import Rule
-from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.named import as_choices, as_similarity
 from apframe.wording import frozen, shown
 
@@ -118,7 +115,7 @@ class _Kinds:
 
 
 _RANGES = _Kinds("range", RANGES, "apframe.protocols.stored.RANGES", "ranges")
-_RULES = _Kinds("rule", RULES, "apframe.protocols.stored.RULES", "rules")
+STORED_RULES = _Kinds("rule", RULES, "apframe.protocols.stored.RULES", "rules")
 _METRICS = _Kinds("metric", KINDS, "apframe.metrics.metric.KINDS", "metrics")
 _MATCHERS = _Kinds("matcher", MATCHERS, "apframe.matching.matchers.MATCHERS", "matcher")
 
@@ -148,14 +145,15 @@ def _restored(value: Any) -> Any:
 
 def as_dict(protocol: Protocol) -> dict[str, Any]:
     """All choices of a protocol as what JSON holds, without the variants: see `Protocol.as_dict`."""
-    return protocol.choices() | {
+    own = {
         "similarity": as_choices(protocol.similarity),
         "matcher": _MATCHERS.choices(protocol.matcher),
         "ranges": [_RANGES.choices(each) for each in protocol.ranges],
-        "rules": [_RULES.choices(rule) for rule in protocol.rules],
+        "rules": [STORED_RULES.choices(rule) for rule in protocol.rules],
         "metrics": [_METRICS.choices(metric) for metric in protocol.metrics],
         "headlines": [line if isinstance(line, str) else asdict(line) for line in protocol.headlines],
     }
+    return {name: own[name] if name in own else _stored(choice) for name, choice in protocol.choices().items()}
 
 
 def from_dict(choices: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,70 +169,7 @@ def from_dict(choices: Mapping[str, Any]) -> dict[str, Any]:
         "similarity": as_similarity(made["similarity"]),
         "matcher": _MATCHERS.value(made["matcher"]),
         "ranges": tuple(_RANGES.value(each) for each in made["ranges"]),
-        "rules": tuple(_RULES.value(each) for each in made["rules"]),
+        "rules": tuple(STORED_RULES.value(each) for each in made["rules"]),
         "metrics": tuple(_METRICS.value(each) for each in made["metrics"]),
         "headlines": tuple(line if isinstance(line, str) else Part(**line) for line in made["headlines"]),
     }
-
-
-def rules_of_0_5(choices: Mapping[str, Any], malformed: Rule) -> list[Mapping[str, Any]]:
-    """The rules that the flags of a protocol stand for, as 0.5.0 stored it.
-
-    Parameters
-    ----------
-    choices
-        the protocol; they may lack flags that are not set
-    malformed
-        what becomes of malformed rows, which 0.5.0 did not store
-
-    >>> from apframe.protocols.rules.malformed import MalformedCounts
-    >>> [rule["rule"] for rule in rules_of_0_5({"crowds": "ordinary", "judged_only": True}, MalformedCounts())][-3:]
-    ['BoxDetections', 'CopyShared', 'JudgedOnly']
-    """
-    flags = {*choices.get("ignores", ()), *(name for name, value in choices.items() if value is True)}
-    crowds = {"ignored": ["CrowdsIgnored"], "counted": ["CrowdsCountOnce"], "ordinary": list[str]()}
-    rules: list[str | Rule] = [
-        *(["LimitPerImage"] if "per_image" in flags else []),
-        malformed,
-        *STANDARD_SHAPES,
-        *(["AnnotationsWithArea"] if "with_area_only" in flags else []),
-        *(["ExpandHierarchy"] if "expands_hierarchy" in flags else []),
-        *STANDARD_LISTS,
-        *(["JudgedOnly"] if "judged_only" in flags else []),
-        *(["DetectionsWithArea"] if "with_area_only" in flags else []),
-        *(["DetectedImagesOnly"] if "detected_images_only" in flags else []),
-        *crowds[choices.get("crowds", "ignored")],
-        *(["IgnoreFlagged"] if "ignore" in flags else []),
-        *(["IgnoreWithoutKeypoints"] if "no_keypoints" in flags else []),
-    ]
-    return [{"rule": rule} if isinstance(rule, str) else _RULES.choices(rule) for rule in rules]
-
-
-def from_0_5(choices: Mapping[str, Any], malformed: Rule) -> dict[str, Any]:
-    """A protocol as `as_dict` has it, from what 0.5.0 stored: flags, and fields that other values stand for today.
-
-    >>> from apframe.protocols.rules.malformed import MalformedCounts
-    >>> given = {"name": "mine", "definition": {"name": "step"}, "matching": "score", "ties": "input", "report": ["AP"]}
-    >>> made = from_0_5(given, MalformedCounts())
-    >>> made["matcher"], made["headlines"], made["metrics"][0]["definition"]
-    ({'matcher': 'score', 'ties': 'input'}, ['AP'], {'definition': 'step'})
-    """
-    own = dict(choices)
-    definition, crowds = dict(own.pop("definition", {"name": COCO_101.name})), own.get("crowds")
-    matcher = {"matcher": own.pop("matching", "score")} | {name: own.pop(name) for name in ("ties", "strict") if name in own}
-    definition["definition"] = definition.pop("name")
-    metric = {"metric": "average_precision", "definition": definition, "addend": SPACING, "counts_absent": False}
-    ranges = own.pop("area_ranges", [["all", 0.0, 1e10]])
-    made = {
-        "rules": rules_of_0_5(own, malformed),
-        "matcher": matcher | ({"counts_groups": True} if crowds == "counted" else {}),
-        "metrics": [metric],
-        "ranges": [{"range": "area", "name": name, "low": low, "high": high} for name, low, high in ranges],
-        "headlines": [*own.pop("report", ()), *own.pop("parts", ())],
-    }
-    return {name: value for name, value in own.items() if name not in _FLAGS_OF_0_5} | made
-
-
-_FLAGS_OF_0_5 = (
-    "crowds", "ignores", "per_image", "judged_only", "expands_hierarchy", "detected_images_only", "with_area_only",
-)  # fmt: skip

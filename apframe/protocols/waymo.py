@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, UnitWarning, warn
+from apframe.exceptions import ColumnError, ParameterError, UnitWarning, warn
 from apframe.matching.matchers import LargestSum
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.score_cutoffs import OrientedPrecision, Waymo
@@ -202,3 +202,13 @@ _IMAGES = replace(
 
 WAYMO = replace(_CUBOIDS, variants=(replace(_CUBOIDS, iou_type="bev", similarity=BevIoU()), _IMAGES))
 """Vehicles, pedestrians, signs and cyclists at two levels of difficulty, by the largest sum of IoU at 101 score cut-offs."""
+
+
+def refuse_other_protocols(protocol: Protocol) -> None:
+    """An error where breakdowns are asked for of another protocol, or of boxes in images.
+
+    >>> refuse_other_protocols(WAYMO)
+    """
+    if protocol.name != WAYMO.name or protocol.iou_type == "bbox":
+        problem = f"breakdowns are of WAYMO and cuboids, not of {protocol.name} and {protocol.iou_type}"
+        raise ParameterError(problem, "use `by` for slices", option="protocol")

@@ -12,11 +12,13 @@ import numpy as np
 import polars as pl
 
 from apframe.evaluation.pipeline import Pipeline
-from apframe.evaluation.prepare.inputs import make_inputs
 from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError
 from apframe.matching.verdicts import Verdicts, as_bits, has_bit
 from apframe.metrics.cells import Cells
+from apframe.protocols.application import make_inputs
+from apframe.protocols.metrics_table import arrays_of
 from apframe.protocols.pairing import pair
+from apframe.protocols.preparation import outline_of
 from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import SMALLEST
 from apframe.tables.dataset import Dataset
@@ -36,7 +38,7 @@ def take(truth: Dataset, found: pl.DataFrame, protocol: Protocol, *, are_checked
             warnings.simplefilter("ignore", category)
         if are_checked:
             found = with_id_types("detections", found, truth)
-        return Pipeline(make_inputs(truth, found, None, protocol, are_checked=are_checked), protocol)
+        return Pipeline(make_inputs(truth, found, None, protocol, are_checked=are_checked))
 
 
 class Layout:
@@ -58,7 +60,7 @@ class Layout:
         verdicts, inputs = pipeline.verdicts, pipeline.inputs
         image = _places(verdicts.images["image_id"], image_ids)
         category = np.zeros(1, dtype=np.int64)
-        if not pipeline.protocol.agnostic:
+        if not verdicts.is_pooled:
             category = _places(verdicts.lists["category_id"], category_ids)
         laid = []
         for table in (verdicts.detections.filter(pl.col("place") <= verdicts.limits[-1]), verdicts.annotations):
@@ -186,7 +188,7 @@ def _hold(layout: Layout) -> pl.DataFrame:
     for each in found["number"].unique().to_list():
         rows = found.filter(pl.col("number").is_in([0, each]))["row"].sort()
         inputs = replace(pipeline.inputs, detections=pipeline.inputs.detections[rows], prepared={})
-        hits = _places_of_hits(layout, Pipeline(inputs, pipeline.protocol).verdicts, rows.to_numpy())
+        hits = _places_of_hits(layout, Pipeline(inputs).verdicts, rows.to_numpy())
         own = np.flatnonzero((found["number"] == each).to_numpy())
         parts.append(hits.filter(pl.col("detection").is_in(own)))
     return pl.concat(parts)
@@ -206,7 +208,7 @@ def _places_of_hits(layout: Layout, verdicts: Verdicts, rows: np.ndarray) -> pl.
 def _judge(layout: Layout, held: pl.DataFrame, a: int) -> tuple[dict[str, np.ndarray], list[Any]]:
     """Who is matched with whom and what is ignored in area range number a; ignored annotations come last in their cell."""
     held = held.filter(pl.Series(has_bit(held["ranges"].to_numpy(), a)))
-    n_thresholds = len(layout.pipeline.protocol.iou_thresholds)
+    n_thresholds = len(layout.pipeline.outline.thresholds)
     outside = ~has_bit(layout.in_detections["inside"].to_numpy(), a)
     ignored = ~has_bit(layout.in_annotations["counts"].to_numpy(), a)
     order = np.lexsort((ignored, layout.annotated))
@@ -268,13 +270,10 @@ def rank_cells(
     order = np.lexsort((-scores, category))
     place = (np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1)[order]
     positives = [np.bincount(category_of, weights=part["positives"], minlength=n_categories) for part in judged]
-    verdicts = Verdicts(
+    categories = pl.DataFrame({"category_id": range(n_categories)})
+    verdicts = replace(
+        outline_of(categories, categories["category_id"], pl.Series(range(n_images)), protocol),
         thresholds=tuple(thresholds),
-        ranges=protocol.range_names,
-        limits=protocol.limits,
-        ties=protocol.matcher.ties,
-        lists=pl.DataFrame({"category_id": range(n_categories)}),
-        images=pl.DataFrame({"image_id": range(n_images)}),
         detections=pl.DataFrame(
             {
                 "list": category[order],
@@ -288,7 +287,7 @@ def rank_cells(
         annotations=_counted(np.stack(positives, axis=1).astype(np.int64)),
         hits=_hits(state[:, :, order]),
     )
-    return protocol.definition.arrays(Cells.of(verdicts), protocol.addend, range(len(protocol.limits)))
+    return arrays_of(Cells.of(verdicts), protocol)
 
 
 def _together(cells: Sequence[Any], n_thresholds: int) -> dict[str, np.ndarray]:

@@ -330,14 +330,15 @@ class COCOeval:
         if "eval" in self.__dict__ or self._accumulated is None:
             return self.eval
         evaluation, published = self._accumulated[0], COCO_RULES.variant(self.params.iouType)
-        names, labels = list(published.range_names), list(self.params.areaRngLbl)
         wanted, done = (  # the same but for what leaves the lines of the summary as they are
             replace(protocol, agnostic=False, similarity=published.similarity)
             for protocol in (protocol_of(self.params), evaluation.protocol)
         )
-        as_published = wanted == done == published and labels == names
-        in_order = {"maxDets": published.limits, "iouThrs": published.iou_thresholds}
-        if not (as_published and all(list(getattr(self.params, name)) == list(each) for name, each in in_order.items())):
+        usual = Params(self.params.iouType)  # also in the order of what is in lists
+        in_order = (
+            list(getattr(self.params, name)) == list(getattr(usual, name)) for name in ("areaRngLbl", "maxDets", "iouThrs")
+        )
+        if not (wanted == done == published and all(in_order)):
             return self.eval
         return evaluation.arrays(headlines_only=True)
 

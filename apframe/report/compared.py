@@ -13,7 +13,8 @@ from apframe.compare.intervals import COARSE
 from apframe.evaluation.gallery.pictures import Pictures
 from apframe.exceptions import FewResamplesWarning, warn_again
 from apframe.lazily import cached_property
-from apframe.protocols.headlines import headlines, main_headline
+from apframe.protocols.headlines import headlines, is_of_whole, main_headline
+from apframe.protocols.places import threshold_words
 from apframe.tables.names import label_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     SliceKeys = SliceKey | Sequence[SliceKey]
 
-USUAL_THRESHOLD = 0.5
 _PAIR = 2
 
 
@@ -85,19 +85,17 @@ class Compared:
     @cached_property
     def iou_threshold(self) -> float:
         """The threshold at which errors are looked at: 0.5 if it was evaluated, otherwise the lowest."""
-        protocol = self.first.protocol
-        return USUAL_THRESHOLD if protocol.threshold_number(USUAL_THRESHOLD) is not None else protocol.iou_thresholds[0]
+        return self.first.protocol.usual_threshold
 
     @property
     def threshold(self) -> str:
         """That threshold in words: "IoU 0.5"."""
-        if self.first.protocol.category_thresholds:
-            return "the threshold of each category"
-        if self.iou_threshold < 0:
-            return f"a distance of {-self.iou_threshold:g} m"
-        similarity = self.first.protocol.similarity.name
-        name = "IoU" if "iou" in similarity else "OKS" if similarity == "oks" else "a similarity of"
-        return f"{name} {self.iou_threshold:g}"
+        return threshold_words(self.first.protocol, self.iou_threshold)
+
+    @cached_property
+    def are_pooled(self) -> bool:
+        """Whether the categories are pooled: the metrics are of all together."""
+        return self.first.metrics["category_id"].null_count() > 0
 
     @property
     def is_drawn(self) -> bool:
@@ -108,22 +106,20 @@ class Compared:
     def _of_all(self) -> tuple[pl.DataFrame, list[tuple[str, str]]]:
         """The numbers of all categories together and of each one, and what was warned of while they were made."""
         with collecting() as found:
-            return self._numbers(level="summary" if self.first.protocol.agnostic else "both"), found
+            return self._numbers(level="summary" if self.are_pooled else "both"), found
 
     @cached_property
     def overall(self) -> pl.DataFrame:
         """The headline numbers, as `intervals` (one model) or `compare` has them."""
         rows, found = self._of_all
         warn_again(each for each in found if not self._is_of_categories(*each))
-        return (
-            rows if self.first.protocol.agnostic else rows.filter(pl.col("category_id").is_null()).drop("category_id", "name")
-        )
+        return rows if self.are_pooled else rows.filter(pl.col("category_id").is_null()).drop("category_id", "name")
 
     @cached_property
     def by_category(self) -> pl.DataFrame:
         """The same for each category, with n_positives; empty where categories are pooled."""
         rows, found = self._of_all
-        if self.first.protocol.agnostic:
+        if self.are_pooled:
             return rows.clear().with_columns(name=pl.lit(None, pl.String), n_positives=pl.lit(None, pl.Int64))
         warn_again(each for each in found if self._is_of_categories(*each))
         rows = rows.filter(pl.col("category_id").is_not_null())
@@ -174,9 +170,8 @@ class Compared:
         return self.first.compare(self.evaluations[1:], names=self.names, **options)
 
     def _positives(self) -> pl.DataFrame:
-        protocol = self.first.protocol
-        whole = (pl.col("area_range") == protocol.headline_range) & (pl.col("iou_threshold") == pl.col("iou_threshold").first())
-        rows = self.first.metrics.filter(whole & pl.col("max_detections").eq_missing(protocol.max_detections[-1]))
+        whole = is_of_whole(self.first.protocol) & (pl.col("iou_threshold") == pl.col("iou_threshold").first())
+        rows = self.first.metrics.filter(whole)
         return rows.select("category_id", "n_positives")
 
 

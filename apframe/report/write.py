@@ -13,6 +13,7 @@ from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.comparison.names import names_beside
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.gallery.pictures import Pictures
+from apframe.protocols.refused import counts_mistakes
 from apframe.report.arguments import check_page, columns_of_queries, keys_of_slices, split_evaluations
 from apframe.report.compared import Compared, in_words
 from apframe.report.page import free_path, page, write_page
@@ -184,7 +185,7 @@ def sections_of(subject: Compared | Searched, keys: Collection[str] | None = Non
         makers = {**SECTIONS, **(OF_SEVERAL if subject.are_several else {})}
         protocol = subject.first.protocol
         if not protocol.has_precision:
-            left_out = [key for key in OF_PRECISION if key != "mistaken" or not mistaken.is_counted(protocol)]
+            left_out = [key for key in OF_PRECISION if key != "mistaken" or not counts_mistakes(protocol)]
             makers = {key: make for key, make in makers.items() if key not in left_out}
     chosen = [make for key, make in makers.items() if keys is None or key in keys]
     told = set[str]()

@@ -161,7 +161,7 @@ def _evaluation(
     objects: Callable[..., Objects],
 ) -> ShardedEvaluation:
     """The evaluation of shards that have been matched; `objects` makes what reads their objects."""
-    from apframe.evaluation.prepare.matching import outline_of  # brings in NumPy
+    from apframe.protocols.preparation import outline_of  # brings in NumPy
     from apframe.scale.evaluation import ShardedEvaluation
     from apframe.scale.inputs import ShardedInputs
     from apframe.scale.together import heights_of, notes_together, truth_mark, warn_together

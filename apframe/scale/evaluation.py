@@ -13,14 +13,14 @@ import polars as pl
 
 from apframe.evaluation.diagnose.implausible import Evaluated
 from apframe.evaluation.evaluation import Evaluation
-from apframe.evaluation.metrics_table import compute_columns
-from apframe.evaluation.pipeline import Pipeline, arrays_of
-from apframe.evaluation.prepare.matching import outline_of
+from apframe.evaluation.pipeline import Pipeline
 from apframe.evaluation.slices.measure import finish, shape_of, sum_lists
 from apframe.evaluation.slices.slices import Groups, mask_of
 from apframe.exceptions import FormatError, LargeResultWarning, warn
 from apframe.lazily import cached_property
 from apframe.metrics.cells import Cells
+from apframe.protocols.metrics_table import arrays_of, compute_columns
+from apframe.protocols.preparation import outline_of
 from apframe.scale.budget import in_words
 from apframe.scale.inputs import ShardedInputs
 from apframe.scale.layout import INPUT_ROW
@@ -48,8 +48,8 @@ class ShardedPipeline(Pipeline):
 
     inputs: ShardedInputs
 
-    def __init__(self, store: Store, inputs: ShardedInputs, protocol: Protocol) -> None:
-        super().__init__(inputs, protocol, self._read)
+    def __init__(self, store: Store, inputs: ShardedInputs) -> None:
+        super().__init__(inputs, self._read)
         self.store = store
 
     def _read(self) -> Verdicts:
@@ -116,6 +116,7 @@ class ShardedPipeline(Pipeline):
             none_given=not objects.total("given"),
             n_left_out=objects.total("left_out"),
             nothing_matches=not objects.total("hits"),
+            is_pooled=self.outline.is_pooled,
             detected=lambda: ids.filter(pl.Series(self.store.together.counts.sum(axis=0) > 0)),
             scores=lambda: self.store.together.scores,
             per_image=self._per_image,
@@ -158,7 +159,7 @@ class ShardedPipeline(Pipeline):
 
     def part_of(self, masks: Masks) -> tuple[Store, ShardedInputs]:
         """The verdicts of a part, and what they are of: matched again unless it is of whole images and categories."""
-        inputs, pooled = self.inputs, self.protocol.agnostic and "categories" in masks
+        inputs, pooled = self.inputs, self.outline.is_pooled and "categories" in masks
         taken = {table: of for table, of in masks.items() if of and not all(mask.all() for mask in of.values())}
         category_ids = inputs.category_ids
         if "categories" in taken:
@@ -201,11 +202,11 @@ class ShardedEvaluation(Evaluation):
     @cached_property
     def _pipeline(self) -> ShardedPipeline:
         inputs: Any = self._inputs
-        return ShardedPipeline(self._store, inputs, self.protocol)
+        return ShardedPipeline(self._store, inputs)
 
     @cached_property
     def _spool(self) -> Spool:
-        return Spool(self._pipeline.inputs.objects, self.protocol)
+        return Spool(self._pipeline.inputs.objects)
 
     def _mean_of_table(self, line: Headline) -> None:
         """Nothing: such a table reads the shards again."""

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from apframe.collecting import collecting
+from apframe.evaluation.invalid import left_out
 from apframe.evaluation.options import Choice
 from apframe.evaluation.pipeline import Pipeline
-from apframe.evaluation.prepare.invalid import left_out
 from apframe.exceptions import InputError, ShardError, UnknownIdError
 from apframe.paths import kind_at
 from apframe.protocols.inputs import Inputs
@@ -84,7 +84,7 @@ class Job:
 
     def _verdicts(self, inputs: Inputs, said: dict[str, Any]) -> pa.Table:
         """The verdicts; where equal scores are ordered by their place in the input, with their number there, if it is known."""
-        verdicts = Pipeline(inputs, self.choice.protocol).verdicts
+        verdicts = Pipeline(inputs).verdicts
         is_numbered, last_number = self.is_numbered(inputs.detections), -1
         if is_numbered:
             number = inputs.detections[INPUT_ROW].gather(verdicts.detections["row"])

@@ -17,7 +17,7 @@ from apframe.scale.temporary import Temporary
 from apframe.wording import reason
 
 if TYPE_CHECKING:
-    from apframe.protocols.protocol import Protocol
+    pass
 
 LINKS = ("pairs", "assignments")
 
@@ -29,11 +29,11 @@ class Spool:
     those of `Objects.load`.
     """
 
-    def __init__(self, objects: Objects, protocol: Protocol) -> None:
+    def __init__(self, objects: Objects) -> None:
         self._folder = Temporary()
         self._files: dict[str, list[Path]] = {name: [] for name in (*OBJECTS, *LINKS)}
         for number, inputs in enumerate(objects.each("for the tables of annotations and detections")):
-            pipeline, tables = Pipeline(inputs, protocol), inputs.tables()
+            pipeline, tables = Pipeline(inputs), inputs.tables()
             frames = {name: tables[name].drop(INPUT_ROW, strict=False) for name in OBJECTS}
             self._write(number, frames | {"pairs": pipeline.pairs(), "assignments": pipeline.assignments()})
         for name in OBJECTS:

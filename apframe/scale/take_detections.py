@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from apframe.evaluation.prepare.inputs import on_known_images
 from apframe.exceptions import DuplicateIdError, MostlyUnknownImagesWarning, RowError, warn
 from apframe.lazily import cached_property
+from apframe.protocols.application import on_known_images
 from apframe.protocols.rules.limits import FIND_OUT
 from apframe.rows import MOST
 from apframe.scale.layout import INPUT_ROW

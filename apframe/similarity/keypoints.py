@@ -56,6 +56,7 @@ class OKS(Similarity):
     """
 
     name: ClassVar[str] = "oks"
+    threshold_word: ClassVar[str] = "OKS"
     shape: ClassVar[Shape] = KEYPOINTS
     needs: ClassVar[tuple[str, ...]] = KEYPOINTS.needs
 

@@ -34,6 +34,8 @@ class Similarity(ABC):
         thresholds are above the first number, and at most the second
     measure
         what printed summaries call it
+    threshold_word
+        what sentences put in front of a threshold
     in_single
         whether it is computed in single precision, in which thresholds are then compared with it
     unit
@@ -47,6 +49,7 @@ class Similarity(ABC):
     inclusive: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     measure: ClassVar[str] = "IoU"
+    threshold_word: ClassVar[str] = "IoU"
     unit: ClassVar[str] = "m"
     in_single: ClassVar[bool] = False
 

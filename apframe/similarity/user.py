@@ -44,6 +44,7 @@ class UserSimilarity(Similarity):
     """
 
     name: ClassVar[str] = "user"
+    threshold_word: ClassVar[str] = "a similarity of"
     uses_images: ClassVar[bool] = True
 
     function: Callable[[pl.DataFrame], Any] | None = None

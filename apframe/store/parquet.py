@@ -16,7 +16,6 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import FormatError, OutputError, ParameterError
-from apframe.formats.documents import parse_json
 from apframe.formats.files import finish_replacing, reading_from, replacing, settled_kind, write_text
 from apframe.formats.stored_sets import FORMAT, MANIFEST, damage, find_manifest, manifest_at, read_table, refuse_replaced
 from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, scan_parquet, to_write
@@ -112,37 +111,17 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
         refuse_replaced(folder, manifest.get("set_id"))
         raise FormatError(f"{', '.join(f'{name}.parquet' for name in gone)} is missing", "evaluate again", path=folder)
     _refuse_lacking(folder, manifest, needed)
-    return manifest if "set_id" in manifest or not isinstance(manifest.get("protocol"), dict) else _brought_up(manifest)
+    if "set_id" in manifest or not isinstance(manifest.get("protocol"), dict):
+        return manifest
+    from apframe.protocols.stored_before import brought_up  # for sets of 0.5.0 alone
+
+    return manifest | {"protocol": brought_up(manifest["protocol"])}
 
 
 def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[str]) -> None:
     lacking = sorted(set(needed) - set(manifest))
     if lacking:
         raise FormatError(f"{MANIFEST} has no {', '.join(lacking)}", "evaluate again", path=folder)
-
-
-def _brought_up(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the manifest of a set of 0.5.0 with its protocol as it is stored today."""
-    from apframe.protocols.protocol import Protocol
-    from apframe.protocols.stored import from_0_5
-
-    defaults = parse_json(Path(MANIFEST), json.dumps(Protocol("", "").as_dict()).encode())  # lists, as a manifest has them
-    own = defaults | from_0_5(manifest["protocol"], Protocol("", "").malformed)
-    return manifest | {"protocol": defaults | from_0_5(manifest["protocol"], _like(own).malformed)}
-
-
-def _like(protocol: dict[str, Any]) -> Any:
-    """Return the published protocol of this name, or else the one that is most like it."""
-    from apframe.protocols.protocol import Protocol
-    from apframe.protocols.published import PUBLISHED
-
-    def n_alike(published: Protocol) -> int:
-        choices = json.loads(json.dumps(published.as_dict()))
-        n_rules = sum(rule in choices["rules"] for rule in protocol["rules"])
-        return n_rules + sum(choice == choices[name] for name, choice in protocol.items())
-
-    of_all = [each.variant(iou_type) for each in PUBLISHED.values() for iou_type in each.iou_types]
-    return PUBLISHED.get(protocol.get("name", "")) or max(Protocol("", ""), *of_all, key=n_alike)
 
 
 def input_hash(name: str, table: pl.DataFrame | pl.LazyFrame) -> str:

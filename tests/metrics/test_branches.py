@@ -27,7 +27,6 @@ EXCEPTIONS = (  # the file, what the condition has in it, and what the name is t
     ("lists/measure_names.py", "name in _NOT_HERE", "measures of trec_eval"),
     ("lists/measures.py", "kind.cutoff", "kinds of cut-offs of measures"),
     ("lists/relevance.py", "over == 'n_positives'", "what measures divide by"),
-    ("report/compared.py", "'iou' in similarity", "a similarity"),
     ("show/error_chart.py", "column not in _OWN", "columns of `error_impact`"),
     ("show/slice_charts.py", "name.startswith(('AP', 'AR'))", "a guess which columns of a user's frame are metrics"),
 )

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import apframe as apf
-from apframe.evaluation.prepare.inputs import make_inputs
 from apframe.exceptions import ColumnError, FormatError, ParameterError, TurnedBoxesWarning
+from apframe.protocols.application import make_inputs
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import IgnoredAsCrowds
 from apframe.protocols.rules.filters import Filter, KeepObjects

@@ -31,7 +31,7 @@ def columns(*names: str) -> Callable[[Any], list[Any]]:
 STAGES: dict[str, tuple[tuple[tuple[str, str], ...], Callable[[Any], Any]]] = {
     "read": ((("scale.shards", "read_table"),), lambda made: made),
     "prepare": ((("scale.shards", "Shard.read"),), lambda made: columns("annotations", "detections")(made[0])),
-    "pair": ((("evaluation.pipeline", "arrange"),), columns("detections", "annotations", "links")),
+    "pair": ((("evaluation.pipeline", "prepare_matching"),), columns("detections", "annotations", "links")),
     "match": ((("evaluation.pipeline", "judge"),), columns("detections", "annotations", "hits")),
     "table": ((("scale.one_shard", "to_arrow"),), lambda made: made),
     "write": ((("scale.local", "write_table"),), lambda _: ()),
@@ -206,7 +206,7 @@ def measure_whole(n_images: int, n_shards: int) -> Mapping[str, Any]:
 
     import apframe as apf
     from apframe.compare.resampling import Draws
-    from apframe.evaluation.prepare.matching import outline_of
+    from apframe.protocols.preparation import outline_of
     from apframe.scale.together import Head, put_together
 
     ids = np.array_split(np.arange(n_images), n_shards)

@@ -9,8 +9,8 @@ import polars as pl
 from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.comparison.names import names_beside
 from apframe.evaluation.diagnose.cuts import as_score
-from apframe.evaluation.tables import area_at, threshold_at
 from apframe.exceptions import one_of
+from apframe.protocols.places import place_at
 from apframe.tables.shapes.boxes import BOX
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def changes(
     """
     one_of("level", level, ("object", "category", "summary"))
     min_score = None if min_score is None else as_score(min_score)
-    threshold, area = threshold_at(self, iou_threshold), area_at(self, area_range)
+    threshold, area = place_at(self.protocol, iou_threshold, area_range)
     both = agree([self, other], names_beside([self, other]), on_images)
     outcomes = [_outcomes(each, threshold, area, min_score) for each in both]
     found = [each.filter(pl.col("outcome") == "tp").select("annotation_id", *_OF_ONE) for each in outcomes]
@@ -100,8 +100,9 @@ def changes(
         objects = objects.join(of_one, on="annotation_id", how="left", maintain_order="left")
     is_found = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
     rows = [objects.with_columns(change=_change(is_found, ("found", "lost", "won", "missed")))]
-    least = self.protocol.iou_thresholds[threshold]
-    wrong = _false_positives(both, outcomes, least if least > 0 else _SAME)
+    least = self._pipeline.outline.thresholds[threshold]
+    pooled = self._pipeline.outline.is_pooled
+    wrong = _false_positives(both, outcomes, least if least > 0 else _SAME, pooled=pooled)
     is_wrong = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
     rows.append(wrong.with_columns(change=_change(is_wrong, ("fp_kept", "fp_removed", "fp_added", "fp_kept"))))
     table = pl.concat(rows, how="diagonal")
@@ -131,14 +132,14 @@ def _change(present: list[pl.Expr], words: tuple[str, str, str, str]) -> pl.Expr
     return pl.when(a & b).then(both).when(a).then(only_a).when(b).then(only_b).otherwise(neither)
 
 
-def _false_positives(both: list[Evaluation], outcomes: list[pl.DataFrame], least: float) -> pl.DataFrame:
+def _false_positives(both: list[Evaluation], outcomes: list[pl.DataFrame], least: float, *, pooled: bool) -> pl.DataFrame:
     """The false positives of both: image_id, category_id, and detection_id and score of each; a row for each pair."""
     sides = []
     for each, table in zip(both, outcomes, strict=True):
         wrong = table.filter(pl.col("outcome") == "fp").select("detection_id", "image_id", "category_id", "score")
         boxes = each.detections.select("detection_id", *BOX)
         sides.append(wrong.join(boxes, on="detection_id", how="left").sort("score", "detection_id", descending=[True, False]))
-    pairs = _same(sides[0], sides[1], least, pooled=both[0].protocol.agnostic)
+    pairs = _same(sides[0], sides[1], least, pooled=pooled)
     keys = ["image_id", "category_id"]
     a, b = (
         side.select(*keys, pl.col("detection_id", "score").name.suffix(f"_{name}"), row=pl.int_range(pl.len(), dtype=pl.UInt32))

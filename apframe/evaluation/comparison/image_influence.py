@@ -10,6 +10,7 @@ import polars as pl
 from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, image_influences
 from apframe.evaluation.comparison.slice_rows import pipeline_of
 from apframe.exceptions import ParameterError
+from apframe.protocols.places import place_at
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -32,12 +33,11 @@ def compare_images(
     lines = chosen_lines(first, metrics)[: 1 if metrics is None else None]
     tables = []
     for line in lines:
-        threshold = 0 if line.iou_threshold is None else first.protocol.threshold_number(line.iou_threshold)
-        ranges = first.protocol.range_names
+        place = place_at(first.protocol, line.iou_threshold, line.area_range)
         table = first.dataset.images.select("image_id", "file_name").sort("image_id")
         for name, each in zip("ab", evaluations, strict=True):
             of_images = image_influences(each, Sampling(metrics=line.metric, weights=weights, to_mix=to_mix))
-            counts = pipeline_of(each).per_image(threshold, ranges.index(line.area_range)).collect()
+            counts = pipeline_of(each).per_image(*place).collect()
             for other in (of_images.select("image_id", "influence"), counts.select("image_id", *_COUNTS)):
                 own = other.select("image_id", pl.exclude("image_id").name.suffix(f"_{name}"))
                 table = table.join(own, on="image_id", how="left", maintain_order="left")

@@ -11,12 +11,13 @@ from apframe.compare.resampling import Units
 from apframe.compare.standard_errors import HALVES, SPLITS
 from apframe.evaluation.comparison.image_weights import ImageWeights
 from apframe.evaluation.comparison.slice_rows import Block, Part, Place, RowSums
-from apframe.evaluation.headlines import cell_of, images_of_lists, numbers, summands, values_of_lists
 from apframe.metrics.cells import Cells
 from apframe.metrics.influence import Influence, slopes
 from apframe.metrics.segments import cut_into_runs, divide
 from apframe.metrics.weights import Weights
+from apframe.protocols.headline_values import cell_of, images_of_lists, metric_of, numbers, summands, values_of_lists
 from apframe.protocols.headlines import Headline, terms_of, with_terms
+from apframe.protocols.places import area_at
 from apframe.protocols.protocol import Protocol
 from apframe.threads import pool
 
@@ -124,10 +125,12 @@ class _Reader:
         n_images = images_of_lists(block.cells, self.protocol, own)
         places = [(sums, sums.places(block)) for sums in targets]
 
-        def read_range(named: tuple[int, str]) -> None:
-            k, name = named
+        ranges = {line.area_range: area_at(self.protocol, line.area_range) for line in self.lines}
+
+        def read_range(named: tuple[str, int]) -> None:
+            name, k = named
             lines = [line for line in self.lines if line.area_range == name]
-            for sums, of_rows in places if lines else ():
+            for sums, of_rows in places:
                 sums.count(block, of_rows, name, k, self.unit, self.n_units)
             values = dict(values_of_lists(block.cells, self.protocol, lines, own))
             biased = [line for line in values if self._add(block, places, line, values[line], own, n_images)]
@@ -135,7 +138,7 @@ class _Reader:
                 self._compare_halves(block, targets, {line: values[line] for line in biased}, n_images)
 
         with pool() as threads:
-            list(threads.map(read_range, enumerate(self.protocol.range_names)))
+            list(threads.map(read_range, ranges.items()))
 
     def _add(
         self,
@@ -165,12 +168,13 @@ class _Reader:
 
     def _influence(self, cells: Cells, line: Headline, weights: Weights) -> Influence | None:
         cell = cell_of(line, self.protocol)
-        metric = next(metric for metric in self.protocol.all_metrics if line.column in metric.columns)
-        return None if cell is None else metric.influence(cells.wanting([cell]), weights).get(line.column)
+        if cell is None:
+            return None
+        return metric_of(line, self.protocol).influence(cells.wanting([cell]), weights).get(line.column)
 
     def _first(self, cells: Cells, line: Headline) -> np.ndarray:
         """Flags of one annotation that counts of each list and image."""
-        k = self.protocol.range_names.index(line.area_range)
+        k = area_at(self.protocol, line.area_range)
         flags = np.zeros(len(cells.annotations["list"]), dtype=bool)
         flags[cells.kept(("first positives", k), lambda: cells.first_positives(k))] = True
         return flags

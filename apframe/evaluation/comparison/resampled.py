@@ -10,10 +10,11 @@ import numpy as np
 from apframe.compare.resampling import Draws, fill_blocks
 from apframe.evaluation.comparison.image_weights import ImageWeights
 from apframe.evaluation.comparison.slice_rows import Block, Part, RowSums
-from apframe.evaluation.headlines import compose, images_of_lists, numbers, sum_values, values_of_lists
 from apframe.exceptions import LargeResultWarning, warn
 from apframe.metrics.weights import BLOCK
+from apframe.protocols.headline_values import compose, images_of_lists, numbers, sum_values, values_of_lists
 from apframe.protocols.headlines import Headline, with_terms
+from apframe.protocols.places import area_at
 from apframe.protocols.protocol import Protocol
 
 _LARGE = 1_000_000_000  # bytes of results, from which on a warning says so
@@ -85,8 +86,7 @@ def _fill(block: Block, lines: Sequence[Headline], protocol: Protocol, weights: 
 def _units_with_positives(
     blocks: Sequence[Block], lines: Sequence[Headline], protocol: Protocol, draws: Draws, weights: ImageWeights, n_rows: int
 ) -> np.ndarray:
-    names = protocol.range_names
-    ranges = {line.area_range: names.index(line.area_range) for line in lines}
+    ranges = {line.area_range: area_at(protocol, line.area_range) for line in lines}
     sums = RowSums.of(np.arange(n_rows), n_rows, len(draws.unit))
     for block in blocks:
         for name, k in ranges.items():

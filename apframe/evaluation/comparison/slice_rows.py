@@ -12,13 +12,13 @@ import polars as pl
 
 from apframe.compare.resampling import Units
 from apframe.compare.standard_errors import LEAST_UNITS
-from apframe.evaluation.headlines import ListRows
-from apframe.evaluation.slices.by import refuse_keys
+from apframe.evaluation.slices.by import heights_of, refuse_keys
 from apframe.evaluation.slices.keys import Key, make_keys
 from apframe.evaluation.slices.slices import Slicing, make_slicings, tabulate, walk
 from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.metrics.cells import Cells
+from apframe.metrics.list_rows import ListRows
 from apframe.metrics.weights import Weights
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class Part:
                 levels = []
                 for offset, slicing in zip(offsets, of_levels, strict=True):
                     *groups, _ = slicing.axes.values()
-                    of = ListRows.of(lists, math.prod(map(len, groups)), slicing.categories)
+                    of = slicing.rows_of(lists, math.prod(map(len, groups)))
                     levels.append((row[offset : offset + len(of.bounds) - 1], of))
                 yield Block(cells, image, levels)
 
@@ -263,9 +263,8 @@ class Part:
             cells, lists = pipeline.cells_of(begin, end), every
             if not slicing.images.is_whole(images.height):
                 members = slicing.images.members.rename({"row": "image"})
-                keeps_empty = self._evaluation.protocol.counts_absent
                 verdicts = pipeline.verdicts_of(begin, end)
-                parts, lists = split_by_images(verdicts, members, len(slicing.images), keeps_empty=keeps_empty)
+                parts, lists = split_by_images(verdicts, members, len(slicing.images))
                 cells, lists = Cells.of(parts), lists.with_columns(pl.col("category") + begin)
             yield cells, lists, np.arange(images.height)
             return
@@ -302,9 +301,7 @@ def make_slices(self: Evaluation, by: Sequence[SliceKey], level: str, taken: Seq
     keys = make_keys(by, tables)
     own = {"metric", *taken} | ({"category_id", "name"} if level != "summary" else set())
     refuse_keys(self, keys, own)
-    heights = {name: table.height for name, table in tables.items()}
-    if self.protocol.agnostic:
-        heights["categories"] = 1  # they are one
+    heights = heights_of(self, tables)
     levels: list[tuple[Sequence[Slicing], pl.DataFrame | None]] = []
     if level != "category":
         levels.append((make_slicings(keys, heights), None))

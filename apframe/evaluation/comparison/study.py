@@ -20,8 +20,8 @@ from apframe.evaluation.comparison.image_weights import ImageWeights
 from apframe.evaluation.comparison.influences import Influences, read_influences
 from apframe.evaluation.comparison.resampled import resample
 from apframe.evaluation.comparison.slice_rows import Part, Slices, align, make_slices, pipeline_of, tables_of
-from apframe.evaluation.slices.parts import conditions_of_parts
 from apframe.protocols.headlines import Headline, less_is_better
+from apframe.protocols.parts import conditions_of_parts
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -307,9 +307,10 @@ class Study:
         """The numbers of the protocol's parts of the images or categories, NaN for a part that holds nothing."""
         first, n_units = self.evaluations[0], np.array([self.units.n_units])
         found = {line.metric: self._nothing(line.metric, pl.DataFrame(), n_units) for line in lines}
-        conditions = conditions_of_parts(first.protocol, tables_of(first)) if lines else {}
-        if not conditions:
+        of_parts = conditions_of_parts(first.protocol, tables_of(first)) if lines else {}
+        if not of_parts:
             return found
+        conditions = {part.name: condition for part, condition in of_parts.items()}
         called = {line.metric: replace(line, metric=line.of_whole, part=None) for line in lines}
         distinct = list(dict.fromkeys(called.values()))
         slices = [make_slices(each, [conditions], "summary", []) for each in self.evaluations]

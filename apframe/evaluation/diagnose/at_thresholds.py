@@ -10,8 +10,9 @@ import polars as pl
 from apframe.evaluation.comparison.intervals import units_if_asked
 from apframe.evaluation.diagnose.chosen_scores import place_of, read_thresholds
 from apframe.evaluation.slices.by import check_level
-from apframe.evaluation.tables import area_at, threshold_at, with_names
+from apframe.evaluation.tables import with_names
 from apframe.exceptions import proper_share
+from apframe.protocols.places import area_at, threshold_at
 from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:
@@ -155,10 +156,10 @@ def at(self: Evaluation, thresholds: Any, iou_threshold: float | None = None, ar
     """
     refuse_scores(self.protocol, "score thresholds")
     chosen = read_thresholds(self, thresholds)
-    threshold = threshold_at(self, place_of(thresholds, "iou_threshold") if iou_threshold is None else iou_threshold)
-    area = area_at(self, place_of(thresholds, "area_range") if area_range is None else area_range)
-    names = self.protocol.range_names
-    return CutEvaluation(self, chosen, round(self.protocol.iou_thresholds[threshold], 10), names[area])
+    threshold = threshold_at(self.protocol, place_of(thresholds, "iou_threshold") if iou_threshold is None else iou_threshold)
+    area = area_at(self.protocol, place_of(thresholds, "area_range") if area_range is None else area_range)
+    outline = self._pipeline.outline
+    return CutEvaluation(self, chosen, round(outline.thresholds[threshold], 10), outline.ranges[area])
 
 
 def per_image(self: Evaluation, cut: CutEvaluation) -> pl.DataFrame:
@@ -175,5 +176,5 @@ def _cut(self: CutEvaluation) -> Any:
     from apframe.evaluation.diagnose.cut_counts import Cut
 
     evaluation = self.evaluation
-    place = threshold_at(evaluation, self.iou_threshold), area_at(evaluation, self.area_range)
+    place = threshold_at(evaluation.protocol, self.iou_threshold), area_at(evaluation.protocol, self.area_range)
     return Cut(self.thresholds["score_threshold"], *place)

@@ -10,9 +10,10 @@ import polars as pl
 from apframe.evaluation.comparison.intervals import draws_if_asked
 from apframe.evaluation.diagnose.cuts import as_score
 from apframe.evaluation.slices.by import check_level
-from apframe.evaluation.tables import area_at, threshold_at, with_names
-from apframe.exceptions import ParameterError, one_of, proper_share, whole_number
-from apframe.protocols.refused import refuse_scores
+from apframe.evaluation.tables import columns_at, with_names
+from apframe.exceptions import one_of, proper_share, whole_number
+from apframe.protocols.places import area_at, place_at
+from apframe.protocols.refused import refuse_distances, refuse_scores
 from apframe.rows import refuse_rows
 
 if TYPE_CHECKING:
@@ -179,22 +180,19 @@ def _choose(
     n_bins = whole_number("n_bins", n_bins, most=_MOST_BINS)
     one_of("bins", bins, BINS)
     one_of("target", target, TARGETS)
-    if target == "similarity" and self.protocol.similarity.bounds[1] < 1:
-        raise ParameterError(f"needs similarities from 0 to 1, and {self.protocol.name} compares distances", option="target")
-    at = threshold_at(self, iou_threshold), area_at(self, area_range)
+    if target == "similarity":
+        refuse_distances(self.protocol, "needs", option="target")
+    at = place_at(self.protocol, iou_threshold, area_range)
     return _Options(*at, n_bins, bins, target, as_score(min_score))
 
 
 def _defaults(self: Evaluation) -> _Options:
-    return _Options(0, area_at(self, None), 10, "uniform", "outcome", 0.0)
+    return _Options(0, area_at(self.protocol, None), 10, "uniform", "outcome", 0.0)
 
 
 def _conditions(self: Evaluation, at: _Options) -> dict[str, pl.Expr]:
     """The options as columns."""
-    names = self.protocol.range_names
-    return {
-        "area_range": pl.lit(names[at.area], pl.Enum(names)),
-        "iou_threshold": pl.lit(round(self.protocol.iou_thresholds[at.threshold], 10)),
+    return columns_at(self, at.threshold, at.area) | {
         "target": pl.lit(at.target),
         "bins": pl.lit(at.bins),
         "n_bins": pl.lit(at.n_bins, pl.Int64),
@@ -220,12 +218,6 @@ def _binned(self: Evaluation, at: _Options) -> tuple[Binned, int]:
     return Binned(rows, edges, "right" if by_similarity else "left"), verdicts.lists.height
 
 
-def _category_ids(self: Evaluation) -> pl.Series:
-    """The category of every list; null where they are pooled."""
-    ids = self._inputs.category_ids
-    return pl.Series("category_id", [None], dtype=ids.dtype) if self.protocol.agnostic else ids.alias("category_id")
-
-
 def _calibrate(
     self: Evaluation, at: _Options, level: str, draws: Draws | None = None, confidence: float = 0.95
 ) -> pl.DataFrame:
@@ -233,9 +225,9 @@ def _calibrate(
     from apframe.evaluation.diagnose.calibration_intervals import measure
 
     binned, n_lists = _binned(self, at)
-    categories, whole, mean = measure(binned, n_lists, draws, confidence, pooled=self.protocol.agnostic)
+    categories, whole, mean = measure(binned, n_lists, draws, confidence, pooled=self._pipeline.outline.is_pooled)
     if level == "category":
-        table = pl.DataFrame(categories).with_columns(_category_ids(self), **_conditions(self, at))
+        table = pl.DataFrame(categories).with_columns(self._pipeline.outline.lists["category_id"], **_conditions(self, at))
         first = "category_id"
     else:
         first = "average"
@@ -274,5 +266,5 @@ def _bin_rows(self: Evaluation, at: _Options, level: str) -> pl.DataFrame:
     columns = ["area_range", "iou_threshold", "target", "min_score", *table.columns[:9]]
     if level != "category":
         return table.select(columns)
-    ids = _category_ids(self)
+    ids = self._pipeline.outline.lists["category_id"]
     return table.with_columns(ids.gather(np.repeat(np.arange(n_groups), n_bins))).select("category_id", *columns)

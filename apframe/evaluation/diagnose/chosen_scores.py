@@ -40,11 +40,8 @@ def read_thresholds(self: Evaluation, given: Any) -> pl.DataFrame:
     ParameterError, ColumnError, InputError
         a criterion in place of thresholds, columns that are missing or no numbers, other categories than the evaluated ones
     """
-    known = self.dataset.core("categories").select("category_id", "name")
-    if self.protocol.agnostic:
-        known = known.clear(1)
-    else:
-        known = known.filter(pl.col("category_id").is_in(self._inputs.category_ids.implode())).sort("category_id")
+    names = self.dataset.core("categories").select("category_id", "name")
+    known = self._pipeline.outline.lists.select("category_id").join(names, on="category_id", how="left", maintain_order="left")
     if isinstance(given, str) and _is_criterion(given):
         raise ParameterError(
             f"{given!r} is a criterion, not a table of thresholds",
@@ -89,7 +86,7 @@ def _is_criterion(text: str) -> bool:
 
 
 def _refuse_pooled(self: Evaluation, what: str) -> None:
-    if self.protocol.agnostic:
+    if self._pipeline.outline.is_pooled:
         raise ParameterError(
             f"{what} is given, but the categories are pooled",
             "give one number, or choose with operating_points(..., per_category=False)",

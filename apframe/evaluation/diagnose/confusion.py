@@ -10,8 +10,9 @@ import polars as pl
 
 from apframe.evaluation.diagnose.chosen_scores import read_thresholds
 from apframe.evaluation.diagnose.cuts import MinScore, cut_scores
-from apframe.evaluation.tables import area_at, threshold_at
+from apframe.evaluation.tables import columns_at
 from apframe.exceptions import ParameterError
+from apframe.protocols.places import area_at, place_at
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -66,7 +67,7 @@ def confusion(
     >>> evaluate(truth, box | {"category_id": [2], "score": [0.9]}).confusion().select("true_name", "found_name", "n").rows()
     [('cat', 'dog', 1)]
     """
-    threshold, area = threshold_at(self, iou_threshold), area_at(self, area_range)
+    threshold, area = place_at(self.protocol, iou_threshold, area_range)
     rows, _, cuts = _confused(self, threshold, area, min_score)
     return _with_names(self, _count(self, rows, cuts, threshold, area)).select(*_NAMES, pl.exclude(_NAMES))
 
@@ -91,7 +92,7 @@ def confusion_pairs(
     >>> pairs.select("image_id", "true_name", "found_name", "score", "similarity").rows()
     [(1, 'cat', 'dog', 0.9, 1.0)]
     """
-    rows, verdicts, _ = _confused(self, threshold_at(self, iou_threshold), area_at(self, area_range), min_score)
+    rows, verdicts, _ = _confused(self, *place_at(self.protocol, iou_threshold, area_range), min_score)
     found, expected = (
         table.select("image", "row", *other)[rows[name]]
         for table, name, other in ((verdicts.detections, "detection", ["score"]), (verdicts.annotations, "annotation", []))
@@ -113,8 +114,8 @@ def confusion_pairs(
 
 def confusion_table(self: Evaluation) -> pl.DataFrame:
     """The table in SQL: `confusion` at the lowest threshold, without names; no rows where categories are pooled."""
-    area = area_at(self, None)
-    if self.protocol.agnostic:
+    area = area_at(self.protocol, None)
+    if self._pipeline.outline.is_pooled:
         no_rows = pl.DataFrame(schema={"true": pl.UInt32, "found": pl.UInt32})
         return _count(self, no_rows, pl.Series(dtype=pl.Float64), 0, area)
     rows, _, cuts = _confused(self, 0, area, None)
@@ -123,7 +124,7 @@ def confusion_table(self: Evaluation) -> pl.DataFrame:
 
 def _confused(self: Evaluation, threshold: int, area: int, min_score: ScoreCuts) -> tuple[pl.DataFrame, Verdicts, pl.Series]:
     """The rows of `confuse`, the verdicts that they are positions in, and the cut-off of every list (null: none)."""
-    if self.protocol.agnostic:
+    if self._pipeline.outline.is_pooled:
         problem = "the categories are pooled, so none can be mistaken for another"
         raise ParameterError(problem, "evaluate without pooling them to see which are")
     from apframe.evaluation.diagnose.mistaken import confuse  # brings in NumPy, as the next one does
@@ -135,19 +136,17 @@ def _confused(self: Evaluation, threshold: int, area: int, min_score: ScoreCuts)
         cuts = read_thresholds(self, min_score)["score_threshold"].fill_null(math.inf).alias("min_score")
     verdicts = self._pipeline.verdicts if min_score is None else self._pipeline.at_score(cuts)
     verdicts = verdicts_at(verdicts, threshold, area)
-    return confuse(verdicts, self._inputs, self.protocol), verdicts, cuts
+    return confuse(verdicts, self._inputs), verdicts, cuts
 
 
 def _count(self: Evaluation, rows: pl.DataFrame, cuts: pl.Series, threshold: int, area: int) -> pl.DataFrame:
     """The cells with the ids of their categories, from the rows of `confuse`."""
     n, counts = pl.col("n"), rows.group_by(_SIDES).agg(n=pl.len().cast(pl.Int64)).sort(_SIDES, nulls_last=True)
     shares = {f"share_of_{side}": pl.when(pl.col(side).is_not_null()).then(n / n.sum().over(side)) for side in _SIDES}
-    names = self.protocol.range_names
     return _with_ids(counts, self._inputs.category_ids).select(
         "true_category_id",
         "found_category_id",
-        area_range=pl.lit(names[area], pl.Enum(names)),
-        iou_threshold=pl.lit(round(self.protocol.iou_thresholds[threshold], 10)),
+        **columns_at(self, threshold, area),
         min_score=cuts.gather(counts["found"]),
         n="n",
         **shares,

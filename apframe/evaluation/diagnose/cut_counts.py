@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.compare.resampling import Units
 from apframe.evaluation.diagnose.outcomes import outcomes, verdicts_at
-from apframe.evaluation.slices.by import refuse_keys
+from apframe.evaluation.slices.by import heights_of, refuse_keys
 from apframe.evaluation.slices.keys import SliceKey, make_keys
 from apframe.evaluation.slices.slices import Slicing, make_slicings, tabulate
 from apframe.matching.verdicts import Verdicts
@@ -113,9 +113,7 @@ def tabulate_cut(
     tables = self._inputs.tables()
     made = make_keys(keys, tables)
     refuse_keys(self, made, {"rolled_up", *_NAMES} | ({"category_id", "name"} if each_category else set()))
-    heights = {name: table.height for name, table in tables.items()}
-    if self.protocol.agnostic:
-        heights["categories"] = 1  # they are one
+    heights = heights_of(self, tables)
     slicings = make_slicings(made, heights, marginals=marginals, each_category=each_category)
     parts = []
     for slicing in slicings:

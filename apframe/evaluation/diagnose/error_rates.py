@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.evaluation.tables import area_at, threshold_at, with_names
+from apframe.evaluation.tables import with_names
 from apframe.exceptions import ParameterError, one_of
 from apframe.metrics.miss_rates import LAMR_POINTS, log_average_miss_rate
+from apframe.protocols.places import place_at
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -47,7 +48,7 @@ def lrp(self: Evaluation, iou_threshold: float | None = None, area_range: str | 
     >>> ev.lrp(0.5).select("category_id", pl.col("olrp").round(6), "score_threshold").rows()
     [(1, 0.2, 0.6), (None, 0.2, 0.6)]
     """
-    threshold, area = threshold_at(self, iou_threshold), area_at(self, area_range)
+    threshold, area = place_at(self.protocol, iou_threshold, area_range)
     best = self._pipeline.thresholds(threshold, area).filter("is_best_lrp").collect()
     parts = ["lrp_loc", "lrp_fp", "lrp_fn"]
     best = best.select("category_id", "score_threshold", *parts, olrp="lrp")
@@ -108,7 +109,7 @@ def miss_rates(
         long = _read(self, iou_threshold, area_range, points).drop("recall")
         rate = pl.when(is_known).then(pl.col("miss_rate").fill_null(1.0)).alias("miss_rate")
         return with_names(self, long.with_columns(rate).drop("n_annotations"))
-    threshold, area = threshold_at(self, iou_threshold), area_at(self, area_range)
+    threshold, area = place_at(self.protocol, iou_threshold, area_range)
     curves = self._pipeline.thresholds(threshold, area).group_by("category_id")
     table = _joined(self._pipeline.positives(threshold, area), curves.agg(lamr=log_average_miss_rate(points)).collect())
     return _with_mean(self, table.with_columns(lamr=pl.when(is_known).then(pl.col("lamr").fill_null(1.0))))
@@ -192,7 +193,7 @@ def _read(
 
     Columns: those of `Pipeline.positives`, fppi; score_threshold, recall and miss_rate, which are null before the first score.
     """
-    threshold, area = threshold_at(self, iou_threshold), area_at(self, area_range)
+    threshold, area = place_at(self.protocol, iou_threshold, area_range)
     table = self._pipeline.thresholds(threshold, area).collect().lazy()
     categories = self._pipeline.positives(threshold, area).with_row_index("place")
     rates, beyond = ["recall", "miss_rate"], {"next_recall": pl.first("recall"), "next_fppi": pl.first("fppi")}
@@ -222,7 +223,7 @@ def _averaged(long: pl.DataFrame, points: list[float]) -> pl.DataFrame:
 def _with_mean(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
     """The table with names, and a last row of the means of its numbers over the categories that have them."""
     named = with_names(self, table)
-    if self.protocol.agnostic:
+    if self._pipeline.outline.is_pooled:
         return named
     kept = {"category_id", "name", "area_range", "iou_threshold", "n_annotations"}
     numbers = [name for name in table.columns if name not in kept]

@@ -11,8 +11,9 @@ from apframe.evaluation.comparison.intervals import draws_if_asked
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.evaluation.slices.by import masks_of_slices
 from apframe.evaluation.slices.keys import Bins
-from apframe.evaluation.tables import threshold_at, with_labels
+from apframe.evaluation.tables import columns_at, with_labels
 from apframe.exceptions import ParameterError
+from apframe.protocols.places import threshold_at
 from apframe.protocols.refused import refuse_scores
 from apframe.tables.tables import ERRORS, RESULTS
 
@@ -149,7 +150,7 @@ def error_impact(
 
 def usual_background(self: Evaluation, threshold: int = 0) -> float:
     """The background at a threshold, by number: 0 where that is not above the usual one; twice a distance."""
-    foreground = self.protocol.iou_thresholds[threshold]
+    foreground = self._pipeline.outline.thresholds[threshold]
     return BACKGROUND if foreground > BACKGROUND else min(2 * foreground, 0.0)
 
 
@@ -164,8 +165,8 @@ def stored_or_computed(self: Evaluation, name: str, threshold: int = 0, backgrou
 
 def checked_thresholds(self: Evaluation, iou_threshold: float | None, background: float | None) -> tuple[int, float]:
     """The number of the threshold, and the background threshold as a number."""
-    threshold = threshold_at(self, iou_threshold)
-    foreground = self.protocol.iou_thresholds[threshold]
+    threshold = threshold_at(self.protocol, iou_threshold)
+    foreground = self._pipeline.outline.thresholds[threshold]
     least = self.protocol.similarity.bounds[0]
     if background is None:
         background = usual_background(self, threshold)
@@ -233,7 +234,7 @@ def _impact_table(self: Evaluation, threshold: int, background: float) -> pl.Dat
     impact = Impact.of(verdicts, found, each, self.protocol)
     ids = verdicts.lists["category_id"]
     table = impact.mean(np.ones(len(ids), dtype=bool)).with_columns(category_id=pl.lit(None, ids.dtype))
-    if not self.protocol.agnostic:
+    if not verdicts.is_pooled:
         of_lists = ids.gather(np.repeat(np.arange(len(ids)), len(ERROR_KINDS)))
         table = pl.concat([table, impact.table().with_columns(of_lists.alias("category_id"))])
     return _with_threshold(self, table, threshold).select(column.name for column in RESULTS["error_impact"])
@@ -249,7 +250,7 @@ def _intervals(self: Evaluation, rises: pl.Series, threshold: int, background: f
     whole = _find(self, threshold, background)
     every = np.arange(whole[0].lists.height)
     resampled = Rises.of(whole[0], fix_all(*whole), self.protocol, draws, np.arange(whole[0].images.height))
-    groups = [every] if self.protocol.agnostic else [every, *every[:, None]]
+    groups = [every] if whole[0].is_pooled else [every, *every[:, None]]
     estimates = rises.to_numpy().reshape(len(groups), -1)
     return pl.concat(resampled.interval(lists, own) for lists, own in zip(groups, estimates, strict=True))
 
@@ -281,7 +282,7 @@ def _of_slices(
                 of_kinds, images = fixed, masks["images"]["images"].to_numpy()
             impact = Impact.of(*found, self.protocol, of_kinds, images)
         categories = masks["categories"]["categories"].to_numpy()
-        kept = np.array([True]) if self.protocol.agnostic else categories
+        kept = np.array([True]) if whole[0].is_pooled else categories
         table = _with_threshold(self, impact.mean(kept), threshold).select(columns)
         if draws is not None:
             image = numbers_of_images(whole[0].images, found[0])
@@ -304,4 +305,4 @@ def _are_equal(one: Masks, other: Masks) -> bool:
 
 def _with_threshold(self: Evaluation, table: pl.DataFrame, threshold: int) -> pl.DataFrame:
     """The table with the threshold of that number, rounded as tables show it."""
-    return table.with_columns(iou_threshold=pl.lit(round(self.protocol.iou_thresholds[threshold], 10), pl.Float64))
+    return table.with_columns(iou_threshold=columns_at(self, threshold, 0)["iou_threshold"])

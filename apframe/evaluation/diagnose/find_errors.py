@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.evaluation.diagnose.across import place_pairs
 from apframe.evaluation.diagnose.error_kinds import OF_DETECTIONS
 from apframe.evaluation.diagnose.outcomes import Outcomes, outcomes, verdicts_at
-from apframe.evaluation.prepare.list_thresholds import thresholds_of
 from apframe.matching.by_best_overlap import find_best
 from apframe.matching.verdicts import Verdicts
+from apframe.protocols.across import place_pairs
+from apframe.protocols.list_thresholds import thresholds_of
 
 if TYPE_CHECKING:
     from apframe.evaluation.pipeline import Pipeline
@@ -51,12 +51,11 @@ class Errors:
 
 def errors_of(pipeline: Pipeline, threshold: int, background: float) -> tuple[Verdicts, Outcomes, Errors]:
     """The verdicts of the area range of the headline numbers at a threshold, by number, with their outcomes and errors."""
-    protocol, inputs = pipeline.protocol, pipeline.inputs
-    k = protocol.range_names.index(protocol.headline_range)
-    verdicts = verdicts_at(pipeline.verdicts, threshold, k)
+    inputs, whole = pipeline.inputs, pipeline.verdicts
+    verdicts = verdicts_at(whole, threshold, whole.ranges.index(pipeline.protocol.headline_range))
     found = outcomes(verdicts)
     pairs = place_pairs(pipeline.across(background), verdicts, inputs)
-    foreground = thresholds_of(inputs, threshold)
+    foreground = thresholds_of(inputs, whole.thresholds[threshold])
     return verdicts, found, find_errors(verdicts, found, pairs, foreground=foreground, background=background)
 
 

@@ -12,11 +12,11 @@ import polars as pl
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.evaluation.diagnose.find_errors import CLS, LOC, Errors
 from apframe.evaluation.diagnose.outcomes import Outcomes
-from apframe.evaluation.headlines import images_of_lists
 from apframe.matching.verdicts import Verdicts
 from apframe.metrics.average_precision import DetectionCount
 from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.weights import Weights
+from apframe.protocols.headline_values import images_of_lists
 from apframe.protocols.refused import metric_of_edits
 from apframe.tables.tables import ERRORS
 from apframe.threads import pool

@@ -19,7 +19,8 @@ from apframe.exceptions import (
     NothingMatchesWarning,
     warn,
 )
-from apframe.protocols.headlines import KINDS, Kind, headlines
+from apframe.protocols.headlines import KINDS, Kind, headlines, is_of_whole
+from apframe.protocols.places import threshold_words
 from apframe.protocols.rules.limits import FIND_OUT
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
@@ -28,8 +29,9 @@ from apframe.wording import counted, listed, spelled
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
+    from apframe.tables.shapes.shape import Shape
 
-_LOW, _AT = 0.01, 0.5  # AP below this, at this threshold, is hardly that of a trained model
+_LOW = 0.01  # AP below this, at the usual threshold, is hardly that of a trained model
 _STRICT = 0.75  # above this threshold it may be
 _ENOUGH = 10  # annotations from which on finding nothing of a category says something
 _FEW, _RARE = 5, 0.01  # so do these, if they are at least this share of all
@@ -49,6 +51,8 @@ class Evaluated:
         how many detections of known images and categories there were, if all of these were left out; otherwise 0
     nothing_matches
         whether no detection is similar enough to any annotation
+    is_pooled
+        whether the categories are pooled
     detected
         gives the ids of the categories that have detections
     scores, per_image
@@ -62,6 +66,7 @@ class Evaluated:
     none_given: bool
     n_left_out: int
     nothing_matches: bool
+    is_pooled: bool
     detected: Callable[[], pl.Series]
     scores: Callable[[], pl.Series]
     per_image: Callable[[], pl.Series]
@@ -93,7 +98,7 @@ def warn_of_metrics(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol,
     at_low = _at_low_threshold(metrics, protocol)
     if found.n_detections >= LEAST and _warn_of_guesses(at_low, found, protocol, where):
         return None
-    if found.n_detections and not protocol.agnostic:  # where all were dropped, that was said
+    if found.n_detections and not found.is_pooled:  # where all were dropped, that was said
         _warn_of_missed(at_low, found)
     return None
 
@@ -101,14 +106,14 @@ def warn_of_metrics(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol,
 def _warn_of_guesses(at_low: pl.DataFrame, found: Evaluated, protocol: Protocol, where: str) -> bool:
     """Warn of what enough detections show; whether that explains the metrics."""
     problem = None
-    if protocol.similarity.shape is not None:  # else it may compare anything
-        problem = _why_nothing_matches(found.inputs(), protocol) if found.nothing_matches else None
+    if shape := protocol.similarity.shape:  # else it may compare anything
+        problem = _why_nothing_matches(found, shape) if found.nothing_matches else None
         if problem is not None:
-            warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", NothingMatchesWarning)
+            warn(f"{_with_shifts(problem, found)}; {FIND_OUT}", NothingMatchesWarning)
             return True
         problem = _low_precision(at_low, found, protocol)
         if problem is not None:
-            warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", LowPrecisionWarning)
+            warn(f"{_with_shifts(problem, found)}; {FIND_OUT}", LowPrecisionWarning)
             return True
     kind = _doubted(protocol)
     if kind is not None and (said := why_filtered(found.scores(), found.per_image, kind.name, where)) is not None:
@@ -116,11 +121,11 @@ def _warn_of_guesses(at_low: pl.DataFrame, found: Evaluated, protocol: Protocol,
     return False
 
 
-def _why_nothing_matches(inputs: Inputs, protocol: Protocol) -> str | None:
-    annotations = inputs.dataset.core("annotations")
+def _why_nothing_matches(found: Evaluated, shape: Shape) -> str | None:
+    inputs = found.inputs()
     all_categories = len(inputs.category_ids) == inputs.dataset.core("categories").height
-    by_category = all_categories and not protocol.agnostic
-    return why_nothing_matches(inputs.detections, annotations, by_category=by_category, shape=protocol.similarity.shape)
+    by_category = all_categories and not found.is_pooled
+    return why_nothing_matches(inputs.detections, inputs.dataset.core("annotations"), by_category=by_category, shape=shape)
 
 
 def _doubted(protocol: Protocol) -> Kind | None:
@@ -134,24 +139,19 @@ def _low_precision(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) 
     if values.is_empty() or values.sum() / len(values) >= _LOW or metrics["iou_threshold"][0] > _STRICT:
         return None
     of = f"{counted(found.n_detections, 'detection')} and {counted(found.n_annotations, 'annotation')}"
-    at, value = protocol.threshold_words(metrics["iou_threshold"][0]), values.sum() / len(values)
+    at, value = threshold_words(protocol, metrics["iou_threshold"][0]), values.sum() / len(values)
     return f"{kind.doubted_as} at {at} is {value:.4f}, with {of}: that can hardly be right for a trained model"
 
 
-def _with_shifts(problem: str, inputs: Inputs, protocol: Protocol) -> str:
+def _with_shifts(problem: str, found: Evaluated) -> str:
     """The problem, and what ids that are shifted may have to do with it."""
-    shifts = () if protocol.agnostic else find_shifts(inputs.detections, inputs.dataset)
+    shifts = () if found.is_pooled else find_shifts(found.inputs().detections, found.inputs().dataset)
     return "; ".join([problem, *("; ".join(shift) for shift in shifts)])
 
 
 def _at_low_threshold(metrics: pl.DataFrame, protocol: Protocol) -> pl.DataFrame:
     """The metrics of all areas and the largest limit at IoU .5; at the lowest threshold where that is not evaluated."""
-    threshold = protocol.iou_thresholds[protocol.threshold_number(_AT) or 0]
-    return metrics.filter(
-        (pl.col("iou_threshold") - threshold).abs() < 1e-9,
-        pl.col("area_range") == protocol.headline_range,
-        pl.col("max_detections").eq_missing(protocol.max_detections[-1]),
-    )
+    return metrics.filter((pl.col("iou_threshold") - protocol.usual_threshold).abs() < 1e-9, is_of_whole(protocol))
 
 
 def _warn_of_missed(metrics: pl.DataFrame, found: Evaluated) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.evaluation.tables import threshold_at, with_names
+from apframe.evaluation.tables import with_names
 from apframe.exceptions import ParameterError, UnitWarning, one_of, warn
+from apframe.protocols.places import threshold_at
 from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:
@@ -69,20 +70,20 @@ def jaccard_index(
     """
     refuse_scores(self.protocol, "Jaccard index over score thresholds")
     one_of("level", level, _LEVELS)
-    threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
+    number = threshold_at(self.protocol, iou_threshold)
     scores = [float(each) for each in min_scores if isinstance(each, (int, float)) and not isinstance(each, bool)]
     if not scores or len(scores) < len(list(min_scores)):
         raise ParameterError(f"must be one number or more, not {list(min_scores)}", option="min_scores")
     from apframe.evaluation.diagnose.jaccard_counts import JaccardCounts  # brings in NumPy
 
-    inputs = self._pipeline.inputs.in_memory
+    inputs, threshold = self._pipeline.inputs.in_memory, self._pipeline.outline.thresholds[number]
     highest = inputs.detections["score"].max()
     if isinstance(highest, float) and max(scores) <= 1 < highest:
         problem = f"scores go up to {highest:g}, but those that the Jaccard index tries only to {max(scores):g}"
         warn(f"{problem}: scale the scores, or name others as min_scores", UnitWarning)
-    images = JaccardCounts(inputs, self.protocol, threshold)
+    images = JaccardCounts(inputs, threshold)
     table = pl.concat([images.at(score) for score in sorted(scores)])
-    ids = self._pipeline.verdicts.lists["category_id"]
+    ids = self._pipeline.outline.lists["category_id"]
     table = table.with_columns(ids.gather(table["category"]).alias("category_id"), iou_threshold=pl.lit(threshold).round(10))
     if level == "image":
         named = with_names(self, table.drop("category", "image"))

@@ -14,7 +14,6 @@ from apframe.protocols.pairing import codes, pair
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
-    from apframe.protocols.protocol import Protocol
 
 _SMALL = 1e-6  # added to the divisor, as in the reference
 
@@ -24,18 +23,18 @@ class JaccardCounts:
 
     Parameters
     ----------
-    inputs, protocol
-        what is evaluated, and by which rules
+    inputs
+        what is evaluated
     threshold
         the similarity that a pair has to reach, or be above
     """
 
-    def __init__(self, inputs: Inputs, protocol: Protocol, threshold: float) -> None:
-        self._strict, self._threshold = protocol.matcher.strict, threshold
+    def __init__(self, inputs: Inputs, threshold: float) -> None:
+        self._strict, self._threshold = inputs.protocol.matcher.strict, threshold
         self._ids = inputs.image_ids
         expected = inputs.annotations
         ignored = inputs.ignored
-        found, truth = (codes(frame, inputs, pooled=protocol.agnostic) for frame in (inputs.detections, expected))
+        found, truth = (codes(frame, inputs) for frame in (inputs.detections, expected))
         self._score = inputs.detections["score"]
         self._found, self._truth = found, truth.with_columns(ignored=ignored)
         pairs = pair(inputs, min_similarity=threshold, is_crowd=ignored)

@@ -9,9 +9,10 @@ import polars as pl
 
 from apframe.evaluation.diagnose.cuts import BEST_F1, MinScore, cut_scores
 from apframe.evaluation.diagnose.errors import BACKGROUND, checked_thresholds, usual_background
-from apframe.evaluation.tables import area_at, with_labels
+from apframe.evaluation.tables import with_labels
 from apframe.exceptions import ParameterError
-from apframe.protocols.refused import refuse_scores
+from apframe.protocols.places import area_at
+from apframe.protocols.refused import refuse_distances, refuse_scores
 from apframe.tables.tables import LABEL_ERRORS, RESULTS
 
 if TYPE_CHECKING:
@@ -82,19 +83,18 @@ def suspicious_labels(self: Evaluation, iou_threshold: float | None, min_score: 
 
     from apframe.evaluation.diagnose.find_errors import errors_of
     from apframe.evaluation.diagnose.suspects import Evidence, find_suspects
-    from apframe.evaluation.prepare.list_thresholds import thresholds_of
+    from apframe.protocols.list_thresholds import thresholds_of
 
-    if self.protocol.similarity.bounds[1] < 1:
-        raise ParameterError(f"label errors need similarities from 0 to 1, and {self.protocol.name} compares distances")
+    refuse_distances(self.protocol, "label errors need")
     threshold, background = checked_thresholds(self, iou_threshold, background)
     least = _cuts(self, min_score, threshold)
-    inputs, protocol = self._inputs, self.protocol
+    inputs, outline = self._inputs, self._pipeline.outline
     verdicts, outcomes, errors = errors_of(self._pipeline, threshold, background)
     of_row = inputs.detections.select("category_id").join(least, on="category_id", how="left", maintain_order="left")
     score = verdicts.detections["score"].to_numpy()
     confident = score >= of_row["min_score"].fill_null(-np.inf).gather(verdicts.detections["row"]).to_numpy()
     evidence = Evidence(verdicts, outcomes, errors, self._pipeline.across(background), confident)
-    found = find_suspects(evidence, inputs, thresholds_of(inputs, threshold), background)
+    found = find_suspects(evidence, inputs, thresholds_of(inputs, verdicts.thresholds[0]), background)
 
     detections, annotations = inputs.detections, inputs.annotations
     kind = found["kind"].cast(LABEL_ERRORS)
@@ -109,7 +109,7 @@ def suspicious_labels(self: Evaluation, iou_threshold: float | None, min_score: 
             "annotation_id": annotations["annotation_id"].gather(found["annotation"]),
             "other_annotation_id": annotations["annotation_id"].gather(found["same_as"]),
             "category_id": now,
-            "proposed_category_id": proposed.clear(len(proposed)) if protocol.agnostic else proposed,
+            "proposed_category_id": proposed.clear(len(proposed)) if outline.is_pooled else proposed,
             "score": detections["score"].gather(found["detection"]),
             "similarity": found["similarity"],
         }
@@ -148,7 +148,7 @@ def untouched_annotations(self: Evaluation, min_score: float, background: float 
     from apframe.protocols.pairing import pair
 
     inputs = self._inputs
-    verdicts = verdicts_at(self._pipeline.verdicts, 0, area_at(self, None))
+    verdicts = verdicts_at(self._pipeline.verdicts, 0, area_at(self.protocol, None))
     rows = verdicts.annotations.filter(pl.col("counts") > 0)["row"]
     touching = of_detections(inputs, (inputs.detections["score"] >= min_score).arg_true().to_numpy())
     pairs = pair(touching, min_similarity=background, across_categories=True).filter(pl.col("similarity") >= background)
@@ -168,9 +168,9 @@ def label_errors_table(self: Evaluation) -> pl.DataFrame:
 
 def _cuts(self: Evaluation, min_score: Any, threshold: int) -> pl.DataFrame:
     """category_id and min_score: from which score on detections of each category are confident."""
-    area = area_at(self, None)
+    area = area_at(self.protocol, None)
     text = min_score if isinstance(min_score, str) else ""
-    if text and self.protocol.agnostic:
+    if text and self._pipeline.outline.is_pooled:
         raise ParameterError(f"is a number where categories are pooled, not {text!r}", option="min_score")
     if text and text != BEST_F1 and not text.startswith("precision:"):
         raise ParameterError(

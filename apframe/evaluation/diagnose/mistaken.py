@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.evaluation.diagnose.across import pair_across
 from apframe.evaluation.diagnose.outcomes import outcomes
-from apframe.evaluation.prepare.list_thresholds import thresholds_of
 from apframe.matching.by_score import match_by_score
 from apframe.matching.reached import NEARLY_ONE, reaches
+from apframe.protocols.across import pair_across
+from apframe.protocols.list_thresholds import thresholds_of
 
 if TYPE_CHECKING:
     from apframe.matching.verdicts import Verdicts
     from apframe.protocols.inputs import Inputs
-    from apframe.protocols.protocol import Protocol
 
 
-def confuse(verdicts: Verdicts, inputs: Inputs, protocol: Protocol) -> pl.DataFrame:
+def confuse(verdicts: Verdicts, inputs: Inputs) -> pl.DataFrame:
     """Every counted detection with the annotation that it is right about, mistaken for another, or nothing; and what is missed.
 
     1. True positives stay matched. Ignored detections are left out.
@@ -34,8 +33,8 @@ def confuse(verdicts: Verdicts, inputs: Inputs, protocol: Protocol) -> pl.DataFr
     ----------
     verdicts
         at one threshold and area range, from `verdicts_at`
-    inputs, protocol
-        what was matched, by which rules
+    inputs
+        what was matched
 
     Returns
     -------
@@ -44,7 +43,7 @@ def confuse(verdicts: Verdicts, inputs: Inputs, protocol: Protocol) -> pl.DataFr
     """
     became = outcomes(verdicts)
     free, missed = became.is_false, became.is_missed
-    mistaken = _mistaken(verdicts, inputs, protocol, np.flatnonzero(free), np.flatnonzero(missed))
+    mistaken = _mistaken(verdicts, inputs, np.flatnonzero(free), np.flatnonzero(missed))
     matched = pl.concat([verdicts.hits.filter(pl.col("true") > 0).select(mistaken.columns).cast(mistaken.schema), mistaken])
     missed[mistaken["annotation"].to_numpy()] = False
     free[mistaken["detection"].to_numpy()] = False
@@ -57,7 +56,7 @@ def confuse(verdicts: Verdicts, inputs: Inputs, protocol: Protocol) -> pl.DataFr
     )
 
 
-def _mistaken(verdicts: Verdicts, inputs: Inputs, protocol: Protocol, free: np.ndarray, wanted: np.ndarray) -> pl.DataFrame:
+def _mistaken(verdicts: Verdicts, inputs: Inputs, free: np.ndarray, wanted: np.ndarray) -> pl.DataFrame:
     """detection, annotation (positions in the verdicts) and similarity of those that are mistaken for each other."""
     detections, annotations = verdicts.detections, verdicts.annotations
     at_annotated = np.zeros(verdicts.images.height, dtype=bool)
@@ -69,10 +68,9 @@ def _mistaken(verdicts: Verdicts, inputs: Inputs, protocol: Protocol, free: np.n
     prepared = {name: each.take(rows[0 if name == "found" else 1]) for name, each in inputs.prepared.items()}
     inputs = inputs.in_memory
     part = replace(inputs, detections=inputs.detections[rows[0]], annotations=inputs.annotations[rows[1]], prepared=prepared)
-    strict = protocol.matcher.strict
-    place = protocol.iou_thresholds.index(verdicts.thresholds[0])
-    least = thresholds_of(inputs, place)[annotations["list"].to_numpy()[wanted]]
-    pairs = pair_across(part, protocol, min(verdicts.thresholds[0], NEARLY_ONE)).filter(~pl.col("is_same"))
+    strict = inputs.protocol.matcher.strict
+    least = thresholds_of(inputs, verdicts.thresholds[0])[annotations["list"].to_numpy()[wanted]]
+    pairs = pair_across(part, min(verdicts.thresholds[0], NEARLY_ONE)).filter(~pl.col("is_same"))
     similarity, at = pairs["similarity"].to_numpy(), pairs["annotation"].to_numpy()
     pairs = pairs.filter(pl.Series(reaches(similarity, least[at], strict=strict)))
     # numbered in the order in which they choose: by score, equal ones as they came

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.evaluation.tables import area_at, threshold_at, with_names
+from apframe.evaluation.tables import with_names
 from apframe.exceptions import ParameterError
+from apframe.protocols.places import place_at
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -131,8 +132,8 @@ def operating_points(
     >>> ev.operating_points("score>=0.5", 0.5).select("score_threshold", "tp", "fp").rows()
     [(0.5, 1, 1)]
     """
-    chosen, pooled = Criterion.of(criterion), not per_category or self.protocol.agnostic
-    threshold, area = threshold_at(self, iou_threshold), area_at(self, area_range)
+    chosen, pooled = Criterion.of(criterion), not per_category or self._pipeline.outline.is_pooled
+    threshold, area = place_at(self.protocol, iou_threshold, area_range)
     beta = chosen.value if chosen.column == "f_beta" else 1.0
     table = self._pipeline.thresholds(threshold, area, beta=beta, pooled=pooled)
     rows = chosen.choose(table).drop("area_range", "iou_threshold").collect()

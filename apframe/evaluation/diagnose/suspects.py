@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.evaluation.diagnose.across import place_pairs
 from apframe.evaluation.diagnose.find_errors import LOC, Errors
 from apframe.evaluation.diagnose.outcomes import Outcomes
 from apframe.matching.by_best_overlap import find_best
 from apframe.matching.verdicts import Verdicts
+from apframe.protocols.across import place_pairs
 from apframe.protocols.pairing import pair
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.evaluation.gallery.cards import MODELS
-from apframe.evaluation.gallery.objects import objects_of, with_outlines
+from apframe.evaluation.gallery.objects import objects_of, shape_compared, with_outlines
 from apframe.evaluation.gallery.pictures import Pictures
 from apframe.show.cards import card
 from apframe.show.drawings import TRUTH, draw_objects, picture, picture_sizes
@@ -112,7 +112,7 @@ def images_of(self: Evaluation, image_ids: pl.Series, pictures: Pictures) -> pl.
 
 def are_on_pictures(self: Evaluation) -> bool:
     """Whether objects are drawn over the pictures of their images: not intervals of time, nor cuboids, seen from above."""
-    return self.protocol.similarity.shape not in (INTERVALS, CUBOIDS)
+    return shape_compared(self) not in (INTERVALS, CUBOIDS)
 
 
 def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:

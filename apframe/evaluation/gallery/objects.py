@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.evaluation.tables import area_at, threshold_at
+from apframe.protocols.places import area_at, threshold_at
 from apframe.rows import KEY_OF
 from apframe.show.drawings import IN_WORDS, MODELS, TRUTH
 from apframe.tables.ids import is_known
@@ -21,6 +21,7 @@ from apframe.tables.tables import OUTCOMES
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
+    from apframe.tables.shapes.shape import Shape
 
 _SKELETON = pl.List(pl.List(pl.Int64))
 _DRAWN = (KEYPOINTS, CORNERS, INTERVALS, CUBOIDS)
@@ -70,7 +71,7 @@ def objects_of(
     [('truth', 'fn', 'ground truth: cat, missed, annotation 5'), ('a', 'fp', 'a: cat 0.50, false positive, detection 1')]
     """
     first = evaluations[0]
-    threshold = threshold_at(first, iou_threshold)
+    threshold = threshold_at(first.protocol, iou_threshold)
     matches = [_matches(each, image_ids, threshold, min_score) for each in evaluations]
     parts = [_annotations(first, image_ids, matches, names)]
     for each, role, name, table in zip(evaluations, MODELS, names, matches, strict=False):
@@ -78,6 +79,11 @@ def objects_of(
     objects = pl.concat(parts, how="diagonal_relaxed")
     objects = objects.join(_categories(first), on="category_id", how="left", maintain_order="left")
     return _in_words(objects)
+
+
+def shape_compared(self: Evaluation) -> Shape | None:
+    """The shape of the objects that are compared; None if a function compares whatever it reads."""
+    return self.protocol.similarity.shape
 
 
 def with_outlines(evaluations: Sequence[Evaluation], objects: pl.DataFrame) -> pl.DataFrame:
@@ -93,7 +99,7 @@ def with_outlines(evaluations: Sequence[Evaluation], objects: pl.DataFrame) -> p
     >>> with_outlines([ev], objects_of([ev], ["a"], pl.Series([1])))["outline"].to_list()
     [[[0.0, 0.0, 4.0, 0.0, 4.0, 2.0, 0.0, 2.0]]]
     """
-    if evaluations[0].protocol.similarity.shape is not MASKS:
+    if shape_compared(evaluations[0]) is not MASKS:
         return objects
     tables = [("annotations", evaluations[0]), *(("detections", each) for each in evaluations)]
     rows, parts = objects.with_row_index("row"), []
@@ -123,7 +129,7 @@ def _matches(self: Evaluation, image_ids: pl.Series, threshold: int, min_score: 
     verdicts = self._pipeline.verdicts if min_score is None else self._pipeline.at_score(min_score)
     part = verdicts.of_images(is_known(verdicts.images["image_id"], image_ids).to_numpy())
     inputs = self._inputs
-    return expand_matches(part, inputs.detections, inputs.annotations, threshold, area_at(self, None)).collect()
+    return expand_matches(part, inputs.detections, inputs.annotations, threshold, area_at(self.protocol, None)).collect()
 
 
 def _annotations(self: Evaluation, image_ids: pl.Series, matches: Sequence[pl.DataFrame], names: Sequence[str]) -> pl.DataFrame:
@@ -162,7 +168,7 @@ def _detections(self: Evaluation, image_ids: pl.Series, matches: pl.DataFrame) -
 
 def _with_shape(self: Evaluation, table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The ids, boxes and scores, and the columns of the shape that is compared, but for masks."""
-    shape = self.protocol.similarity.shape
+    shape = shape_compared(self)
     columns = [KEY_OF[table], "image_id", "category_id", *(["score"] if "score" in frame.columns else []), *BOX]
     own = [column.name for column in shape.columns if column.name in frame.columns] if shape in _DRAWN else []
     return frame.select(*columns, *own)
@@ -171,7 +177,7 @@ def _with_shape(self: Evaluation, table: str, frame: pl.DataFrame) -> pl.DataFra
 def _categories(self: Evaluation) -> pl.DataFrame:
     """category_id, name, and skeleton where keypoints are compared and the categories say which of them are joined."""
     categories = self.dataset.categories
-    if self.protocol.similarity.shape is not KEYPOINTS or "skeleton" not in categories.columns:
+    if shape_compared(self) is not KEYPOINTS or "skeleton" not in categories.columns:
         return categories.select("category_id", "name")
     skeleton = categories["skeleton"]
     try:

@@ -17,8 +17,8 @@ from apframe.evaluation.gallery.cards import card_kinds, cards_of_kind, choose_c
 from apframe.evaluation.gallery.gallery import draw_cards, images_of
 from apframe.evaluation.gallery.objects import objects_of, with_outlines
 from apframe.evaluation.gallery.pictures import PicturesInside
-from apframe.evaluation.tables import threshold_at
 from apframe.exceptions import ParameterError, whole_number
+from apframe.protocols.places import threshold_at, threshold_words
 from apframe.protocols.refused import refuse_scores
 from apframe.show.cards import card
 from apframe.show.drawings import MODELS, TRUTH, draw_objects, legend, picture, picture_sizes, style
@@ -124,9 +124,9 @@ def show(
     drawn = with_outlines(evaluations, objects).join(image, on="image_id", how="left", maintain_order="left")
     file_name, href, *size = image.select("file_name", "href", *SIZE).row(0)
     width, height = picture_sizes(drawn).row(0)[1:] if drawn.height else (size if all(size) else _USUAL_SIZE)
-    threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
+    threshold = self._pipeline.outline.thresholds[threshold_at(self.protocol, iou_threshold)]
     scores = "of all scores" if min_score is None else f"from a score of {min_score:g}"
-    facts = _counts(objects, called) + f", {scores} at {self.protocol.similarity.measure} {threshold:.10g}"
+    facts = _counts(objects, called) + f", {scores} at {threshold_words(self.protocol, threshold)}"
     what = f"image {image_id}" + (f", {file_name}" if file_name else "")
     elements = draw_objects(drawn, _PIXELS)
     drawing = picture([*elements["shape"], *elements["text"].drop_nulls()], width, height, href=href, title=f"{what}. {facts}")
@@ -196,11 +196,11 @@ def show_errors(
         raise ParameterError(f"no kind of error {shown(kind)}", did_you_mean(str(kind), kinds))
     n = whole_number("n", n)
     evaluations, called = _beside(self, others, names)
-    threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
+    threshold = self._pipeline.outline.thresholds[threshold_at(self.protocol, iou_threshold)]
     cards = cards_of_kind(evaluations, kind, threshold)
     chosen = cards.head(n) if "suspicion" in cards.columns else choose_cards(cards, n)
     what = f" {ERROR_KINDS[kind].description}" if kind in ERROR_KINDS else ""
-    title = f"{kind} at {self.protocol.similarity.measure} {threshold:.10g}: {chosen.height:,} of {cards.height:,}.{what}"
+    title = f"{kind} at {threshold_words(self.protocol, threshold)}: {chosen.height:,} of {cards.height:,}.{what}"
     drawn = draw_cards(evaluations, called, chosen, PicturesInside(images), threshold)
     return Shown(title, chosen, _page(called, element("p", title), element("div", drawn, class_="cards")))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -96,9 +96,7 @@ def by(
     if intervals:
         taken |= {f"{metric}_{end}" for metric in metrics for end in ("se", "low", "high")}
     refuse_keys(self, made, taken | ({"category_id", "name"} if each_category else set()))
-    heights = {name: table.height for name, table in tables.items()}
-    if self.protocol.agnostic:
-        heights["categories"] = 1  # they are one
+    heights = heights_of(self, tables)
     slicings = make_slicings(made, heights, marginals=marginals, each_category=each_category)
     parts = [(slicing, self._pipeline.slices(slicing)) for slicing in slicings]
     categories = tables["categories"].select("category_id", "name") if each_category else None
@@ -166,10 +164,15 @@ def masks_of_slices(self: Evaluation, keys: Sequence[SliceKey], taken: set[str])
     yield from walk(make_slicings(made, heights), made, heights)
 
 
+def heights_of(self: Evaluation, tables: Mapping[str, pl.DataFrame]) -> dict[str, int]:
+    """How many rows each table has to make groups of; pooled categories are one."""
+    return {name: table.height for name, table in tables.items()} | {"categories": self._pipeline.outline.lists.height}
+
+
 def check_level(self: Evaluation, level: str, levels: Sequence[str] = ("summary", "category")) -> None:
     """An error if a level is unknown, or needs categories where these are pooled."""
     one_of("level", level, levels)
-    if self.protocol.agnostic and level != "summary":
+    if self._pipeline.outline.is_pooled and level != "summary":
         raise ParameterError(f'the categories are pooled: there is no level="{level}"')
 
 
@@ -183,5 +186,5 @@ def refuse_keys(self: Evaluation, keys: Sequence[Key], taken: set[str]) -> None:
                 f"the result has a column {key.name!r} of its own", f"rename that of the {key.table}", option="by"
             )
         about = {key.table, *(table for masks in key.masks.values() for table in masks)}
-        if "categories" in about and self.protocol.agnostic:
+        if "categories" in about and self._pipeline.outline.is_pooled:
             raise ParameterError(f"{key.name} is of the categories, which are pooled", option="by")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.evaluation.headlines import ListRows, images_of_lists, numbers, sum_values, values_of_lists
 from apframe.evaluation.slices.slices import ObjectGroups, Slicing
 from apframe.matching.competitors import Side, add_competitors
 from apframe.matching.judge import judge
@@ -19,7 +18,9 @@ from apframe.matching.verdicts import Verdicts
 from apframe.metrics.cells import Cells
 from apframe.metrics.remainder import Remainder
 from apframe.metrics.weights import Weights
-from apframe.protocols.headlines import Headline, Kind, headlines, with_terms
+from apframe.protocols.headline_values import images_of_lists, numbers, sum_values, values_of_lists
+from apframe.protocols.headlines import headlines, support_lines, with_terms
+from apframe.protocols.places import area_at
 from apframe.tables.tables import SUPPORT
 from apframe.threads import pool
 
@@ -70,9 +71,7 @@ def sum_lists(of: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, slicing
     """
     images, lists = slicing.images, pl.DataFrame({"group": np.zeros_like(of), "category": of})
     if not images.is_whole(verdicts.images.height):
-        verdicts, parts = split_by_images(
-            verdicts, images.members.rename({"row": "image"}), len(images), keeps_empty=protocol.counts_absent
-        )
+        verdicts, parts = split_by_images(verdicts, images.members.rename({"row": "image"}), len(images))
         lists = parts.with_columns(category=pl.Series(of).gather(parts["category"]))
     return sum_part(_Part(Cells.of(verdicts), lists, 1), lists, protocol, slicing)
 
@@ -135,10 +134,9 @@ class _Work:
             found.select("at", group.alias("group"), inside).collect(),
             expected.select("at", group.alias("group"), inside).collect(),
             len(slicing.images) * n_parts,
-            keeps_empty=self.protocol.counts_absent,
         )
         parts = replace(parts, lists=parts.lists.with_columns(images=pl.col("group") // n_parts))
-        if not self._divides_detections or self.protocol.limits_images:
+        if not self._divides_detections or self.rows.own_places:
             return parts
         # each detection has its own place among those of its group
         cell = parts.detections["list"].cast(pl.Int64) * self.verdicts.images.height + parts.detections["image"]
@@ -166,13 +164,7 @@ class _Work:
             whole = self._judge(nothing)
         for n, (found, expected) in add_competitors(sides, len(objects), _MOST_ROWS):
             positions = base.detections.select(position=pl.int_range(pl.len(), dtype=pl.Int64))
-            part = regroup(
-                replace(base, detections=base.detections.hstack(positions)),
-                found,
-                expected,
-                n,
-                keeps_empty=self.protocol.counts_absent,
-            )
+            part = regroup(replace(base, detections=base.detections.hstack(positions)), found, expected, n)
             of = part.lists["category"]  # the list of `base` that each is a part of
             lists = part.lists.select(
                 group=base.lists["group"].gather(of) * n + pl.col("group"), category=base.lists["category"].gather(of)
@@ -184,7 +176,7 @@ class _Work:
 
     def _judge(self, rows: Rows, remainder: Remainder | None = None) -> Cells:
         """Match rows."""
-        verdicts = judge(rows, self.protocol.matcher, replace(self.verdicts, lists=rows.lists))
+        verdicts = judge(rows, replace(self.verdicts, lists=rows.lists))
         if "images" in rows.lists.columns:
             verdicts = replace(verdicts, members=self.slicing.images.members.rename({"row": "image"}))
         return Cells.of(verdicts, remainder=remainder)
@@ -210,37 +202,32 @@ def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slici
     lists count; n_annotations and n_detections.
     """
     cells, n_groups = part.cells, len(slicing.images) * len(slicing.detections)
-    names, last = protocol.range_names, len(protocol.max_detections) - 1
     lines = [line for line in with_terms(headlines(protocol), protocol) if not line.is_of_others]
-    rows, once = ListRows.of(part.lists, n_groups * part.n_objects, slicing.categories), Weights.once(cells.n_images)
+    rows, once = slicing.rows_of(part.lists, n_groups * part.n_objects), Weights.once(cells.n_images)
     n_images = images_of_lists(cells, protocol, once)
-    # what counts of each list, and whether it counts: at the lowest threshold, and at all of them
-    at, most = protocol.iou_thresholds[0], protocol.max_detections[last]
-    whole = protocol.headline_range
-    counted = {name: Headline(name, Kind(name, name), at, whole, most) for name in ("n_positives", "n_detections")}
-    main = Headline("main", Kind("main", protocol.metrics[0].columns[0]), None, whole, most)
+    n_positives, n_detections, main = support = support_lines(protocol)
 
     def of_range(name: str) -> dict[str, np.ndarray]:
         own = [line for line in lines if line.area_range == name]
-        support = [*counted.values(), main] if name == whole else []
-        values = dict(values_of_lists(cells, protocol, [*own, *support], once))
+        counted = support if name == main.area_range else ()
+        values = dict(values_of_lists(cells, protocol, [*own, *counted], once))
         found = sum_values(((line, values[line]) for line in own if line in values), rows, n_images)
-        if not support:
+        if not counted:
             return found
         found["n_categories"] = rows.sums(np.isfinite(values[main]))
-        found["n_annotations"] = rows.sums(values[counted["n_positives"]])
-        n_detections = values[counted["n_detections"]]
+        found["n_annotations"] = rows.sums(values[n_positives])
         if cells.remainder is None:
-            return found | {"n_detections": rows.sums(n_detections)}
+            return found | {"n_detections": rows.sums(values[n_detections])}
         # groups that have no list of their own in a category have the whole one there
-        of_whole = cells.remainder.n_detections(names.index(name), last)[0][:, None]
-        everywhere = ListRows.of(base, n_groups, slicing.categories).sums(of_whole).reshape(n_groups, 1, -1)
-        further = rows.sums(n_detections - of_whole[cells.remainder.whole]).reshape(n_groups, part.n_objects, -1)
+        of_whole = cells.remainder.n_detections(area_at(protocol, name), len(cells.limits) - 1)[0][:, None]
+        everywhere = slicing.rows_of(base, n_groups).sums(of_whole).reshape(n_groups, 1, -1)
+        further = rows.sums(values[n_detections] - of_whole[cells.remainder.whole]).reshape(n_groups, part.n_objects, -1)
         return found | {"n_detections": everywhere + further}
 
     shape = (n_groups, part.n_objects, len(slicing.categories))
     with pool() as threads:
-        return {name: value.reshape(shape) for each in threads.map(of_range, names) for name, value in each.items()}
+        ranges = dict.fromkeys([main.area_range, *(line.area_range for line in lines)])
+        return {name: value.reshape(shape) for each in threads.map(of_range, ranges) for name, value in each.items()}
 
 
 def _restrict(rows: Rows, objects: ObjectGroups) -> Rows:

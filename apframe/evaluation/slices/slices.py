@@ -15,6 +15,7 @@ import polars as pl
 
 from apframe.evaluation.slices.keys import SEVERAL, Key
 from apframe.exceptions import ParameterError
+from apframe.metrics.list_rows import ListRows
 from apframe.tables.conditions import Masks
 
 ROLLED_UP = -1  # the code of a key of which a group takes all values
@@ -105,6 +106,10 @@ class Slicing:
     def matches_again(self, n_detections: int) -> bool:
         """Whether there are groups of detections or objects: groups of images alone leave all matches as they are."""
         return not self.detections.is_whole(n_detections) or bool(self.objects.keys or self.objects.within)
+
+    def rows_of(self, lists: pl.DataFrame, n_groups: int) -> ListRows:
+        """The lists of each of `n_groups` groups of the other tables and each group of categories, see `ListRows.of`."""
+        return ListRows.of(lists, n_groups, self.categories.members, len(self.categories))
 
     def of_all_categories(self, n_categories: int) -> Slicing:
         """The same groups of the other tables, with one of all categories."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.evaluation.tables import with_names
-from apframe.exceptions import ColumnError, ParameterError
+from apframe.exceptions import ColumnError
 from apframe.rows import refuse_rows, refuse_texts
 
 if TYPE_CHECKING:
@@ -71,18 +71,17 @@ def waymo_breakdowns(self: Evaluation) -> pl.DataFrame:
     [('RANGE', '[0, 30)', 0.0), ('SIZE', '[0, 7)', 1.0), ('CAMERA', 'FRONT', 1.0)]
     """
     from apframe.evaluation.pipeline import Pipeline  # brings in NumPy
+    from apframe.protocols.waymo import refuse_other_protocols  # for this alone
 
-    protocol, inputs = self.protocol, self._inputs
-    if protocol.name != "WAYMO" or protocol.iou_type == "bbox":
-        problem = f"breakdowns are of WAYMO and cuboids, not of {protocol.name} and {protocol.iou_type}"
-        raise ParameterError(problem, "use `by` for slices", option="protocol")
+    refuse_other_protocols(self.protocol)
+    inputs = self._inputs
     for table, frame in (("annotations", inputs.annotations), ("detections", inputs.detections)):
         if frame.height and not {*_CENTRE, *_SIDES} <= {*frame.columns}:
             raise ColumnError("there are no cuboids", f"supply {', '.join((*_CENTRE, *_SIDES))}", table=table)
     refuse_texts("annotations", inputs.annotations, _SPEED)
     tables = []
     for breakdown, label, part in _parts(inputs):
-        metrics = Pipeline(part, protocol).metrics()
+        metrics = Pipeline(part).metrics()
         metrics = metrics.select("category_id", "area_range", "ap", "oriented_ap", "n_positives", "n_detections")
         tables.append(metrics.select(pl.lit(breakdown).alias("breakdown"), pl.lit(label).alias("bin"), pl.all()))
     named = with_names(self, pl.concat(tables))

@@ -37,7 +37,7 @@ _OF_SEVERAL = "Compare models only if all of them keep low scores, or none does.
 
 def section(compared: Compared) -> Section:
     """Return the section, of any number of models."""
-    threshold, agnostic = compared.iou_threshold, compared.first.protocol.agnostic
+    threshold = compared.iou_threshold
     sentences, measured = list[str](), list[tuple[str, pl.DataFrame, pl.DataFrame]]()
     by_category = list[pl.DataFrame]()
     for name, each in zip(compared.names, compared.evaluations, strict=True):
@@ -49,7 +49,7 @@ def section(compared: Compared) -> Section:
         sentences.append(_in_words(name, bins, row["ece"][0]))
         if row["n"][0]:
             measured.append((name, row, bins))
-            by_category += [] if agnostic else [_of_categories(each.calibration(threshold, level="category"), name)]
+            by_category += [] if compared.are_pooled else [_of_categories(each.calibration(threshold, level="category"), name)]
     if not measured:
         return Section(KEY, HEADING, sentences)
     overall = [row.select(pl.lit(name).alias("model"), *_MEASURES) for name, row, _ in measured]

@@ -49,14 +49,6 @@ def section(compared: Compared) -> Section:
     return Section(KEY, HEADING, sentences, blocks, notes)
 
 
-def is_counted(protocol: Protocol) -> bool:
-    """Return whether there is such a section: with precision, or if all detections count, whatever their scores.
-
-    There is none if any overlap is a match, as in semantic segmentation, where pixels are mistaken and not segments.
-    """
-    return protocol.has_precision or (not protocol.has_scores and min(protocol.iou_thresholds) > 0)
-
-
 def min_score_of(protocol: Protocol) -> str | None:
     """Return from which score detections are counted: the best one, or None where scores do not matter."""
     return BEST_F1 if protocol.has_scores else None

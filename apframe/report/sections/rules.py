@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.refused import counts_mistakes
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import MOST_ROWS, Fragment, Section
 from apframe.report.sections.labels import most_labels
-from apframe.report.sections.mistaken import MOST_DRAWN, is_counted, min_score_of
+from apframe.report.sections.mistaken import MOST_DRAWN, min_score_of
 from apframe.report.sections.thresholds import MOST_POINTS
 from apframe.show.elements import element, joined
 from apframe.wording import counted
@@ -87,7 +88,7 @@ def _tables(protocol: Protocol) -> list[tuple[str, str]]:
     has_answer = {
         "errors": has_precision,
         "error_impact": has_precision and not protocol.definition.at_cut_offs,
-        "confusion": is_counted(protocol) and not protocol.agnostic,
+        "confusion": counts_mistakes(protocol) and not protocol.agnostic,
         "thresholds": has_precision,
         "calibration": has_precision,
         "label_errors": has_precision and protocol.similarity.bounds[1] >= 1,  # similarities, not distances

@@ -41,7 +41,7 @@ def section(compared: Compared) -> Section:
         ),
         Table(pl.concat(tables), f"All categories together at some scores, {compared.threshold}", HEADS),
     ]
-    if not compared.first.protocol.agnostic:
+    if not compared.are_pooled:
         blocks.append(Details("By category", [_of_categories(compared, ends)]))
     notes = ["A threshold that was chosen on the data that it is judged by looks a little better than it is."]
     best = [_best(table, name) for name, table in zip(compared.names, pooled, strict=True)]

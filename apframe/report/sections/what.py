@@ -8,10 +8,9 @@ import polars as pl
 
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
-from apframe.protocols.refused import why_no_precision
+from apframe.protocols.refused import counts_mistakes, why_no_precision
 from apframe.report.compared import Compared, in_words
 from apframe.report.section import Fragment, Section, Table
-from apframe.report.sections.mistaken import is_counted
 from apframe.report.sections.rules import described
 from apframe.show.elements import element
 from apframe.store.parquet import input_hash
@@ -72,7 +71,7 @@ def left_out(protocol: Protocol) -> list[str]:
     """
     if protocol.has_precision:
         return []
-    mistakes = "" if is_counted(protocol) else "mistaken categories, "
+    mistakes = "" if counts_mistakes(protocol) else "mistaken categories, "
     return [
         f"{why_no_precision(protocol)}, so this page has no kinds of errors, {mistakes}score thresholds, calibration, "
         "pictures of errors or doubtful labels."

@@ -18,9 +18,9 @@ from apframe.evaluation.comparison.influences import read_influences
 from apframe.evaluation.comparison.ranks import ranks
 from apframe.evaluation.comparison.sampling import Sampling, chosen_lines
 from apframe.evaluation.comparison.slice_rows import Part, make_slices
-from apframe.evaluation.headlines import compose
 from apframe.exceptions import ParameterError
 from apframe.metrics.definitions import Coco101
+from apframe.protocols.headline_values import compose
 from apframe.protocols.headlines import Headline, with_terms
 from tests.pins.sets import cases
 

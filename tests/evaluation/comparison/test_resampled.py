@@ -13,8 +13,8 @@ import apframe as apf
 from apframe.compare.resampling import make_draws
 from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, sample
 from apframe.evaluation.comparison.study import Drawn
-from apframe.evaluation.headlines import cell_of
 from apframe.metrics.cells import Cell
+from apframe.protocols.headline_values import cell_of
 
 
 def test_cells_of_headlines() -> None:

@@ -54,7 +54,7 @@ def test_numbers_that_need_all_scores_are_doubted(name: str) -> None:
         "n_detections": [20],
     })  # fmt: skip
     found = Evaluated(
-        n_annotations=20, n_detections=20, none_given=False, n_left_out=0, nothing_matches=False,
+        n_annotations=20, n_detections=20, none_given=False, n_left_out=0, nothing_matches=False, is_pooled=False,
         detected=lambda: pl.Series([1]), scores=lambda: pl.Series([0.5, 0.9]),
         per_image=lambda: pl.Series([2] * 10), inputs=lambda: pytest.fail("not needed"),
     )  # fmt: skip

@@ -119,7 +119,7 @@ def test_thresholds_in_words() -> None:
     shown = next(iter(tables(section).values()))
     assert dict(shown.select("kind", "errors 0").rows())["wrong place"] == 1
     own = of(apf.evaluate(ONE_OF_TWO, ONE_HIT, iou_thresholds={"cat": 0.7, "dog": 0.5}))
-    assert own.threshold == "the threshold of each category"
+    assert own.threshold == "IoU 0.5 to 0.7 by category"
 
 
 def test_similarities_of_users_have_the_section() -> None:

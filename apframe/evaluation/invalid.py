@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 
 from apframe.evaluation.options import Choice
-from apframe.evaluation.prepare.inputs import check_detections
 from apframe.exceptions import FormatError, InvalidRowsWarning, RowError, warn
 from apframe.formats.accepted import read_found, read_truth
 from apframe.formats.lines import passing_invalid
 from apframe.formats.refused import Refused, accept
 from apframe.paths import reading_once
+from apframe.protocols.application import check_detections
 from apframe.protocols.protocol import Protocol
 from apframe.similarity.extents import lacks_boxes, with_boxes, with_image_sizes
 from apframe.tables.dataset import Dataset
@@ -34,7 +34,7 @@ def valid_truth(truth: Any, choice: Choice) -> tuple[Dataset, list[Refused]]:
     """
     with reading_once(truth):
         try:
-            dataset, refused = choice.reading.dataset(truth, masks="mask" in choice.protocol.similarity.needs), list[Refused]()
+            dataset, refused = choice.reading.dataset(truth, masks=choice.masks), list[Refused]()
         except (RowError, FormatError):
             with passing_invalid():
                 accepted, refused, _ = read_truth(truth, choice.reading, alone=False, whole=True)

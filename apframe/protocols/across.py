@@ -16,10 +16,9 @@ from apframe.tables.shapes.keypoints import KEYPOINTS
 if TYPE_CHECKING:
     from apframe.matching.verdicts import Verdicts
     from apframe.protocols.inputs import Inputs
-    from apframe.protocols.protocol import Protocol
 
 
-def pair_across(inputs: Inputs, protocol: Protocol, least: float) -> pl.DataFrame:
+def pair_across(inputs: Inputs, least: float) -> pl.DataFrame:
     """The pairs of an image that are at least so similar, whatever their categories: what detections may be mistaken for.
 
     Errors, the confusion matrix and label errors all read these pairs. Left out are crowds, which are nobody's target. With a
@@ -31,9 +30,7 @@ def pair_across(inputs: Inputs, protocol: Protocol, least: float) -> pl.DataFram
     Parameters
     ----------
     inputs
-        what is evaluated
-    protocol
-        whose similarity compares; a crowd's union is the detection alone, if the protocol knows crowds
+        what is evaluated; a crowd's union is the detection alone, if the protocol knows crowds
     least
         the lowest similarity, in [0, 1)
 
@@ -41,6 +38,7 @@ def pair_across(inputs: Inputs, protocol: Protocol, least: float) -> pl.DataFram
     -------
     detection, annotation (row numbers of the inputs' tables), similarity, is_same (of one category); in no order.
     """
+    protocol = inputs.protocol
     is_apart = protocol.similarity.shape is KEYPOINTS and _have_other_keypoints(inputs)
     if is_apart:
         warn(
@@ -54,7 +52,7 @@ def pair_across(inputs: Inputs, protocol: Protocol, least: float) -> pl.DataFram
     if protocol.agnostic:
         return pairs.with_columns(is_same=pl.lit(True))
     found, expected = (
-        codes(frame, inputs, pooled=False)["category"].gather(pairs[name])
+        codes(frame, inputs)["category"].gather(pairs[name])
         for frame, name in ((inputs.detections, "detection"), (inputs.annotations, "annotation"))
     )
     pairs = pairs.with_columns(is_same=found == expected)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
 
 
-def thresholds_of(inputs: Inputs, threshold: int = 0) -> np.ndarray:
-    """The threshold of each list, where the protocol's is that of a number: its own, if categories have one each.
+def thresholds_of(inputs: Inputs, threshold: float | None = None) -> np.ndarray:
+    """The threshold of each list: one of the protocol's, by default the lowest; its own, if categories have one each.
 
     Names of categories are compared in any case.
 
@@ -28,7 +28,7 @@ def thresholds_of(inputs: Inputs, threshold: int = 0) -> np.ndarray:
     ParameterError
         a category has none
 
-    >>> from apframe.evaluation.prepare.inputs import make_inputs
+    >>> from apframe.protocols.application import make_inputs
     >>> from apframe.protocols.coco import COCO
     >>> from apframe.tables.dataset import Dataset
     >>> box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
@@ -41,7 +41,8 @@ def thresholds_of(inputs: Inputs, threshold: int = 0) -> np.ndarray:
 
     protocol = inputs.protocol
     if not protocol.category_thresholds:
-        return np.full(1 if protocol.agnostic else len(inputs.category_ids), protocol.iou_thresholds[threshold])
+        n = 1 if protocol.agnostic else len(inputs.category_ids)
+        return np.full(n, protocol.iou_thresholds[0] if threshold is None else threshold)
     categories = inputs.dataset.core("categories")
     evaluated = categories.filter(is_known(categories["category_id"], inputs.category_ids)).sort("category_id")
     known = {name.lower(): own for name, own in protocol.category_thresholds}

@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from apframe.evaluation.prepare.list_thresholds import thresholds_of
 from apframe.exceptions import (
     BoxFormatWarning,
     ColumnError,
@@ -19,6 +18,7 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.protocols.inputs import Inputs
+from apframe.protocols.list_thresholds import thresholds_of
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import FIND_OUT, KnownImagesOnly, are_most, describe_dropped
 from apframe.protocols.rules.rule import Rule

@@ -4,78 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from apframe.evaluation.slices.parts import conditions_of_parts
 from apframe.matching.verdicts import list_bounds
 from apframe.metrics.average_precision import ImageCount
 from apframe.metrics.cells import Cell, Cells
-from apframe.metrics.metric import read_columns
-from apframe.metrics.segments import ranges, sums
+from apframe.metrics.list_rows import ListRows
+from apframe.metrics.metric import Metric, read_columns
 from apframe.metrics.weights import Weights
 from apframe.protocols.headlines import Headline, composed, headlines, with_terms
 from apframe.protocols.rules.limits import ZeroWithoutDetections
 
 if TYPE_CHECKING:
-    from apframe.evaluation.evaluation import Evaluation
-    from apframe.evaluation.slices.slices import Groups
+    from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
-
-
-@dataclass(frozen=True)
-class ListRows:
-    """The lists that each row of a result is a mean of; a list can be in several rows.
-
-    Attributes
-    ----------
-    list
-        numbers of lists, by row
-    bounds
-        where those of each row begin, and the last ones end
-    """
-
-    list: np.ndarray
-    bounds: np.ndarray
-
-    @classmethod
-    def of(cls, lists: pl.DataFrame, n_groups: int, categories: Groups) -> ListRows:
-        """Of lists with a `group` (of `n_groups`) and a `category`: each counts in every group that its category is in.
-
-        There is a row for each group, and within it for each of the groups of categories.
-        """
-        category, group = (lists[name].to_numpy().astype(np.int64) for name in ("category", "group"))
-        members = categories.members.sort("row")
-        bounds = list_bounds(members["row"].to_numpy(), int(category.max(initial=-1)) + 1)
-        place, number = ranges(bounds[category], np.diff(bounds)[category])
-        row = group[number] * len(categories) + members["group"].to_numpy()[place]
-        order = np.argsort(row, kind="stable")
-        return cls(number[order], list_bounds(row[order], n_groups * len(categories)))
-
-    def rows_of_lists(self, n_lists: int) -> Sequence[np.ndarray]:
-        """The row of each list, or -1; a second array has the second rows of lists that are in several, and so on.
-
-        >>> [each.tolist() for each in ListRows(np.array([0, 2, 0]), np.array([0, 2, 3])).rows_of_lists(3)]
-        [[0, -1, 0], [1, -1, -1]]
-        """
-        order = np.argsort(self.list, kind="stable")
-        number, row = self.list[order], np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))[order]
-        turn = np.arange(len(number)) - np.searchsorted(number, number)
-        found = np.full((int(turn.max(initial=-1)) + 1, n_lists), -1)
-        found[turn, number] = row
-        return [*found]
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """The sums of values of the lists, of shape (lists, weightings), in each row.
-
-        >>> ListRows(np.array([0, 1, 1]), np.array([0, 2, 2, 3])).sums(np.array([[0.5], [0.25]])).ravel().tolist()
-        [0.75, 0.0, 0.25]
-        """
-        return sums(values.take(self.list, axis=0), self.bounds)
 
 
 def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
@@ -90,6 +36,11 @@ def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
         thresholds = (number,)
     names = protocol.range_names
     return Cell(thresholds, names.index(line.area_range), protocol.max_detections.index(line.max_detections))
+
+
+def metric_of(line: Headline, protocol: Protocol) -> Metric:
+    """The metric that a headline number is the mean of a column of."""
+    return next(metric for metric in protocol.all_metrics if line.column in metric.columns)
 
 
 def values_of_lists(
@@ -163,40 +114,13 @@ def summands(line: Headline, values: np.ndarray, n_images: Mapping[str, np.ndarr
     return {line.metric: own, f"n {line.metric}": counts}
 
 
-def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
-    """`metric` and `value`, one row for each headline number; null where nothing was evaluated.
-
-    Parts of the categories are means over some lists of the metrics table; parts of the images are slices. What is the mean of
-    another table is asked of the evaluation.
-    """
-    protocol, lines = self.protocol, headlines(self.protocol, with_parts=True)
-    parts: dict[str, np.ndarray] = {}
-    of_images: dict[str, pl.Expr] = {}
-    if any(line.part is not None for line in lines):
-        parts, of_images = _parts(self)
-    found = means_of_table(metrics, protocol, parts)
-    values = {(name, part): of[row] for name, of in found.items() for row, part in enumerate([None, *parts])}
-    if of_images:
-        slices = self.by(of_images)
-        of_slices = [name for name in found if name in slices.columns]
-        values |= {(name, part): value for name in of_slices for part, value in slices.select("slice", name).rows()}
-    values |= {(line.metric, None): self._mean_of_table(line) for line in lines if line.kind.table}
-    value = pl.Series("value", [values.get((line.of_whole, line.part)) for line in lines], pl.Float64).fill_nan(None)
-    is_zero = protocol.rule(ZeroWithoutDetections) is not None and not self._inputs.n_detections
-    if is_zero and self._inputs.annotations.height:
+def tabulate_values(values: Sequence[float | None], lines: Sequence[Headline], inputs: Inputs) -> pl.DataFrame:
+    """The summary: `metric` and `value`, null where nothing was evaluated; by a rule, 0 where nothing was detected."""
+    value = pl.Series("value", values, pl.Float64).fill_nan(None)
+    is_zero = inputs.protocol.rule(ZeroWithoutDetections) is not None and not inputs.n_detections
+    if is_zero and inputs.annotations.height:
         value = value.fill_null(0.0)
     return pl.DataFrame({"metric": [line.metric for line in lines], "value": value})
-
-
-def _parts(self: Evaluation) -> tuple[dict[str, np.ndarray], dict[str, pl.Expr]]:
-    """Flags of the lists of each part of the categories, and the conditions of the parts of the images, by name."""
-    tables, tables_of = self._inputs.tables(), {part.name: part.table for part in self.protocol.parts}
-    conditions = conditions_of_parts(self.protocol, tables)
-    of_images = {name: condition for name, condition in conditions.items() if tables_of[name] == "images"}
-    flags = tables["categories"].select(pl.all().name.prefix("categories.")).select(
-        **{name: each.fill_null(value=False) for name, each in conditions.items() if name not in of_images}
-    )  # fmt: skip
-    return {each.name: each.to_numpy() for each in flags}, of_images
 
 
 def images_of_lists(cells: Cells, protocol: Protocol, weights: Weights) -> dict[str, np.ndarray] | None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 import apframe as apf
-from apframe.evaluation.prepare.inputs import make_inputs
-from apframe.evaluation.prepare.list_thresholds import thresholds_of
 from apframe.exceptions import ParameterError
+from apframe.protocols.application import make_inputs
+from apframe.protocols.list_thresholds import thresholds_of
 
 BOX = {"image_id": [1], "category_id": [7], "x": [0], "y": [0], "width": [9], "height": [9]}
 DATASET = apf.Dataset({"image_id": [1]}, {"category_id": [7, 3, 5], "name": ["CAR", None, "Cyclist"]}, BOX)
@@ -18,7 +18,7 @@ OWN = apf.COCO.with_options(iou_thresholds={"cyclist": 0.5, "Car": 0.7, "van": 0
 
 def test_one_for_all() -> None:
     inputs = make_inputs(DATASET, {}, None, apf.COCO)
-    assert thresholds_of(inputs, 9).tolist() == [0.95] * 3
+    assert thresholds_of(inputs, inputs.protocol.iou_thresholds[9]).tolist() == [0.95] * 3
     assert thresholds_of(replace(inputs, protocol=apf.COCO.with_options(agnostic=True))).tolist() == [0.5]
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.evaluation.diagnose.across import pair_across, place_pairs
 from apframe.exceptions import CategoriesNotComparedWarning
+from apframe.protocols.across import pair_across, place_pairs
 from tests.parity.families import scenes
 from tests.protocols.generated import Row, Truth, box_iou, boxes, half_as_often, sets
 
@@ -26,7 +26,7 @@ BOX = {"x": 0.0, "y": 0.0, "width": 10.0, "height": 10.0}
 
 def pairs_of(evaluation: apf.Evaluation, least: float = 0.1) -> set[tuple[Any, ...]]:
     inputs = evaluation._inputs
-    pairs = pair_across(inputs, evaluation.protocol, least)
+    pairs = pair_across(inputs, least)
     ids = (
         inputs.detections["detection_id"].gather(pairs["detection"]),
         inputs.annotations["annotation_id"].gather(pairs["annotation"]),
@@ -64,7 +64,7 @@ def test_relatives_of_a_category_are_no_others(protocol: apf.Protocol, annotatio
     dataset = apf.Dataset({"image_id": [1]}, HIERARCHY, annotations)
     evaluation = apf.evaluate(dataset, found, protocol)
     inputs = evaluation._inputs
-    pairs = pair_across(inputs, evaluation.protocol, 0.1)
+    pairs = pair_across(inputs, 0.1)
     found_as, annotated_as = (
         frame["category_id"].gather(pairs[name])
         for frame, name in ((inputs.detections, "detection"), (inputs.annotations, "annotation"))

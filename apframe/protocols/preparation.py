@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.evaluation.prepare.list_thresholds import lists_of, thresholds_of
 from apframe.matching.by_best_overlap import find_best
 from apframe.matching.order import order_detections
 from apframe.matching.reached import reaches
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import Verdicts, as_bits, example
+from apframe.protocols.list_thresholds import lists_of, thresholds_of
 from apframe.protocols.pairing import codes, pair
 from apframe.protocols.rules.limits import PLACE, LimitPerImage, RankInImage
 from apframe.threads import pool
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
 def prepare_matching(inputs: Inputs) -> Rows:
     """The detections in rank order, the annotations by list, and the pairs of them; a list is a category, or all of them."""
     protocol, matcher, states = inputs.protocol, inputs.protocol.matcher, inputs.states
-    found, expected = (codes(frame, inputs, pooled=protocol.agnostic) for frame in (inputs.detections, inputs.annotations))
+    ranked = protocol.rule(RankInImage)
+    found, expected = (codes(frame, inputs) for frame in (inputs.detections, inputs.annotations))
     with pool() as threads:
         pairing = threads.submit(_links, inputs, expected["category"])
         counted = [each.counts_unmatched(inputs.detections) for each in protocol.ranges]
         inside = _bits("inside", counted, states.unmatched_ignored)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
         detections = order_detections(to_order, ties=matcher.ties)
-        if protocol.limits_images:
+        if ranked is not None:
             detections = detections.with_columns(place=inputs.detections[PLACE].gather(detections["row"]))
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
         counted = [each.counts(inputs.annotations) for each in protocol.ranges]
@@ -81,7 +82,6 @@ def prepare_matching(inputs: Inputs) -> Rows:
     cuts = np.array([-np.inf] if protocol.category_thresholds else protocol.iou_thresholds)
     if protocol.similarity.in_single:  # as similarities are
         cuts = cuts.astype(np.float32).astype(np.float64)
-    ranked = protocol.rule(RankInImage)
     return Rows(
         detections,
         annotations,
@@ -89,6 +89,9 @@ def prepare_matching(inputs: Inputs) -> Rows:
         lists,
         cuts,
         n_ranges=len(protocol.ranges),
+        matcher=matcher,
+        own_places=ranked is not None,
+        keeps_empty=protocol.counts_absent,
         own_limits=ranked is not None and ranked.by == "row",
         cut_offs=protocol.definition.cut_offs,
     )
@@ -158,6 +161,7 @@ def outline_of(categories: pl.DataFrame, category_ids: pl.Series, image_ids: pl.
         ties=protocol.matcher.ties,
         lists=lists_of(categories, category_ids, protocol),
         images=image_ids.alias("image_id").to_frame(),
+        keeps_empty=protocol.counts_absent,
     )
 
 

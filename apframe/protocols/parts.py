@@ -12,8 +12,8 @@ from apframe.protocols.protocol import Protocol
 from apframe.wording import listed
 
 
-def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.Expr]:
-    """The conditions of those parts that hold any row, by name, as `Evaluation.by` takes them.
+def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[Part, pl.Expr]:
+    """The conditions of those parts that hold any row, as `Evaluation.by` takes them.
 
     A warning names the columns that are not there, another the values of a column that no part is about, where one of its parts
     holds no row. Parts of pooled categories are left out: these are one.
@@ -24,7 +24,7 @@ def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) 
         a column has another type than the protocol expects
 
     >>> from apframe.protocols.crowdpose import CROWDPOSE
-    >>> list(conditions_of_parts(CROWDPOSE, {"images": pl.DataFrame({"crowdIndex": [0.1, 0.9]})}))
+    >>> [part.name for part in conditions_of_parts(CROWDPOSE, {"images": pl.DataFrame({"crowdIndex": [0.1, 0.9]})})]
     ['_easy', '_hard']
     """
     parts = [part for part in protocol.parts if not (part.table == "categories" and protocol.agnostic)]
@@ -35,7 +35,7 @@ def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) 
         warn(message, MissingColumnWarning)
     _warn_of_other_values(protocol, [part for part in parts if part not in missing], tables)
     return {
-        part.name: _condition(part, pl.col(f"{part.table}.{part.column}"))
+        part: _condition(part, pl.col(f"{part.table}.{part.column}"))
         for part in parts
         if part not in missing and _holds_any(part, tables[part.table][part.column], protocol)
     }

@@ -67,3 +67,15 @@ def tabulate_columns(columns: dict[str, np.ndarray], outline: Verdicts, protocol
             **series,
         }
     )
+
+
+def arrays_of(cells: Cells, protocol: Protocol, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
+    """The arrays of cells, see `Evaluation.arrays`.
+
+    Raises
+    ------
+    ParameterError
+        the definition has no recall levels
+    """
+    n_limits = len(cells.limits)
+    return protocol.definition.arrays(cells, protocol.addend, range(n_limits - 1 if headlines_only else 0, n_limits))

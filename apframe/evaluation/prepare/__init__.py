@@ -1,1 +1,0 @@
-"""The rules that apply before anything is matched."""

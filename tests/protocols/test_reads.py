@@ -1,0 +1,62 @@
+"""Code that is no part of a protocol asks the verdicts, and hardly ever the protocol, how something was evaluated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+from apframe.protocols.protocol import Protocol
+
+PACKAGE = Path(__file__).parents[2] / "apframe"
+MOST = 40
+APART = [
+    "protocols",
+    # make a protocol of options
+    "evaluation/evaluate.py", "evaluation/options.py", "pycocotools/params.py", "cli/files.py",
+    # print one, or numbers under it
+    "cli", "show", "report/sections/rules.py", "report/sections/what.py",
+    # store one
+    "store", "evaluation/stored.py",
+]  # fmt: skip
+NAMES = {each.name for each in fields(Protocol)} | {name for name in dir(Protocol) if not name.startswith("_")}
+
+
+def is_apart(module: str) -> bool:
+    return any(module == each or module.startswith(f"{each}/") for each in APART)
+
+
+def annotated(tree: ast.AST) -> set[str]:
+    """The parameters and variables of a module that are said to be a protocol."""
+    found = {"protocol"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+            if "Protocol" in ast.unparse(node.annotation):
+                found.add(node.arg if isinstance(node, ast.arg) else ast.unparse(node.target))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("apframe.protocols."):
+            found |= {each.asname or each.name for each in node.names if each.name.isupper()}
+    return found
+
+
+def reads(source: str) -> Iterator[tuple[int, str]]:
+    """The lines of a module that read an attribute of a protocol, and what they read."""
+    tree = ast.parse(source)
+    known = annotated(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in NAMES and isinstance(node.ctx, ast.Load):
+            of = node.value
+            if (isinstance(of, ast.Name) and of.id in known) or (isinstance(of, ast.Attribute) and of.attr == "protocol"):
+                yield node.lineno, ast.unparse(node)
+
+
+def test_reads_are_found() -> None:
+    source = "def f(self, rules: Protocol):\n    return rules.matcher.ties, self.protocol.ranges, self.protocol, self.matcher\n"
+    assert sorted(what for _, what in reads(source)) == ["rules.matcher", "self.protocol.ranges"]
+
+
+def test_few_places_read_a_protocol() -> None:
+    """Where there are more, the verdicts lack something: thresholds, area ranges, limits and lists are theirs."""
+    modules = [path for path in sorted(PACKAGE.rglob("*.py")) if not is_apart(path.relative_to(PACKAGE).as_posix())]
+    found = [f"{path.relative_to(PACKAGE)}:{line}: {what}" for path in modules for line, what in reads(path.read_text())]
+    assert len(found) <= MOST, "\n".join(["", *found])
