@@ -64,9 +64,9 @@ def find_hits(rows: Rows, pairs: pl.DataFrame) -> pl.DataFrame:
     """The hits among some pairs: see `Verdicts.hits`, without `limit`.
 
     Where pairs have a column `inside`, an annotation that is ignored in a range is a crowd there, and `inside` its similarity.
-    Where they have `kept`, bits of the ranges where the detection is not left out, they are not pairs in the others.
+    Where they have `left_out`, they are no pairs in the ranges of these bits.
     """
-    if "inside" in pairs.columns or "kept" in pairs.columns:
+    if "inside" in pairs.columns or "left_out" in pairs.columns:
         return pl.concat([_find_in_range(rows, pairs, k) for k in range(rows.n_ranges)]).sort("detection")
     counts, n_ranges = rows.annotations["counts"].to_numpy(), rows.n_ranges
     is_crowd = rows.annotations["is_crowd"].to_numpy()
@@ -103,8 +103,8 @@ def find_hits(rows: Rows, pairs: pl.DataFrame) -> pl.DataFrame:
 def _find_in_range(rows: Rows, pairs: pl.DataFrame, k: int) -> pl.DataFrame:
     """The hits among some pairs in one area range: of detections that are there, and where `inside` holds for ignored ones."""
     counts = rows.annotations["counts"]
-    if "kept" in pairs.columns:
-        pairs = pairs.filter(pl.Series(has_bit(pairs["kept"].to_numpy(), k))).drop("kept")
+    if "left_out" in pairs.columns:
+        pairs = pairs.filter(pl.Series(~has_bit(pairs["left_out"].to_numpy(), k))).drop("left_out")
     ignored = pl.Series(~has_bit(counts.to_numpy(), k))
     of_range = rows.annotations.with_columns(counts=(~ignored).cast(counts.dtype))
     met = pairs

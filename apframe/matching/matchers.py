@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from apframe.exceptions import one_of
+from apframe.exceptions import ParameterError, one_of
 from apframe.wording import same_name
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Matcher:
         whether average precision is made of the counts at score cut-offs, each matched anew, as only some definitions are
     counts_everywhere
         whether a match with an annotation that counts in some area range is a true positive in all of them
+    knows_void
+        whether it knows detections that use up what they match and count for nothing, see `Level.detections`
     """
 
     ties: str = "image"
@@ -57,8 +59,8 @@ class Matcher:
     cutting_is_filtering: ClassVar[bool] = True
     wants: ClassVar[Wanted] = "reaching"
     at_cut_offs: ClassVar[bool] = False
-
     counts_everywhere: ClassVar[bool] = False
+    knows_void: ClassVar[bool] = False
 
     @property
     def finds_groups(self) -> bool:
@@ -69,6 +71,17 @@ class Matcher:
     def first_pass(self) -> Matcher | None:
         """What finds the scores that cut-offs are chosen from, where the data decide about these."""
         return None
+
+    def require_reaching(self, what: str) -> None:
+        """An error where something is asked for that needs the pairs that reach a threshold, and these alone.
+
+        Raises
+        ------
+        ParameterError
+            it names the matcher
+        """
+        if self.wants in ("nearest", "crowds"):
+            raise ParameterError(f"matching {self.name!r} does not take {what}", "choose another", option="matching")
 
     def match(self, pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray) -> pl.DataFrame:
         """The assignments, see `apframe.matching.assignments`.
@@ -215,6 +228,7 @@ class ByAnnotation(Matcher):
     home: ClassVar[str] = "by_annotation:match_by_annotation"
     cutting_is_filtering: ClassVar[bool] = False
     at_cut_offs: ClassVar[bool] = True
+    knows_void: ClassVar[bool] = True
 
     @property
     def first_pass(self) -> Matcher:

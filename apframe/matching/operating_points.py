@@ -23,6 +23,8 @@ def hits_at_cut_offs(rows: Rows, limit: int) -> pl.DataFrame:
 
     Those of the first pass, which is among all detections, are there for their scores alone: `above` is NaN.
     """
+    # by annotation, equal detections are taken in the order of the file
+    rows = replace(rows, links=rows.links.with_columns(row=rows.detections["row"].gather(rows.links["detection"])))
     if rows.cut_offs:  # what differs by less than a cut-off is matched together
         score = pl.Series("score", cut_down(rows.detections["score"].to_numpy(), rows.cut_offs))
         never = ~score.is_finite().gather(rows.links["detection"])
@@ -75,7 +77,8 @@ def hits_by_score(rows: Rows, limit: int) -> pl.DataFrame:
     [(0, 0.2, 0.9), (1, -inf, 0.2)]
     """
     pairs = rows.links.filter((rows.detections["place"] <= limit).gather(rows.links["detection"]))
-    largest = pairs.select(pl.max_horizontal(pairs.columns[2:])).to_series().to_numpy()
+    compared = [name for name in ("similarity", "inside") if name in pairs.columns]
+    largest = pairs.select(pl.max_horizontal(compared)).to_series().to_numpy()
     reach = count_reached(largest, rows.cuts, strict=rows.matcher.strict)
     matters = pl.Series(reach > 0)
     if rows.matcher.wants == "crowds":  # however low the similarity

@@ -27,8 +27,9 @@ class Rows:
     links
         detection and annotation (row numbers of these tables), and what is known of the two: `similarity` of a pair, or a hit.
         Pairs have `inside` too where ignored annotations are crowds: the similarity to a crowd. It is null where too low. They
-        have `kept` where area ranges leave out detections: bits of those where the detection is. They have `is_last` where
-        some annotations are tried by detections that match no other
+        have `left_out` where area ranges leave out detections: bits of those that leave out the detection; where detections are
+        void, `void`, bits of the ranges where the detection is, and `ranges`, of those where the two can be matched. They have
+        `is_last` where some annotations are tried by detections that match no other
     lists
         group and category (the number of the list that it is a part of) of each list, by its number; what else a list has
     cuts

@@ -55,8 +55,10 @@ class Definition(ABC):
         whether detections are ranked, so that there is precision down the ranks: curves, thresholds, the cost of errors
     by_score
         whether scores decide which detections count and match
-    reads_remainder, at_cut_offs, cut_offs, counts_pixels
+    reads_remainder, at_cut_offs, cut_offs
         see `apframe.metrics.metric.Metric`
+    row_weights
+        what each detection and each annotation counts for, as expressions over their tables; None: each counts once
     recall
         the recall that goes with it
     averages_errors
@@ -73,7 +75,7 @@ class Definition(ABC):
     cut_offs: ClassVar[tuple[float, ...]] = ()
     ranks: ClassVar[bool] = True
     by_score: ClassVar[bool] = True
-    counts_pixels: ClassVar[bool] = False
+    row_weights: ClassVar[tuple[pl.Expr | None, pl.Expr | None]] = (None, None)
     recall: ClassVar[Recall] = Recall()
     averages_errors: ClassVar[bool] = False
     interpolated: ClassVar[bool] = False

@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+import polars as pl
+
 from apframe.metrics.metric import Metric
 from apframe.metrics.points import Definition, OfVerdicts
 
@@ -121,7 +123,7 @@ class PixelIoU(OfSums):
 
     name = "pixel_iou"
     columns = ("iou", "accuracy", "pixels", "correct_pixels", "weighted_iou")
-    counts_pixels = True
+    row_weights = (pl.col("area") - pl.col("void_area"), pl.col("area"))
     sums = (("annotations", "weight"), ("true_positives", "weight"), ("detections", "weight"))
 
     def of_sums(self, *sums: np.ndarray) -> Mapping[str, np.ndarray]:

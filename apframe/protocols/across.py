@@ -52,8 +52,8 @@ def pair_across(inputs: Inputs, least: float) -> pl.DataFrame:
     if protocol.agnostic:
         return pairs.with_columns(is_same=pl.lit(True))
     found, expected = (
-        codes(frame, inputs)["category"].gather(pairs[name])
-        for frame, name in ((inputs.detections, "detection"), (inputs.annotations, "annotation"))
+        of_table["category"].gather(pairs[name])
+        for of_table, name in zip(codes(inputs), ("detection", "annotation"), strict=True)
     )
     pairs = pairs.with_columns(is_same=found == expected)
     return _without_kin(pairs, inputs, found, expected) if protocol.rule(ExpandHierarchy) else pairs

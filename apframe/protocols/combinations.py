@@ -8,11 +8,9 @@ from apframe.exceptions import ParameterError
 from apframe.matching.matchers import MATCHERS
 from apframe.metrics.average_precision import DetectionCount, Recall
 from apframe.protocols.headlines import KINDS
-from apframe.protocols.rules.crowds import Crowds, CrowdsAsMisses, CrowdsCountOnce, IgnoredAsCrowds
-from apframe.protocols.rules.malformed import MalformedCounts
-from apframe.protocols.rules.pair_columns import OrientationWeights
+from apframe.protocols.rules.crowds import CrowdsCountOnce
 from apframe.tables.tables import RESULTS
-from apframe.wording import listed, spelled
+from apframe.wording import listed
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
@@ -40,36 +38,24 @@ r40 goes with by_annotation, largest_sum, score_first
         fit = ", ".join(name for name, each in MATCHERS.items() if each.at_cut_offs != matcher.at_cut_offs)
         problem = f"definition {definition} does not go with matching {matcher.name!r}"
         raise ParameterError(problem, f"use both of one protocol; {definition} goes with {fit}", option="matching")
-    if protocol.rule(OrientationWeights) and not definition.at_cut_offs:
-        problem = f"orientations are averaged at score cut-offs, with r11, r40 or waymo, not {definition}"
-        raise ParameterError(problem, option="rules")
     if matcher.at_cut_offs and len(protocol.max_detections) > 1:
         problem = f"matching {matcher.name!r} takes one number, not {protocol.max_detections}"
         raise ParameterError(problem, option="max_detections")
     if matcher.wants == "copies" and protocol.similarity.uses_images:
         problem = f"matching {matcher.name!r} does not go with similarity {protocol.similarity.name}"
         raise ParameterError(problem, "choose another", option="matching")
-    if protocol.rule(CrowdsCountOnce) and not matcher.finds_groups:
-        needed = spelled("matching", "best_overlap")
-        raise ParameterError(f"groups that count need {needed}, not {matcher.name!r}", "or the rule CrowdsIgnored()")
-    if matcher.at_cut_offs and protocol.rule(CrowdsAsMisses):
-        problem = f"matching {matcher.name!r} has no groups that count as missed"
-        raise ParameterError(problem, "choose another, or the rule CrowdsIgnored()", option="rules")
-    for kind in (Crowds, MalformedCounts):
-        if len(several := [rule for rule in protocol.rules if isinstance(rule, kind)]) > 1:
-            raise ParameterError(f"{several[0]!r} and {several[1]!r} contradict each other", "keep one", option="rules")
+    for rule in protocol.rules:
+        rule.refuse(protocol)
+    if any(level.detections for level in protocol.levels) and not matcher.knows_void:
+        problem = f"matching {matcher.name!r} knows no detections that count for nothing, which levels have"
+        raise ParameterError(problem, "choose by_annotation, or levels without `detections`", option="matching")
     if matcher.finds_groups and not protocol.rule(CrowdsCountOnce):
         raise ParameterError(f"{matcher!r} needs the rule CrowdsCountOnce()", "or counts_groups=False", option="rules")
-    takes_neither = matcher.wants in ("nearest", "crowds")
-    if takes_neither and (protocol.category_thresholds or protocol.rule(IgnoredAsCrowds)):
-        problem = f"matching {matcher.name!r} takes neither thresholds by category nor ignored annotations as crowds"
-        raise ParameterError(problem, "choose another", option="matching")
+    if protocol.category_thresholds:
+        matcher.require_reaching("thresholds by category")
     if protocol.errors is not None and not definition.averages_errors:
         raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {definition}", option="metrics")
     one_list = next((metric for metric in protocol.metrics if metric.reads_one_list), None)
-    if protocol.means_by_images and not (definition.reads_remainder and one_list is None):
-        problem = f"means_by_images needs a definition that is a weighted sum, and no LAMR, not {definition}"
-        raise ParameterError(problem, option="rules")
     if one_list is not None and (matcher.at_cut_offs or not protocol.has_precision):
         how = "matches anew at each score cut-off" if protocol.has_precision else "has no precision"
         raise ParameterError(f"{type(one_list).__name__} reads one list, and this protocol {how}", option="metrics")
@@ -92,5 +78,5 @@ def _refuse_metrics(protocol: Protocol) -> None:
         if each.at_cut_offs and not (matcher.at_cut_offs and each.cut_offs == definition.cut_offs):
             problem = f"{each!r} reads score cut-offs that matching {matcher.name!r} with {definition} does not have"
             raise ParameterError(problem, "choose a definition and a matching with its cut-offs", option="metrics")
-        if each.counts_pixels and not definition.counts_pixels:
+        if each.counts_pixels and definition.row_weights == (None, None):
             raise ParameterError(f"{each!r} counts pixels, and {definition} does not", option="metrics")

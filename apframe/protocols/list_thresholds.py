@@ -70,3 +70,29 @@ def lists_of(categories: pl.DataFrame, category_ids: pl.Series, protocol: Protoc
         return lists
     names = lists.join(categories, on="category_id", how="left", maintain_order="left", nulls_equal=True)["name"]
     return lists.with_columns(protocol.errors.undefined_of(names).fill_null(0))
+
+
+def cuts_of(protocol: Protocol) -> np.ndarray:
+    """What the similarities of pairs are compared with, ascending; -inf where all pairs reach the threshold of their list.
+
+    >>> from apframe.protocols.voc import VOC2012
+    >>> cuts_of(VOC2012).tolist(), cuts_of(VOC2012.with_options(iou_thresholds={"car": 0.7})).tolist()
+    ([0.5], [-inf])
+    """
+    import numpy as np
+
+    cuts = (-np.inf,) if protocol.category_thresholds else protocol.iou_thresholds
+    return np.array([protocol.similarity.as_compared(cut) for cut in cuts])
+
+
+def reaching_own(pairs: pl.DataFrame, inputs: Inputs, lists: pl.Series) -> pl.DataFrame:
+    """The pairs that reach the threshold of their list, where each has its own; `lists` are those of the annotations."""
+    from apframe.matching.reached import reaches
+
+    if not inputs.protocol.category_thresholds:
+        return pairs
+    own = thresholds_of(inputs)[lists.gather(pairs["annotation"]).to_numpy()]
+    similarities = [name for name in ("similarity", "inside") if name in pairs.columns]
+    reached = [pl.Series(reaches(pairs[name].to_numpy(), own, strict=inputs.protocol.matcher.strict)) for name in similarities]
+    pairs = pairs.with_columns(pl.when(flags).then(name).alias(name) for name, flags in zip(similarities, reached, strict=True))
+    return pairs.filter(pl.any_horizontal(pl.col(similarities).is_not_null()))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from apframe.matching.by_best_overlap import find_best
 from apframe.matching.reached import NEARLY_ONE
 from apframe.rows import treating_malformed
 from apframe.similarity.extents import with_image_sizes
@@ -24,6 +25,7 @@ def pair(
     min_similarity: float | None = None,
     across_categories: bool = False,
     is_crowd: pl.Series | None = None,
+    numbers: tuple[pl.DataFrame, pl.DataFrame] | None = None,
 ) -> pl.DataFrame:
     """The pairs of an image and category that are similar enough.
 
@@ -37,6 +39,8 @@ def pair(
         also pair detections with annotations of other categories
     is_crowd
         flags of the annotations where intersections are over the detection alone; by default those of crowds
+    numbers
+        what `codes` gives, where it is known
 
     Returns
     -------
@@ -47,11 +51,9 @@ def pair(
         return pl.DataFrame(schema={"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64})
     similarity, states = inputs.protocol.similarity, inputs.states
     least = inputs.protocol.iou_thresholds[0] if min_similarity is None else min_similarity
-    cells = [
-        codes(frame, inputs, across_categories=across_categories)["cell"] for frame in (inputs.detections, inputs.annotations)
-    ]
-    detections = inputs.detections.with_columns(cells[0])
-    annotations = inputs.annotations.with_columns(cells[1], is_crowd=inputs.crowds if is_crowd is None else is_crowd)
+    found, expected = numbers or codes(inputs, across_categories=across_categories)
+    detections = inputs.detections.with_columns(found["cell"])
+    annotations = inputs.annotations.with_columns(expected["cell"], is_crowd=inputs.crowds if is_crowd is None else is_crowd)
     require(similarity, detections, annotations)
     if similarity.uses_images:
         detections, annotations = (with_image_sizes(frame, inputs.dataset.images) for frame in (detections, annotations))
@@ -65,12 +67,29 @@ def pair(
     return pairs
 
 
-def codes(frame: pl.DataFrame, inputs: Inputs, *, across_categories: bool = False) -> pl.DataFrame:
-    """Dense numbers of each row's image and category, in the order of the ids, and one number for both (`cell`).
+def pair_as_wanted(inputs: Inputs, numbers: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
+    """The pairs that the matcher of the protocol wants, see `Matcher.wants`; `numbers` are the `codes` of the inputs."""
+    matcher, least = inputs.protocol.matcher, inputs.protocol.iou_thresholds[0]
+    if matcher.wants == "nearest":
+        pairs = pair(inputs, min_similarity=inputs.protocol.similarity.bounds[0], numbers=numbers)
+        return pairs[find_best(np.arange(pairs.height), *(pairs[name].to_numpy() for name in pairs.columns))]
+    if matcher.wants == "crowds":
+        pairs = pair(inputs, min_similarity=0.0, numbers=numbers)
+        of_crowd = inputs.crowds.gather(pairs["annotation"])
+        return pairs.filter((pl.col("similarity") >= least) | (of_crowd & (pl.col("similarity") > 0)))
+    return pair(inputs, numbers=numbers)
+
+
+def codes(inputs: Inputs, *, across_categories: bool = False) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Of detections and annotations: dense numbers of `image` and `category`, in the order of the ids, and of both (`cell`).
 
     Pooled categories are one, as all are where pairs are asked for across categories.
     """
     pooled = inputs.protocol.agnostic or across_categories
+    return _codes(inputs.detections, inputs, pooled=pooled), _codes(inputs.annotations, inputs, pooled=pooled)
+
+
+def _codes(frame: pl.DataFrame, inputs: Inputs, *, pooled: bool) -> pl.DataFrame:
     image = _code(frame["image_id"], inputs.image_ids)
     category = pl.zeros(frame.height, pl.UInt32, eager=True) if pooled else _code(frame["category_id"], inputs.category_ids)
     cell = category.cast(pl.Int64) * len(inputs.image_ids) + image

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.matching.by_best_overlap import find_best
 from apframe.matching.order import order_detections
-from apframe.matching.reached import reaches
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import Verdicts, as_bits, example
-from apframe.protocols.list_thresholds import lists_of, thresholds_of
-from apframe.protocols.pairing import codes, pair
-from apframe.protocols.rules.limits import PLACE, LimitPerImage, RankInImage
+from apframe.protocols.list_thresholds import cuts_of, lists_of, reaching_own
+from apframe.protocols.pairing import codes, pair_as_wanted
 from apframe.threads import pool
 
 if TYPE_CHECKING:
@@ -28,16 +25,13 @@ if TYPE_CHECKING:
 def prepare_matching(inputs: Inputs) -> Rows:
     """The detections in rank order, the annotations by list, and the pairs of them; a list is a category, or all of them."""
     protocol, matcher, states = inputs.protocol, inputs.protocol.matcher, inputs.states
-    ranked = protocol.rule(RankInImage)
-    found, expected = (codes(frame, inputs) for frame in (inputs.detections, inputs.annotations))
+    found, expected = numbers = codes(inputs)
     with pool() as threads:
-        pairing = threads.submit(_links, inputs, expected["category"])
+        pairing = threads.submit(_pairs, inputs, numbers)
         counted = [each.counts_unmatched(inputs.detections) for each in protocol.ranges]
         inside = _bits("inside", counted, states.unmatched_ignored)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
         detections = order_detections(to_order, ties=matcher.ties)
-        if ranked is not None:
-            detections = detections.with_columns(place=inputs.detections[PLACE].gather(detections["row"]))
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
         counted = [each.counts(inputs.annotations) for each in protocol.ranges]
         annotations = expected.select(
@@ -48,97 +42,57 @@ def prepare_matching(inputs: Inputs) -> Rows:
             is_crowd=inputs.crowds,
         )[by_list]
         pairs = pairing.result()
-    if matcher.at_cut_offs:
-        pairs = _described(pairs, inputs)
-    if any(each.keeps for each in protocol.levels):
-        kept = _bits("kept", [~each.left_out(inputs.detections) for each in protocol.levels])
-        pairs = pairs.with_columns(kept.gather(pairs["detection"]))
-    if states.fallback is not None:
-        pairs = pairs.with_columns(is_last=states.fallback.gather(pairs["annotation"]))
-    # a limit per image has been applied already, before detections were copied
-    limited = protocol.rule(LimitPerImage) is not None
-    of_limit = pl.col("place").clip(upper_bound=protocol.limits[-1]) if limited else pl.col("place")
-    detections = detections.select("list", "image", "row", of_limit, "score", "inside")
-    if not protocol.has_scores:
-        detections = detections.with_columns(pl.col("score").fill_nan(None))
-    if protocol.definition.counts_pixels:
-        pixels = (inputs.detections["area"] - inputs.detections["void_area"], inputs.annotations["area"])
-        detections, annotations = (
-            table.with_columns(weight=own.gather(table["row"]))
-            for table, own in zip((detections, annotations), pixels, strict=True)
-        )
-    places = []
-    for rows in (detections["row"].to_numpy(), by_list):
-        place = np.empty(len(rows), dtype=np.uint32)
-        place[rows] = np.arange(len(rows), dtype=np.uint32)
-        places.append(place)
-    links = pairs.with_columns(
-        detection=places[0][pairs["detection"].to_numpy()], annotation=places[1][pairs["annotation"].to_numpy()]
-    )
-    lists = lists_of(inputs.dataset.core("categories"), inputs.category_ids, protocol).drop("category_id")
-    n = 1 if protocol.agnostic else len(inputs.category_ids)
-    numbers = pl.DataFrame({"group": [0] * n, "category": range(n)}, schema={"group": pl.Int64, "category": pl.Int64})
-    lists = numbers.hstack(lists) if lists.width else numbers
-    cuts = np.array([-np.inf] if protocol.category_thresholds else protocol.iou_thresholds)
-    if protocol.similarity.in_single:  # as similarities are
-        cuts = cuts.astype(np.float32).astype(np.float64)
+    place = detections["place"] if states.places is None else states.places.gather(detections["row"]).alias("place")
+    detections = detections.select("list", "image", "row", place, pl.col("score").fill_nan(None), "inside")
+    of_detections, of_annotations = protocol.definition.row_weights
+    lists = lists_of(inputs.dataset.core("categories"), inputs.category_ids, protocol)
+    numbered = {"group": [0] * lists.height, "category": range(lists.height)}
     return Rows(
-        detections,
-        annotations,
-        links,
-        lists,
-        cuts,
+        _weighted(detections, inputs.detections, of_detections),
+        _weighted(annotations, inputs.annotations, of_annotations),
+        pairs.with_columns(
+            _place_of(detections["row"].to_numpy(), pairs["detection"]), _place_of(by_list, pairs["annotation"])
+        ),
+        pl.DataFrame(numbered, dict.fromkeys(numbered, pl.Int64)).hstack(lists.drop("category_id")),
+        cuts_of(protocol),
         n_ranges=len(protocol.ranges),
         matcher=matcher,
-        own_places=ranked is not None,
+        own_places=states.places is not None,
         keeps_empty=protocol.counts_absent,
-        own_limits=ranked is not None and ranked.by == "row",
+        own_limits=bool(states.places_by_row),
         cut_offs=protocol.definition.cut_offs,
     )
 
 
-def _links(inputs: Inputs, categories: pl.Series) -> pl.DataFrame:
-    """The pairs that can match, see `Rows.links`, by row numbers of the inputs' tables.
-
-    `categories` are numbers of the annotations' categories.
-    """
-    protocol, matcher = inputs.protocol, inputs.protocol.matcher
-    least = protocol.iou_thresholds[0]
-    if matcher.wants == "nearest":
-        pairs = pair(inputs, min_similarity=protocol.similarity.bounds[0])
-        pairs = pairs[find_best(np.arange(pairs.height), *(pairs[name].to_numpy() for name in pairs.columns))]
-    elif matcher.wants == "crowds":
-        pairs = pair(inputs, min_similarity=0.0)
-        of_crowd = inputs.crowds.gather(pairs["annotation"])
-        pairs = pairs.filter((pl.col("similarity") >= least) | (of_crowd & (pl.col("similarity") > 0)))
-    else:
-        pairs = pair(inputs)
-    for rule in protocol.rules:
+def _pairs(inputs: Inputs, numbers: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
+    """The pairs that can match, see `Rows.links`, by row numbers of the inputs' tables, whose `codes` are given."""
+    pairs = pair_as_wanted(inputs, numbers)
+    for rule in inputs.protocol.rules:
         pairs = rule.pairs(inputs, pairs)
-    if not protocol.category_thresholds:
-        return pairs
-    own = thresholds_of(inputs)[categories.gather(pairs["annotation"]).to_numpy()]
-    similarities = [name for name in ("similarity", "inside") if name in pairs.columns]
-    reached = [pl.Series(reaches(pairs[name].to_numpy(), own, strict=matcher.strict)) for name in similarities]
-    pairs = pairs.with_columns(pl.when(flags).then(name).alias(name) for name, flags in zip(similarities, reached, strict=True))
-    return pairs.filter(pl.any_horizontal(pl.col(similarities).is_not_null()))
+    pairs = reaching_own(pairs, inputs, numbers[1]["category"])
+    detections, ranges = inputs.detections, inputs.protocol.ranges
+    left_out = _flagged("left_out", [each.left_out(detections) for each in ranges])
+    void = _flagged("void", [each.void(detections) for each in ranges])
+    columns = [flags.gather(pairs["detection"]) for flags in (left_out, void) if flags is not None]
+    if void is not None:  # a copy of a detection is there only where that is void
+        everywhere = pl.Series([(1 << len(ranges)) - 1], dtype=void.dtype)
+        can_match = void.zip_with(detections["expanded_from"].is_not_null(), everywhere)
+        columns.append(can_match.gather(pairs["detection"]).alias("ranges"))
+    if inputs.states.fallback is not None:
+        columns.append(inputs.states.fallback.gather(pairs["annotation"]).alias("is_last"))
+    return pairs.hstack(columns) if columns else pairs
 
 
-def _described(pairs: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
-    """The pairs with what matching at cut-offs needs.
+def _weighted(rows: pl.DataFrame, table: pl.DataFrame, weight: pl.Expr | None) -> pl.DataFrame:
+    """The rows with what each counts for (`weight`), where that is not one."""
+    return rows if weight is None else rows.with_columns(table.select(weight=weight)["weight"].gather(rows["row"]))
 
-    That is `row` of the detection; `ranges`, where the two can be matched (a copy of a detection only where it is void), and
-    `void`, where the detection is void, if some are.
-    """
-    at = pairs["detection"]
-    described = [at.alias("row")]
-    levels = inputs.protocol.levels
-    if any(each.detections for each in levels):
-        void = _bits("void", [each.void(inputs.detections) for each in levels])
-        everywhere = (1 << len(levels)) - 1
-        ranges = void.zip_with(inputs.detections["expanded_from"].is_not_null(), pl.Series([everywhere], dtype=void.dtype))
-        described += [ranges.alias("ranges").gather(at), void.gather(at)]
-    return pairs.with_columns(described)
+
+def _place_of(order: np.ndarray, rows: pl.Series) -> pl.Series:
+    """The places of rows in an order of all of them."""
+    place = np.empty(len(order), dtype=np.uint32)
+    place[order] = np.arange(len(order), dtype=np.uint32)
+    return pl.Series(rows.name, place[rows.to_numpy()])
 
 
 def outline_of(categories: pl.DataFrame, category_ids: pl.Series, image_ids: pl.Series, protocol: Protocol) -> Verdicts:
@@ -163,6 +117,14 @@ def outline_of(categories: pl.DataFrame, category_ids: pl.Series, image_ids: pl.
         images=image_ids.alias("image_id").to_frame(),
         keeps_empty=protocol.counts_absent,
     )
+
+
+def _flagged(name: str, flags: Sequence[pl.Series | None]) -> pl.Series | None:
+    """The area ranges in which a row is flagged; None where no range flags any."""
+    height = next((len(each) for each in flags if each is not None), None)
+    if height is None:
+        return None
+    return _bits(name, [pl.repeat(False, height, eager=True) if each is None else each for each in flags])
 
 
 def _bits(name: str, flags: Sequence[pl.Series], ignored: pl.Series | None = None) -> pl.Series:

@@ -18,7 +18,7 @@ from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.given import OPTIONS, TAKES, UNLIMITED, linspace
 from apframe.protocols.headlines import Part, refuse_lines
 from apframe.protocols.ranges import ALL, AreaRange, Level, Range
-from apframe.protocols.rules.limits import LimitPerImage, MeansByImages
+from apframe.protocols.rules.limits import MeansByImages
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
@@ -145,7 +145,6 @@ class Protocol:
             raise ParameterError("none ranks detections by a definition of average precision", remedy, option="metrics")
         refuse_lines(self)
         refuse_other_similarity(self.iou_type, self.similarity)
-        refuse_combinations(self)
         low, high = self.similarity.bounds
         if not (thresholds and increasing(thresholds) and thresholds[0] > low and max(own or thresholds) <= high):
             problem = f"must lie in ({low:g}, {high:g}] and increase, got {own or thresholds}"
@@ -156,9 +155,6 @@ class Protocol:
             raise ParameterError(f"must be different numbers, at least 1, not {self.max_detections}", option="max_detections")
         if limits[-1] > UNLIMITED:
             raise ParameterError(f"must be below 2^31, got {limits[-1]}", "use None for no limit", option="max_detections")
-        if self.rule(LimitPerImage) and len(limits) > 1:
-            problem = f"{self.name} limits detections per image"
-            raise ParameterError(f"{problem}: {spelled('max_detections')} must be one number, not {limits}")
         names = self.range_names
         if self.levels and len(self.levels) < len(names):
             raise ParameterError("must all be of areas, or all be levels of difficulty", option="area_ranges")
@@ -172,6 +168,7 @@ class Protocol:
             if isinstance(each, AreaRange) and not 0 <= each.low <= each.high:
                 bounds = f"{each.low}, {each.high}"
                 raise ParameterError(f"area range {each.name!r} must have 0 <= low <= high, got {bounds}")
+        refuse_combinations(self)
 
     @property
     def lines(self) -> tuple[str, ...]:

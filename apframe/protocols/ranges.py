@@ -48,6 +48,16 @@ class Range:
         """Flags of the detections that are false positives where they match nothing; the others are ignored."""
         return pl.repeat(True, detections.height, eager=True)
 
+    def left_out(self, detections: pl.DataFrame) -> pl.Series | None:
+        """Flags of the detections that are left out before anything is matched; None: there are none."""
+        del detections
+        return None
+
+    def void(self, detections: pl.DataFrame) -> pl.Series | None:
+        """Flags of the detections that use up what they match, and count for nothing; None: there are none."""
+        del detections
+        return None
+
 
 @dataclass(frozen=True)
 class AreaRange(Range):
@@ -115,22 +125,27 @@ class Level(Range):
 
     def counts_unmatched(self, detections: pl.DataFrame) -> pl.Series:
         """Flags of the detections that are false positives where they match nothing: neither void nor left out."""
-        return ~(self.void(detections) | self.left_out(detections))
+        counted = pl.repeat(True, detections.height, eager=True)
+        for flags in (self.void(detections), self.left_out(detections)):
+            counted &= True if flags is None else ~flags
+        return counted
 
-    def left_out(self, detections: pl.DataFrame) -> pl.Series:
+    def left_out(self, detections: pl.DataFrame) -> pl.Series | None:
         """Flags of the detections that are left out; where there are none, columns may be missing.
 
         >>> Level("small", keeps=(("height", 40, 93.75),)).left_out(pl.DataFrame({"height": [39.9, 40, 93.75]})).to_list()
         [True, False, True]
         """
-        return ~_between(detections, self.keeps, self.keeps_closed)
+        return ~_between(detections, self.keeps, self.keeps_closed) if self.keeps else None
 
-    def void(self, detections: pl.DataFrame) -> pl.Series:
+    def void(self, detections: pl.DataFrame) -> pl.Series | None:
         """Flags of the detections that are void; where there are none, columns may be missing.
 
         >>> Level("easy", (), (("height", 40),)).void(pl.DataFrame({"height": [39.5, 40]})).to_list()
         [True, False]
         """
+        if not self.detections:
+            return None
         flags = pl.repeat(False, detections.height, eager=True)
         for name, least in self.detections if detections.height else ():
             flags |= (detections[name] < least).fill_null(False)
@@ -206,6 +221,6 @@ class ApplyLevels(Rule):
             chosen, others = inputs.category_ids, detections["category_id"].unique()
             targets = [(other, of) for other in others for of in chosen if of != other]
             detections = with_copies(detections, targets, "detection_id")
-            is_void = reduce(or_, [each.void(detections) for each in levels])
+            is_void = reduce(or_, [flags for each in levels if (flags := each.void(detections)) is not None])
             detections = detections.filter(detections[COPIED].is_null() | is_void)
         return replace(inputs, annotations=annotations, detections=detections)

@@ -11,9 +11,6 @@ from apframe.protocols.headlines import Headline, Part, headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
 from apframe.protocols.ranges import ALL, AreaRange, Bounds, Closed, Level
-from apframe.protocols.rules.classes import Classes
-from apframe.protocols.rules.crowds import IgnoredAsCrowds
-from apframe.protocols.rules.limits import LimitPerImage, RankInImage
 from apframe.tables.shapes.boxes import BOX, BOXES
 from apframe.wording import short
 
@@ -60,7 +57,7 @@ def describe(protocol: Protocol) -> str:
         ("oriented", f"{_oriented(summary)}: {oriented}" if (oriented := _said(protocol, "oriented")) else ""),
         ("also", _said(protocol, "also")),
         *((line, "; ".join(said.get(line, ()))) for line in ("errors", "miss rates", "metrics")),
-        ("malformed", _malformed(protocol)),
+        ("malformed", protocol.malformed.says["malformed"]),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
         ("departs", f"from {protocol.name} as published in {', '.join(changed)}" if changed else ""),
@@ -73,7 +70,7 @@ _OR = {"annotations.level": "n_points", "annotations.vis_ratio": "vis_bbox"}  # 
 
 def _said(protocol: Protocol, line: str, separator: str = "; ") -> str:
     """What the rules say in a line of the text."""
-    return separator.join(rule.words for rule in protocol.rules if rule.line == line and rule.words)
+    return separator.join(words for rule in protocol.rules if (words := rule.says.get(line)))
 
 
 def _needs(protocol: Protocol) -> str:
@@ -111,40 +108,30 @@ def _thresholds(protocol: Protocol) -> str:
 
 def _limits(protocol: Protocol) -> str:
     limits = ["all" if limit is None else str(limit) for limit in protocol.max_detections]
-    left_out = "".join(f"; {rule.words}" for rule in protocol.rules if rule.line == "detections")
-    if limits == ["all"]:
-        return f"all of them{left_out}"
-    if ranked := protocol.rule(RankInImage):
-        first = "the first rows" if ranked.by == "row" else "best scores first"
-        return f"at most {', '.join(limits)} per image, {first}{left_out}"
-    of = "image" if protocol.rule(LimitPerImage) or protocol.agnostic else "image and category"
-    return f"at most {', '.join(limits)} per {of}, best scores first{left_out}"
+    of = "image" if protocol.agnostic else "image and category"
+    counted = _said(protocol, "counted") or f"per {of}, best scores first"
+    most = "all of them" if limits == ["all"] else f"at most {', '.join(limits)} {counted}"
+    return "; ".join(filter(None, [most, _said(protocol, "detections")]))
 
 
 def _ignored(protocol: Protocol) -> str:
     outside = [] if protocol.ranges == (ALL,) else ["outside the area range"]
     if protocol.levels:
         outside = ["outside the level"]
-    flags = [*outside, *(rule.words for rule in protocol.rules if rule.line == "ignored")]
-    classes = protocol.rule(Classes)
-    flags += [] if classes is None else [f"{other} for {name}" for name, other in classes.ignored_as]
+    flags = [*outside, *filter(None, (_said(protocol, line, " or ") for line in ("ignored", "ignored as")))]
     if not flags:
         return ""
     which = f"annotations {' or '.join(flags)}"
     if protocol.matcher.counts_everywhere:
         return f"{which}; but what matches an annotation of another level is a true positive"
-    as_crowds = protocol.rule(IgnoredAsCrowds)
-    inside = as_crowds is not None and as_crowds.over == "detection"
-    return f"{which}, and what is {'inside' if inside else 'matched to'} them"
+    return f"{which}, and what is {_said(protocol, 'matched') or 'matched to'} them"
 
 
 def _categories(protocol: Protocol) -> str:
     averaged = "averaged over all of them" if protocol.counts_absent else "averaged over those with annotations"
     averaged += "" if protocol.has_scores else " or false positives"
-    classes = protocol.rule(Classes)
-    words = [f"{', '.join(classes.names)}, in any case"] if classes else []
-    words.append("pooled" if protocol.agnostic else f"evaluated separately, then {averaged}")
-    return "; ".join(filter(None, [*words, _said(protocol, "categories")]))
+    lists = "pooled" if protocol.agnostic else f"evaluated separately, then {averaged}"
+    return "; ".join(filter(None, [_said(protocol, "classes"), lists, _said(protocol, "categories")]))
 
 
 def _level(level: Level) -> str:
@@ -168,10 +155,6 @@ def _bounds(bounds: Bounds, closed: Closed) -> str:
     least = f"from {low:g}" if closed in ("left", "both") else f"above {low:g}"
     most = f"up to {high:g}" if closed in ("right", "both") else f"below {high:g}"
     return " ".join([column, *([least] if low > -inf else []), *([most] if high < inf else [])])
-
-
-def _malformed(protocol: Protocol) -> str:
-    return f"{'if kept' if protocol.malformed.keepable else 'cannot be kept'}: {protocol.malformed.words}"
 
 
 def _oriented(summary: Sequence[Headline]) -> str:

@@ -36,8 +36,6 @@ class Similarity(ABC):
         what printed summaries call it
     threshold_word
         what sentences put in front of a threshold
-    in_single
-        whether it is computed in single precision, in which thresholds are then compared with it
     unit
         of distances
     """
@@ -51,7 +49,6 @@ class Similarity(ABC):
     measure: ClassVar[str] = "IoU"
     threshold_word: ClassVar[str] = "IoU"
     unit: ClassVar[str] = "m"
-    in_single: ClassVar[bool] = False
 
     @property
     def void_categories(self) -> tuple[int, ...]:
@@ -67,6 +64,10 @@ class Similarity(ABC):
     def reads(self) -> str:
         """The columns that it compares in plain words, as protocols print them."""
         return ", ".join(self.needs) if self.shape is None else self.shape.words
+
+    def as_compared(self, threshold: float) -> float:
+        """A threshold as similarities are compared with it: in their precision."""
+        return threshold
 
     def prepare(self, table: str, objects: pl.DataFrame) -> Any:
         """A faster form of a table's shapes, as `shape.decode` gives it, which `pair` takes as `found` or `expected`.

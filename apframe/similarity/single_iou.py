@@ -33,8 +33,11 @@ class SingleBoxIoU(Similarity):
 
     name: ClassVar[str] = "single_box_iou"
     shape: ClassVar[Shape] = BOXES
-    in_single: ClassVar[bool] = True
     words = "intersection over union of boxes in single precision, 1e-7 added to the union"
+
+    def as_compared(self, threshold: float) -> float:
+        """A threshold in single precision."""
+        return _in_single(threshold)
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """Return the pairs of a cell: see `Similarity.pair`."""
@@ -58,8 +61,11 @@ class SingleMaskIoU(MaskSimilarity):
     """
 
     name: ClassVar[str] = "single_mask_iou"
-    in_single: ClassVar[bool] = True
     words = "intersection over union of masks in single precision"
+
+    def as_compared(self, threshold: float) -> float:
+        """A threshold in single precision."""
+        return _in_single(threshold)
 
     def compare(
         self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float

@@ -34,7 +34,7 @@ from apframe.protocols.rules.crowds import Crowds, CrowdsAsMisses, CrowdsCountOn
 from apframe.protocols.rules.filters import KeepObjects
 from apframe.protocols.rules.hierarchy import ExpandHierarchy
 from apframe.protocols.rules.ignored import IgnoreFlagged
-from apframe.protocols.rules.limits import ZeroWithoutDetections
+from apframe.protocols.rules.limits import LimitPerImage, RankInImage, ZeroWithoutDetections
 from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
 from apframe.tables.shapes.cuboids import CUBOID
 from tests.protocols.rules_of import classes_of
@@ -855,6 +855,13 @@ WRONG: dict[str, tuple[Json, str]] = {
     ),
     "rules that contradict": (
         {"rules": (*STANDARD_ROWS, CrowdsIgnored(), CrowdsAsMisses())}, r"^rules: CrowdsIgnored\(\) and CrowdsAsMisses\(\) con",
+    ),
+    "limits that contradict": (
+        {"rules": (LimitPerImage(), *STANDARD_RULES, RankInImage()), "max_detections": 9},
+        r"^rules: LimitPerImage\(.*\) and RankInImage\(by='score'\) contradict each other; keep one$",
+    ),
+    "levels that matching does not know": (
+        {"ranges": apf.KITTI.ranges}, r"^matching: matching 'score' knows no detections that count for nothing, which levels",
     ),
     "groups without their rule": (
         {"matcher": ByBestOverlap(counts_groups=True)}, r"^rules: ByBestOverlap\(.* needs the rule CrowdsCountOnce\(\); or",

@@ -32,12 +32,11 @@ class JaccardCounts:
     def __init__(self, inputs: Inputs, threshold: float) -> None:
         self._strict, self._threshold = inputs.protocol.matcher.strict, threshold
         self._ids = inputs.image_ids
-        expected = inputs.annotations
         ignored = inputs.ignored
-        found, truth = (codes(frame, inputs) for frame in (inputs.detections, expected))
+        found, truth = numbers = codes(inputs)
         self._score = inputs.detections["score"]
         self._found, self._truth = found, truth.with_columns(ignored=ignored)
-        pairs = pair(inputs, min_similarity=threshold, is_crowd=ignored)
+        pairs = pair(inputs, min_similarity=threshold, is_crowd=ignored, numbers=numbers)
         reach = self._reached(pairs)
         of_region = ignored.gather(pairs["annotation"])
         pairs = pairs.filter(reach)

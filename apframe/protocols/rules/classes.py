@@ -55,6 +55,12 @@ class Classes(Rule):
         super().__post_init__()
 
     @property
+    def says(self) -> dict[str, str]:
+        """The classes, and what others are to them."""
+        ignored = " or ".join(f"{other} for {name}" for name, other in self.ignored_as)
+        return {"classes": f"{', '.join(self.names)}, in any case", "ignored as": ignored} | super().says
+
+    @property
     def words(self) -> str:
         """What others are to the classes."""
         renamed = [f"{other} is {name}" for other, name in self.renamed]

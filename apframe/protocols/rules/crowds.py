@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
 
-from apframe.protocols.rules.rule import Rule, States
+from apframe.exceptions import ParameterError
+from apframe.protocols.rules.rule import Rule, States, refuse_several
+from apframe.wording import spelled
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,10 @@ class Crowds(Rule):
 
     line: ClassVar[str] = "crowds"
     columns: ClassVar[tuple[str, ...]] = ("annotations.is_crowd (a group; iscrowd in JSON)",)
+
+    def refuse(self, protocol: Protocol) -> None:
+        """An error beside another rule on groups."""
+        refuse_several(Crowds, protocol)
 
     def states(self, inputs: Inputs) -> States:
         """Groups."""
@@ -44,12 +51,26 @@ class CrowdsAsMisses(Crowds):
         "any number of detections can match a group of objects; they are ignored, and the group counts as missed"
     )
 
+    def refuse(self, protocol: Protocol) -> None:
+        """An error where the matcher matches at score cut-offs."""
+        super().refuse(protocol)
+        if protocol.matcher.at_cut_offs:
+            problem = f"matching {protocol.matcher.name!r} has no groups that count as missed"
+            raise ParameterError(problem, "choose another, or the rule CrowdsIgnored()", option="rules")
+
 
 @dataclass(frozen=True)
 class CrowdsCountOnce(Crowds):
     """A group counts as one annotation, which its best detection finds; the others are ignored."""
 
     description: ClassVar[str] = "a group of objects counts once, for its best detection; the others are ignored"
+
+    def refuse(self, protocol: Protocol) -> None:
+        """An error where the matcher finds no groups."""
+        super().refuse(protocol)
+        if not protocol.matcher.finds_groups:
+            problem = f"groups that count need {spelled('matching', 'best_overlap')}, not {protocol.matcher.name!r}"
+            raise ParameterError(problem, "or the rule CrowdsIgnored()")
 
 
 @dataclass(frozen=True)
@@ -70,6 +91,16 @@ class IgnoredAsCrowds(CrowdsIgnored):
         """The rule in words."""
         how = "or by IoU another" if self.over == "union" else "or another"
         return f"any number of detections can match a group of objects {how} ignored annotation; they are ignored"
+
+    @property
+    def says(self) -> dict[str, str]:
+        """The rule, and what becomes of detections: they need only lie inside ignored annotations."""
+        return super().says | ({"matched": "inside"} if self.over == "detection" else {})
+
+    def refuse(self, protocol: Protocol) -> None:
+        """An error where the matcher does not see all similar pairs."""
+        super().refuse(protocol)
+        protocol.matcher.require_reaching("ignored annotations as crowds")
 
     def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs with `inside`: the similarity where the annotation is ignored. It is null where too low."""

@@ -7,20 +7,29 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
 
-from apframe.exceptions import RowError
-from apframe.protocols.rules.rule import Rule
+from apframe.exceptions import ParameterError, RowError
+from apframe.protocols.rules.rule import Rule, States, refuse_several
 from apframe.tables.ids import is_known, unknown_ids
 from apframe.wording import counted, listed, nearest, spelled
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
-
+    from apframe.protocols.protocol import Protocol
 
 PLACE = "place_in_image"
 
 
 @dataclass(frozen=True)
-class LimitPerImage(Rule):
+class Limit(Rule):
+    """What `max_detections` counts. Without one of these rules, it is the best detections of each image and category."""
+
+    def refuse(self, protocol: Protocol) -> None:
+        """An error beside another rule on what is counted."""
+        refuse_several(Limit, protocol)
+
+
+@dataclass(frozen=True)
+class LimitPerImage(Limit):
     """`max_detections`, which is one number, is over all categories of an image, before others are left out.
 
     Attributes
@@ -42,6 +51,18 @@ class LimitPerImage(Rule):
         known = "the limit per image is over detections of the ground truth's categories alone" if self.known_only else ""
         return "; ".join(filter(None, (ties, known)))
 
+    @property
+    def says(self) -> dict[str, str]:
+        """What is counted, and what is unusual of it."""
+        return super().says | {"counted": "per image, best scores first"}
+
+    def refuse(self, protocol: Protocol) -> None:
+        """An error where there are several limits."""
+        super().refuse(protocol)
+        if len(protocol.limits) > 1:
+            problem = f"{protocol.name} limits detections per image"
+            raise ParameterError(f"{problem}: {spelled('max_detections')} must be one number, not {protocol.limits}")
+
     def rows(self, inputs: Inputs) -> Inputs:
         """The detections of the highest scores of each image."""
         limited = limit_per_image if self.ties == "first" else keep_above_limit
@@ -53,6 +74,10 @@ class LimitPerImage(Rule):
         known = is_known(found["category_id"], inputs.dataset.core("categories")["category_id"])
         # those of other categories stay, for the warning of them
         return replace(inputs, detections=pl.concat([limited(found.filter(known), limit), found.filter(~known)]))
+
+    def states(self, inputs: Inputs) -> States:
+        """All detections come first: those that were copied after the limit was applied are not counted against it."""
+        return States(places=pl.repeat(1, inputs.detections.height, dtype=pl.UInt32, eager=True))
 
 
 @dataclass(frozen=True)
@@ -85,7 +110,7 @@ class RequireAtMost(Rule):
 
 
 @dataclass(frozen=True)
-class RankInImage(Rule):
+class RankInImage(Limit):
     """`max_detections` counts the detections of an image, whatever their category.
 
     Attributes
@@ -97,6 +122,11 @@ class RankInImage(Rule):
     choices: ClassVar = {"by": ("score", "row")}
     by: Literal["score", "row"] = "score"
 
+    @property
+    def says(self) -> dict[str, str]:
+        """What is counted."""
+        return {"counted": f"per image, {'the first rows' if self.by == 'row' else 'best scores first'}"}
+
     def rows(self, inputs: Inputs) -> Inputs:
         """The number of each detection in its image, from 1, as `place_in_image`; what is given stays."""
         if PLACE in inputs.detections.columns:
@@ -105,6 +135,10 @@ class RankInImage(Rule):
         by_score = pl.col("score").rank("ordinal", descending=True).cast(pl.UInt32)
         place = (by_row if self.by == "row" else by_score).over("image_id").alias(PLACE)
         return replace(inputs, detections=inputs.detections.with_columns(place))
+
+    def states(self, inputs: Inputs) -> States:
+        """The places in the images."""
+        return States(places=inputs.detections[PLACE], places_by_row=self.by == "row")
 
 
 @dataclass(frozen=True)
@@ -211,6 +245,13 @@ class MeansByImages(Rule):
     """A category counts in every mean once for each image with an annotation of it."""
 
     description: ClassVar[str] = "a category counts in every mean once for each image with an annotation of it"
+
+    def refuse(self, protocol: Protocol) -> None:
+        """An error where a metric is not a sum that can be weighted."""
+        one_list = any(metric.reads_one_list for metric in protocol.metrics)
+        if one_list or not protocol.definition.reads_remainder:
+            problem = f"means_by_images needs a definition that is a weighted sum, and no LAMR, not {protocol.definition}"
+            raise ParameterError(problem, option="rules")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from apframe.protocols.rules.rule import Rule, States
+from apframe.protocols.rules.rule import Rule, States, refuse_several
 from apframe.tables.shapes.corners import CORNERS
 from apframe.tables.shapes.intervals import INTERVAL
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.protocols.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
 
     Array = np.ndarray[Any, Any]
 
@@ -35,6 +36,15 @@ class MalformedCounts(Rule):
     line: ClassVar[str] = "malformed"
     description: ClassVar[str] = "an annotation counts and is missed, a detection is a false positive"
     keepable: ClassVar[tuple[str, ...]] = ("annotations", "detections")
+
+    @property
+    def says(self) -> dict[str, str]:
+        """Whether such rows can be kept, and what they are then."""
+        return {self.line: f"{'if kept' if self.keepable else 'cannot be kept'}: {self.words}"}
+
+    def refuse(self, protocol: Protocol) -> None:
+        """An error beside another rule on malformed rows."""
+        refuse_several(MalformedCounts, protocol)
 
     def rows(self, inputs: Inputs) -> Inputs:
         """Malformed rows as they are evaluated."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
 
+from apframe.exceptions import ParameterError
 from apframe.metrics.box_errors import KINDS, NEEDS, VELOCITY, BoxErrors
 from apframe.protocols.rules.rule import Rule
 from apframe.rows import refuse_rows, refuse_texts
@@ -16,6 +17,7 @@ from apframe.wording import Note
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,12 @@ class OrientationWeights(Rule):
         if self.by == "cosine":
             return f"a true positive adds (1 + cos(difference of {self.column})) / 2"
         return f"a true positive adds 1 - difference of {self.column}, wrapped, / pi"
+
+    def refuse(self, protocol: Protocol) -> None:
+        """An error where no metric averages at score cut-offs."""
+        if not protocol.definition.at_cut_offs:
+            problem = f"orientations are averaged at score cut-offs, with r11, r40 or waymo, not {protocol.definition}"
+            raise ParameterError(problem, option="rules")
 
     def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs with their `weight`, unless a detection has no orientation; annotations without one agree with nothing."""

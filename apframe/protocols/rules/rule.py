@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import one_of
+from apframe.exceptions import ParameterError, one_of
 from apframe.wording import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from apframe.protocols.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
 
 
 @dataclass(frozen=True)
 class States:
-    """What rules say of annotations and detections: a flag for each row, or None where they say nothing.
+    """What rules say of annotations and detections: a series of all rows, or None where they say nothing; most are flags.
 
     Attributes
     ----------
@@ -34,6 +35,11 @@ class States:
         detections that are ignored if they match nothing
     incomparable_annotations, incomparable_detections
         objects that match nothing
+    places
+        the place of each detection, from 1, among those that `max_detections` counts; by default among those of its image and
+        list, best score first
+    places_by_row
+        whether these places are in the order of the rows, so that a detection beyond a limit may have a higher score
     """
 
     ignored: pl.Series | None = None
@@ -42,10 +48,12 @@ class States:
     unmatched_ignored: pl.Series | None = None
     incomparable_annotations: pl.Series | None = None
     incomparable_detections: pl.Series | None = None
+    places: pl.Series | None = None
+    places_by_row: bool | None = None
 
     @classmethod
     def combine(cls, states: Iterable[States]) -> States:
-        """A flag is set where one of the states sets it.
+        """A flag is set where one of the states sets it; places come from one rule alone.
 
         >>> flags = [pl.Series([True, False, False]), pl.Series([False, False, True])]
         >>> States.combine([States(ignored=flags[0]), States(), States(ignored=flags[1])]).ignored.to_list()
@@ -91,13 +99,21 @@ class Rule:
 
     @property
     def words(self) -> str:
-        """What `print(protocol)` says of the rule: the description, or what a rule with parameters makes of them."""
+        """What the rule says in its line: the description, or what a rule with parameters makes of them."""
         return self.description
+
+    @property
+    def says(self) -> dict[str, str]:
+        """What the rule says by lines of `print(protocol)`; most have one."""
+        return {self.line: self.words}
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The columns that the rule reads, or those of a rule with parameters."""
         return self.columns
+
+    def refuse(self, protocol: Protocol) -> None:
+        """A `ParameterError` where the rule does not fit the rest of a protocol that lists it."""
 
     def rows(self, inputs: Inputs) -> Inputs:
         """Which rows there are, and their columns."""
@@ -115,3 +131,10 @@ class Rule:
         """
         del inputs
         return pairs
+
+
+def refuse_several(kind: type[Rule], protocol: Protocol) -> None:
+    """An error where a protocol has several rules of one kind, which contradict each other."""
+    several = [rule for rule in protocol.rules if isinstance(rule, kind)]
+    if len(several) > 1:
+        raise ParameterError(f"{several[0]!r} and {several[1]!r} contradict each other", "keep one", option="rules")
