@@ -109,7 +109,7 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     [('error', 'unknown_reference', ['2'], '1 of 2 annotations: image_id is not among the images'),
      ('note', 'unused_category', ['2'], '1 of 2 categories has no annotations')]
     """
-    reading, usual = Reading(**options), Reading()
+    reading, usual = Reading.of_options(options), Reading()
     is_read_as_usual = not any(value and value != getattr(usual, name) for name, value in options.items())
     if is_read_as_usual and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
         return check_run(truth, detections)
@@ -146,7 +146,8 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
 
 # help and completion list the options
 _given = [*signature(check).parameters.values()][:-1]
-_options = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in signature(Reading).parameters.values()]
+_taken = [signature(Reading).parameters[name] for name in ReadingOptions.__annotations__]
+_options = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in _taken]
 _whole = signature(check).replace(parameters=[*_given, *_options])
 check.__signature__ = _whole  # type: ignore[attr-defined]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from apframe.evaluation.comparison.names import path_of_results
 from apframe.evaluation.options import Choice, choose
-from apframe.formats.catalogue import format_of_truth, naming_format
+from apframe.formats.catalogue import naming_format
 from apframe.formats.yolo import Yolo
 from apframe.keywords import names_keywords
 from apframe.protocols.application import make_inputs
@@ -209,32 +208,23 @@ def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Se
 def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
     """Read what is evaluated, and the rows that cannot be evaluated, where these are to be left out; see `evaluate`."""
     choice = replace(choice, reading=choice.reading.of_files(truth, detections))
-    if not isinstance(detections, (str, Path)):
-        from apframe.formats.outputs import recognize
-
-        detections = recognize(detections, iou_type=choice.protocol.iou_type)
+    detections = choice.reading.recognized(detections)
     read = _valid_inputs if choice.invalid == "drop" else _all_inputs
     with treating_malformed(choice.malformed):
         inputs, refused = read(truth, detections, choice)
-    return replace(inputs, said=(*inputs.said, *_note_on_yolo(truth, choice))), refused
-
-
-def _note_on_yolo(truth: Any, choice: Choice) -> list[Note]:
-    """Where both sides are YOLO's text and the rules COCO's: that Ultralytics' own number comes from another protocol."""
-    if choice.protocol.name != COCO.name or choice.reading.results_format != Yolo.name:
-        return []
-    if choice.protocol.iou_type not in PUBLISHED["ULTRALYTICS"].iou_types:
-        return []
-    known = format_of_truth(truth, choice.reading.format)
-    number = f"the number that Ultralytics prints comes from {spelled('protocol', 'ultralytics')}"
-    return [Note(f"both sides are YOLO labels: {number}")] if known is not None and known.name == Yolo.name else []
+    if choice.protocol.name != COCO.name or not choice.reading.are_both(Yolo.name, truth):
+        return inputs, refused
+    if choice.protocol.iou_type in PUBLISHED["ULTRALYTICS"].iou_types:
+        number = f"the number that Ultralytics prints comes from {spelled('protocol', 'ultralytics')}"
+        inputs = inputs.saying(Note(f"both sides are YOLO labels: {number}"))
+    return inputs, refused
 
 
 def _all_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
     """The inputs, of which no row may be refused."""
     reading = choice.reading
     with pool() as other_threads:
-        read = other_threads.submit(reading.dataset, truth, masks=choice.masks)
+        read = other_threads.submit(reading.dataset, truth)
         for module in ("apframe.evaluation.evaluation", "apframe.evaluation.pipeline", "numpy.ma"):  # Polars imports the last
             other_threads.submit(import_module, module)
         found = reading.raw_results(detections, read.result)

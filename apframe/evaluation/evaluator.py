@@ -100,7 +100,7 @@ class Evaluator:
             if self._invalid == "drop":
                 dataset, self._refused_truth = valid_truth(truth, choice)
             else:
-                dataset = choice.with_attributes(self._reading.dataset(truth, masks=choice.masks))
+                dataset = choice.with_attributes(self._reading.dataset(truth))
             self._category_ids = choose_categories(dataset.core("categories"), choice.categories)
             inputs = make_inputs(dataset, {}, self._category_ids, self.protocol.of_truth)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations

@@ -34,7 +34,7 @@ def valid_truth(truth: Any, choice: Choice) -> tuple[Dataset, list[Refused]]:
     """
     with reading_once(truth):
         try:
-            dataset, refused = choice.reading.dataset(truth, masks=choice.masks), list[Refused]()
+            dataset, refused = choice.reading.dataset(truth), list[Refused]()
         except (RowError, FormatError):
             with passing_invalid():
                 accepted, refused, _ = read_truth(truth, choice.reading, alone=False, whole=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import polars as pl
@@ -50,8 +50,8 @@ class Choice:
         the rules
     categories
         the requested ones; None for all
-    drop_unknown_images
-        leave out detections of images that the ground truth does not have
+    unknown_images
+        what to do with detections of images that the ground truth does not have: "error" or "drop"
     invalid
         what to do with rows that cannot be evaluated: "error", "drop" or "keep"
     image_attributes
@@ -64,22 +64,22 @@ class Choice:
 
     protocol: Protocol
     categories: Sequence[int | str] | None
-    drop_unknown_images: bool
+    unknown_images: str
     invalid: str
     image_attributes: Any
     reading: Reading
     name: str | None = None
 
     @property
+    def drop_unknown_images(self) -> bool:
+        """Whether detections of images that the ground truth does not have are left out, by this choice or by the rules."""
+        return self.unknown_images == "drop" or self.protocol.rule(KnownImagesOnly) is not None
+
+    @property
     def malformed(self) -> Malformed:
         """What becomes of rows whose shape cannot be right."""
         rule = self.protocol.malformed
         return Malformed(rule.keepable if self.invalid == "keep" else (), rule.keepable, rule.words)
-
-    @property
-    def masks(self) -> bool:
-        """Whether masks are compared, so that they have to be read."""
-        return "mask" in self.protocol.similarity.needs
 
     def with_attributes(self, dataset: Dataset) -> Dataset:
         """The ground truth with the further columns of its images."""
@@ -94,7 +94,7 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     """
     refuse_unknown(options, Options.__annotations__)
     others: dict[str, Any] = {**options}
-    reading = Reading(**{each.name: others.pop(each.name) for each in fields(Reading) if each.name in others})
+    how: dict[str, Any] = {name: others.pop(name) for name in ReadingOptions.__annotations__ if name in others}
     categories = others.pop("categories", None)
     unknown_images = one_of("unknown_images", others.pop("unknown_images", "error"), ("error", "drop"))
     invalid = one_of("invalid", others.pop("invalid", "error"), ("error", "drop", "keep"))
@@ -104,5 +104,5 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     if invalid == "keep" and not chosen.malformed.keepable:
         problem = f"{spelled('invalid', 'keep')}: where a shape cannot be right, {chosen.malformed.words} ({chosen.name})"
         raise ParameterError(problem, f"leave such rows out with {spelled('invalid', 'drop')}")
-    drops = unknown_images == "drop" or chosen.rule(KnownImagesOnly) is not None
-    return Choice(chosen, categories, drops, invalid, image_attributes, reading, name)
+    reading = Reading(**how, compared=chosen.iou_type, masks="mask" in chosen.similarity.needs)
+    return Choice(chosen, categories, unknown_images, invalid, image_attributes, reading, name)

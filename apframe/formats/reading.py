@@ -20,6 +20,7 @@ from apframe.formats.catalogue import (
 from apframe.formats.class_names import joined_tables
 from apframe.formats.files import reading_from
 from apframe.formats.in_parts import take_results_in_parts
+from apframe.keywords import refuse_unknown
 from apframe.paths import kind_at
 from apframe.tables.dataset import Dataset
 from apframe.wording import spelled
@@ -56,6 +57,10 @@ class Reading:
         see `read_results`
     category_map, unmapped
         of the categories of both, see `Dataset.map_categories`
+    compared
+        what is compared, as `iou_type` names it: of outputs of torchvision's detectors, that alone is read; None reads all
+    masks
+        whether masks of the ground truth are read at once; otherwise they are read when they are asked for
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
     Traceback (most recent call last):
@@ -72,7 +77,25 @@ class Reading:
     names: Any = None
     category_map: Any = None
     unmapped: str = "keep"
+    compared: str | None = None
+    masks: bool = False
     is_whole: ClassVar[bool] = True  # whether the results are all there are
+
+    @classmethod
+    def of_options(cls, options: ReadingOptions) -> Reading:
+        """How a user says that data are read.
+
+        Raises
+        ------
+        ParameterError
+            there is no such option
+
+        >>> Reading.of_options({"splt": "val"})
+        Traceback (most recent call last):
+        apframe.exceptions.ParameterError: no option 'splt'; did you mean split?
+        """
+        refuse_unknown(options, ReadingOptions.__annotations__)
+        return cls(**options)
 
     def of_part(self) -> Reading:
         """The same of a part of the results, such as a shard, which cannot say how all of them number the classes.
@@ -106,11 +129,34 @@ class Reading:
             return replace(self, results_format=chosen.name)
         return self
 
-    def dataset(self, truth: Any, *, masks: bool = False) -> Dataset:
+    def recognized(self, detections: Any) -> Any:
+        """What a detector returned as `Outputs`; all else as it is, see `apframe.formats.outputs.recognize`.
+
+        >>> Reading().recognized({42: {"boxes": [[10.0, 10, 30, 20]], "labels": [3], "scores": [0.75]}}).table.height
+        1
+        """
+        if isinstance(detections, (str, Path)):
+            return detections
+        from apframe.formats.outputs import recognize
+
+        return recognize(detections, iou_type=self.compared)
+
+    def are_both(self, name: str, truth: Any) -> bool:
+        """Whether ground truth and results are files of a format; that of the results must be known, see `of_files`.
+
+        >>> Reading(results_format="yolo").are_both("yolo", "labels.json"), Reading().are_both("yolo", "labels.json")
+        (False, False)
+        """
+        if self.results_format != name:
+            return False
+        known = format_of_truth(truth, self.format)
+        return known is not None and known.name == name
+
+    def dataset(self, truth: Any) -> Dataset:
         """The ground truth; see `read_dataset`."""
         options = {"split": self.split, "image_sizes": self.image_sizes}
         try:
-            truth = read_truth(truth, self.format, options, self.boxes, masks=masks, beside_results=True)
+            truth = read_truth(truth, self.format, options, self.boxes, masks=self.masks, beside_results=True)
         except RowError as error:
             if not (any(self.boxes.values()) and error.problem.endswith("is negative")):
                 raise

@@ -58,11 +58,11 @@ def read_truths(truth: Any, reading: Reading) -> Dataset:
     IdTypeError
         ids are numbers in one file and text in another
     """
-    sources = sources_of(truth)
+    sources, reading = sources_of(truth), replace(reading, masks=True)
     if len(sources) == 1:
-        return reading.dataset(sources[0], masks=True)
+        return reading.dataset(sources[0])
     first = replace(reading, category_map=None, unmapped="keep")
-    return reading.mapped(_together([first.dataset(source, masks=True) for source in sources]))
+    return reading.mapped(_together([first.dataset(source) for source in sources]))
 
 
 def _together(datasets: Sequence[Dataset]) -> Dataset:

@@ -27,15 +27,17 @@ def keywords(function: Any) -> list[str]:
 def test_options_are_those_of_evaluate() -> None:
     assert set(Options.__annotations__) | set(ReadingOptions.__annotations__) == set(keywords(apf.evaluate))
     assert keywords(apf.Evaluator) == keywords(apf.evaluate)
-    assert keywords(apf.check) == list(ReadingOptions.__annotations__) == list(signature(Reading).parameters)
+    assert keywords(apf.check) == list(ReadingOptions.__annotations__)
+    assert list(signature(Reading).parameters) == [*ReadingOptions.__annotations__, "compared", "masks"]
 
 
 def test_unknown_options_are_errors() -> None:
     for take in (lambda **options: apf.evaluate(TRUTH, FOUND, **options), lambda **options: apf.Evaluator(TRUTH, **options)):
         with pytest.raises(ParameterError, match=r"^no option 'iou_typ'; did you mean iou_type\?$"):
             take(iou_typ="segm")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'splt'"):
-        apf.check(TRUTH, FOUND, splt="val")  # type: ignore[call-arg]
+    for look in (apf.check, apf.stats):
+        with pytest.raises(ParameterError, match=r"^no option 'splt'; did you mean split\?$"):
+            look(TRUTH, FOUND, splt="val")  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(("options", "option"), [
@@ -56,4 +58,4 @@ def test_evaluate_and_evaluator_refuse_options_alike(options: dict[str, Any], op
 def test_what_is_chosen() -> None:
     choice = choose("voc2007", categories=["cat"], unknown_images="drop", split="val", matching="optimal")
     assert (choice.protocol.name, choice.protocol.matcher.name, choice.categories) == ("VOC2007", "optimal", ["cat"])
-    assert choice.drop_unknown_images and choice.reading == Reading(split="val")
+    assert choice.drop_unknown_images and choice.reading == Reading(split="val", compared="bbox")
