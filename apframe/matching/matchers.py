@@ -125,7 +125,7 @@ class Matcher:
 
 @dataclass(frozen=True)
 class ByScore(Matcher):
-    """Matching as COCO does."""
+    """As COCO does: each detection, best score first, takes the most similar free annotation; of equal ones the last."""
 
     name: ClassVar[str] = "score"
     description: ClassVar[str] = "each detection, best score first, takes the most similar free annotation"
@@ -134,7 +134,7 @@ class ByScore(Matcher):
 
 @dataclass(frozen=True)
 class ByScoreFirstOfEquals(Matcher):
-    """Matching as nuScenes, CrowdHuman and Ultralytics do."""
+    """As nuScenes, CrowdHuman and Ultralytics do: by score, and of equally similar annotations the first one is taken."""
 
     name: ClassVar[str] = "nearest"
     description: ClassVar[str] = (
@@ -145,7 +145,7 @@ class ByScoreFirstOfEquals(Matcher):
 
 @dataclass(frozen=True)
 class ByBestOverlap(Matcher):
-    """Matching as VOC and Open Images do.
+    """As VOC and Open Images do: a detection looks only at its most similar annotation, whether that is free or not.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class ByBestOverlap(Matcher):
 
 @dataclass(frozen=True)
 class ByClaim(Matcher):
-    """Matching as Argoverse 2 does."""
+    """As Argoverse 2 does: each detection claims its nearest annotation, which accepts the best ranked of its claimants."""
 
     name: ClassVar[str] = "claimant"
     description: ClassVar[str] = (
@@ -184,7 +184,7 @@ class ByClaim(Matcher):
 
 @dataclass(frozen=True)
 class Shared(Matcher):
-    """Matching where nothing is used up, as LUNA16, Visual Genome and Flickr30k Entities do."""
+    """As LUNA16, Visual Genome and Flickr30k Entities do: nothing is used up, and a detection matches all that it reaches."""
 
     name: ClassVar[str] = "shared"
     description: ClassVar[str] = (
@@ -197,7 +197,7 @@ class Shared(Matcher):
 
 @dataclass(frozen=True)
 class BySimilarity(Matcher):
-    """Matching as Detectron's recall of proposals does."""
+    """As Detectron's recall of proposals does: the most similar pair first, then the next, whatever the scores."""
 
     name: ClassVar[str] = "similarity"
     description: ClassVar[str] = (
@@ -209,7 +209,7 @@ class BySimilarity(Matcher):
 
 @dataclass(frozen=True)
 class Optimal(Matcher):
-    """Matching by the largest total similarity; needs SciPy."""
+    """One to one, with the largest total similarity; needs SciPy."""
 
     name: ClassVar[str] = "optimal"
     description: ClassVar[str] = "the one-to-one assignment with the largest total similarity"
@@ -219,7 +219,7 @@ class Optimal(Matcher):
 
 @dataclass(frozen=True)
 class ByAnnotation(Matcher):
-    """Matching as KITTI does."""
+    """As KITTI does: each annotation, in the order of the file, takes a detection; anew at each score cut-off."""
 
     name: ClassVar[str] = "by_annotation"
     description: ClassVar[str] = (
@@ -238,14 +238,14 @@ class ByAnnotation(Matcher):
 
 @dataclass(frozen=True)
 class _BestScores(ByAnnotation):
-    """KITTI's first pass."""
+    """KITTI's first pass, which chooses the score cut-offs: each annotation takes the detection with the best score."""
 
     home: ClassVar[str] = "by_annotation:match_best_scores"
 
 
 @dataclass(frozen=True)
 class InFileOrder(Matcher):
-    """Matching as THUMOS14's kit does."""
+    """As THUMOS14's kit does: each annotation, in the order of the file, takes a detection, once for all scores."""
 
     name: ClassVar[str] = "file_order"
     description: ClassVar[str] = (
@@ -259,7 +259,7 @@ class InFileOrder(Matcher):
 
 @dataclass(frozen=True)
 class LargestSum(Matcher):
-    """Matching as Waymo Open Dataset does; needs SciPy."""
+    """As Waymo Open Dataset does: the largest total similarity, anew at each score cut-off; needs SciPy."""
 
     name: ClassVar[str] = "largest_sum"
     description: ClassVar[str] = (
@@ -273,7 +273,7 @@ class LargestSum(Matcher):
 
 @dataclass(frozen=True)
 class ScoreFirst(Matcher):
-    """Waymo Open Dataset's other way."""
+    """As Waymo Open Dataset can do: by score, where annotations that do not count are taken like the others."""
 
     name: ClassVar[str] = "score_first"
     description: ClassVar[str] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from apframe.metrics.metric import Metric
 
@@ -80,6 +80,27 @@ class AveragePrecision(Metric):
         from apframe.metrics.influence import influence_on_area
 
         return {"ap": influence_on_area(cells, weights, self.addend, interpolated=self.definition.interpolated)}
+
+
+@dataclass(frozen=True)
+class WithAverage(Metric):
+    """Average precision, and numbers beside it that are read of the same ranks or need it."""
+
+    average: AveragePrecision
+    line: ClassVar = "precision"
+
+    def describe(self) -> str:
+        """What it says of the definition."""
+        return self.average.describe()
+
+    @property
+    def average_precision(self) -> AveragePrecision:
+        """The first of the numbers."""
+        return self.average
+
+    def with_definition(self, definition: Definition) -> Self:
+        """The same with average precision by another definition."""
+        return replace(self, average=self.average.with_definition(definition))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.average_precision import WithAverage
 from apframe.metrics.metric import Metric
 from apframe.tables.shapes.cuboids import SIZES, YAW
 from apframe.wording import listed
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
-    from apframe.metrics.points import Definition
     from apframe.metrics.weights import Weights
 
 KINDS = {
@@ -142,33 +141,18 @@ class BoxErrors(Metric):
 
 
 @dataclass(frozen=True)
-class CompositeScore(Metric):
+class CompositeScore(WithAverage):
     """Average precision, errors, and CDS: average precision times the mean of 1 - error / its value in absent categories.
 
     Source: `summarize_metrics` of av2-api.
     """
 
-    average: AveragePrecision
     errors: BoxErrors
-    line: ClassVar = "precision"
-
-    def describe(self) -> str:
-        """What it says of the definition."""
-        return self.average.describe()
-
-    @property
-    def average_precision(self) -> AveragePrecision:
-        """The first of the numbers."""
-        return self.average
 
     @property
     def box_errors(self) -> BoxErrors:
         """The errors."""
         return self.errors
-
-    def with_definition(self, definition: Definition) -> CompositeScore:
-        """The score with average precision by another definition."""
-        return replace(self, average=self.average.with_definition(definition))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from struct import pack, unpack
 from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.metrics.average_precision import AveragePrecision, Recall
+from apframe.metrics.average_precision import Recall, WithAverage
 from apframe.metrics.metric import Metric
 from apframe.metrics.points import GAIN, PRECISION, OfVerdicts, envelope
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from apframe.metrics.cells import Cells
     from apframe.metrics.influence import Influence
-    from apframe.metrics.points import Definition
     from apframe.metrics.weights import Weights
 
 
@@ -58,28 +57,13 @@ class AtCutOffs(OfVerdicts):
 
 
 @dataclass(frozen=True)
-class OrientedPrecision(Metric):
+class OrientedPrecision(WithAverage):
     """Average precision at score cut-offs, and that of true positives weighted by how well orientations agree: AOS, APH.
 
     The second has no value if no orientation is known.
     """
 
-    average: AveragePrecision
     columns: ClassVar = ("ap", "oriented_ap")
-    line: ClassVar = "precision"
-
-    def describe(self) -> str:
-        """What it says of the definition."""
-        return self.average.describe()
-
-    @property
-    def average_precision(self) -> AveragePrecision:
-        """The first of both."""
-        return self.average
-
-    def with_definition(self, definition: Definition) -> OrientedPrecision:
-        """Both by another definition."""
-        return replace(self, average=self.average.with_definition(definition))
 
     def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
         """Both kinds of average precision."""
