@@ -36,6 +36,17 @@ class Part:
         """The values that the column equals; none where it is numbers."""
         return () if self.equals is None else (self.equals,) if isinstance(self.equals, str) else self.equals
 
+    @property
+    def words(self) -> str:
+        """What `print(protocol)` says of the part.
+
+        >>> Part("_dense", "images", "crowdIndex", above=0.8).words
+        '_dense: images with crowdIndex above 0.8'
+        """
+        low = "" if self.above == float("-inf") else f" above {self.above:g}"
+        high = "" if self.up_to == float("inf") else f" up to {self.up_to:g}"
+        return f"{self.name}: {self.table} with {self.column} {', '.join(self.values) or (low + high).strip()}"
+
 
 @dataclass(frozen=True)
 class Composition:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from math import inf
 from operator import or_
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
 
@@ -33,12 +34,25 @@ class Range:
     ----------
     name
         as tables show it in the column `area_range`
+    outside
+        what `print(protocol)` says of the annotations that are ignored
     """
 
     name: str
+    outside: ClassVar[str] = ""
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def words(self) -> str:
+        """What `print(protocol)` says of the range."""
+        return str(self)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that the data must have, such as "annotations.occluded"."""
+        return ()
 
     def counts(self, annotations: pl.DataFrame) -> pl.Series:
         """Flags of the annotations that count; the others are ignored."""
@@ -70,9 +84,15 @@ class AreaRange(Range):
 
     low: float = 0.0
     high: float = 1e10
+    outside: ClassVar[str] = "outside the area range"
 
     def __str__(self) -> str:
         return f"{self.name} {self.low:g}–{self.high:g}"
+
+    @property
+    def words(self) -> str:
+        """The name and the bounds."""
+        return f"{self.name} {self.low:g} to {self.high:g}"
 
     def counts(self, annotations: pl.DataFrame) -> pl.Series:
         """Flags of the annotations that count."""
@@ -114,6 +134,23 @@ class Level(Range):
     closed: Closed = "right"
     keeps: tuple[Bounds, ...] = ()
     keeps_closed: Closed = "left"
+    outside: ClassVar[str] = "outside the level"
+
+    @property
+    def words(self) -> str:
+        """Which annotations and detections count."""
+        counted = ", ".join(_in_words(each, self.closed) for each in self.annotations)
+        if self.keeps:
+            kept = ", ".join(_in_words(each, self.keeps_closed) for each in self.keeps)
+            counted += f"; detections with {kept} alone are matched"
+        void = "".join(f"; a detection with {column} below {least:g} counts for nothing" for column, least in self.detections)
+        return f"{self.name} ({counted}{void})"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that annotations and detections are told apart by."""
+        annotations = (f"annotations.{name}" for name, *_ in self.annotations)
+        return (*annotations, *(f"detections.{name}" for name, *_ in (*self.detections, *self.keeps)))
 
     def counts(self, annotations: pl.DataFrame) -> pl.Series:
         """Flags of the annotations that count; where there are none, columns may be missing.
@@ -158,6 +195,20 @@ def _between(frame: pl.DataFrame, bounds: Sequence[Bounds], closed: Closed) -> p
     for name, low, high in bounds if frame.height else ():
         flags &= frame[name].cast(pl.Float64).is_between(low, high, closed).fill_null(True)
     return flags
+
+
+def _in_words(bounds: Bounds, closed: Closed) -> str:
+    """A column between two bounds in words.
+
+    >>> _in_words(("height", 50, inf), "left"), _in_words(("height", 25, 40), "right"), _in_words(("easy", 1, 1), "both")
+    ('height from 50', 'height above 25 up to 40', 'easy 1')
+    """
+    column, low, high = bounds
+    if low == high:
+        return f"{column} {low:g}"
+    least = f"from {low:g}" if closed in ("left", "both") else f"above {low:g}"
+    most = f"up to {high:g}" if closed in ("right", "both") else f"below {high:g}"
+    return " ".join([column, *([least] if low > -inf else []), *([most] if high < inf else [])])
 
 
 ALL = AreaRange("all")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 
 from apframe.matching.matchers import TIES
 from apframe.metrics.box_errors import NEEDS
-from apframe.protocols.headlines import Headline, Part, headlines
+from apframe.protocols.headlines import Headline, headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
-from apframe.protocols.ranges import ALL, AreaRange, Bounds, Closed, Level
+from apframe.protocols.ranges import ALL
 from apframe.tables.shapes.boxes import BOX, BOXES
 from apframe.wording import short
 
@@ -28,7 +27,7 @@ def describe(protocol: Protocol) -> str:
     thresholds  similarity above 0.5
     """
     others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
-    areas = [f"{each.name} {each.low:g} to {each.high:g}" for each in protocol.ranges if isinstance(each, AreaRange)]
+    ranges = [each.words for each in protocol.ranges if protocol.ranges != (ALL,)]
     summary = headlines(protocol, with_parts=True)
     by_definition = any(line.kind.is_by_definition for line in summary)
     said: dict[str, list[str]] = {}
@@ -52,13 +51,13 @@ def describe(protocol: Protocol) -> str:
         ("kept", _said(protocol, "kept")),
         ("ignored", _ignored(protocol)),
         ("categories", _categories(protocol)),
-        ("areas", f"{', '.join(areas)} square pixels" if areas and protocol.ranges != (ALL,) else ""),
-        ("levels", "; ".join(_level(each) for each in protocol.levels)),
+        ("areas", f"{', '.join(ranges)} square pixels" if ranges and not protocol.levels else ""),
+        ("levels", "; ".join(ranges) if protocol.levels else ""),
         ("oriented", f"{_oriented(summary)}: {oriented}" if (oriented := _said(protocol, "oriented")) else ""),
         ("also", _said(protocol, "also")),
         *((line, "; ".join(said.get(line, ()))) for line in ("errors", "miss rates", "metrics")),
         ("malformed", protocol.malformed.says["malformed"]),
-        ("parts", "; ".join(_part(part) for part in protocol.parts)),
+        ("parts", "; ".join(part.words for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
         ("departs", f"from {protocol.name} as published in {', '.join(changed)}" if changed else ""),
     ]
@@ -74,12 +73,10 @@ def _said(protocol: Protocol, line: str, separator: str = "; ") -> str:
 
 
 def _needs(protocol: Protocol) -> str:
-    """The shape that is compared and the columns of levels, then the columns that a rule reads where the data has them."""
+    """The shape that is compared and the columns of ranges, then the columns that a rule reads where the data has them."""
     similarity = protocol.similarity
-    levels = [f"annotations.{name}" for each in protocol.levels for name, *_ in each.annotations]
-    for level in protocol.levels:
-        levels += [f"detections.{name}" for name, *_ in (*level.detections, *level.keeps)]
-    levels = [name for name in dict.fromkeys(levels) if similarity.shape is not BOXES or name.split(".")[1] not in BOX]
+    read_of_ranges = dict.fromkeys(name for each in protocol.ranges for name in each.reads)
+    levels = [name for name in read_of_ranges if similarity.shape is not BOXES or name.split(".")[1] not in BOX]
     required = [similarity.reads, *(f"{name} (or {_OR[name]})" if name in _OR else name for name in levels)]
     read = ["annotations.area"] if protocol.ranges != (ALL,) and not protocol.levels else []
     read += [name for rule in protocol.rules for name in rule.reads]
@@ -115,13 +112,11 @@ def _limits(protocol: Protocol) -> str:
 
 
 def _ignored(protocol: Protocol) -> str:
-    outside = [] if protocol.ranges == (ALL,) else ["outside the area range"]
-    if protocol.levels:
-        outside = ["outside the level"]
-    flags = [*outside, *filter(None, (_said(protocol, line, " or ") for line in ("ignored", "ignored as")))]
-    if not flags:
+    outside = "" if protocol.ranges == (ALL,) else protocol.ranges[0].outside
+    flags = [outside, *(_said(protocol, line, " or ") for line in ("ignored", "ignored as"))]
+    if not any(flags):
         return ""
-    which = f"annotations {' or '.join(flags)}"
+    which = f"annotations {' or '.join(filter(None, flags))}"
     if protocol.matcher.counts_everywhere:
         return f"{which}; but what matches an annotation of another level is a true positive"
     return f"{which}, and what is {_said(protocol, 'matched') or 'matched to'} them"
@@ -134,34 +129,5 @@ def _categories(protocol: Protocol) -> str:
     return "; ".join(filter(None, [_said(protocol, "classes"), lists, _said(protocol, "categories")]))
 
 
-def _level(level: Level) -> str:
-    counted = ", ".join(_bounds(each, level.closed) for each in level.annotations)
-    if level.keeps:
-        kept = ", ".join(_bounds(each, level.keeps_closed) for each in level.keeps)
-        counted += f"; detections with {kept} alone are matched"
-    void = "".join(f"; a detection with {column} below {least:g} counts for nothing" for column, least in level.detections)
-    return f"{level.name} ({counted}{void})"
-
-
-def _bounds(bounds: Bounds, closed: Closed) -> str:
-    """A column between two bounds in words.
-
-    >>> _bounds(("height", 50, inf), "left"), _bounds(("height", 25, 40), "right"), _bounds(("easy", 1, 1), "both")
-    ('height from 50', 'height above 25 up to 40', 'easy 1')
-    """
-    column, low, high = bounds
-    if low == high:
-        return f"{column} {low:g}"
-    least = f"from {low:g}" if closed in ("left", "both") else f"above {low:g}"
-    most = f"up to {high:g}" if closed in ("right", "both") else f"below {high:g}"
-    return " ".join([column, *([least] if low > -inf else []), *([most] if high < inf else [])])
-
-
 def _oriented(summary: Sequence[Headline]) -> str:
     return next(line.kind.name for line in summary if line.kind.is_oriented)
-
-
-def _part(part: Part) -> str:
-    low = "" if part.above == float("-inf") else f" above {part.above:g}"
-    high = "" if part.up_to == float("inf") else f" up to {part.up_to:g}"
-    return f"{part.name}: {part.table} with {part.column} {', '.join(part.values) or (low + high).strip()}"
