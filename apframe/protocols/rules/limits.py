@@ -137,7 +137,9 @@ class RankInImage(Limit):
         return replace(inputs, detections=inputs.detections.with_columns(place))
 
     def states(self, inputs: Inputs) -> States:
-        """The places in the images."""
+        """The places in the images; annotations that stand for detections, as where duplicates are looked for, have none."""
+        if PLACE not in inputs.detections.columns:
+            return States()
         return States(places=inputs.detections[PLACE], places_by_row=self.by == "row")
 
 

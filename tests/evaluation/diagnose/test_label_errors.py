@@ -11,6 +11,9 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ParameterError
+from apframe.protocols.rules.limits import LimitPerImage, RankInImage
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_RULES
 from tests.evaluation.diagnose.test_errors import STREET, A, B, C, found, truth
 from tests.properties.test_errors import FAMILIES
 
@@ -89,6 +92,13 @@ def test_both_of_two_missed_annotations_are_duplicates() -> None:
     table = apf.evaluate(truth((1, A), (2, [0, 0, 10, 9])), found((1, C, 0.1))).label_errors()
     columns = ["kind", "annotation_id", "other_annotation_id", "similarity", "suspicion"]
     assert table.select(columns).rows() == [("duplicate", 1, 2, 0.9, 0.9), ("duplicate", 2, 1, 0.9, 0.9)]
+
+
+@pytest.mark.parametrize("rule", [LimitPerImage(), RankInImage(), RankInImage(by="row")])
+def test_duplicates_are_found_whatever_max_detections_counts(rule: Rule) -> None:
+    protocol = apf.Protocol("MINE", "", rules=(rule, *STANDARD_RULES), max_detections=1)
+    table = apf.evaluate(truth((1, A), (2, A)), found((1, A, 0.9), (1, C, 0.1)), protocol).label_errors()
+    assert table.select(COLUMNS).rows() == [("duplicate", None, 2, 2, None)]
 
 
 def test_precision_chooses_the_lowest_score_that_has_it() -> None:
