@@ -12,6 +12,8 @@ from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
 from apframe.threads import map_parts, part_bounds
 
+_OF_RANGES = ("left_out", "ranges", "void")  # columns of pairs that are bits of area ranges
+
 
 def judge(rows: Rows, outline: Verdicts) -> Verdicts:
     """The verdicts of detections and annotations with their pairs; `outline` has all but the rows.
@@ -64,7 +66,7 @@ def find_hits(rows: Rows, pairs: pl.DataFrame) -> pl.DataFrame:
     """The hits among some pairs: see `Verdicts.hits`, without `limit`.
 
     Where pairs have a column `inside`, an annotation that is ignored in a range is a crowd there, and `inside` its similarity.
-    Where they have `left_out`, they are no pairs in the ranges of these bits.
+    Where they have `left_out`, they do not exist in the ranges of these bits.
     """
     if "inside" in pairs.columns or "left_out" in pairs.columns:
         return pl.concat([_find_in_range(rows, pairs, k) for k in range(rows.n_ranges)]).sort("detection")
@@ -103,8 +105,10 @@ def find_hits(rows: Rows, pairs: pl.DataFrame) -> pl.DataFrame:
 def _find_in_range(rows: Rows, pairs: pl.DataFrame, k: int) -> pl.DataFrame:
     """The hits among some pairs in one area range: of detections that are there, and where `inside` holds for ignored ones."""
     counts = rows.annotations["counts"]
-    if "left_out" in pairs.columns:
-        pairs = pairs.filter(pl.Series(~has_bit(pairs["left_out"].to_numpy(), k))).drop("left_out")
+    flags = {name: pl.Series(has_bit(pairs[name].to_numpy(), k)) for name in _OF_RANGES if name in pairs.columns}
+    pairs = pairs.with_columns(**flags)
+    if "left_out" in flags:
+        pairs = pairs.filter(~pl.col("left_out")).drop("left_out")
     ignored = pl.Series(~has_bit(counts.to_numpy(), k))
     of_range = rows.annotations.with_columns(counts=(~ignored).cast(counts.dtype))
     met = pairs

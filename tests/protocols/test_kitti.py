@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError, UnknownCategoryWarning
 from apframe.lists.expressions import average_precision
+from apframe.protocols.ranges import Level
 from tests.cli.test_command import command
 from tests.parity.strategies import half_as_often
 from tests.protocols import kitti_reference
@@ -154,6 +156,24 @@ def test_k13_the_exact_one_faces_backwards() -> None:
 
 
 @pytest.mark.slow
+def test_levels_that_leave_out_detections_are_apart_from_the_others() -> None:
+    """A level has the same numbers alone as behind others, whose void detections are other ones."""
+    bounds = (("height", 0.0, 1000.0),)
+    easy = Level("easy", bounds, (("height", 60.0),))
+    narrow = Level("narrow", bounds, (("height", 90.0),), keeps=(("width", 0.0, 95.0),))
+    annotations = [gt("Car", 200 * i, 100, 200 * i + 80, 180 + 4 * i) for i in range(8)]
+    detections = [dt("Car", 200 * i, 100, 200 * i + 80 + 3 * i, 180 + 4 * i, 0.9 - 0.05 * i) for i in range(8)]
+
+    def counts(*levels: Level) -> pl.DataFrame:
+        protocol = replace(apf.KITTI, ranges=levels, headlines=("AP", "AP{area}"))
+        evaluation = apf.evaluate(dataset(annotations), pl.DataFrame(detections), protocol)
+        return evaluation.metrics.filter(area_range="narrow").drop("area_range")
+
+    alone = counts(narrow)
+    assert counts(easy, narrow).equals(alone) and counts(narrow, easy).equals(alone)
+    assert alone.filter(category_id="Car")["n_detections"].item() not in (0, 8)
+
+
 def test_k14_one_detection_without_alpha_leaves_no_orientation() -> None:
     unknown = [*found()[:-1], found()[-1] | {"alpha": None}]
     ev = apf.evaluate(dataset(cars()), pl.DataFrame(unknown), protocol=apf.KITTI)
