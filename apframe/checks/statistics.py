@@ -70,7 +70,7 @@ def stats(
     weather fog 1 0 2 250.0
     weather sun 1 1 0 None
     """
-    reading = Reading.of_options(options).of_files(truth, detections)
+    reading = Reading.of_options(options, "image_attributes", "by").of_files(truth, detections)
     with pool() as others:
         read = others.submit(reading.dataset, truth)
         found = None if detections is None else reading.raw_results(detections, read.result)

@@ -212,9 +212,8 @@ def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, lis
     read = _valid_inputs if choice.invalid == "drop" else _all_inputs
     with treating_malformed(choice.malformed):
         inputs, refused = read(truth, detections, choice)
-    if choice.protocol.name != COCO.name or not choice.reading.are_both(Yolo.name, truth):
-        return inputs, refused
-    if choice.protocol.iou_type in PUBLISHED["ULTRALYTICS"].iou_types:
+    are_yolo = choice.protocol.name == COCO.name and choice.reading.both_are(Yolo.name, truth)
+    if are_yolo and choice.protocol.iou_type in PUBLISHED["ULTRALYTICS"].iou_types:
         number = f"the number that Ultralytics prints comes from {spelled('protocol', 'ultralytics')}"
         inputs = inputs.saying(Note(f"both sides are YOLO labels: {number}"))
     return inputs, refused

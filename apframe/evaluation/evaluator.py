@@ -22,7 +22,7 @@ from apframe.evaluation.options import Options, choose
 from apframe.evaluation.repeated import UPDATE, keep_one_of_each
 from apframe.evaluation.seen import NamedImages, Seen
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, one_of, warn
-from apframe.formats.outputs import Outputs, recognize
+from apframe.formats.outputs import Outputs
 from apframe.formats.refused import Refused, accept_joined
 from apframe.protocols.application import check_detections, make_inputs, on_known_images, warn_of_dropped
 from apframe.protocols.coco import COCO
@@ -172,7 +172,7 @@ class Evaluator:
             ids are integers on one side and strings on the other.
         """
         given = None if image_ids is None else check_ids("update", None, image_ids)
-        found, number = recognize(detections, given, self.protocol.iou_type), self._next_number()
+        found, number = self._reading.recognized(detections, given), self._next_number()
         ids = self._images.ids_of(found if isinstance(found, Outputs) else None, given)
         if not (isinstance(found, pl.DataFrame) and self._add_alike(found, number)):
             self._read(found, number)

@@ -82,8 +82,8 @@ class Reading:
     is_whole: ClassVar[bool] = True  # whether the results are all there are
 
     @classmethod
-    def of_options(cls, options: ReadingOptions) -> Reading:
-        """How a user says that data are read.
+    def of_options(cls, options: ReadingOptions, *others: str) -> Reading:
+        """How a user says that data are read; `others` are further options that an error names.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class Reading:
         Traceback (most recent call last):
         apframe.exceptions.ParameterError: no option 'splt'; did you mean split?
         """
-        refuse_unknown(options, ReadingOptions.__annotations__)
+        refuse_unknown(options, [*others, *ReadingOptions.__annotations__])
         return cls(**options)
 
     def of_part(self) -> Reading:
@@ -129,7 +129,7 @@ class Reading:
             return replace(self, results_format=chosen.name)
         return self
 
-    def recognized(self, detections: Any) -> Any:
+    def recognized(self, detections: Any, image_ids: Any = None) -> Any:
         """What a detector returned as `Outputs`; all else as it is, see `apframe.formats.outputs.recognize`.
 
         >>> Reading().recognized({42: {"boxes": [[10.0, 10, 30, 20]], "labels": [3], "scores": [0.75]}}).table.height
@@ -139,18 +139,17 @@ class Reading:
             return detections
         from apframe.formats.outputs import recognize
 
-        return recognize(detections, iou_type=self.compared)
+        return recognize(detections, image_ids, self.compared)
 
-    def are_both(self, name: str, truth: Any) -> bool:
+    def both_are(self, name: str, truth: Any) -> bool:
         """Whether ground truth and results are files of a format; that of the results must be known, see `of_files`.
 
-        >>> Reading(results_format="yolo").are_both("yolo", "labels.json"), Reading().are_both("yolo", "labels.json")
+        >>> Reading(results_format="yolo").both_are("yolo", "labels.json"), Reading().both_are("yolo", "labels.json")
         (False, False)
         """
-        if self.results_format != name:
+        if self.results_format != name or (known := format_of_truth(truth, self.format)) is None:
             return False
-        known = format_of_truth(truth, self.format)
-        return known is not None and known.name == name
+        return known.name == name
 
     def dataset(self, truth: Any) -> Dataset:
         """The ground truth; see `read_dataset`."""

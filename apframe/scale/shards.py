@@ -122,7 +122,7 @@ class Shard:
             tables = _tables(self.truth, GROUND_TRUTH[:2])
             truth = Dataset(tables["images"], tables["categories"], {})
         with treating_malformed(MALFORMED_KEPT):  # of which none is looked at here
-            known = choice.reading.dataset(truth)
+            known = replace(choice.reading, masks=False).dataset(truth)
         return with_own_classes(known, known.core("categories")["category_id"], choice.protocol)[0]
 
 
