@@ -72,16 +72,16 @@ class Matcher:
         """What finds the scores that cut-offs are chosen from, where the data decide about these."""
         return None
 
-    def require_reaching(self, what: str) -> None:
-        """An error where something is asked for that needs the pairs that reach a threshold, and these alone.
+    def require_reaching(self, what: str, remedy: str, option: str) -> None:
+        """An error where something needs the pairs that reach a threshold, and these alone.
 
         Raises
         ------
         ParameterError
-            it names the matcher
+            the matcher wants other pairs; the option is the one that asks for `what`
         """
         if self.wants in ("nearest", "crowds"):
-            raise ParameterError(f"matching {self.name!r} does not take {what}", "choose another", option="matching")
+            raise ParameterError(f"matching {self.name!r} does not accept {what}", remedy, option=option)
 
     def match(self, pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray) -> pl.DataFrame:
         """The assignments, see `apframe.matching.assignments`.

@@ -23,7 +23,7 @@ def hits_at_cut_offs(rows: Rows, limit: int) -> pl.DataFrame:
 
     Those of the first pass, which is among all detections, are there for their scores alone: `above` is NaN.
     """
-    # by annotation, equal detections are taken in the order of the file
+    # ByAnnotation takes equal detections in the order of the file
     rows = replace(rows, links=rows.links.with_columns(row=rows.detections["row"].gather(rows.links["detection"])))
     if rows.cut_offs:  # what differs by less than a cut-off is matched together
         score = pl.Series("score", cut_down(rows.detections["score"].to_numpy(), rows.cut_offs))

@@ -43,7 +43,7 @@ class Rows:
     keeps_empty
         whether a group has a list of each category, also one without rows
     own_places
-        whether places are those among all detections of the image, whatever the lists
+        whether the protocol gives the places, so that they stay in slices of the detections
     cut_offs
         the score cut-offs that there are, where they are fixed
     """

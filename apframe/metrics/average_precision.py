@@ -84,7 +84,7 @@ class AveragePrecision(Metric):
 
 @dataclass(frozen=True)
 class WithAverage(Metric):
-    """Average precision, and numbers beside it that are read of the same ranks or need it."""
+    """Average precision, and numbers that are computed with it."""
 
     average: AveragePrecision
     line: ClassVar = "precision"

@@ -123,6 +123,7 @@ class PixelIoU(OfSums):
 
     name = "pixel_iou"
     columns = ("iou", "accuracy", "pixels", "correct_pixels", "weighted_iou")
+    counts_pixels = True
     row_weights = (pl.col("area") - pl.col("void_area"), pl.col("area"))
     sums = (("annotations", "weight"), ("true_positives", "weight"), ("detections", "weight"))
 

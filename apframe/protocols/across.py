@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import CategoriesNotComparedWarning, warn
-from apframe.protocols.pairing import codes, pair
+from apframe.protocols.pairing import number_cells, pair
 from apframe.protocols.rules.hierarchy import ExpandHierarchy, find_ancestors
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.keypoints import KEYPOINTS
@@ -53,7 +53,7 @@ def pair_across(inputs: Inputs, least: float) -> pl.DataFrame:
         return pairs.with_columns(is_same=pl.lit(True))
     found, expected = (
         of_table["category"].gather(pairs[name])
-        for of_table, name in zip(codes(inputs), ("detection", "annotation"), strict=True)
+        for of_table, name in zip(number_cells(inputs), ("detection", "annotation"), strict=True)
     )
     pairs = pairs.with_columns(is_same=found == expected)
     return _without_kin(pairs, inputs, found, expected) if protocol.rule(ExpandHierarchy) else pairs

@@ -8,6 +8,7 @@ from apframe.exceptions import ParameterError
 from apframe.matching.matchers import MATCHERS
 from apframe.metrics.average_precision import DetectionCount, Recall
 from apframe.protocols.headlines import KINDS
+from apframe.protocols.ranges import ApplyLevels
 from apframe.protocols.rules.crowds import CrowdsCountOnce
 from apframe.tables.tables import RESULTS
 from apframe.wording import listed
@@ -34,8 +35,10 @@ r40 goes with by_annotation, largest_sum, score_first
     """
     matcher, definition = protocol.matcher, protocol.definition
     _refuse_metrics(protocol)
+    has_void = any(level.detections for level in protocol.levels)
+    can_match = {name: each for name, each in MATCHERS.items() if each.knows_void or not has_void}
     if matcher.at_cut_offs != definition.at_cut_offs:
-        fit = ", ".join(name for name, each in MATCHERS.items() if each.at_cut_offs != matcher.at_cut_offs)
+        fit = ", ".join(name for name, each in can_match.items() if each.at_cut_offs != matcher.at_cut_offs)
         problem = f"definition {definition} does not go with matching {matcher.name!r}"
         raise ParameterError(problem, f"use both of one protocol; {definition} goes with {fit}", option="matching")
     if matcher.at_cut_offs and len(protocol.max_detections) > 1:
@@ -46,13 +49,15 @@ r40 goes with by_annotation, largest_sum, score_first
         raise ParameterError(problem, "choose another", option="matching")
     for rule in protocol.rules:
         rule.refuse(protocol)
-    if any(level.detections for level in protocol.levels) and not matcher.knows_void:
-        problem = f"matching {matcher.name!r} knows no detections that count for nothing, which levels have"
-        raise ParameterError(problem, "choose by_annotation, or levels without `detections`", option="matching")
+    if has_void and not matcher.knows_void:
+        problem = f"{matcher.name!r} cannot handle levels with `detections`, which count for nothing"
+        raise ParameterError(problem, f"choose {', '.join(can_match)}, or other levels", option="matching")
+    if has_void and not protocol.rule(ApplyLevels):
+        raise ParameterError("lack ApplyLevels(), which levels with `detections` need", "add it", option="rules")
     if matcher.finds_groups and not protocol.rule(CrowdsCountOnce):
         raise ParameterError(f"{matcher!r} needs the rule CrowdsCountOnce()", "or counts_groups=False", option="rules")
     if protocol.category_thresholds:
-        matcher.require_reaching("thresholds by category")
+        matcher.require_reaching("thresholds by category", "give one for all", "iou_thresholds")
     if protocol.errors is not None and not definition.averages_errors:
         raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {definition}", option="metrics")
     one_list = next((metric for metric in protocol.metrics if metric.reads_one_list), None)
@@ -78,5 +83,5 @@ def _refuse_metrics(protocol: Protocol) -> None:
         if each.at_cut_offs and not (matcher.at_cut_offs and each.cut_offs == definition.cut_offs):
             problem = f"{each!r} reads score cut-offs that matching {matcher.name!r} with {definition} does not have"
             raise ParameterError(problem, "choose a definition and a matching with its cut-offs", option="metrics")
-        if each.counts_pixels and definition.row_weights == (None, None):
+        if each.counts_pixels and all(weight is None for weight in definition.row_weights):
             raise ParameterError(f"{each!r} counts pixels, and {definition} does not", option="metrics")

@@ -38,7 +38,7 @@ class Part:
 
     @property
     def words(self) -> str:
-        """What `print(protocol)` says of the part.
+        """The part in words, as `print(protocol)` has it.
 
         >>> Part("_dense", "images", "crowdIndex", above=0.8).words
         '_dense: images with crowdIndex above 0.8'

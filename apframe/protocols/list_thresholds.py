@@ -85,7 +85,7 @@ def cuts_of(protocol: Protocol) -> np.ndarray:
     return np.array([protocol.similarity.as_compared(cut) for cut in cuts])
 
 
-def reaching_own(pairs: pl.DataFrame, inputs: Inputs, lists: pl.Series) -> pl.DataFrame:
+def reaching_list_threshold(pairs: pl.DataFrame, inputs: Inputs, lists: pl.Series) -> pl.DataFrame:
     """The pairs that reach the threshold of their list, where each has its own; `lists` are those of the annotations."""
     from apframe.matching.reached import reaches
 

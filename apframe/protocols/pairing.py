@@ -25,7 +25,7 @@ def pair(
     min_similarity: float | None = None,
     across_categories: bool = False,
     is_crowd: pl.Series | None = None,
-    numbers: tuple[pl.DataFrame, pl.DataFrame] | None = None,
+    cells: tuple[pl.DataFrame, pl.DataFrame] | None = None,
 ) -> pl.DataFrame:
     """The pairs of an image and category that are similar enough.
 
@@ -39,8 +39,8 @@ def pair(
         also pair detections with annotations of other categories
     is_crowd
         flags of the annotations where intersections are over the detection alone; by default those of crowds
-    numbers
-        what `codes` gives, where it is known
+    cells
+        what `number_cells` gives, where it is known
 
     Returns
     -------
@@ -51,7 +51,7 @@ def pair(
         return pl.DataFrame(schema={"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64})
     similarity, states = inputs.protocol.similarity, inputs.states
     least = inputs.protocol.iou_thresholds[0] if min_similarity is None else min_similarity
-    found, expected = numbers or codes(inputs, across_categories=across_categories)
+    found, expected = cells or number_cells(inputs, across_categories=across_categories)
     detections = inputs.detections.with_columns(found["cell"])
     annotations = inputs.annotations.with_columns(expected["cell"], is_crowd=inputs.crowds if is_crowd is None else is_crowd)
     require(similarity, detections, annotations)
@@ -67,36 +67,37 @@ def pair(
     return pairs
 
 
-def pair_as_wanted(inputs: Inputs, numbers: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
-    """The pairs that the matcher of the protocol wants, see `Matcher.wants`; `numbers` are the `codes` of the inputs."""
+def pairs_for_matcher(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
+    """The pairs that the matcher of the protocol wants, see `Matcher.wants`; `cells` are those of the inputs."""
     matcher, least = inputs.protocol.matcher, inputs.protocol.iou_thresholds[0]
     if matcher.wants == "nearest":
-        pairs = pair(inputs, min_similarity=inputs.protocol.similarity.bounds[0], numbers=numbers)
+        pairs = pair(inputs, min_similarity=inputs.protocol.similarity.bounds[0], cells=cells)
         return pairs[find_best(np.arange(pairs.height), *(pairs[name].to_numpy() for name in pairs.columns))]
     if matcher.wants == "crowds":
-        pairs = pair(inputs, min_similarity=0.0, numbers=numbers)
+        pairs = pair(inputs, min_similarity=0.0, cells=cells)
         of_crowd = inputs.crowds.gather(pairs["annotation"])
         return pairs.filter((pl.col("similarity") >= least) | (of_crowd & (pl.col("similarity") > 0)))
-    return pair(inputs, numbers=numbers)
+    return pair(inputs, cells=cells)
 
 
-def codes(inputs: Inputs, *, across_categories: bool = False) -> tuple[pl.DataFrame, pl.DataFrame]:
+def number_cells(inputs: Inputs, *, across_categories: bool = False) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Of detections and annotations: dense numbers of `image` and `category`, in the order of the ids, and of both (`cell`).
 
     Pooled categories are one, as all are where pairs are asked for across categories.
     """
     pooled = inputs.protocol.agnostic or across_categories
-    return _codes(inputs.detections, inputs, pooled=pooled), _codes(inputs.annotations, inputs, pooled=pooled)
+    return _number_rows(inputs.detections, inputs, pooled=pooled), _number_rows(inputs.annotations, inputs, pooled=pooled)
 
 
-def _codes(frame: pl.DataFrame, inputs: Inputs, *, pooled: bool) -> pl.DataFrame:
-    image = _code(frame["image_id"], inputs.image_ids)
-    category = pl.zeros(frame.height, pl.UInt32, eager=True) if pooled else _code(frame["category_id"], inputs.category_ids)
+def _number_rows(frame: pl.DataFrame, inputs: Inputs, *, pooled: bool) -> pl.DataFrame:
+    image = _place_among(frame["image_id"], inputs.image_ids)
+    ids, known = frame["category_id"], inputs.category_ids
+    category = pl.zeros(frame.height, pl.UInt32, eager=True) if pooled else _place_among(ids, known)
     cell = category.cast(pl.Int64) * len(inputs.image_ids) + image
     return pl.DataFrame([image.alias("image"), category.alias("category"), cell.alias("cell")])
 
 
-def _code(values: pl.Series, ids: pl.Series) -> pl.Series:
+def _place_among(values: pl.Series, ids: pl.Series) -> pl.Series:
     """The place of each value among the sorted ids."""
     if ids.is_empty():  # then there are no rows
         return values.cast(pl.UInt32)

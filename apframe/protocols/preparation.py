@@ -11,8 +11,8 @@ import polars as pl
 from apframe.matching.order import order_detections
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import Verdicts, as_bits, example
-from apframe.protocols.list_thresholds import cuts_of, lists_of, reaching_own
-from apframe.protocols.pairing import codes, pair_as_wanted
+from apframe.protocols.list_thresholds import cuts_of, lists_of, reaching_list_threshold
+from apframe.protocols.pairing import number_cells, pairs_for_matcher
 from apframe.threads import pool
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def prepare_matching(inputs: Inputs) -> Rows:
     """The detections in rank order, the annotations by list, and the pairs of them; a list is a category, or all of them."""
     protocol, matcher, states = inputs.protocol, inputs.protocol.matcher, inputs.states
-    found, expected = numbers = codes(inputs)
+    found, expected = cells = number_cells(inputs)
     with pool() as threads:
-        pairing = threads.submit(_pairs, inputs, numbers)
+        pairing = threads.submit(_pairs, inputs, cells)
         counted = [each.counts_unmatched(inputs.detections) for each in protocol.ranges]
         inside = _bits("inside", counted, states.unmatched_ignored)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
@@ -42,7 +42,8 @@ def prepare_matching(inputs: Inputs) -> Rows:
             is_crowd=inputs.crowds,
         )[by_list]
         pairs = pairing.result()
-    place = detections["place"] if states.places is None else states.places.gather(detections["row"]).alias("place")
+    places = protocol.limit_rule.places(inputs)
+    place = detections["place"] if places is None else places.gather(detections["row"]).alias("place")
     detections = detections.select("list", "image", "row", place, pl.col("score").fill_nan(None), "inside")
     of_detections, of_annotations = protocol.definition.row_weights
     lists = lists_of(inputs.dataset.core("categories"), inputs.category_ids, protocol)
@@ -51,25 +52,25 @@ def prepare_matching(inputs: Inputs) -> Rows:
         _weighted(detections, inputs.detections, of_detections),
         _weighted(annotations, inputs.annotations, of_annotations),
         pairs.with_columns(
-            _place_of(detections["row"].to_numpy(), pairs["detection"]), _place_of(by_list, pairs["annotation"])
+            _position_of(detections["row"].to_numpy(), pairs["detection"]), _position_of(by_list, pairs["annotation"])
         ),
         pl.DataFrame(numbered, dict.fromkeys(numbered, pl.Int64)).hstack(lists.drop("category_id")),
         cuts_of(protocol),
         n_ranges=len(protocol.ranges),
         matcher=matcher,
-        own_places=states.places is not None,
+        own_places=places is not None,
         keeps_empty=protocol.counts_absent,
-        own_limits=bool(states.places_by_row),
+        own_limits=protocol.limit_rule.by_row,
         cut_offs=protocol.definition.cut_offs,
     )
 
 
-def _pairs(inputs: Inputs, numbers: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
-    """The pairs that can match, see `Rows.links`, by row numbers of the inputs' tables, whose `codes` are given."""
-    pairs = pair_as_wanted(inputs, numbers)
+def _pairs(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
+    """The pairs that can match, see `Rows.links`, by row numbers of the inputs' tables, whose cells are numbered."""
+    pairs = pairs_for_matcher(inputs, cells)
     for rule in inputs.protocol.rules:
         pairs = rule.pairs(inputs, pairs)
-    pairs = reaching_own(pairs, inputs, numbers[1]["category"])
+    pairs = reaching_list_threshold(pairs, inputs, cells[1]["category"])
     detections, ranges = inputs.detections, inputs.protocol.ranges
     left_out = _flagged("left_out", [each.left_out(detections) for each in ranges])
     void = _flagged("void", [each.void(detections) for each in ranges])
@@ -88,11 +89,11 @@ def _weighted(rows: pl.DataFrame, table: pl.DataFrame, weight: pl.Expr | None) -
     return rows if weight is None else rows.with_columns(table.select(weight=weight)["weight"].gather(rows["row"]))
 
 
-def _place_of(order: np.ndarray, rows: pl.Series) -> pl.Series:
-    """The places of rows in an order of all of them."""
-    place = np.empty(len(order), dtype=np.uint32)
-    place[order] = np.arange(len(order), dtype=np.uint32)
-    return pl.Series(rows.name, place[rows.to_numpy()])
+def _position_of(order: np.ndarray, rows: pl.Series) -> pl.Series:
+    """The positions of rows in an order of all of them."""
+    position = np.empty(len(order), dtype=np.uint32)
+    position[order] = np.arange(len(order), dtype=np.uint32)
+    return pl.Series(rows.name, position[rows.to_numpy()])
 
 
 def outline_of(categories: pl.DataFrame, category_ids: pl.Series, image_ids: pl.Series, protocol: Protocol) -> Verdicts:

@@ -18,7 +18,7 @@ from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.given import OPTIONS, TAKES, UNLIMITED, linspace
 from apframe.protocols.headlines import Part, refuse_lines
 from apframe.protocols.ranges import ALL, AreaRange, Level, Range
-from apframe.protocols.rules.limits import MeansByImages
+from apframe.protocols.rules.limits import Limit, MeansByImages
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
@@ -260,6 +260,11 @@ class Protocol:
     def malformed(self) -> MalformedCounts:
         """The rule on rows whose shape cannot be right."""
         return self.rule(MalformedCounts) or MalformedCounts()
+
+    @property
+    def limit_rule(self) -> Limit:
+        """The rule on what `max_detections` counts: by default, detections of an image and category."""
+        return self.rule(Limit) or Limit()
 
     def rule(self, kind: type[Kind]) -> Kind | None:
         """The first rule of a class, or None.

@@ -162,10 +162,8 @@ class Level(Range):
 
     def counts_unmatched(self, detections: pl.DataFrame) -> pl.Series:
         """Flags of the detections that are false positives where they match nothing: neither void nor left out."""
-        counted = pl.repeat(True, detections.height, eager=True)
-        for flags in (self.void(detections), self.left_out(detections)):
-            counted &= True if flags is None else ~flags
-        return counted
+        flags = [each for each in (self.void(detections), self.left_out(detections)) if each is not None]
+        return ~reduce(or_, flags) if flags else super().counts_unmatched(detections)
 
     def left_out(self, detections: pl.DataFrame) -> pl.Series | None:
         """Flags of the detections that are left out; where there are none, columns may be missing.

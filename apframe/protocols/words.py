@@ -9,7 +9,7 @@ from apframe.metrics.box_errors import NEEDS
 from apframe.protocols.headlines import Headline, headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
-from apframe.protocols.ranges import ALL
+from apframe.protocols.ranges import ALL, AreaRange
 from apframe.tables.shapes.boxes import BOX, BOXES
 from apframe.wording import short
 
@@ -27,7 +27,7 @@ def describe(protocol: Protocol) -> str:
     thresholds  similarity above 0.5
     """
     others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
-    ranges = [each.words for each in protocol.ranges if protocol.ranges != (ALL,)]
+    areas = [each.words for each in protocol.ranges if isinstance(each, AreaRange)]
     summary = headlines(protocol, with_parts=True)
     by_definition = any(line.kind.is_by_definition for line in summary)
     said: dict[str, list[str]] = {}
@@ -51,8 +51,8 @@ def describe(protocol: Protocol) -> str:
         ("kept", _said(protocol, "kept")),
         ("ignored", _ignored(protocol)),
         ("categories", _categories(protocol)),
-        ("areas", f"{', '.join(ranges)} square pixels" if ranges and not protocol.levels else ""),
-        ("levels", "; ".join(ranges) if protocol.levels else ""),
+        ("areas", f"{', '.join(areas)} square pixels" if areas and protocol.ranges != (ALL,) else ""),
+        ("levels", "; ".join(each.words for each in protocol.levels)),
         ("oriented", f"{_oriented(summary)}: {oriented}" if (oriented := _said(protocol, "oriented")) else ""),
         ("also", _said(protocol, "also")),
         *((line, "; ".join(said.get(line, ()))) for line in ("errors", "miss rates", "metrics")),
@@ -75,9 +75,9 @@ def _said(protocol: Protocol, line: str, separator: str = "; ") -> str:
 def _needs(protocol: Protocol) -> str:
     """The shape that is compared and the columns of ranges, then the columns that a rule reads where the data has them."""
     similarity = protocol.similarity
-    read_of_ranges = dict.fromkeys(name for each in protocol.ranges for name in each.reads)
-    levels = [name for name in read_of_ranges if similarity.shape is not BOXES or name.split(".")[1] not in BOX]
-    required = [similarity.reads, *(f"{name} (or {_OR[name]})" if name in _OR else name for name in levels)]
+    of_ranges = dict.fromkeys(name for each in protocol.ranges for name in each.reads)
+    columns = [name for name in of_ranges if similarity.shape is not BOXES or name.split(".")[1] not in BOX]
+    required = [similarity.reads, *(f"{name} (or {_OR[name]})" if name in _OR else name for name in columns)]
     read = ["annotations.area"] if protocol.ranges != (ALL,) and not protocol.levels else []
     read += [name for rule in protocol.rules for name in rule.reads]
     read += ["images.image_width, images.image_height (width, height in JSON)"] if "mask" in similarity.needs else []
@@ -105,9 +105,7 @@ def _thresholds(protocol: Protocol) -> str:
 
 def _limits(protocol: Protocol) -> str:
     limits = ["all" if limit is None else str(limit) for limit in protocol.max_detections]
-    of = "image" if protocol.agnostic else "image and category"
-    counted = _said(protocol, "counted") or f"per {of}, best scores first"
-    most = "all of them" if limits == ["all"] else f"at most {', '.join(limits)} {counted}"
+    most = "all of them" if limits == ["all"] else f"at most {', '.join(limits)} {protocol.limit_rule.counted(protocol)}"
     return "; ".join(filter(None, [most, _said(protocol, "detections")]))
 
 

@@ -126,7 +126,9 @@ def expected_of(truth: list[Row], found: list[Row]) -> dict[str, float]:
 
 
 def test_claims_have_one_threshold_for_all_categories() -> None:
-    with pytest.raises(ParameterError, match=r"^matching: matching 'claimant' does not take thresholds by category; "):
+    with pytest.raises(
+        ParameterError, match=r"^iou_thresholds: matching 'claimant' does not accept thresholds by category; give one for all$"
+    ):
         apf.ARGOVERSE2.with_options(iou_thresholds={CAR: -2, "BUS": -4})
 
 

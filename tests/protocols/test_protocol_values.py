@@ -27,6 +27,7 @@ from apframe.matching.matchers import TIES, ByBestOverlap, ByScore
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated, Voc2007
 from apframe.metrics.miss_rates import MissRates
+from apframe.metrics.sums_of_matches import PixelIoU
 from apframe.protocols.headlines import headlines, less_is_better, main_headline
 from apframe.protocols.published import as_protocol, departures
 from apframe.protocols.ranges import ALL, AreaRange
@@ -861,7 +862,15 @@ WRONG: dict[str, tuple[Json, str]] = {
         r"^rules: LimitPerImage\(.*\) and RankInImage\(by='score'\) contradict each other; keep one$",
     ),
     "levels that matching does not know": (
-        {"ranges": apf.KITTI.ranges}, r"^matching: matching 'score' knows no detections that count for nothing, which levels",
+        {"ranges": apf.KITTI.ranges}, r"^matching: 'score' cannot handle levels with `detections`, .*; choose by_annot",
+    ),
+    "levels without their rule": (
+        {"ranges": apf.KITTI.ranges, "matcher": apf.KITTI.matcher, "metrics": apf.KITTI.metrics, "headlines": ("AP",),
+         "max_detections": 100},
+        r"^rules: lack ApplyLevels\(\), which levels with `detections` need; add it$",
+    ),
+    "pixels beside objects": (
+        {"metrics": (AveragePrecision(Interpolated()), PixelIoU())}, r"^metrics: PixelIoU\(.*\) counts pixels, and interpol",
     ),
     "groups without their rule": (
         {"matcher": ByBestOverlap(counts_groups=True)}, r"^rules: ByBestOverlap\(.* needs the rule CrowdsCountOnce\(\); or",

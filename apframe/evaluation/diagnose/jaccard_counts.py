@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.matching.largest_sum import match_largest_sum
 from apframe.matching.reached import count_reached
-from apframe.protocols.pairing import codes, pair
+from apframe.protocols.pairing import number_cells, pair
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
@@ -33,10 +33,10 @@ class JaccardCounts:
         self._strict, self._threshold = inputs.protocol.matcher.strict, threshold
         self._ids = inputs.image_ids
         ignored = inputs.ignored
-        found, truth = numbers = codes(inputs)
+        found, truth = cells = number_cells(inputs)
         self._score = inputs.detections["score"]
         self._found, self._truth = found, truth.with_columns(ignored=ignored)
-        pairs = pair(inputs, min_similarity=threshold, is_crowd=ignored, numbers=numbers)
+        pairs = pair(inputs, min_similarity=threshold, is_crowd=ignored, cells=cells)
         reach = self._reached(pairs)
         of_region = ignored.gather(pairs["annotation"])
         pairs = pairs.filter(reach)

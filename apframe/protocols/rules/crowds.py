@@ -100,7 +100,7 @@ class IgnoredAsCrowds(CrowdsIgnored):
     def refuse(self, protocol: Protocol) -> None:
         """An error where the matcher does not see all similar pairs."""
         super().refuse(protocol)
-        protocol.matcher.require_reaching("ignored annotations as crowds")
+        protocol.matcher.require_reaching("ignored annotations as crowds", "choose CrowdsIgnored()", "rules")
 
     def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs with `inside`: the similarity where the annotation is ignored. It is null where too low."""

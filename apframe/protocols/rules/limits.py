@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import polars as pl
 
 from apframe.exceptions import ParameterError, RowError
-from apframe.protocols.rules.rule import Rule, States, refuse_several
+from apframe.protocols.rules.rule import Rule, refuse_several
 from apframe.tables.ids import is_known, unknown_ids
 from apframe.wording import counted, listed, nearest, spelled
 
@@ -21,7 +21,27 @@ PLACE = "place_in_image"
 
 @dataclass(frozen=True)
 class Limit(Rule):
-    """What `max_detections` counts. Without one of these rules, it is the best detections of each image and category."""
+    """What `max_detections` counts: the best detections of each image and category, unless a subclass says otherwise.
+
+    Attributes
+    ----------
+    by_row
+        whether the first rows are counted, so that a detection beyond a limit may have a higher score
+    """
+
+    @property
+    def by_row(self) -> bool:
+        """See above."""
+        return False
+
+    def counted(self, protocol: Protocol) -> str:
+        """What is counted in words."""
+        return f"per {'image' if protocol.agnostic else 'image and category'}, best scores first"
+
+    def places(self, inputs: Inputs) -> pl.Series | None:
+        """The place of each detection, from 1, among those that are counted; None: among those of its image and category."""
+        del inputs
+        return None
 
     def refuse(self, protocol: Protocol) -> None:
         """An error beside another rule on what is counted."""
@@ -51,10 +71,10 @@ class LimitPerImage(Limit):
         known = "the limit per image is over detections of the ground truth's categories alone" if self.known_only else ""
         return "; ".join(filter(None, (ties, known)))
 
-    @property
-    def says(self) -> dict[str, str]:
-        """What is counted, and what is unusual of it."""
-        return super().says | {"counted": "per image, best scores first"}
+    def counted(self, protocol: Protocol) -> str:
+        """What is counted in words."""
+        del protocol
+        return "per image, best scores first"
 
     def refuse(self, protocol: Protocol) -> None:
         """An error where there are several limits."""
@@ -75,9 +95,9 @@ class LimitPerImage(Limit):
         # those of other categories stay, for the warning of them
         return replace(inputs, detections=pl.concat([limited(found.filter(known), limit), found.filter(~known)]))
 
-    def states(self, inputs: Inputs) -> States:
-        """All detections come first: those that were copied after the limit was applied are not counted against it."""
-        return States(places=pl.repeat(1, inputs.detections.height, dtype=pl.UInt32, eager=True))
+    def places(self, inputs: Inputs) -> pl.Series:
+        """The limit has been applied already, so every detection has place 1, copies too."""
+        return pl.repeat(1, inputs.detections.height, dtype=pl.UInt32, eager=True)
 
 
 @dataclass(frozen=True)
@@ -122,10 +142,15 @@ class RankInImage(Limit):
     choices: ClassVar = {"by": ("score", "row")}
     by: Literal["score", "row"] = "score"
 
+    def counted(self, protocol: Protocol) -> str:
+        """What is counted in words."""
+        del protocol
+        return f"per image, {'the first rows' if self.by_row else 'best scores first'}"
+
     @property
-    def says(self) -> dict[str, str]:
-        """What is counted."""
-        return {"counted": f"per image, {'the first rows' if self.by == 'row' else 'best scores first'}"}
+    def by_row(self) -> bool:
+        """Whether the first rows are counted."""
+        return self.by == "row"
 
     def rows(self, inputs: Inputs) -> Inputs:
         """The number of each detection in its image, from 1, as `place_in_image`; what is given stays."""
@@ -133,14 +158,12 @@ class RankInImage(Limit):
             return inputs
         by_row = pl.int_range(pl.len(), dtype=pl.UInt32) + 1
         by_score = pl.col("score").rank("ordinal", descending=True).cast(pl.UInt32)
-        place = (by_row if self.by == "row" else by_score).over("image_id").alias(PLACE)
+        place = (by_row if self.by_row else by_score).over("image_id").alias(PLACE)
         return replace(inputs, detections=inputs.detections.with_columns(place))
 
-    def states(self, inputs: Inputs) -> States:
-        """The places in the images; annotations that stand for detections, as where duplicates are looked for, have none."""
-        if PLACE not in inputs.detections.columns:
-            return States()
-        return States(places=inputs.detections[PLACE], places_by_row=self.by == "row")
+    def places(self, inputs: Inputs) -> pl.Series:
+        """The places in the images."""
+        return inputs.detections[PLACE]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class States:
-    """What rules say of annotations and detections: a series of all rows, or None where they say nothing; most are flags.
+    """What rules say of annotations and detections: a flag for each row, or None where they say nothing.
 
     Attributes
     ----------
@@ -35,11 +35,6 @@ class States:
         detections that are ignored if they match nothing
     incomparable_annotations, incomparable_detections
         objects that match nothing
-    places
-        the place of each detection, from 1, among those that `max_detections` counts; by default among those of its image and
-        list, best score first
-    places_by_row
-        whether these places are in the order of the rows, so that a detection beyond a limit may have a higher score
     """
 
     ignored: pl.Series | None = None
@@ -48,12 +43,10 @@ class States:
     unmatched_ignored: pl.Series | None = None
     incomparable_annotations: pl.Series | None = None
     incomparable_detections: pl.Series | None = None
-    places: pl.Series | None = None
-    places_by_row: bool | None = None
 
     @classmethod
     def combine(cls, states: Iterable[States]) -> States:
-        """A flag is set where one of the states sets it; places come from one rule alone.
+        """A flag is set where one of the states sets it.
 
         >>> flags = [pl.Series([True, False, False]), pl.Series([False, False, True])]
         >>> States.combine([States(ignored=flags[0]), States(), States(ignored=flags[1])]).ignored.to_list()
@@ -104,7 +97,11 @@ class Rule:
 
     @property
     def says(self) -> dict[str, str]:
-        """What the rule says by lines of `print(protocol)`; most have one."""
+        """What the rule says by lines of `print(protocol)`; most have one.
+
+        Some words stand within another line: "classes" are the categories; "ignored as" are others whose annotations are
+        ignored; "matched" says which detections are ignored with them.
+        """
         return {self.line: self.words}
 
     @property
