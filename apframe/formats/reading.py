@@ -147,9 +147,8 @@ class Reading:
         >>> Reading(results_format="yolo").both_are("yolo", "labels.json"), Reading().both_are("yolo", "labels.json")
         (False, False)
         """
-        if self.results_format != name or (known := format_of_truth(truth, self.format)) is None:
-            return False
-        return known.name == name
+        known = format_of_truth(truth, self.format) if self.results_format == name else None
+        return known is not None and known.name == name
 
     def dataset(self, truth: Any) -> Dataset:
         """The ground truth; see `read_dataset`."""

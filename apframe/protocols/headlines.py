@@ -276,8 +276,7 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
     >>> " ".join(line.metric for line in headlines(COCO.variant("keypoints")))
     'AP AP50 AP75 APm APl AR AR50 AR75 ARm ARl'
     """
-    lines = [line for template in protocol.lines for line in _lines(template, protocol)]
-    return [line for line in lines if with_parts or line.part is None]
+    return [line for line in protocol.all_headlines if with_parts or line.part is None]
 
 
 def main_headline(protocol: Protocol) -> Headline:
@@ -296,7 +295,13 @@ def main_headline(protocol: Protocol) -> Headline:
     return next((line for line in of_level if line.kind.is_main), of_level[0])
 
 
-def _lines(template: str, protocol: Protocol) -> list[Headline]:
+def lines_of(template: str, protocol: Protocol) -> list[Headline]:
+    """The lines of the summary that one of the protocol's `lines` stands for.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> [line.metric for line in lines_of("AR{limit}", COCO)]
+    ['AR1', 'AR10', 'AR100']
+    """
     read = read_line(template, protocol)
     assert read is not None  # as protocols refuse other lines
     kind, percent, part, each_of = read

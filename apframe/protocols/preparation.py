@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +45,8 @@ def prepare_matching(inputs: Inputs) -> Rows:
         pairs = pairing.result()
     places = protocol.limit_rule.places(inputs)
     place = detections["place"] if places is None else places.gather(detections["row"]).alias("place")
-    detections = detections.select("list", "image", "row", place, pl.col("score").fill_nan(None), "inside")
+    score = detections["score"].fill_nan(None) if inputs.detections["score"].null_count() else detections["score"]
+    detections = detections.select("list", "image", "row", place, score, "inside")
     of_detections, of_annotations = protocol.definition.row_weights
     lists = lists_of(inputs.dataset.core("categories"), inputs.category_ids, protocol)
     numbered = {"group": [0] * lists.height, "category": range(lists.height)}
@@ -104,12 +106,8 @@ def outline_of(categories: pl.DataFrame, category_ids: pl.Series, image_ids: pl.
     >>> outline_of(named, pl.Series([3, 7]), pl.Series([1]), COCO).lists.rows()
     [(3,), (7,)]
     """
-    some = example()
     return replace(
-        some,
-        detections=some.detections.clear(),
-        annotations=some.annotations.clear(),
-        hits=some.hits.clear(),
+        _nothing(),
         thresholds=protocol.iou_thresholds,
         ranges=protocol.range_names,
         limits=protocol.limits,
@@ -118,6 +116,12 @@ def outline_of(categories: pl.DataFrame, category_ids: pl.Series, image_ids: pl.
         images=image_ids.alias("image_id").to_frame(),
         keeps_empty=protocol.counts_absent,
     )
+
+
+@cache
+def _nothing() -> Verdicts:
+    some = example()
+    return replace(some, detections=some.detections.clear(), annotations=some.annotations.clear(), hits=some.hits.clear())
 
 
 def _flagged(name: str, flags: Sequence[pl.Series | None]) -> pl.Series | None:

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from apframe.exceptions import ParameterError, increasing, one_of
 from apframe.keywords import names_keywords
+from apframe.lazily import cached_property
 from apframe.matching.matchers import TIES, ByScore, Matcher
 from apframe.metrics.average_precision import AveragePrecision, DetectionCount, ImageCount, Recall
 from apframe.metrics.box_errors import BoxErrors
@@ -16,7 +17,7 @@ from apframe.metrics.metric import Metric
 from apframe.metrics.points import Definition
 from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.given import OPTIONS, TAKES, UNLIMITED, linspace
-from apframe.protocols.headlines import Part, refuse_lines
+from apframe.protocols.headlines import Headline, Part, lines_of, refuse_lines
 from apframe.protocols.ranges import ALL, AreaRange, Level, Range
 from apframe.protocols.rules.limits import Limit, MeansByImages
 from apframe.protocols.rules.malformed import MalformedCounts
@@ -174,6 +175,11 @@ class Protocol:
     def lines(self) -> tuple[str, ...]:
         """The lines of the summary."""
         return tuple(line for line in self.headlines if isinstance(line, str))
+
+    @cached_property
+    def all_headlines(self) -> tuple[Headline, ...]:
+        """What `lines` stand for, in their order: see `apframe.protocols.headlines.headlines`."""
+        return tuple(line for template in self.lines for line in lines_of(template, self))
 
     @property
     def parts(self) -> tuple[Part, ...]:
