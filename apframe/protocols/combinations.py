@@ -31,14 +31,15 @@ def refuse_combinations(protocol: Protocol) -> None:
     >>> replace(KITTI, matcher=ByScore())
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: matching: definition r40 does not go with matching 'score'; use both of one protocol; \
-r40 goes with by_annotation, largest_sum, score_first
+r40 goes with by_annotation
     """
     matcher, definition = protocol.matcher, protocol.definition
     _refuse_metrics(protocol)
     has_void = any(level.detections for level in protocol.levels)
-    can_match = {name: each for name, each in MATCHERS.items() if each.knows_void or not has_void}
+    can_match = [name for name, each in MATCHERS.items() if each.knows_void or not has_void]
     if matcher.at_cut_offs != definition.at_cut_offs:
-        fit = ", ".join(name for name, each in can_match.items() if each.at_cut_offs != matcher.at_cut_offs)
+        fitting = [name for name in can_match if MATCHERS[name].at_cut_offs != matcher.at_cut_offs]
+        fit = ", ".join(fitting) or "no matching where levels have `detections`"
         problem = f"definition {definition} does not go with matching {matcher.name!r}"
         raise ParameterError(problem, f"use both of one protocol; {definition} goes with {fit}", option="matching")
     if matcher.at_cut_offs and len(protocol.max_detections) > 1:

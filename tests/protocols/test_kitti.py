@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError, UnknownCategoryWarning
 from apframe.lists.expressions import average_precision
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.definitions import Interpolated
 from apframe.protocols.ranges import Level
 from tests.cli.test_command import command
 from tests.parity.strategies import half_as_often
@@ -155,7 +157,11 @@ def test_k13_the_exact_one_faces_backwards() -> None:
     assert numbers(ev, metric="AOS") == pytest.approx([15.277777778] * 3, abs=1e-8)
 
 
-@pytest.mark.slow
+def test_no_matching_fits_levels_and_a_definition_without_cut_offs() -> None:
+    with pytest.raises(ParameterError, match=r"interpolated goes with no matching where levels have `detections`$"):
+        replace(apf.KITTI, metrics=(AveragePrecision(Interpolated()),), headlines=("AP",))
+
+
 def test_levels_that_leave_out_detections_are_apart_from_the_others() -> None:
     """A level has the same numbers alone as behind others, whose void detections are other ones."""
     bounds = (("height", 0.0, 1000.0),)
@@ -174,6 +180,7 @@ def test_levels_that_leave_out_detections_are_apart_from_the_others() -> None:
     assert alone.filter(category_id="Car")["n_detections"].item() not in (0, 8)
 
 
+@pytest.mark.slow
 def test_k14_one_detection_without_alpha_leaves_no_orientation() -> None:
     unknown = [*found()[:-1], found()[-1] | {"alpha": None}]
     ev = apf.evaluate(dataset(cars()), pl.DataFrame(unknown), protocol=apf.KITTI)

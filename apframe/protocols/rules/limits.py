@@ -27,7 +27,11 @@ class Limit(Rule):
     ----------
     by_row
         whether the first rows are counted, so that a detection beyond a limit may have a higher score
+    of_images
+        whether the detections of an image are counted, whatever their category
     """
+
+    of_images: ClassVar[bool] = False
 
     @property
     def by_row(self) -> bool:
@@ -36,7 +40,8 @@ class Limit(Rule):
 
     def counted(self, protocol: Protocol) -> str:
         """What is counted in words."""
-        return f"per {'image' if protocol.agnostic else 'image and category'}, best scores first"
+        of = "image" if self.of_images or protocol.agnostic else "image and category"
+        return f"per {of}, {'the first rows' if self.by_row else 'best scores first'}"
 
     def places(self, inputs: Inputs) -> pl.Series | None:
         """The place of each detection, from 1, among those that are counted; None: among those of its image and category."""
@@ -60,6 +65,7 @@ class LimitPerImage(Limit):
         whether only detections of the ground truth's categories are counted
     """
 
+    of_images: ClassVar[bool] = True
     choices: ClassVar = {"ties": ("first", "none")}
     ties: Literal["first", "none"] = "first"
     known_only: bool = False
@@ -70,11 +76,6 @@ class LimitPerImage(Limit):
         ties = "of more detections of an image, those above the score of the next one are kept" if self.ties == "none" else ""
         known = "the limit per image is over detections of the ground truth's categories alone" if self.known_only else ""
         return "; ".join(filter(None, (ties, known)))
-
-    def counted(self, protocol: Protocol) -> str:
-        """What is counted in words."""
-        del protocol
-        return "per image, best scores first"
 
     def refuse(self, protocol: Protocol) -> None:
         """An error where there are several limits."""
@@ -139,13 +140,9 @@ class RankInImage(Limit):
         "score": the best scores first, of equal ones the first rows; "row": the rows in their order, whatever their score
     """
 
+    of_images: ClassVar[bool] = True
     choices: ClassVar = {"by": ("score", "row")}
     by: Literal["score", "row"] = "score"
-
-    def counted(self, protocol: Protocol) -> str:
-        """What is counted in words."""
-        del protocol
-        return f"per image, {'the first rows' if self.by_row else 'best scores first'}"
 
     @property
     def by_row(self) -> bool:
