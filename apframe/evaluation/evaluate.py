@@ -202,7 +202,7 @@ def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Se
         return inputs, inputs.notes
     from apframe.evaluation.invalid import left_out
 
-    return inputs, replace(inputs, said=(*inputs.said, *left_out(refused))).notes
+    return inputs, inputs.saying(*left_out(refused)).notes
 
 
 def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.matching.by_score import connect
 from apframe.matching.judge import find_hits
-from apframe.matching.reached import count_reached
+from apframe.matching.reached import compared_columns, count_reached
 from apframe.matching.regroup import Rows
 
 _NUMBER = (1 << 32) - 1  # the bits of a number that is packed with a cut-off
@@ -77,8 +77,7 @@ def hits_by_score(rows: Rows, limit: int) -> pl.DataFrame:
     [(0, 0.2, 0.9), (1, -inf, 0.2)]
     """
     pairs = rows.links.filter((rows.detections["place"] <= limit).gather(rows.links["detection"]))
-    compared = [name for name in ("similarity", "inside") if name in pairs.columns]
-    largest = pairs.select(pl.max_horizontal(compared)).to_series().to_numpy()
+    largest = pairs.select(pl.max_horizontal(compared_columns(pairs.columns))).to_series().to_numpy()
     reach = count_reached(largest, rows.cuts, strict=rows.matcher.strict)
     matters = pl.Series(reach > 0)
     if rows.matcher.wants == "crowds":  # however low the similarity

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 NEARLY_ONE = 1 - 1e-10  # what a similarity must reach for a threshold of 1
+
+
+def compared_columns(columns: Collection[str]) -> list[str]:
+    """The columns of pairs that are compared with thresholds: `similarity`, and `inside` where there is one.
+
+    >>> compared_columns(["detection", "annotation", "similarity", "weight"])
+    ['similarity']
+    """
+    return [name for name in ("similarity", "inside") if name in columns]
 
 
 def count_reached(similarity: np.ndarray, thresholds: np.ndarray, *, strict: bool) -> np.ndarray:

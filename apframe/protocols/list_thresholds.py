@@ -73,7 +73,7 @@ def lists_of(categories: pl.DataFrame, category_ids: pl.Series, protocol: Protoc
 
 
 def cuts_of(protocol: Protocol) -> np.ndarray:
-    """What the similarities of pairs are compared with, ascending; -inf where all pairs reach the threshold of their list.
+    """The thresholds that similarities are compared with, ascending; only -inf if each category has a threshold of its own.
 
     >>> from apframe.protocols.voc import VOC2012
     >>> cuts_of(VOC2012).tolist(), cuts_of(VOC2012.with_options(iou_thresholds={"car": 0.7})).tolist()
@@ -86,13 +86,13 @@ def cuts_of(protocol: Protocol) -> np.ndarray:
 
 
 def reaching_list_threshold(pairs: pl.DataFrame, inputs: Inputs, lists: pl.Series) -> pl.DataFrame:
-    """The pairs that reach the threshold of their list, where each has its own; `lists` are those of the annotations."""
-    from apframe.matching.reached import reaches
+    """The pairs that reach the threshold of their category, if each has its own; `lists` has the list of each annotation."""
+    from apframe.matching.reached import compared_columns, reaches
 
     if not inputs.protocol.category_thresholds:
         return pairs
     own = thresholds_of(inputs)[lists.gather(pairs["annotation"]).to_numpy()]
-    similarities = [name for name in ("similarity", "inside") if name in pairs.columns]
+    similarities = compared_columns(pairs.columns)
     reached = [pl.Series(reaches(pairs[name].to_numpy(), own, strict=inputs.protocol.matcher.strict)) for name in similarities]
     pairs = pairs.with_columns(pl.when(flags).then(name).alias(name) for name, flags in zip(similarities, reached, strict=True))
     return pairs.filter(pl.any_horizontal(pl.col(similarities).is_not_null()))
