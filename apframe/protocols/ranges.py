@@ -35,23 +35,18 @@ class Range:
     name
         as tables show it in the column `area_range`
     outside
-        what `print(protocol)` says of the annotations that are ignored
+        how `print(protocol)` describes the annotations that the range ignores
     """
 
     name: str
-    outside: ClassVar[str] = ""
+    outside: ClassVar[str] = "outside the area range"
 
     def __str__(self) -> str:
         return self.name
 
     @property
-    def words(self) -> str:
-        """What `print(protocol)` says of the range."""
-        return str(self)
-
-    @property
     def reads(self) -> tuple[str, ...]:
-        """The columns that the data must have, such as "annotations.occluded"."""
+        """The columns that the range requires, such as "annotations.occluded"."""
         return ()
 
     def counts(self, annotations: pl.DataFrame) -> pl.Series:
@@ -63,12 +58,12 @@ class Range:
         return pl.repeat(True, detections.height, eager=True)
 
     def left_out(self, detections: pl.DataFrame) -> pl.Series | None:
-        """Flags of the detections that are left out before anything is matched; None: there are none."""
+        """Flags of the detections that are left out before matching; None if the range leaves out none."""
         del detections
         return None
 
     def void(self, detections: pl.DataFrame) -> pl.Series | None:
-        """Flags of the detections that use up what they match, and count for nothing; None: there are none."""
+        """Flags of the detections that use up what they match and count for nothing; None if the range has no such rule."""
         del detections
         return None
 
@@ -84,14 +79,13 @@ class AreaRange(Range):
 
     low: float = 0.0
     high: float = 1e10
-    outside: ClassVar[str] = "outside the area range"
 
     def __str__(self) -> str:
         return f"{self.name} {self.low:g}–{self.high:g}"
 
     @property
     def words(self) -> str:
-        """The name and the bounds."""
+        """The name and bounds, for `print(protocol)`."""
         return f"{self.name} {self.low:g} to {self.high:g}"
 
     def counts(self, annotations: pl.DataFrame) -> pl.Series:
@@ -138,7 +132,7 @@ class Level(Range):
 
     @property
     def words(self) -> str:
-        """Which annotations and detections count."""
+        """The level in plain words, for `print(protocol)`: which annotations and detections count."""
         counted = ", ".join(_in_words(each, self.closed) for each in self.annotations)
         if self.keeps:
             kept = ", ".join(_in_words(each, self.keeps_closed) for each in self.keeps)
@@ -148,7 +142,7 @@ class Level(Range):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The columns that annotations and detections are told apart by."""
+        """The columns that decide whether annotations and detections belong to the level."""
         annotations = (f"annotations.{name}" for name, *_ in self.annotations)
         return (*annotations, *(f"detections.{name}" for name, *_ in (*self.detections, *self.keeps)))
 

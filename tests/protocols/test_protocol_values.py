@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from contextlib import nullcontext
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from apframe.metrics.miss_rates import MissRates
 from apframe.metrics.sums_of_matches import PixelIoU
 from apframe.protocols.headlines import headlines, less_is_better, main_headline
 from apframe.protocols.published import as_protocol, departures
-from apframe.protocols.ranges import ALL, AreaRange
+from apframe.protocols.ranges import ALL, AreaRange, Range
 from apframe.protocols.rules.crowds import Crowds, CrowdsAsMisses, CrowdsCountOnce, CrowdsIgnored
 from apframe.protocols.rules.filters import KeepObjects
 from apframe.protocols.rules.hierarchy import ExpandHierarchy
@@ -911,6 +911,16 @@ WRONG: dict[str, tuple[Json, str]] = {
 def test_protocols_that_cannot_be(choices: Json, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         apf.Protocol(**({"name": "MINE", "citation": ""} | choices))
+
+
+@dataclass(frozen=True)
+class LeftHalf(Range):
+    """A range of one's own."""
+
+
+def test_the_text_says_that_a_range_of_ones_own_ignores_what_is_outside() -> None:
+    text = str(apf.Protocol("MINE", "", ranges=(LeftHalf("left"),)))
+    assert "\nignored     annotations outside the area range, and what is matched to them\n" in text
 
 
 FOG = apf.Part("_f", "images", "fog", equals="f")
