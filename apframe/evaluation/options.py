@@ -51,7 +51,7 @@ class Choice:
     categories
         the requested ones; None for all
     unknown_images
-        what to do with detections of images that the ground truth does not have: "error" or "drop"
+        what to do with detections on images that the ground truth lacks: "error" or "drop"
     invalid
         what to do with rows that cannot be evaluated: "error", "drop" or "keep"
     image_attributes
@@ -72,7 +72,7 @@ class Choice:
 
     @property
     def drop_unknown_images(self) -> bool:
-        """Whether detections of images that the ground truth does not have are left out, by this choice or by the rules."""
+        """Whether to drop detections on images that the ground truth lacks, as requested or as the protocol requires."""
         return self.unknown_images == "drop" or self.protocol.rule(KnownImagesOnly) is not None
 
     @property

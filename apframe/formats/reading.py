@@ -58,9 +58,9 @@ class Reading:
     category_map, unmapped
         of the categories of both, see `Dataset.map_categories`
     compared
-        what is compared, as `iou_type` names it: of outputs of torchvision's detectors, that alone is read; None reads all
+        the `iou_type` that is evaluated, the only shape to read from the outputs of torchvision's detectors; None reads all
     masks
-        whether masks of the ground truth are read at once; otherwise they are read when they are asked for
+        whether to read the masks of the ground truth immediately, rather than on demand
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
     Traceback (most recent call last):
@@ -83,7 +83,7 @@ class Reading:
 
     @classmethod
     def of_options(cls, options: ReadingOptions, *others: str) -> Reading:
-        """How a user says that data are read; `others` are further options that an error names.
+        """Build a `Reading` from a user's options; an error lists these options and `others`.
 
         Raises
         ------
@@ -130,7 +130,9 @@ class Reading:
         return self
 
     def recognized(self, detections: Any, image_ids: Any = None) -> Any:
-        """What a detector returned as `Outputs`; all else as it is, see `apframe.formats.outputs.recognize`.
+        """Convert what a detector returned to `Outputs`, and return anything else unchanged.
+
+        See `apframe.formats.outputs.recognize`.
 
         >>> Reading().recognized({42: {"boxes": [[10.0, 10, 30, 20]], "labels": [3], "scores": [0.75]}}).table.height
         1
@@ -142,7 +144,7 @@ class Reading:
         return recognize(detections, image_ids, self.compared)
 
     def both_are(self, name: str, truth: Any) -> bool:
-        """Whether ground truth and results are files of a format; that of the results must be known, see `of_files`.
+        """Whether both ground truth and results have the named format. Call `of_files` first, which detects that of results.
 
         >>> Reading(results_format="yolo").both_are("yolo", "labels.json"), Reading().both_are("yolo", "labels.json")
         (False, False)

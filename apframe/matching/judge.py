@@ -66,7 +66,7 @@ def find_hits(rows: Rows, pairs: pl.DataFrame) -> pl.DataFrame:
     """The hits among some pairs: see `Verdicts.hits`, without `limit`.
 
     Where pairs have a column `inside`, an annotation that is ignored in a range is a crowd there, and `inside` its similarity.
-    Where they have `left_out`, they do not exist in the ranges of these bits.
+    `left_out` has bits of the ranges in which the pair does not exist.
     """
     if "inside" in pairs.columns or "left_out" in pairs.columns:
         return pl.concat([_find_in_range(rows, pairs, k) for k in range(rows.n_ranges)]).sort("detection")

@@ -48,7 +48,7 @@ class Matcher:
     counts_everywhere
         whether a match with an annotation that counts in some area range is a true positive in all of them
     knows_void
-        whether it knows detections that use up what they match and count for nothing, see `Level.detections`
+        whether it supports void detections, which use up what they match and count for nothing; see `Level.detections`
     """
 
     ties: str = "image"
@@ -73,12 +73,12 @@ class Matcher:
         return None
 
     def require_reaching(self, what: str, remedy: str, option: str) -> None:
-        """An error where something needs the pairs that reach a threshold, and these alone.
+        """Raise an error if the matcher uses other pairs than those that reach a threshold, which `what` requires.
 
         Raises
         ------
         ParameterError
-            the matcher wants other pairs; the option is the one that asks for `what`
+            it names `option`, the one that asked for `what`, and the remedy
         """
         if self.wants in ("nearest", "crowds"):
             raise ParameterError(f"matching {self.name!r} does not accept {what}", remedy, option=option)

@@ -27,9 +27,9 @@ class Rows:
     links
         detection and annotation (row numbers of these tables), and what is known of the two: `similarity` of a pair, or a hit.
         Pairs have `inside` too where ignored annotations are crowds: the similarity to a crowd. It is null where too low. They
-        have `left_out` where area ranges leave out detections: bits of those that leave out the detection; where detections are
-        void, `void`, bits of the ranges where the detection is, and `ranges`, of those where the two can be matched. They have
-        `is_last` where some annotations are tried by detections that match no other
+        have `left_out` if area ranges leave out detections: bits of the ranges that leave out this one. If detections can be
+        void, they have `void`, bits of the ranges in which this one is, and `ranges`, of those in which the two can match. They
+        have `is_last` where some annotations are tried by detections that match no other
     lists
         group and category (the number of the list that it is a part of) of each list, by its number; what else a list has
     cuts
@@ -43,7 +43,7 @@ class Rows:
     keeps_empty
         whether a group has a list of each category, also one without rows
     own_places
-        whether the protocol gives the places, so that they stay in slices of the detections
+        whether a rule of the protocol sets the places, so that slices of detections keep them
     cut_offs
         the score cut-offs that there are, where they are fixed
     """

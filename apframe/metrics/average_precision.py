@@ -84,22 +84,22 @@ class AveragePrecision(Metric):
 
 @dataclass(frozen=True)
 class WithAverage(Metric):
-    """Average precision, and numbers that are computed with it."""
+    """Average precision, and further numbers computed from it or beside it."""
 
     average: AveragePrecision
     line: ClassVar = "precision"
 
     def describe(self) -> str:
-        """What it says of the definition."""
+        """The description of its average precision."""
         return self.average.describe()
 
     @property
     def average_precision(self) -> AveragePrecision:
-        """The first of the numbers."""
+        """Its average precision, the first of its numbers."""
         return self.average
 
     def with_definition(self, definition: Definition) -> Self:
-        """The same with average precision by another definition."""
+        """The same metric with average precision by another definition."""
         return replace(self, average=self.average.with_definition(definition))
 
 

@@ -58,7 +58,7 @@ class Definition(ABC):
     reads_remainder, at_cut_offs, cut_offs
         see `apframe.metrics.metric.Metric`
     row_weights
-        what each detection and each annotation counts for, as expressions over their tables; None: each counts once
+        the weights of detections and of annotations, as expressions over their tables; None if each counts once
     recall
         the recall that goes with it
     averages_errors

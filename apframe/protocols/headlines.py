@@ -38,7 +38,7 @@ class Part:
 
     @property
     def words(self) -> str:
-        """The part in words, as `print(protocol)` has it.
+        """The part in plain words, for `print(protocol)`.
 
         >>> Part("_dense", "images", "crowdIndex", above=0.8).words
         '_dense: images with crowdIndex above 0.8'
@@ -296,7 +296,7 @@ def main_headline(protocol: Protocol) -> Headline:
 
 
 def lines_of(template: str, protocol: Protocol) -> list[Headline]:
-    """The lines of the summary that one of the protocol's `lines` stands for.
+    """The lines of the summary that a template such as "AR{limit}" stands for.
 
     >>> from apframe.protocols.coco import COCO
     >>> [line.metric for line in lines_of("AR{limit}", COCO)]

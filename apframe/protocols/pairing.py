@@ -40,7 +40,7 @@ def pair(
     is_crowd
         flags of the annotations where intersections are over the detection alone; by default those of crowds
     cells
-        what `number_cells` gives, where it is known
+        the result of `number_cells`, if it has been computed already
 
     Returns
     -------
@@ -68,7 +68,7 @@ def pair(
 
 
 def pairs_for_matcher(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
-    """The pairs that the matcher of the protocol wants, see `Matcher.wants`; `cells` are those of the inputs."""
+    """The pairs that the protocol's matcher uses, see `Matcher.wants`; `cells` is the result of `number_cells`."""
     matcher, least = inputs.protocol.matcher, inputs.protocol.iou_thresholds[0]
     if matcher.wants == "nearest":
         pairs = pair(inputs, min_similarity=inputs.protocol.similarity.bounds[0], cells=cells)
@@ -81,9 +81,10 @@ def pairs_for_matcher(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) 
 
 
 def number_cells(inputs: Inputs, *, across_categories: bool = False) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Of detections and annotations: dense numbers of `image` and `category`, in the order of the ids, and of both (`cell`).
+    """Number the images and categories of detections and annotations.
 
-    Pooled categories are one, as all are where pairs are asked for across categories.
+    Both tables have `image` and `category`, dense numbers in the order of the ids, and `cell`, a number for the two together.
+    All categories have one number if the protocol pools them, or with `across_categories`.
     """
     pooled = inputs.protocol.agnostic or across_categories
     return _number_rows(inputs.detections, inputs, pooled=pooled), _number_rows(inputs.annotations, inputs, pooled=pooled)

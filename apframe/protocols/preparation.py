@@ -68,7 +68,7 @@ def prepare_matching(inputs: Inputs) -> Rows:
 
 
 def _pairs(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
-    """The pairs that can match, see `Rows.links`, by row numbers of the inputs' tables, whose cells are numbered."""
+    """The pairs that can match, by row numbers of the inputs' tables: see `Rows.links`. `cells` are from `number_cells`."""
     pairs = pairs_for_matcher(inputs, cells)
     for rule in inputs.protocol.rules:
         pairs = rule.pairs(inputs, pairs)
@@ -87,12 +87,12 @@ def _pairs(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) -> pl.DataF
 
 
 def _weighted(rows: pl.DataFrame, table: pl.DataFrame, weight: pl.Expr | None) -> pl.DataFrame:
-    """The rows with what each counts for (`weight`), where that is not one."""
+    """The rows with a column `weight`, unless each row counts once."""
     return rows if weight is None else rows.with_columns(table.select(weight=weight)["weight"].gather(rows["row"]))
 
 
 def _position_of(order: np.ndarray, rows: pl.Series) -> pl.Series:
-    """The positions of rows in an order of all of them."""
+    """The position of each row in an order of all rows."""
     position = np.empty(len(order), dtype=np.uint32)
     position[order] = np.arange(len(order), dtype=np.uint32)
     return pl.Series(rows.name, position[rows.to_numpy()])
@@ -125,7 +125,7 @@ def _nothing() -> Verdicts:
 
 
 def _flagged(name: str, flags: Sequence[pl.Series | None]) -> pl.Series | None:
-    """The area ranges in which a row is flagged; None where no range flags any."""
+    """Bits of the area ranges that flag each row; None if no range has flags."""
     height = next((len(each) for each in flags if each is not None), None)
     if height is None:
         return None

@@ -178,7 +178,7 @@ class Protocol:
 
     @cached_property
     def all_headlines(self) -> tuple[Headline, ...]:
-        """What `lines` stand for, in their order: see `apframe.protocols.headlines.headlines`."""
+        """Every line of the summary in order, including the lines of parts."""
         return tuple(line for template in self.lines for line in lines_of(template, self))
 
     @property
@@ -269,7 +269,7 @@ class Protocol:
 
     @property
     def limit_rule(self) -> Limit:
-        """The rule on what `max_detections` counts: by default, detections of an image and category."""
+        """The rule for what `max_detections` counts: by default, the detections of each image and category."""
         return self.rule(Limit) or Limit()
 
     def rule(self, kind: type[Kind]) -> Kind | None:

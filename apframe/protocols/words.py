@@ -73,7 +73,7 @@ def _said(protocol: Protocol, line: str, separator: str = "; ") -> str:
 
 
 def _needs(protocol: Protocol) -> str:
-    """The shape that is compared and the columns of ranges, then the columns that a rule reads where the data has them."""
+    """The compared shape and the columns that ranges require, then the columns that rules read if they are there."""
     similarity = protocol.similarity
     of_ranges = dict.fromkeys(name for each in protocol.ranges for name in each.reads)
     columns = [name for name in of_ranges if similarity.shape is not BOXES or name.split(".")[1] not in BOX]

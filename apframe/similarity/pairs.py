@@ -66,7 +66,7 @@ class Similarity(ABC):
         return ", ".join(self.needs) if self.shape is None else self.shape.words
 
     def as_compared(self, threshold: float) -> float:
-        """A threshold as similarities are compared with it: in their precision."""
+        """A threshold in the precision in which similarities are computed."""
         return threshold
 
     def prepare(self, table: str, objects: pl.DataFrame) -> Any:

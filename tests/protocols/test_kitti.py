@@ -163,7 +163,7 @@ def test_no_matching_fits_levels_and_a_definition_without_cut_offs() -> None:
 
 
 def test_levels_that_leave_out_detections_are_apart_from_the_others() -> None:
-    """A level has the same numbers alone as behind others, whose void detections are other ones."""
+    """A level has the same numbers alone and beside levels with other void detections."""
     bounds = (("height", 0.0, 1000.0),)
     easy = Level("easy", bounds, (("height", 60.0),))
     narrow = Level("narrow", bounds, (("height", 90.0),), keeps=(("width", 0.0, 95.0),))

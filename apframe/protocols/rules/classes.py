@@ -56,7 +56,7 @@ class Classes(Rule):
 
     @property
     def says(self) -> dict[str, str]:
-        """The classes, and what others are to them."""
+        """The classes, and how other categories relate to them."""
         ignored = " or ".join(f"{other} for {name}" for name, other in self.ignored_as)
         return {"classes": f"{', '.join(self.names)}, in any case", "ignored as": ignored} | super().says
 

@@ -24,7 +24,7 @@ class Crowds(Rule):
     columns: ClassVar[tuple[str, ...]] = ("annotations.is_crowd (a group; iscrowd in JSON)",)
 
     def refuse(self, protocol: Protocol) -> None:
-        """An error beside another rule on groups."""
+        """Raise an error if the protocol has another rule about groups."""
         refuse_several(Crowds, protocol)
 
     def states(self, inputs: Inputs) -> States:
@@ -52,7 +52,7 @@ class CrowdsAsMisses(Crowds):
     )
 
     def refuse(self, protocol: Protocol) -> None:
-        """An error where the matcher matches at score cut-offs."""
+        """Raise an error if the matcher works at score cut-offs, where no group counts as missed."""
         super().refuse(protocol)
         if protocol.matcher.at_cut_offs:
             problem = f"matching {protocol.matcher.name!r} has no groups that count as missed"
@@ -66,7 +66,7 @@ class CrowdsCountOnce(Crowds):
     description: ClassVar[str] = "a group of objects counts once, for its best detection; the others are ignored"
 
     def refuse(self, protocol: Protocol) -> None:
-        """An error where the matcher finds no groups."""
+        """Raise an error if the matcher cannot make a detection of a group a true positive."""
         super().refuse(protocol)
         if not protocol.matcher.finds_groups:
             problem = f"groups that count need {spelled('matching', 'best_overlap')}, not {protocol.matcher.name!r}"
@@ -94,11 +94,11 @@ class IgnoredAsCrowds(CrowdsIgnored):
 
     @property
     def says(self) -> dict[str, str]:
-        """The rule, and what becomes of detections: they need only lie inside ignored annotations."""
+        """The rule, and that detections are ignored if they lie inside ignored annotations."""
         return super().says | ({"matched": "inside"} if self.over == "detection" else {})
 
     def refuse(self, protocol: Protocol) -> None:
-        """An error where the matcher does not see all similar pairs."""
+        """Raise an error if the matcher does not use the pairs that reach a threshold."""
         super().refuse(protocol)
         protocol.matcher.require_reaching("ignored annotations as crowds", "choose CrowdsIgnored()", "rules")
 

@@ -35,21 +35,21 @@ class Limit(Rule):
 
     @property
     def by_row(self) -> bool:
-        """See above."""
+        """Whether the first rows are counted, whatever their scores."""
         return False
 
     def counted(self, protocol: Protocol) -> str:
-        """What is counted in words."""
+        """What is counted, in words such as "per image, best scores first"."""
         of = "image" if self.of_images or protocol.agnostic else "image and category"
         return f"per {of}, {'the first rows' if self.by_row else 'best scores first'}"
 
     def places(self, inputs: Inputs) -> pl.Series | None:
-        """The place of each detection, from 1, among those that are counted; None: among those of its image and category."""
+        """The place of each detection, from 1, that limits are compared with; None for its rank in its image and category."""
         del inputs
         return None
 
     def refuse(self, protocol: Protocol) -> None:
-        """An error beside another rule on what is counted."""
+        """Raise an error if the protocol has another rule about what is counted."""
         refuse_several(Limit, protocol)
 
 
@@ -78,7 +78,7 @@ class LimitPerImage(Limit):
         return "; ".join(filter(None, (ties, known)))
 
     def refuse(self, protocol: Protocol) -> None:
-        """An error where there are several limits."""
+        """Raise an error if the protocol has several limits."""
         super().refuse(protocol)
         if len(protocol.limits) > 1:
             problem = f"{protocol.name} limits detections per image"
@@ -159,7 +159,7 @@ class RankInImage(Limit):
         return replace(inputs, detections=inputs.detections.with_columns(place))
 
     def places(self, inputs: Inputs) -> pl.Series:
-        """The places in the images."""
+        """The place of each detection in its image."""
         return inputs.detections[PLACE]
 
 
@@ -269,7 +269,7 @@ class MeansByImages(Rule):
     description: ClassVar[str] = "a category counts in every mean once for each image with an annotation of it"
 
     def refuse(self, protocol: Protocol) -> None:
-        """An error where a metric is not a sum that can be weighted."""
+        """Raise an error if a metric or the definition cannot be weighted by images."""
         one_list = any(metric.reads_one_list for metric in protocol.metrics)
         if one_list or not protocol.definition.reads_remainder:
             problem = f"means_by_images needs a definition that is a weighted sum, and no LAMR, not {protocol.definition}"

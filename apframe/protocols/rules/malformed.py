@@ -39,11 +39,11 @@ class MalformedCounts(Rule):
 
     @property
     def says(self) -> dict[str, str]:
-        """Whether such rows can be kept, and what they are then."""
+        """Whether malformed rows can be kept, and how they count then."""
         return {self.line: f"{'if kept' if self.keepable else 'cannot be kept'}: {self.words}"}
 
     def refuse(self, protocol: Protocol) -> None:
-        """An error beside another rule on malformed rows."""
+        """Raise an error if the protocol has another rule about malformed rows."""
         refuse_several(MalformedCounts, protocol)
 
     def rows(self, inputs: Inputs) -> Inputs:

@@ -45,7 +45,7 @@ class OrientationWeights(Rule):
         return f"a true positive adds 1 - difference of {self.column}, wrapped, / pi"
 
     def refuse(self, protocol: Protocol) -> None:
-        """An error where no metric averages at score cut-offs."""
+        """Raise an error if the definition does not average at score cut-offs."""
         if not protocol.definition.at_cut_offs:
             problem = f"orientations are averaged at score cut-offs, with r11, r40 or waymo, not {protocol.definition}"
             raise ParameterError(problem, option="rules")

@@ -92,15 +92,15 @@ class Rule:
 
     @property
     def words(self) -> str:
-        """What the rule says in its line: the description, or what a rule with parameters makes of them."""
+        """The text of the rule in its line: the description, unless parameters change it."""
         return self.description
 
     @property
     def says(self) -> dict[str, str]:
-        """What the rule says by lines of `print(protocol)`; most have one.
+        """The rule's texts by line of `print(protocol)`; most rules have one.
 
-        Some words stand within another line: "classes" are the categories; "ignored as" are others whose annotations are
-        ignored; "matched" says which detections are ignored with them.
+        Some keys are fragments of another line: "classes" lists the categories, "ignored as" lists categories whose annotations
+        are ignored, and "matched" says which detections are ignored with ignored annotations.
         """
         return {self.line: self.words}
 
@@ -110,7 +110,7 @@ class Rule:
         return self.columns
 
     def refuse(self, protocol: Protocol) -> None:
-        """A `ParameterError` where the rule does not fit the rest of a protocol that lists it."""
+        """Raise a `ParameterError` if the rule does not fit the rest of a protocol that lists it."""
 
     def rows(self, inputs: Inputs) -> Inputs:
         """Which rows there are, and their columns."""
@@ -131,7 +131,7 @@ class Rule:
 
 
 def refuse_several(kind: type[Rule], protocol: Protocol) -> None:
-    """An error where a protocol has several rules of one kind, which contradict each other."""
+    """Raise an error if a protocol has several rules of one kind, as they contradict each other."""
     several = [rule for rule in protocol.rules if isinstance(rule, kind)]
     if len(several) > 1:
         raise ParameterError(f"{several[0]!r} and {several[1]!r} contradict each other", "keep one", option="rules")
