@@ -108,7 +108,7 @@ TESTED_IN = {
     "test_odd_names.py": "columns",
     "training/test_losses.py": "training/torch_losses",
 }
-IN_THEIR_DOCTESTS = ["lazily", "metrics/segments", "wording"]
+IN_THEIR_DOCTESTS = ["lazily", "metrics/segments", "registry", "wording"]
 OF_MANY_MODULES = ("docs", "fuzz", "parity", "pins", "properties", "speed")  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {

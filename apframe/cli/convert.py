@@ -29,21 +29,14 @@ from apframe.cli.options import (
 )
 from apframe.cli.output import progress, stdout
 from apframe.exceptions import FormatError, ParameterError
-from apframe.formats.catalogue import FORMATS, as_format, naming_format
+from apframe.formats.catalogue import as_format, names_of_written, naming_format
 from apframe.formats.mistaken import SWAPPED
 from apframe.formats.reading import Reading
 from apframe.show.terminal import one_line, written_out
 from apframe.wording import counted, spelling
 
-_FILES = (
-    ", ".join(name for name, each in FORMATS.items() if each.writable and each.dataset_from[0] == "file")
-    + ", and for results in "
-    + ", ".join(
-        name
-        for name, each in FORMATS.items()
-        if each.writable and each.dataset_from[0] != "file" and each.results_from[0] == "file"
-    )
-)
+_DATASETS, _RESULTS = (names_of_written(role, "file") for role in ("dataset", "results"))
+_FILES = f"{', '.join(_DATASETS)}, and for results in {', '.join(name for name in _RESULTS if name not in _DATASETS)}"
 
 
 def convert_files(
@@ -186,7 +179,7 @@ def _target(target: Path, part: str, to: str) -> Path:
     """Where a part of a split is written: beside `target` with its name before the ending, or as a folder in it."""
     if not part:
         return target
-    if as_format(to).dataset_from[0] != "file":
+    if as_format(to).kinds_of("dataset")[0] != "file":
         return target / part
     ending = re.search(r"(\.[^.]*(\.gz)?)?$", target.name)
     assert ending is not None  # it may be empty

@@ -15,7 +15,7 @@ from apframe.formats.coco import is_of_videos
 from apframe.formats.coco.rows import canonical_names, frame_of_rows, json_rows, taken_names
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head, write_text
-from apframe.formats.format import Format
+from apframe.formats.format import Format, looks
 from apframe.formats.nuscenes.format import is_of_samples
 from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
@@ -49,6 +49,8 @@ class ActivityNet(Format):
     title = "ActivityNet JSON"
     dataset_is = "a JSON file, plain or gzip, with an object database of videos, each with annotations of label and segment"
     results_are = "a JSON file, plain or gzip, with an object results of videos, each a list of label, score and segment"
+    dataset_looks = looks(file='"database"|"taxonomy"|"segment"')
+    results_looks = looks(file='"results"')
     options = ("split",)
     asks_for_images = True
     holds = {

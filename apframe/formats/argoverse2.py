@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import ReadOnly, looks
 from apframe.formats.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.formats.tables import Arrow, columns_of, is_of_sweeps
 from apframe.paths import files_in, folders_in, is_file
@@ -51,7 +51,8 @@ class Argoverse2(ReadOnly):
     title = "Argoverse 2"
     dataset_is = "a folder with a folder for each log, in which is annotations.feather; or the folder of one log"
     results_are = "a Feather file with columns log_id, timestamp_ns, category, score, tx_m, ..."
-    dataset_from = ("folder",)
+    dataset_looks = looks(folder=r"(?m)^annotations\.feather$|/$")
+    results_looks = looks(file=r"\A[^\n]*\.(arrow|feather|ipc)\n")
 
     def is_dataset(self, path: Path) -> bool:
         """A folder with annotations of sweeps, or folders with such."""

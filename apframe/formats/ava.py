@@ -11,7 +11,7 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.edges import from_edges, refuse_reversed
 from apframe.formats.files import read_head, read_text
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import TEXT, ReadOnly, looks
 from apframe.formats.lines import is_number, refuse_lines, refuse_numbers
 from apframe.paths import files_in
 from apframe.tables.dataset import Dataset
@@ -45,7 +45,8 @@ class Ava(ReadOnly):
         "label map (.pbtxt)"
     )
     results_are = "a CSV file without a header, lines of video, second, x1, y1, x2, y2, action, score"
-    dataset_from = ("file", "folder")
+    dataset_looks = looks(file=TEXT, folder=r"(?im)\.pbtxt$")
+    results_looks = looks(file=TEXT)
     results_ending = ".csv"
 
     def is_dataset(self, path: Path) -> bool:

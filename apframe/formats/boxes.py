@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.formats.format import OPEN, Format
+from apframe.formats.format import OPEN, TEXT_FILES, Format, looks
 from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
 from apframe.formats.lines import (
     first_fields,
@@ -46,7 +46,7 @@ class Boxes(Format):
     title = "class-and-box text"
     dataset_is = "a folder of text files, one for each image, lines of class left top width height (or box_format)"
     results_are = "the same, lines of class score left top width height"
-    dataset_from = results_from = ("folder",)
+    dataset_looks = results_looks = looks(folder=TEXT_FILES)
     options = ("image_sizes",)
     boxes_of_dataset = boxes_of_results = OPEN
     holds = {"images": (), "categories": (), "annotations": BOX, "detections": ("score", *BOX)}

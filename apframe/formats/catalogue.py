@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,46 +10,21 @@ from typing import Any
 
 import polars as pl
 
+from apframe import static_table
 from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name
-from apframe.formats.activitynet import ActivityNet
-from apframe.formats.argoverse2 import Argoverse2
-from apframe.formats.ava import Ava
-from apframe.formats.boxes import Boxes
 from apframe.formats.class_names import joined_tables, with_known_classes
-from apframe.formats.coco import Coco, coco_in_memory, has_scores, read_result_columns
-from apframe.formats.coco_panoptic import CocoPanoptic
-from apframe.formats.crowdhuman import CrowdHuman
-from apframe.formats.csv_table import Csv
-from apframe.formats.dota import Dota
-from apframe.formats.files import reading_from, settled_kind
-from apframe.formats.format import FIXED, OPEN, OUTPUTS, USUAL, Format, refuse_options, taken_boxes, taken_options
-from apframe.formats.hugging_face import HuggingFace
+from apframe.formats.coco import coco_in_memory, has_scores, read_result_columns
+from apframe.formats.files import reading_from, seen_at, settled_kind
+from apframe.formats.format import FIXED, OPEN, OUTPUTS, USUAL, Format, FormatRow, refuse_options, taken_boxes, taken_options
 from apframe.formats.ids import tables_named, with_ids_by_name
-from apframe.formats.kitti import Kitti
-from apframe.formats.label_maps import LabelMaps
-from apframe.formats.labelling.cvat import Cvat
-from apframe.formats.labelling.label_studio import LabelStudio
-from apframe.formats.labelling.labelbox import Labelbox
-from apframe.formats.labelling.labelme import Labelme
-from apframe.formats.labelling.supervisely import Supervisely
-from apframe.formats.luna16 import Luna16
-from apframe.formats.lvis import Lvis
 from apframe.formats.mistaken import SWAPPED, guessed, is_empty, is_json, names_beside, recognized, refuse_benchmark
 from apframe.formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
-from apframe.formats.nuscenes import NuScenes
 from apframe.formats.object_rows import as_detections, is_of_objects, tables_of_objects
-from apframe.formats.open_images import OpenImages
-from apframe.formats.scalabel import Scalabel
 from apframe.formats.stored_sets import with_own_paths
-from apframe.formats.tables import Arrow, Parquet
-from apframe.formats.thumos14 import Thumos14
 from apframe.formats.urls import read_url, url_of
-from apframe.formats.visdrone import VisDrone
-from apframe.formats.voc import Voc
-from apframe.formats.wider_face import WiderFace
-from apframe.formats.yolo import Yolo
 from apframe.listing import Listing
 from apframe.paths import files_in, folders_in, kind_at, reading_once
+from apframe.registry import Registry
 from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
 from apframe.tables.canonical import canonical
 from apframe.tables.category_map import map_ids
@@ -57,12 +33,10 @@ from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH
 from apframe.wording import nearest, spelled
 
-_ALL: tuple[Format, ...] = (
-    Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Scalabel(), Dota(),
-    ActivityNet(), Boxes(), Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(), WiderFace(),
-    CrowdHuman(), VisDrone(), CocoPanoptic(), LabelMaps(), Ava(), Thumos14(), Luna16(),
-)  # fmt: skip
-FORMATS = {format_.name: format_ for format_ in _ALL}
+ROWS = {name: FormatRow(*row) for name, row in static_table.FORMATS.items()}
+"""What is known of each format by name, without importing it."""
+FORMATS: Registry[Format] = Registry({name: row.home for name, row in ROWS.items()})
+"""The formats by name, each imported when it is asked for."""
 _ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data")  # of files in a folder that may be meant
 _MOST = 10
 _IN_FOLDERS = {"dataset": (".csv", ".mat"), "results": (".txt",)}  # endings of files that are named in place of their folder
@@ -95,9 +69,19 @@ def list_formats(name: str | None = None) -> Listing:
     results  the same as COCO's
     """
     name = None if name is None else as_format(name).name
-    rows = [(each.name, each.title, each.writable, each.dataset_is, each.results_are) for each in FORMATS.values()]
+    listed = FORMATS.values() if name is None else [FORMATS[name]]
+    rows = [(each.name, each.title, each.writable, each.dataset_is, each.results_are) for each in listed]
     table = Listing(rows, schema=["format", "title", "written", "dataset", "results"], orient="row")
     return table.named("format", name)
+
+
+def names_of_written(role: str, kind: str) -> list[str]:
+    """The names of the formats in which a "dataset" or "results" are written as a "file" or a "folder".
+
+    >>> names_of_written("dataset", "folder")[:2]
+    ['arrow', 'boxes']
+    """
+    return [name for name, row in ROWS.items() if row.is_written and next(iter(row.looks(role)), "") == kind]
 
 
 def as_format(name: str) -> Format:
@@ -373,7 +357,7 @@ def choose_format(
         return likely[0]
     if not likely and is_json(path, kind):
         others = _likely(path, kind, "results") if role == "dataset" else []
-        if not others or FORMATS["coco"] in others:
+        if not others or any(each.name == "coco" for each in others):
             return _beside(beside, path, kind, role) or FORMATS["coco"]  # whose reader says what is wrong
     if not likely:
         _refuse_mistaken(path, kind, role)
@@ -385,7 +369,7 @@ def choose_format(
         problem = "looks like " + " and like ".join(f"{each.name} ({each.words_of(role)})" for each in likely)
     else:
         problem = f"no format has a {'data set' if role == 'dataset' else 'results'} {kind} like this"
-    names = ", ".join(each.name for each in likely or FORMATS.values() if kind in each.kinds_of(role))
+    names = ", ".join([each.name for each in likely] or [name for name, row in ROWS.items() if kind in row.looks(role)])
     raise FormatError(f"its format cannot be detected: {problem}", f"choose one with {spelled(option, '')}: {names}", path=path)
 
 
@@ -407,7 +391,11 @@ def format_of_truth(source: Any, name: str | None) -> Format | None:
 
 
 def _likely(path: Path, kind: str, role: str) -> list[Format]:
-    able = [each for each in FORMATS.values() if kind in each.kinds_of(role)]
+    seen, able = seen_at(path, kind), []
+    for name, row in ROWS.items():
+        pattern = row.looks(role).get(kind)
+        if pattern is not None and re.search(pattern.encode(), seen):
+            able.append(FORMATS[name])
     return [each for each in able if (each.is_dataset if role == "dataset" else each.is_results)(path)]
 
 

@@ -11,7 +11,7 @@ from apframe.exceptions import FormatError, ImagesLeftOutWarning, warn
 from apframe.formats.coco import coco_in_memory, lists_segments
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import ReadOnly, looks
 from apframe.formats.json_fields import Fields
 from apframe.paths import is_folder, is_inside
 from apframe.tables.dataset import Dataset
@@ -40,6 +40,7 @@ class CocoPanoptic(ReadOnly):
     title = "COCO panoptic JSON"
     dataset_is = "a JSON file with images, categories and annotations that list segments_info, and PNGs in a folder of its name"
     results_are = "the same with annotations alone: image_id, file_name, segments_info with id and category_id"
+    dataset_looks = results_looks = looks(file='"segments_info"')
     results_ending = ".json"
     asks_for_images = True
 

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.exceptions import FormatError, MissingResultsWarning, warn
 from apframe.formats.documents import parse_json
 from apframe.formats.files import read_head, read_unpacked
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import ReadOnly, looks
 from apframe.formats.json_fields import Fields
 from apframe.tables.box_formats import warn_of_pixels
 from apframe.tables.dataset import Dataset
@@ -40,6 +40,7 @@ class CrowdHuman(ReadOnly):
     title = "CrowdHuman odgt"
     dataset_is = "a file (.odgt) of JSON objects in lines, one for each image: ID and gtboxes with fbox, vbox, tag and extra"
     results_are = "the same, with dtboxes of box and score, and width and height of the image"
+    dataset_looks = results_looks = looks(file=r'(?i)\A[^\n]*\.odgt|"[gd]tboxes"')
     asks_for_images = True
 
     def is_dataset(self, path: Path) -> bool:

@@ -11,7 +11,7 @@ from apframe.columns import exact
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_csv
 from apframe.formats.files import read_head, write_text
-from apframe.formats.format import ANY, OPEN, Format
+from apframe.formats.format import ANY, OPEN, TEXT, Format, looks
 from apframe.formats.lines import refuse_numbers
 from apframe.formats.object_rows import (
     is_of_objects,
@@ -43,6 +43,7 @@ class Csv(Format):
     title = "CSV"
     dataset_is = "a CSV file with a line for each object: image_id or file_name, category or class, and a box"
     results_are = "the same with a score"
+    dataset_looks = results_looks = looks(file=TEXT)
     boxes_of_dataset = boxes_of_results = OPEN
     image_ids = category_ids = ANY
     holds: ClassVar[dict[str, tuple[str, ...]]] = {

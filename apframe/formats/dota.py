@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
-from apframe.formats.format import Format
+from apframe.formats.format import TEXT_FILES, Format, looks
 from apframe.formats.lines import (
     first_fields,
     is_number,
@@ -60,7 +60,7 @@ class Dota(Format):
         "a folder of text files, one for each class, Task1_CLASS.txt with lines of image score x1 y1 x2 y2 x3 y3 x4 y4, or "
         "Task2_CLASS.txt with lines of image score xmin ymin xmax ymax"
     )
-    dataset_from = results_from = ("folder",)
+    dataset_looks = results_looks = looks(folder=TEXT_FILES)
     results_ending = ".txt"
     holds = {
         "images": tuple(_HEADER.values()),

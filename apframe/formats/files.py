@@ -91,6 +91,26 @@ def read_tail(path: Path, size: int) -> bytes:
         return b""
 
 
+def seen_at(path: Path, kind: str) -> bytes:
+    """What patterns of formats search: of a file its name, a line break, its first 64 kB and its last; of a folder the names.
+
+    The names in a folder are sorted, each in a line, and those of folders end with a slash.
+
+    Raises
+    ------
+    FormatError
+        the folder cannot be read
+
+    >>> seen_at(Path("README.md"), "file")[:9], b"apframe/" in seen_at(Path(), "folder").splitlines()
+    (b'README.md', True)
+    """
+    if kind != "folder":
+        head = read_head(path)
+        return b"\n".join([os.fsencode(path.name).replace(b"\n", b" "), head, read_tail(path, len(head))])
+    with reading_from(path), os.scandir(path) as entries:
+        return b"\n".join(sorted(os.fsencode(each.name) + b"/" * each.is_dir() for each in entries))
+
+
 def read_text(path: Path) -> str:
     """A text file, unpacked when it is gzip, without a byte order mark; an error names the line that is no UTF-8."""
     return decoded(path, read_unpacked(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
 
@@ -18,6 +18,21 @@ from apframe.wording import spelled
 ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
 FIXED, USUAL, OPEN = "fixed", "usual", "open"  # how far a format says how the boxes in its files are written
 OUTPUTS = "outputs"  # fixed too, of what a library returned in memory, and with names: see `apframe.formats.outputs`
+
+
+TEXT = r"\A[^\n]*\n\s*[^\[{\s]"
+"""What a text file looks like that is not JSON."""
+TEXT_FILES = r"(?im)\.txt$"
+"""What a folder with text files looks like."""
+
+
+def looks(**patterns: str) -> Mapping[str, str]:
+    """What a `file`, a `folder` or either looks like: regular expressions, which search what `seen_at` gives.
+
+    >>> looks(folder=r"(?m)^labels/$")
+    {'folder': '(?m)^labels/$'}
+    """
+    return patterns
 
 
 def held(table: str, *others: str) -> tuple[str, ...]:
@@ -40,8 +55,9 @@ class Format(ABC):
         as people call it
     dataset_is, results_are
         what the files are, in words, for help and errors
-    dataset_from, results_from
-        whether a path is a "file", a "folder", or either; the first is what is written
+    dataset_looks, results_looks
+        what a "file" or a "folder" of this format may look like, see `looks`; the first of them is what is written. A path that
+        does not look like this is of another format, so that this one need not be imported; otherwise `is_dataset` decides
     results_ending
         the ending of text files of results, which have this format if they look like none and the ground truth has it: ".csv"
     options
@@ -68,8 +84,8 @@ class Format(ABC):
     title: ClassVar[str]
     dataset_is: ClassVar[str]
     results_are: ClassVar[str]
-    dataset_from: ClassVar[tuple[str, ...]] = ("file",)
-    results_from: ClassVar[tuple[str, ...]] = ("file",)
+    dataset_looks: ClassVar[Mapping[str, str]]
+    results_looks: ClassVar[Mapping[str, str]]
     results_ending: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ()
     fractions: ClassVar[bool] = False
@@ -85,7 +101,7 @@ class Format(ABC):
 
     @abstractmethod
     def is_dataset(self, path: Path) -> bool:
-        """Whether a path, of a kind in `dataset_from`, looks like a data set of this format, by names and a first line."""
+        """Whether a path that may be a data set of this format by `dataset_looks` is one, by names and a first line."""
 
     @abstractmethod
     def is_results(self, path: Path) -> bool:
@@ -93,7 +109,7 @@ class Format(ABC):
 
     def kinds_of(self, role: str) -> tuple[str, ...]:
         """What a "dataset" or "results" of this format can be: "file", "folder"; nothing if it has none."""
-        return self.dataset_from if role == "dataset" else self.results_from
+        return tuple(self.dataset_looks if role == "dataset" else self.results_looks)
 
     def words_of(self, role: str) -> str:
         """What a "dataset" or "results" of this format are, in words."""
@@ -161,6 +177,19 @@ class Format(ABC):
         """List values that are lost although the format has their column: column, flags of the rows, what happens to them."""
         del table, frame
         return []
+
+
+class FormatRow(NamedTuple):
+    """What is known of a format without importing it: where it is, whether it is written, what it may look like."""
+
+    home: str
+    is_written: bool
+    dataset_looks: Mapping[str, str]
+    results_looks: Mapping[str, str]
+
+    def looks(self, role: str) -> Mapping[str, str]:
+        """Patterns of a "dataset" or of "results", by "file" and "folder"."""
+        return self.dataset_looks if role == "dataset" else self.results_looks
 
 
 class ReadOnly(Format):

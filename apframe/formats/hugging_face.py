@@ -14,7 +14,7 @@ import polars as pl
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.columns_of_parts import Columns
 from apframe.formats.files import is_packed, read_unpacked, reading
-from apframe.formats.format import ANY, INDEX, OPEN, Format, held
+from apframe.formats.format import ANY, INDEX, OPEN, Format, held, looks
 from apframe.formats.nested_rows import (
     TAKEN,
     find_objects,
@@ -62,7 +62,7 @@ class HuggingFace(Format):
     title = "Hugging Face rows"
     dataset_is = "a Parquet, Arrow or JSON lines file with a row for each image and its objects in lists, or a folder of these"
     results_are = "the same with scores"
-    dataset_from = results_from = ("file", "folder")
+    dataset_looks = results_looks = looks(file=r"\A[^\n]*\.(parquet|arrow|jsonl)\n", folder=r"(?im)\.(parquet|arrow|jsonl)$|/$")
     options = ("split",)
     boxes_of_dataset = boxes_of_results = OPEN
     image_ids, category_ids = ANY, INDEX

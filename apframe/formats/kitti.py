@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import MissingResultsWarning, ShapesLeftOutWarning, warn
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
-from apframe.formats.format import Format
+from apframe.formats.format import TEXT_FILES, Format, looks
 from apframe.formats.lines import (
     first_fields,
     is_name_and_numbers,
@@ -66,7 +66,7 @@ class Kitti(Format):
     title = "KITTI text"
     dataset_is = "a folder of text files, one for each image, lines of 15 fields: type truncated occluded alpha left top ..."
     results_are = "the same, lines of 16 fields, the last the score"
-    dataset_from = results_from = ("folder",)
+    dataset_looks = results_looks = looks(folder=TEXT_FILES)
     results_ending = ".txt"
     asks_for_images = True
     holds = {

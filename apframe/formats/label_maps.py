@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.files import read_text
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import ReadOnly, looks
 from apframe.paths import files_in, is_file
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
@@ -39,8 +39,7 @@ class LabelMaps(ReadOnly):
     title = "Label maps"
     dataset_is = "a folder of PNGs with the number of a class in each pixel; classes.txt with the names, if there are any"
     results_are = "a folder of such PNGs of the same names"
-    dataset_from = ("folder",)
-    results_from = ("folder",)
+    dataset_looks = results_looks = looks(folder=r"(?im)\.png$|/$")
     asks_for_images = True
 
     def is_dataset(self, path: Path) -> bool:

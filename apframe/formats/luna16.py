@@ -10,7 +10,7 @@ import polars as pl
 from apframe.exceptions import FormatError, ImagesLeftOutWarning, warn
 from apframe.formats.documents import read_csv
 from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import ReadOnly, looks
 from apframe.formats.lines import refuse_lines, refuse_numbers
 from apframe.paths import is_file, refuse_pipe
 from apframe.tables.dataset import Dataset
@@ -44,7 +44,8 @@ class Luna16(ReadOnly):
         "seriesuids.csv"
     )
     results_are = "a CSV file with seriesuid, coordX, coordY, coordZ, probability"
-    dataset_from = ("folder",)
+    dataset_looks = looks(folder=r"(?m)^annotations\.csv$")
+    results_looks = looks(file="seriesuid")
     results_ending = ".csv"
 
     def is_dataset(self, path: Path) -> bool:

@@ -15,7 +15,7 @@ from apframe.exceptions import FormatError, ShapesLeftOutWarning, warn
 from apframe.formats.coco.rows import canonical_names, frame_of_rows
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import ReadOnly, looks
 from apframe.formats.json_fields import Fields
 from apframe.formats.names import categories_of
 from apframe.tables.dataset import Dataset
@@ -47,6 +47,7 @@ class Scalabel(ReadOnly):
     title = "Scalabel JSON"
     dataset_is = "a JSON file, plain or gzip, with a list of frames, each with name, attributes and labels (BDD100K)"
     results_are = "the same, with a score in each label"
+    dataset_looks = results_looks = looks(file='"labels"')
 
     def is_dataset(self, path: Path) -> bool:
         """Frames with names and labels near the beginning, and no score."""

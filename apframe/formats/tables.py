@@ -13,7 +13,7 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
 from apframe.formats.files import reading, write_text
-from apframe.formats.format import ANY, OPEN, USUAL, Format, held
+from apframe.formats.format import ANY, OPEN, USUAL, Format, held, looks
 from apframe.formats.nested_rows import has_objects
 from apframe.formats.stored_sets import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
@@ -38,8 +38,6 @@ class _Tables(Format):
 
     endings: ClassVar[tuple[str, ...]]
     kind: ClassVar[str]
-    dataset_from = ("folder",)
-    results_from = ("file", "folder")
     boxes_of_dataset, boxes_of_results = USUAL, OPEN
     image_ids = category_ids = ANY
     holds: ClassVar[dict[str, tuple[str, ...]]] = {table: held(table) for table in (*GROUND_TRUTH, "detections")}
@@ -150,6 +148,8 @@ class Parquet(_Tables):
     dataset_is = "a folder with images.parquet, categories.parquet and annotations.parquet"
     results_are = "a Parquet file, or a folder with detections.parquet"
     endings = (".parquet",)
+    dataset_looks = looks(folder=r"(?m)^(images|categories|annotations)\.parquet$")
+    results_looks = looks(file=r"\A[^\n]*\.parquet\n", folder=r"(?m)^detections\.parquet$")
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`. An evaluation written by apframe works too."""
@@ -184,6 +184,8 @@ class Arrow(_Tables):
     dataset_is = "a folder with images.arrow, categories.arrow and annotations.arrow"
     results_are = "an Arrow IPC file, or a folder with detections.arrow"
     endings = (".arrow", ".feather", ".ipc")
+    dataset_looks = looks(folder=r"(?m)^(images|categories|annotations)\.(arrow|feather|ipc)$")
+    results_looks = looks(file=r"\A[^\n]*\.(arrow|feather|ipc)\n", folder=r"(?m)^detections\.(arrow|feather|ipc)$")
 
     def _take(self, file: BinaryIO) -> pl.DataFrame:
         return from_arrow_stream(read_ipc(file))

@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import TEXT, ReadOnly, looks
 from apframe.formats.lines import (
     first_fields,
     is_number,
@@ -51,7 +51,8 @@ class Thumos14(ReadOnly):
     title = "THUMOS14 text"
     dataset_is = "a folder of text files CLASS_test.txt (or CLASS_val.txt), one for each action, lines of video start end"
     results_are = "a text file, lines of video start end class score"
-    dataset_from = ("folder",)
+    dataset_looks = looks(folder=r"(?im)_(test|val)\.txt$")
+    results_looks = looks(file=TEXT)
     results_ending = ".txt"
 
     def is_dataset(self, path: Path) -> bool:

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import MissingResultsWarning, warn
 from apframe.formats.files import read_head
-from apframe.formats.format import NUMBER, ReadOnly
+from apframe.formats.format import NUMBER, TEXT_FILES, ReadOnly, looks
 from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
 from apframe.formats.lines import (
     is_number,
@@ -56,7 +56,7 @@ class VisDrone(ReadOnly):
         "0 or 1"
     )
     results_are = "the same, lines with the score of the detection; the last two fields are -1"
-    dataset_from = results_from = ("folder",)
+    dataset_looks = results_looks = looks(folder=TEXT_FILES)
     results_ending = ".txt"
     options = ("image_sizes",)
     category_ids = NUMBER

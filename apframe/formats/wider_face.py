@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, MissingResultsWarning, UnsortedScoresWarning, import_optional, warn
 from apframe.formats.files import read_head
-from apframe.formats.format import OPEN, ReadOnly
+from apframe.formats.format import OPEN, ReadOnly, looks
 from apframe.formats.lines import is_number, read_lines, refuse_lines, refuse_numbers, take_fields
 from apframe.paths import files_in, is_file, is_folder
 from apframe.tables.dataset import Dataset
@@ -53,8 +53,8 @@ class WiderFace(ReadOnly):
     results_are = (
         "a folder of folders of text files, one for each image: name, number of boxes, lines of x y width height score"
     )
-    dataset_from = ("folder", "file")
-    results_from = ("folder",)
+    dataset_looks = looks(folder=r"(?im)^wider_face_.*\.mat$", file=r"(?i)\A[^\n]*\.txt\n")
+    results_looks = looks(folder=r"(?im)\.txt$|/$")
     results_ending = ".txt"
     boxes_of_results = OPEN
     asks_for_images = True

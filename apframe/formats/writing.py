@@ -60,9 +60,9 @@ def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
     boxed = dataset if annotations is dataset.annotations else dataset.part(dataset.images, annotations)
     given = with_ids_of(chosen, boxed)
     lost = losses(chosen, tables_of(dataset, None), tables_of(given, None))
-    if chosen.dataset_from[0] == "file" and LABEL_MAP.name in chosen.holds["images"]:
+    if chosen.kinds_of("dataset")[0] == "file" and LABEL_MAP.name in chosen.holds["images"]:
         given = given.with_images_changed(lambda images: with_paths_from("images", images, Path(path)))
-    write_new(Path(path), chosen.dataset_from[0], lambda part: chosen.write(given, part))
+    write_new(Path(path), chosen.kinds_of("dataset")[0], lambda part: chosen.write(given, part))
     return lost
 
 
@@ -84,7 +84,7 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
     lost = losses(chosen, tables_of(None, found), tables_of(None, given))
     if LABEL_MAP.name in chosen.holds["detections"]:
         given = with_paths_from("detections", given, Path(path))
-    write_new(Path(path), chosen.results_from[0], lambda part: chosen.write_results(given, part, named))
+    write_new(Path(path), chosen.kinds_of("results")[0], lambda part: chosen.write_results(given, part, named))
     return lost
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError, ParameterError, RowError
-from apframe.formats.catalogue import FORMATS, as_format
+from apframe.formats.catalogue import FORMATS, ROWS, as_format
 from apframe.tables.shapes.boxes import BOX
 from tests.formats.folders import written
 
@@ -35,15 +35,15 @@ def test_every_format_says_what_its_files_are() -> None:
     assert not any(table.null_count().row(0))
     for name, format_ in FORMATS.items():
         assert format_.name == name
-        assert {*format_.dataset_from, *format_.results_from} <= {"file", "folder"}
+        assert {*format_.kinds_of("dataset"), *format_.kinds_of("results")} <= {"file", "folder"}
         assert set(format_.holds) == {"images", "categories", "annotations", "detections"}
 
 
 def test_formats_that_are_only_read_say_so(tmp_path: Path) -> None:
     read_only = apf.list_formats().filter(~pl.col("written"))["format"].to_list()
     assert read_only == [
-        "nuscenes", "argoverse2", "scalabel", "labelme", "labelbox", "supervisely", "wider_face", "crowdhuman", "visdrone",
-        "coco_panoptic", "label_maps", "ava", "thumos14", "luna16",
+        "argoverse2", "ava", "coco_panoptic", "crowdhuman", "label_maps", "luna16", "nuscenes", "scalabel", "thumos14",
+        "visdrone", "wider_face", "labelbox", "labelme", "supervisely",
     ]  # fmt: skip
     for name in read_only:
         message = f"^{FORMATS[name].title} can be read, but not written; choose another: `apframe formats` lists them$"
@@ -89,24 +89,25 @@ def test_what_cannot_be_told_lists_the_formats_and_the_option(tmp_path: Path) ->
         apf.read_dataset(tmp_path / "file")
     message = str(error.value)
     assert (
-        "its format cannot be detected: no format has a data set file like this; choose one with format=: coco, lvis" in message
+        "its format cannot be detected: no format has a data set file like this; choose one with format=: activitynet"
+        in message
     )
     assert set(re.split(r"\W+", message.split("format=: ")[1])) == {
-        name for name, each in FORMATS.items() if "file" in each.dataset_from
+        name for name, each in FORMATS.items() if "file" in each.kinds_of("dataset")
     }
-    with pytest.raises(FormatError, match="choose one with results_format=: coco"):
+    with pytest.raises(FormatError, match="choose one with results_format=: activitynet"):
         apf.evaluate(TRUTH, tmp_path / "file")
-    with pytest.raises(FormatError, match="choose one with format=: coco"):
+    with pytest.raises(FormatError, match="choose one with format=: activitynet"):
         apf.read_results(tmp_path / "file")
 
 
 def test_what_is_like_two_formats_names_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "truth.json").write_text(json.dumps(TRUTH))
-    monkeypatch.setattr(type(FORMATS["boxes"]), "dataset_from", ("file",))
+    monkeypatch.setitem(ROWS, "boxes", ROWS["boxes"]._replace(dataset_looks={"file": "images"}))
     monkeypatch.setattr(type(FORMATS["boxes"]), "is_dataset", lambda *_: True)
     with pytest.raises(
         FormatError,
-        match=r"cannot be detected: looks like coco \(.*\) and like boxes \(.*\); choose one with format=: coco, boxes$",
+        match=r"cannot be detected: looks like boxes \(.*\) and like coco \(.*\); choose one with format=: boxes, coco$",
     ):
         apf.read_dataset(tmp_path / "truth.json")
 

@@ -71,7 +71,7 @@ WITH_JSON = (
 @pytest.mark.parametrize("name", WITH_JSON)
 def test_every_field_with_an_odd_value(name: str, odd: str, tmp_path: Path) -> None:
     truth, found = write_valid(name, SHAPES[name][0], tmp_path)
-    dt = ["--dt-format", name] if FORMATS[name].results_from else []
+    dt = ["--dt-format", name] if FORMATS[name].kinds_of("results") else []
     chosen = (
         ["eval", str(truth), str(found), "--gt-format", name, *dt] if dt else ["stats", str(truth), "--format", name],
         ["check", str(truth), "--gt-format", name],

@@ -66,8 +66,8 @@ def write_valid(name: str, shape: str, folder: Path) -> tuple[Path, Path]:
     dataset = apf.Dataset(images | lists, categories, ids | objects | _ATTRIBUTES)
     found = ids | {"score": [0.9, 0.75, 0.5]} | objects
     ending, format_ = _ENDINGS.get(name, ".json"), FORMATS[name]
-    truth = folder / ("truth" + ending * (format_.dataset_from[0] == "file"))
-    results = folder / ("found" + ending * (format_.results_from[0] == "file"))
+    truth = folder / ("truth" + ending * (format_.kinds_of("dataset")[0] == "file"))
+    results = folder / ("found" + ending * (format_.kinds_of("results")[0] == "file"))
     apf.write_dataset(dataset, truth, name)
     apf.write_results(found, results, name, dataset=dataset)
     return truth, results

@@ -123,7 +123,7 @@ def test_shards_by_hand(tmp_path: Path) -> None:
 def test_every_format_comes_back(name: str, shape: str, tmp_path: Path) -> None:
     truth, results = write_valid(name, shape, tmp_path)
     dataset = apf.read_dataset(truth, name, masks=True)
-    of_results = name if FORMATS[name].results_from else None
+    of_results = name if FORMATS[name].kinds_of("results") else None
     found = apf.read_results(results, of_results, dataset=dataset)
     apf.write_shards(truth, results, tmp_path / "shards", n=2, format=name, results_format=of_results)
     assert_holds(tmp_path / "shards", dataset, found)

@@ -33,7 +33,7 @@ from apframe.formats.files import (
     write_text,
     write_whole,
 )
-from apframe.formats.format import NUMBER, OPEN, USUAL, Format, held
+from apframe.formats.format import NUMBER, OPEN, USUAL, Format, held, looks
 from apframe.formats.stored_sets import with_own_paths
 from apframe.paths import kind_at
 from apframe.tables.canonical import canonical
@@ -156,6 +156,8 @@ class Coco(Format):
     title = "COCO JSON"
     dataset_is = "a JSON file, plain or gzip, with lists images, categories and annotations"
     results_are = "a JSON file, plain or gzip, with a list of detections, or one in each line, or a data set with scores"
+    dataset_looks = looks(file=r"\A[^\n]*\n\s*\{")
+    results_looks = looks(file=r"\A[^\n]*\n\s*[\[{]")
     boxes_of_dataset, boxes_of_results = USUAL, OPEN
     image_ids = category_ids = NUMBER
     holds = {

@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.documents import parse_json, read_json
 from apframe.formats.files import read_head, read_text
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import ReadOnly, looks
 from apframe.formats.labelling.drawn import Drawn
 from apframe.tables.dataset import Dataset
 
@@ -34,7 +34,8 @@ class Labelbox(ReadOnly):
     title = "Labelbox JSON"
     dataset_is = "a file with a JSON object in each line, or a JSON list, with data rows and their labels"
     results_are = "none: the format has no scores"
-    results_from = ()
+    dataset_looks = looks(file='"data_row"|"Labeled Data"')
+    results_looks = looks()
 
     def is_dataset(self, path: Path) -> bool:
         """JSON with a data row and projects, or with labelled data, in its first line or object."""

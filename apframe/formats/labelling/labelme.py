@@ -11,7 +11,7 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import ReadOnly, looks
 from apframe.formats.labelling.drawn import Drawn
 from apframe.paths import files_in, is_folder
 from apframe.tables.dataset import Dataset
@@ -35,7 +35,7 @@ class Labelme(ReadOnly):
     title = "labelme JSON"
     dataset_is = "a folder of JSON files with shapes, one for each image, or one such file"
     results_are = "the same, its shapes with a score"
-    dataset_from = results_from = ("folder", "file")
+    dataset_looks = results_looks = looks(folder=r"(?im)\.json$", file='"shapes"')
 
     def is_dataset(self, path: Path) -> bool:
         """JSON with shapes and an image's path; in a folder, the first one."""

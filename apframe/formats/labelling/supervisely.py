@@ -10,7 +10,7 @@ import polars as pl
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import ReadOnly, looks
 from apframe.formats.labelling.drawn import Drawn
 from apframe.paths import files_in, folders_in, is_file, is_folder
 from apframe.tables.dataset import Dataset
@@ -37,7 +37,7 @@ class Supervisely(ReadOnly):
     title = "Supervisely JSON"
     dataset_is = "the folder of a project with meta.json, or of a data set in it, with a folder ann"
     results_are = "the same, its objects with a tag confidence"
-    dataset_from = results_from = ("folder",)
+    dataset_looks = results_looks = looks(folder="(?m)/$")
     options = ("split",)
     unused_categories = True
 

@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import FormatError, MissingResultsWarning, warn
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import ReadOnly, looks
 from apframe.formats.json_fields import Fields
 from apframe.formats.nuscenes.places import places_in, with_places
 from apframe.formats.nuscenes.tables import read_tables
@@ -51,7 +51,8 @@ class NuScenes(ReadOnly):
     title = "nuScenes"
     dataset_is = "a folder of tables: sample.json, sample_annotation.json, instance.json, ..."
     results_are = "a JSON file, plain or gzip, with an object results: a list of boxes for each sample_token"
-    dataset_from = ("folder",)
+    dataset_looks = looks(folder=r"(?m)\.json$")
+    results_looks = looks(file='"results"')
     options = ("split",)
     asks_for_images = True
 

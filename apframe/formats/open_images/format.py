@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import ParameterError, UnknownCategoryWarning, warn
 from apframe.formats.files import write_text
-from apframe.formats.format import ANY, Format
+from apframe.formats.format import ANY, Format, looks
 from apframe.formats.image_sizes import (
     find_image_sizes,
     refuse_far,
@@ -75,7 +75,8 @@ class OpenImages(Format):
     title = "Open Images CSV"
     dataset_is = "a CSV of ImageID, LabelName, XMin, XMax, YMin, YMax, or a folder that holds it, classes, hierarchy, labels"
     results_are = "a CSV of ImageID, LabelName, Score, XMin, XMax, YMin, YMax, or of ImageId, PredictionString"
-    dataset_from = ("folder", "file")
+    dataset_looks = looks(folder=r"(?im)\.csv(\.gz)?$", file=r"(?i)\A[^\n]*\.csv(\.gz)?\n")
+    results_looks = looks(file=r"(?i)\A[^\n]*\.csv(\.gz)?\n")
     options = ("split", "image_sizes")
     fractions = True
     category_ids = ANY

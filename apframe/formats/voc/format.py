@@ -11,7 +11,7 @@ import polars as pl
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.files import read_head, write_text
-from apframe.formats.format import Format
+from apframe.formats.format import TEXT_FILES, Format, looks
 from apframe.formats.lines import (
     first_fields,
     is_number,
@@ -56,8 +56,8 @@ class Voc(Format):
     title = "PASCAL VOC"
     dataset_is = "a folder with Annotations/*.xml and ImageSets/Main, a folder of such XML files, or an image set"
     results_are = "a folder of text files called as comp4_det_test_CLASS.txt, lines of image score xmin ymin xmax ymax"
-    dataset_from = ("folder", "file")
-    results_from = ("folder",)
+    dataset_looks = looks(folder=r"(?im)^Annotations/$|\.xml$", file=r"(?i)\A[^\n]*\.txt\n")
+    results_looks = looks(folder=TEXT_FILES)
     options = ("split",)
     holds = {
         "images": tuple(IMAGE.values()),

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.format import INDEX, Format
+from apframe.formats.format import INDEX, Format, looks
 from apframe.formats.image_sizes import (
     find_image_sizes,
     measure_images,
@@ -66,8 +66,8 @@ class Yolo(Format):
     title = "YOLO text"
     dataset_is = "a folder with a data.yaml that has names, and val, train or test, or that file; darknet's obj.data"
     results_are = "a folder of text files, itself or its folder labels, lines of class x y width height score"
-    dataset_from = ("folder", "file")
-    results_from = ("folder",)
+    dataset_looks = looks(folder=r"(?im)\.(ya?ml|data)$", file=r"(?i)\A[^\n]*\.(ya?ml|data)\n")
+    results_looks = looks(folder=r"(?im)\.txt$|^labels/$")
     options = ("split", "image_sizes")
     fractions = True
     category_ids = INDEX

@@ -18,7 +18,7 @@ from apframe.exceptions import FormatError
 from apframe.formats.documents import read_xml
 from apframe.formats.edges import from_edges
 from apframe.formats.files import read_head, write_text
-from apframe.formats.format import NUMBER, Format
+from apframe.formats.format import NUMBER, Format, looks
 from apframe.formats.labelling.cvat.row_runs import Crop, to_columns
 from apframe.formats.labelling.cvat.shapes import (
     FLAGS,
@@ -76,7 +76,7 @@ class Cvat(Format):
     title = "CVAT XML"
     dataset_is = "an XML file of CVAT for images, or a folder with one or more"
     results_are = "the same, its shapes with an attribute score"
-    dataset_from = results_from = ("file", "folder")
+    dataset_looks = results_looks = looks(file="<annotations", folder=r"(?im)\.xml$|/$")
     image_ids = NUMBER
     holds: ClassVar[dict[str, tuple[str, ...]]] = {
         "images": ("image_width", "image_height", "file_name", *_OF_IMAGE),

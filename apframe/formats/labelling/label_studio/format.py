@@ -13,7 +13,7 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
 from apframe.formats.files import read_head, write_text
-from apframe.formats.format import NUMBER, Format
+from apframe.formats.format import NUMBER, Format, looks
 from apframe.formats.labelling.label_studio.regions import encoded, in_pixels, read_regions, region_losses, region_texts
 from apframe.formats.names import categories_of
 from apframe.tables.dataset import Dataset
@@ -52,6 +52,8 @@ class LabelStudio(Format):
     title = "Label Studio JSON"
     dataset_is = "a JSON file with a list of tasks that have annotations"
     results_are = "the same with predictions"
+    dataset_looks = looks(file=r'\A[^\n]*\n\s*\[(?s:.*)"annotations"')
+    results_looks = looks(file=r'\A[^\n]*\n\s*\[(?s:.*)"predictions"')
     fractions = True
     image_ids = NUMBER
     holds: ClassVar[dict[str, tuple[str, ...]]] = {

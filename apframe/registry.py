@@ -1,0 +1,62 @@
+"""Values by name, each imported when it is first asked for, so that nobody pays for what is not named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Registry(MutableMapping[str, Value], Generic[Value]):
+    """A dict in which "module:name" stands for a value that is imported when asked for, and "module:Class()" for a new one.
+
+    Parameters
+    ----------
+    homes
+        values by name, or where each is
+
+    >>> known = Registry({"pi": "math:pi", "two": 2})
+    >>> known["two"], round(known["pi"], 2), list(known), "tau" in known
+    (2, 3.14, ['pi', 'two'], False)
+    """
+
+    def __init__(self, homes: Mapping[str, Value | str]) -> None:
+        self._homes: dict[str, Value | str] = dict(homes)
+
+    def home(self, name: str) -> Value | str:
+        """Where a value is, or the value itself if it was imported or given."""
+        return self._homes[name]
+
+    def name_of(self, value: Any) -> str | None:
+        """The name of a class or of any other value that has a module and a name; None if it has none here.
+
+        >>> Registry({"path": "pathlib:Path"}).name_of(__import__("pathlib").Path)
+        'path'
+        """
+        ways = (value, f"{value.__module__}:{value.__qualname__}")
+        return next((name for name, home in self._homes.items() if home in ways), None)
+
+    def __getitem__(self, name: str) -> Value:
+        home = self._homes[name]
+        if isinstance(home, str):
+            module, _, attribute = home.partition(":")
+            found = getattr(import_module(module), attribute.removesuffix("()"))
+            home = self._homes[name] = found() if attribute.endswith("()") else found
+        return home
+
+    def __setitem__(self, name: str, value: Value | str) -> None:
+        self._homes[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._homes[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._homes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)

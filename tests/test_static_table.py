@@ -1,0 +1,13 @@
+"""The table of what is imported by name is what the modules say."""
+
+from __future__ import annotations
+
+import pytest
+
+from apframe import static_table
+from tests.static_table import tables
+
+
+@pytest.mark.parametrize("name", tables())
+def test_the_table_is_what_the_modules_say(name: str) -> None:
+    assert getattr(static_table, name) == tables()[name], "run `python -m tests.static_table`"
