@@ -41,6 +41,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import apframe.lists.expressions  # noqa: F401 - puts `ap` on Polars expressions
+from apframe import static_table
 
 if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are public
     from apframe import formats as formats
@@ -97,49 +98,17 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.metrics.definitions import as_definition as as_definition
     from apframe.metrics.definitions import list_definitions as list_definitions
     from apframe.metrics.points import Definition as Definition
-    from apframe.protocols.activitynet import ACTIVITYNET as ACTIVITYNET
-    from apframe.protocols.argoverse2 import ARGOVERSE2 as ARGOVERSE2
-    from apframe.protocols.ava import AVA as AVA
-    from apframe.protocols.bdd100k import BDD100K as BDD100K
-    from apframe.protocols.citypersons import CALTECH as CALTECH
-    from apframe.protocols.citypersons import CITYPERSONS as CITYPERSONS
-    from apframe.protocols.citypersons import EUROCITY as EUROCITY
     from apframe.protocols.coco import COCO as COCO
-    from apframe.protocols.crowdhuman import CROWDHUMAN as CROWDHUMAN
-    from apframe.protocols.crowdpose import CROWDPOSE as CROWDPOSE
-    from apframe.protocols.dota import DOTA as DOTA
-    from apframe.protocols.dota import DOTA_V1 as DOTA_V1
-    from apframe.protocols.dota import DOTA_V15 as DOTA_V15
-    from apframe.protocols.dota import MMROTATE as MMROTATE
-    from apframe.protocols.flickr30k import FLICKR30K as FLICKR30K
-    from apframe.protocols.flickr30k import REFCOCO as REFCOCO
     from apframe.protocols.headlines import Part as Part
-    from apframe.protocols.kitti import KITTI as KITTI
-    from apframe.protocols.luna16 import LUNA16 as LUNA16
     from apframe.protocols.lvis import LVIS as LVIS
-    from apframe.protocols.nuscenes import NUSCENES as NUSCENES
     from apframe.protocols.open_images import OPEN_IMAGES as OPEN_IMAGES
     from apframe.protocols.open_images import OPEN_IMAGES_CHALLENGE as OPEN_IMAGES_CHALLENGE
-    from apframe.protocols.panoptic import CITYSCAPES_PANOPTIC as CITYSCAPES_PANOPTIC
-    from apframe.protocols.panoptic import COCO_PANOPTIC as COCO_PANOPTIC
     from apframe.protocols.proposals import PROPOSALS as PROPOSALS
     from apframe.protocols.protocol import Protocol as Protocol
     from apframe.protocols.published import PUBLISHED as PUBLISHED
     from apframe.protocols.published import list_protocols as list_protocols
-    from apframe.protocols.semantic import SEMANTIC as SEMANTIC
-    from apframe.protocols.thumos14 import THUMOS14 as THUMOS14
-    from apframe.protocols.tinyperson import TINYPERSON as TINYPERSON
-    from apframe.protocols.ultralytics import ULTRALYTICS as ULTRALYTICS
-    from apframe.protocols.ultralytics import ULTRALYTICS_8_4_35 as ULTRALYTICS_8_4_35
-    from apframe.protocols.ultralytics import ULTRALYTICS_8_4_175 as ULTRALYTICS_8_4_175
-    from apframe.protocols.visdrone import VISDRONE as VISDRONE
-    from apframe.protocols.visdrone import VISDRONE_MEAN as VISDRONE_MEAN
-    from apframe.protocols.visual_genome import VISUAL_GENOME as VISUAL_GENOME
-    from apframe.protocols.visual_genome import VISUAL_GENOME_MEAN as VISUAL_GENOME_MEAN
     from apframe.protocols.voc import VOC2007 as VOC2007
     from apframe.protocols.voc import VOC2012 as VOC2012
-    from apframe.protocols.waymo import WAYMO as WAYMO
-    from apframe.protocols.wider_face import WIDER_FACE as WIDER_FACE
     from apframe.pycocotools import patch_pycocotools as patch_pycocotools
     from apframe.report.write import write_report as write_report
     from apframe.retrieval.agreement import leaderboard_agreement as leaderboard_agreement
@@ -195,6 +164,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.single_iou import SingleMaskIoU as SingleMaskIoU
     from apframe.similarity.sphere_distance import SphereDistance as SphereDistance
     from apframe.similarity.user import UserSimilarity as UserSimilarity
+    from apframe.static_table import *  # noqa: F403 - the protocols of benchmarks
     from apframe.store.parquet import upgrade_evaluation as upgrade_evaluation
     from apframe.tables.dataset import Dataset as Dataset
     from apframe.tables.merging import merge as merge
@@ -231,35 +201,14 @@ _HOMES = {
     "apframe.lists.list_curves": "pr_from_roc precision_recall_curve roc_curve",
     "apframe.lists.measures": "Measure as_measure list_measures",
     "apframe.lists.vl_pr": "vl_pr",
-    "apframe.protocols.activitynet": "ACTIVITYNET",
-    "apframe.protocols.bdd100k": "BDD100K",
-    "apframe.protocols.citypersons": "CALTECH CITYPERSONS EUROCITY",
     "apframe.protocols.headlines": "Part",
-    "apframe.protocols.argoverse2": "ARGOVERSE2",
-    "apframe.protocols.ava": "AVA",
-    "apframe.protocols.thumos14": "THUMOS14",
     "apframe.protocols.coco": "COCO",
-    "apframe.protocols.crowdhuman": "CROWDHUMAN",
-    "apframe.protocols.crowdpose": "CROWDPOSE",
-    "apframe.protocols.dota": "DOTA DOTA_V1 DOTA_V15 MMROTATE",
-    "apframe.protocols.flickr30k": "FLICKR30K REFCOCO",
-    "apframe.protocols.kitti": "KITTI",
-    "apframe.protocols.luna16": "LUNA16",
     "apframe.protocols.lvis": "LVIS",
-    "apframe.protocols.nuscenes": "NUSCENES",
     "apframe.protocols.open_images": "OPEN_IMAGES OPEN_IMAGES_CHALLENGE",
-    "apframe.protocols.panoptic": "CITYSCAPES_PANOPTIC COCO_PANOPTIC",
     "apframe.protocols.proposals": "PROPOSALS",
     "apframe.protocols.protocol": "Protocol",
     "apframe.protocols.published": "PUBLISHED list_protocols",
-    "apframe.protocols.semantic": "SEMANTIC",
-    "apframe.protocols.tinyperson": "TINYPERSON",
-    "apframe.protocols.ultralytics": "ULTRALYTICS ULTRALYTICS_8_4_175 ULTRALYTICS_8_4_35",
-    "apframe.protocols.visdrone": "VISDRONE VISDRONE_MEAN",
-    "apframe.protocols.visual_genome": "VISUAL_GENOME VISUAL_GENOME_MEAN",
     "apframe.protocols.voc": "VOC2007 VOC2012",
-    "apframe.protocols.waymo": "WAYMO",
-    "apframe.protocols.wider_face": "WIDER_FACE",
     "apframe.pycocotools": "patch_pycocotools",
     "apframe.metrics.points": "Definition",
     "apframe.metrics.definitions": "as_definition list_definitions",
@@ -312,6 +261,7 @@ _HOMES = {
     "apframe.training.torchmetrics": "MeanAveragePrecision",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_HOME_OF |= {name: home.partition(":")[0] for name, (home, _) in static_table.PROTOCOLS.items()}
 
 _PACKAGES = ("formats", "protocols")  # which are imported when they are first used, too
 _RENAMED = {"definitions": "list_definitions", "measures": "list_measures"}  # since 0.6

@@ -1,72 +1,189 @@
 """Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
 
-FORMATS has the home of each format, whether it is written, and what its data sets and results look like.
+PROTOCOLS has the home of each protocol of a benchmark, and what it is for. FORMATS has the home of each format, whether it is
+written, and what its data sets and results look like. The others have what benchmarks add to the core, by the names that
+stored evaluations have for it, similarities with their iou_type.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # these are public names of `apframe`
+    from apframe.benchmarks.aerial.dota.protocol import DOTA, DOTA_V1, DOTA_V15, MMROTATE
+    from apframe.benchmarks.aerial.visdrone.protocol import VISDRONE, VISDRONE_MEAN
+    from apframe.benchmarks.driving.argoverse2.protocol import ARGOVERSE2
+    from apframe.benchmarks.driving.bdd100k.protocol import BDD100K
+    from apframe.benchmarks.driving.kitti.protocol import KITTI
+    from apframe.benchmarks.driving.nuscenes.protocol import NUSCENES
+    from apframe.benchmarks.driving.waymo.protocol import WAYMO
+    from apframe.benchmarks.medical.luna16.protocol import LUNA16
+    from apframe.benchmarks.people.citypersons.protocol import CALTECH, CITYPERSONS, EUROCITY
+    from apframe.benchmarks.people.crowdhuman.protocol import CROWDHUMAN
+    from apframe.benchmarks.people.crowdpose.protocol import CROWDPOSE
+    from apframe.benchmarks.people.tinyperson.protocol import TINYPERSON
+    from apframe.benchmarks.people.wider_face.protocol import WIDER_FACE
+    from apframe.benchmarks.pixels.panoptic.protocol import CITYSCAPES_PANOPTIC, COCO_PANOPTIC
+    from apframe.benchmarks.pixels.semantic.protocol import SEMANTIC
+    from apframe.benchmarks.relations.flickr30k.protocol import FLICKR30K, REFCOCO
+    from apframe.benchmarks.relations.visual_genome.protocol import VISUAL_GENOME, VISUAL_GENOME_MEAN
+    from apframe.benchmarks.trainers.ultralytics.protocol import ULTRALYTICS, ULTRALYTICS_8_4_35, ULTRALYTICS_8_4_175
+    from apframe.benchmarks.video.activitynet.protocol import ACTIVITYNET
+    from apframe.benchmarks.video.ava.protocol import AVA
+    from apframe.benchmarks.video.thumos14.protocol import THUMOS14
+
+__all__ = [
+    "ACTIVITYNET",
+    "ARGOVERSE2",
+    "AVA",
+    "BDD100K",
+    "CALTECH",
+    "CITYPERSONS",
+    "CITYSCAPES_PANOPTIC",
+    "COCO_PANOPTIC",
+    "CROWDHUMAN",
+    "CROWDPOSE",
+    "DOTA",
+    "DOTA_V1",
+    "DOTA_V15",
+    "EUROCITY",
+    "FLICKR30K",
+    "KITTI",
+    "LUNA16",
+    "MMROTATE",
+    "NUSCENES",
+    "REFCOCO",
+    "SEMANTIC",
+    "THUMOS14",
+    "TINYPERSON",
+    "ULTRALYTICS",
+    "ULTRALYTICS_8_4_35",
+    "ULTRALYTICS_8_4_175",
+    "VISDRONE",
+    "VISDRONE_MEAN",
+    "VISUAL_GENOME",
+    "VISUAL_GENOME_MEAN",
+    "WAYMO",
+    "WIDER_FACE",
+]
+
+PROTOCOLS: dict[str, tuple[str, str]] = {
+    "DOTA": ("apframe.benchmarks.aerial.dota.protocol:DOTA", "rotated boxes in aerial images"),
+    "DOTA_V1": ("apframe.benchmarks.aerial.dota.protocol:DOTA_V1", "what DOTA's devkit prints for v1.0: 15 classes"),
+    "DOTA_V15": ("apframe.benchmarks.aerial.dota.protocol:DOTA_V15", "what DOTA's devkit prints for v1.5: 16 classes"),
+    "MMROTATE": ("apframe.benchmarks.aerial.dota.protocol:MMROTATE", "what mmrotate prints for DOTA"),
+    "VISDRONE": (
+        "apframe.benchmarks.aerial.visdrone.protocol:VISDRONE",
+        "objects from drones, ten classes; as its toolkit prints them",
+    ),
+    "VISDRONE_MEAN": ("apframe.benchmarks.aerial.visdrone.protocol:VISDRONE_MEAN", "VisDrone with the plain mean over classes"),
+    "ARGOVERSE2": ("apframe.benchmarks.driving.argoverse2.protocol:ARGOVERSE2", "cuboids by distance: AP, three errors, CDS"),
+    "BDD100K": (
+        "apframe.benchmarks.driving.bdd100k.protocol:BDD100K",
+        "boxes and instance masks of driving scenes, ten classes",
+    ),
+    "KITTI": (
+        "apframe.benchmarks.driving.kitti.protocol:KITTI",
+        "cars, pedestrians and cyclists: in images, from above, in space",
+    ),
+    "NUSCENES": ("apframe.benchmarks.driving.nuscenes.protocol:NUSCENES", "cuboids by distance: AP, five errors, NDS"),
+    "WAYMO": (
+        "apframe.benchmarks.driving.waymo.protocol:WAYMO",
+        "vehicles, pedestrians, signs, cyclists: in space, from above, in images",
+    ),
+    "LUNA16": (
+        "apframe.benchmarks.medical.luna16.protocol:LUNA16",
+        "nodules in scans: mean sensitivity (CPM) of the FROC curve",
+    ),
+    "CITYPERSONS": (
+        "apframe.benchmarks.people.citypersons.protocol:CITYPERSONS",
+        "pedestrians by height and visible share: log-average miss rate",
+    ),
+    "CALTECH": ("apframe.benchmarks.people.citypersons.protocol:CALTECH", "as CITYPERSONS, for Caltech's data"),
+    "EUROCITY": (
+        "apframe.benchmarks.people.citypersons.protocol:EUROCITY",
+        "pedestrians by height and occlusion: log-average miss rate",
+    ),
+    "CROWDHUMAN": (
+        "apframe.benchmarks.people.crowdhuman.protocol:CROWDHUMAN",
+        "people in crowds: AP, log-average miss rate, Jaccard index",
+    ),
+    "CROWDPOSE": ("apframe.benchmarks.people.crowdpose.protocol:CROWDPOSE", "keypoints of people in crowds"),
+    "TINYPERSON": (
+        "apframe.benchmarks.people.tinyperson.protocol:TINYPERSON",
+        "people of a few pixels: AP at IoU .25, .5, .75 by size",
+    ),
+    "WIDER_FACE": (
+        "apframe.benchmarks.people.wider_face.protocol:WIDER_FACE",
+        "faces: easy, medium, hard; scores in 1,000 steps",
+    ),
+    "COCO_PANOPTIC": (
+        "apframe.benchmarks.pixels.panoptic.protocol:COCO_PANOPTIC",
+        "panoptic quality of segments: PQ, SQ, RQ, also of boundaries",
+    ),
+    "CITYSCAPES_PANOPTIC": ("apframe.benchmarks.pixels.panoptic.protocol:CITYSCAPES_PANOPTIC", "the same for Cityscapes"),
+    "SEMANTIC": (
+        "apframe.benchmarks.pixels.semantic.protocol:SEMANTIC",
+        "IoU of the pixels of each class: mIoU, fwIoU, accuracies",
+    ),
+    "FLICKR30K": (
+        "apframe.benchmarks.relations.flickr30k.protocol:FLICKR30K",
+        "boxes of phrases: Success@1, @5, @10, which papers call R@k",
+    ),
+    "REFCOCO": (
+        "apframe.benchmarks.relations.flickr30k.protocol:REFCOCO",
+        "the box of a referring expression: accuracy at IoU 0.5",
+    ),
+    "VISUAL_GENOME": (
+        "apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME",
+        "relations of two boxes: R@20, R@50, R@100; also of phrases",
+    ),
+    "VISUAL_GENOME_MEAN": (
+        "apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME_MEAN",
+        "the mean over relations: mR@20, mR@50, mR@100",
+    ),
+    "ULTRALYTICS": (
+        "apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS",
+        "what Ultralytics prints from 8.4.176 on: mAP50-95, mAP50",
+    ),
+    "ULTRALYTICS_8_4_175": (
+        "apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_175",
+        "what Ultralytics prints from 8.4.37 up to 8.4.175",
+    ),
+    "ULTRALYTICS_8_4_35": (
+        "apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_35",
+        "what Ultralytics prints up to 8.4.36",
+    ),
+    "ACTIVITYNET": ("apframe.benchmarks.video.activitynet.protocol:ACTIVITYNET", "actions as time intervals of videos"),
+    "AVA": ("apframe.benchmarks.video.ava.protocol:AVA", "actions of people in frames of videos: frame mAP at IoU 0.5"),
+    "THUMOS14": (
+        "apframe.benchmarks.video.thumos14.protocol:THUMOS14",
+        "actions as time intervals: each interval takes its best detection",
+    ),
+}
+
 FORMATS: dict[str, tuple[str, bool, dict[str, str], dict[str, str]]] = {
-    "activitynet": (
-        "apframe.formats.activitynet:ActivityNet()",
-        True,
-        {"file": '"database"|"taxonomy"|"segment"'},
-        {"file": '"results"'},
-    ),
-    "argoverse2": (
-        "apframe.formats.argoverse2:Argoverse2()",
-        False,
-        {"folder": "(?m)^annotations\\.feather$|/$"},
-        {"file": "\\A[^\\n]*\\.(arrow|feather|ipc)\\n"},
-    ),
     "arrow": (
         "apframe.formats.tables:Arrow()",
         True,
         {"folder": "(?m)^(images|categories|annotations)\\.(arrow|feather|ipc)$"},
         {"file": "\\A[^\\n]*\\.(arrow|feather|ipc)\\n", "folder": "(?m)^detections\\.(arrow|feather|ipc)$"},
     ),
-    "ava": (
-        "apframe.formats.ava:Ava()",
-        False,
-        {"file": "\\A[^\\n]*\\n\\s*[^\\[{\\s]", "folder": "(?im)\\.pbtxt$"},
-        {"file": "\\A[^\\n]*\\n\\s*[^\\[{\\s]"},
-    ),
     "boxes": ("apframe.formats.boxes:Boxes()", True, {"folder": "(?im)\\.txt$"}, {"folder": "(?im)\\.txt$"}),
     "coco": ("apframe.formats.coco.format:Coco()", True, {"file": "\\A[^\\n]*\\n\\s*\\{"}, {"file": "\\A[^\\n]*\\n\\s*[\\[{]"}),
-    "coco_panoptic": (
-        "apframe.formats.coco_panoptic:CocoPanoptic()",
-        False,
-        {"file": '"segments_info"'},
-        {"file": '"segments_info"'},
-    ),
-    "crowdhuman": (
-        "apframe.formats.crowdhuman:CrowdHuman()",
-        False,
-        {"file": '(?i)\\A[^\\n]*\\.odgt|"[gd]tboxes"'},
-        {"file": '(?i)\\A[^\\n]*\\.odgt|"[gd]tboxes"'},
-    ),
     "csv": (
         "apframe.formats.csv_table:Csv()",
         True,
         {"file": "\\A[^\\n]*\\n\\s*[^\\[{\\s]"},
         {"file": "\\A[^\\n]*\\n\\s*[^\\[{\\s]"},
     ),
-    "dota": ("apframe.formats.dota:Dota()", True, {"folder": "(?im)\\.txt$"}, {"folder": "(?im)\\.txt$"}),
     "hugging_face": (
         "apframe.formats.hugging_face:HuggingFace()",
         True,
         {"file": "\\A[^\\n]*\\.(parquet|arrow|jsonl)\\n", "folder": "(?im)\\.(parquet|arrow|jsonl)$|/$"},
         {"file": "\\A[^\\n]*\\.(parquet|arrow|jsonl)\\n", "folder": "(?im)\\.(parquet|arrow|jsonl)$|/$"},
     ),
-    "kitti": ("apframe.formats.kitti:Kitti()", True, {"folder": "(?im)\\.txt$"}, {"folder": "(?im)\\.txt$"}),
-    "label_maps": (
-        "apframe.formats.label_maps:LabelMaps()",
-        False,
-        {"folder": "(?im)\\.png$|/$"},
-        {"folder": "(?im)\\.png$|/$"},
-    ),
-    "luna16": ("apframe.formats.luna16:Luna16()", False, {"folder": "(?m)^annotations\\.csv$"}, {"file": "seriesuid"}),
     "lvis": ("apframe.formats.lvis:Lvis()", True, {"file": "(?!)"}, {"file": "(?!)"}),
-    "nuscenes": ("apframe.formats.nuscenes.format:NuScenes()", False, {"folder": "(?m)\\.json$"}, {"file": '"results"'}),
     "open_images": (
         "apframe.formats.open_images.format:OpenImages()",
         True,
@@ -79,25 +196,11 @@ FORMATS: dict[str, tuple[str, bool, dict[str, str], dict[str, str]]] = {
         {"folder": "(?m)^(images|categories|annotations)\\.parquet$"},
         {"file": "\\A[^\\n]*\\.parquet\\n", "folder": "(?m)^detections\\.parquet$"},
     ),
-    "scalabel": ("apframe.formats.scalabel:Scalabel()", False, {"file": '"labels"'}, {"file": '"labels"'}),
-    "thumos14": (
-        "apframe.formats.thumos14:Thumos14()",
-        False,
-        {"folder": "(?im)_(test|val)\\.txt$"},
-        {"file": "\\A[^\\n]*\\n\\s*[^\\[{\\s]"},
-    ),
-    "visdrone": ("apframe.formats.visdrone:VisDrone()", False, {"folder": "(?im)\\.txt$"}, {"folder": "(?im)\\.txt$"}),
     "voc": (
         "apframe.formats.voc.format:Voc()",
         True,
         {"folder": "(?im)^Annotations/$|\\.xml$", "file": "(?i)\\A[^\\n]*\\.txt\\n"},
         {"folder": "(?im)\\.txt$"},
-    ),
-    "wider_face": (
-        "apframe.formats.wider_face:WiderFace()",
-        False,
-        {"folder": "(?im)^wider_face_.*\\.mat$", "file": "(?i)\\A[^\\n]*\\.txt\\n"},
-        {"folder": "(?im)\\.txt$|/$"},
     ),
     "yolo": (
         "apframe.formats.yolo.format:Yolo()",
@@ -125,4 +228,98 @@ FORMATS: dict[str, tuple[str, bool, dict[str, str], dict[str, str]]] = {
         {"folder": "(?im)\\.json$", "file": '"shapes"'},
     ),
     "supervisely": ("apframe.formats.labelling.supervisely:Supervisely()", False, {"folder": "(?m)/$"}, {"folder": "(?m)/$"}),
+    "activitynet": (
+        "apframe.benchmarks.video.activitynet.format:ActivityNet()",
+        True,
+        {"file": '"database"|"taxonomy"|"segment"'},
+        {"file": '"results"'},
+    ),
+    "argoverse2": (
+        "apframe.benchmarks.driving.argoverse2.format:Argoverse2()",
+        False,
+        {"folder": "(?m)^annotations\\.feather$|/$"},
+        {"file": "\\A[^\\n]*\\.(arrow|feather|ipc)\\n"},
+    ),
+    "ava": (
+        "apframe.benchmarks.video.ava.format:Ava()",
+        False,
+        {"file": "\\A[^\\n]*\\n\\s*[^\\[{\\s]", "folder": "(?im)\\.pbtxt$"},
+        {"file": "\\A[^\\n]*\\n\\s*[^\\[{\\s]"},
+    ),
+    "coco_panoptic": (
+        "apframe.benchmarks.pixels.panoptic.format:CocoPanoptic()",
+        False,
+        {"file": '"segments_info"'},
+        {"file": '"segments_info"'},
+    ),
+    "crowdhuman": (
+        "apframe.benchmarks.people.crowdhuman.format:CrowdHuman()",
+        False,
+        {"file": '(?i)\\A[^\\n]*\\.odgt|"[gd]tboxes"'},
+        {"file": '(?i)\\A[^\\n]*\\.odgt|"[gd]tboxes"'},
+    ),
+    "dota": ("apframe.benchmarks.aerial.dota.format:Dota()", True, {"folder": "(?im)\\.txt$"}, {"folder": "(?im)\\.txt$"}),
+    "kitti": ("apframe.benchmarks.driving.kitti.format:Kitti()", True, {"folder": "(?im)\\.txt$"}, {"folder": "(?im)\\.txt$"}),
+    "label_maps": (
+        "apframe.benchmarks.pixels.semantic.format:LabelMaps()",
+        False,
+        {"folder": "(?im)\\.png$|/$"},
+        {"folder": "(?im)\\.png$|/$"},
+    ),
+    "luna16": (
+        "apframe.benchmarks.medical.luna16.format:Luna16()",
+        False,
+        {"folder": "(?m)^annotations\\.csv$"},
+        {"file": "seriesuid"},
+    ),
+    "nuscenes": (
+        "apframe.benchmarks.driving.nuscenes.format:NuScenes()",
+        False,
+        {"folder": "(?m)\\.json$"},
+        {"file": '"results"'},
+    ),
+    "scalabel": ("apframe.benchmarks.driving.bdd100k.format:Scalabel()", False, {"file": '"labels"'}, {"file": '"labels"'}),
+    "thumos14": (
+        "apframe.benchmarks.video.thumos14.format:Thumos14()",
+        False,
+        {"folder": "(?im)_(test|val)\\.txt$"},
+        {"file": "\\A[^\\n]*\\n\\s*[^\\[{\\s]"},
+    ),
+    "visdrone": (
+        "apframe.benchmarks.aerial.visdrone.format:VisDrone()",
+        False,
+        {"folder": "(?im)\\.txt$"},
+        {"folder": "(?im)\\.txt$"},
+    ),
+    "wider_face": (
+        "apframe.benchmarks.people.wider_face.format:WiderFace()",
+        False,
+        {"folder": "(?im)^wider_face_.*\\.mat$", "file": "(?i)\\A[^\\n]*\\.txt\\n"},
+        {"folder": "(?im)\\.txt$|/$"},
+    ),
 }
+
+RULES: dict[str, str] = {
+    "LeaveOutNarrow": "apframe.benchmarks.aerial.dota.protocol:LeaveOutNarrow",
+    "ExclusionRegions": "apframe.benchmarks.aerial.visdrone.protocol:ExclusionRegions",
+    "DisjointMasks": "apframe.benchmarks.driving.bdd100k.protocol:DisjointMasks",
+    "RequireAlpha": "apframe.benchmarks.driving.kitti.protocol:RequireAlpha",
+    "AddDifficultyLevel": "apframe.benchmarks.driving.waymo.protocol:AddDifficultyLevel",
+    "LimitSides": "apframe.benchmarks.driving.waymo.protocol:LimitSides",
+    "NoLabelZones": "apframe.benchmarks.driving.waymo.protocol:NoLabelZones",
+    "WarnOfScores": "apframe.benchmarks.driving.waymo.protocol:WarnOfScores",
+    "AddVisibility": "apframe.benchmarks.people.citypersons.protocol:AddVisibility",
+    "ClipBoxes": "apframe.benchmarks.people.crowdhuman.protocol:ClipBoxes",
+    "IgnoreUncertain": "apframe.benchmarks.people.tinyperson.protocol:IgnoreUncertain",
+    "AnnotatedImagesOnly": "apframe.benchmarks.people.wider_face.protocol:AnnotatedImagesOnly",
+    "IgnoreMostlyVoid": "apframe.benchmarks.pixels.panoptic.protocol:IgnoreMostlyVoid",
+    "LeaveOutRepeated": "apframe.benchmarks.trainers.ultralytics.protocol:LeaveOutRepeated",
+}
+
+MATCHERS: dict[str, str] = {}
+
+METRICS: dict[str, str] = {}
+
+DEFINITIONS: dict[str, str] = {}
+
+SIMILARITIES: dict[str, tuple[str, str | None]] = {}

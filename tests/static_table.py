@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import pprint
+import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -13,18 +15,37 @@ from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any
 
+import apframe.benchmarks
 import apframe.formats
 from apframe.formats.format import Format
+from apframe.matching.matchers import Matcher
+from apframe.metrics.metric import Metric
+from apframe.metrics.points import Definition
+from apframe.protocols.rules.rule import Rule
+from apframe.similarity.pairs import Similarity
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "apframe" / "static_table.py"
-_LABELLING = "apframe.formats.labelling."
+_HOMES, _ROWS = "dict[str, str]", "dict[str, tuple[str, str]]"
+TYPES = {
+    "PROTOCOLS": _ROWS,
+    "FORMATS": "dict[str, tuple[str, bool, dict[str, str], dict[str, str]]]",
+    "RULES": _HOMES,
+    "MATCHERS": _HOMES,
+    "METRICS": _HOMES,
+    "DEFINITIONS": _HOMES,
+    "SIMILARITIES": "dict[str, tuple[str, str | None]]",
+}
 _HEAD = '''"""Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
 
-FORMATS has the home of each format, whether it is written, and what its data sets and results look like.
+PROTOCOLS has the home of each protocol of a benchmark, and what it is for. FORMATS has the home of each format, whether it is
+written, and what its data sets and results look like. The others have what benchmarks add to the core, by the names that
+stored evaluations have for it, similarities with their iou_type.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 '''
 
 
@@ -35,35 +56,61 @@ def modules(package: ModuleType) -> Iterator[ModuleType]:
 
 
 def own(package: ModuleType, kind: type) -> Iterator[tuple[str, Any]]:
-    """The home and the class of each value of a kind that is defined in a package and has a name."""
+    """The home and the class of each value of a kind that is defined in a package; names with an underscore are not counted."""
     for module in modules(package):
         for name, value in vars(module).items():
-            is_own = inspect.isclass(value) and issubclass(value, kind) and value.__module__ == module.__name__
-            if is_own and isinstance(getattr(value, "name", None), str):
+            is_own = inspect.isclass(value) and value.__module__ == module.__name__ and not name.startswith("_")
+            if is_own and kind in value.__mro__ and not inspect.isabstract(value):
                 yield f"{module.__name__}:{name}", value
 
 
 def formats() -> dict[str, tuple[str, bool, Any, Any]]:
     """The rows of all formats: those of the core by name, then those of labelling tools, then those of benchmarks."""
-    found = sorted(own(apframe.formats, Format), key=lambda pair: (pair[0].startswith(_LABELLING), pair[1].name))
-    return {each.name: (f"{home}()", each.writable, dict(each.dataset_looks), dict(each.results_looks)) for home, each in found}
+    found = [*own(apframe.formats, Format), *own(apframe.benchmarks, Format)]
+    named = [(home, each) for home, each in found if hasattr(each, "name")]
+    places = ("apframe.formats.", "apframe.formats.labelling.", "apframe.benchmarks.")
+    named.sort(key=lambda pair: (max(place for place, start in enumerate(places) if pair[0].startswith(start)), pair[1].name))
+    return {each.name: (f"{home}()", each.writable, dict(each.dataset_looks), dict(each.results_looks)) for home, each in named}
 
 
-TYPES = {"FORMATS": "dict[str, tuple[str, bool, dict[str, str], dict[str, str]]]"}
+def protocols() -> dict[str, tuple[str, str]]:
+    """The home of each protocol of a benchmark, and what it is for."""
+    purposes = [(module.__name__, getattr(module, "PURPOSES", {})) for module in modules(apframe.benchmarks)]
+    return {name: (f"{module}:{name}", purpose) for module, own in purposes for name, purpose in own.items()}
+
+
+def name_of(kind: Any) -> str:
+    """What a matcher, a metric or a definition is called, or else its class in small letters: box_errors of BoxErrors."""
+    return getattr(kind, "name", None) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
 
 
 @cache
 def tables() -> dict[str, Any]:
     """What the file defines, by name."""
-    return {"FORMATS": formats()}
+    package = apframe.benchmarks
+    metrics = {name_of(each): home for home, each in own(package, Metric) if each.read is not Metric.read}
+    definitions = {each.name: home for home, each in own(package, Definition) if hasattr(each, "name")}
+    return {
+        "PROTOCOLS": protocols(),
+        "FORMATS": formats(),
+        "RULES": {each.__name__: home for home, each in own(package, Rule)},
+        "MATCHERS": {each.name: home for home, each in own(package, Matcher)},
+        "METRICS": metrics,
+        "DEFINITIONS": {name: home for name, home in definitions.items() if name not in metrics},
+        "SIMILARITIES": {each.name: (home, each.iou_type) for home, each in own(package, Similarity)},
+    }
 
 
 def text() -> str:
     """The whole file."""
     made = (f"{name}: {TYPES[name]} = {pprint.pformat(table, sort_dicts=False)}\n" for name, table in tables().items())
-    return "\n".join([_HEAD, *made])
+    names = ((name, home.split(":")[0]) for name, (home, _) in protocols().items())
+    imports = [f"    from {module} import {name}" for name, module in names]
+    exported = f"__all__ = {[*protocols()]}"
+    return "\n".join([_HEAD, "if TYPE_CHECKING:  # these are public names of `apframe`", *imports, "", exported, "", *made])
 
 
 if __name__ == "__main__":
     TABLE.write_text(text())
-    subprocess.run(["ruff", "format", "--quiet", TABLE], check=True)
+    for step in ("format", "check --fix"):
+        subprocess.run([sys.executable, "-m", "ruff", *step.split(), "--quiet", TABLE], check=True)

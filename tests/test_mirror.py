@@ -47,8 +47,8 @@ TESTED_IN = {
     "formats/test_ids.py": "formats/names",
     "formats/test_in_memory.py": "formats/outputs",
     "formats/test_json_types.py": "formats/coco/json_types",
-    "formats/test_nuscenes.py": "formats/json_fields formats/nuscenes/format formats/nuscenes/places formats/nuscenes/splits "
-    "formats/nuscenes/tables",
+    "benchmarks/driving/nuscenes/test_format.py": "benchmarks/driving/nuscenes/places benchmarks/driving/nuscenes/splits "
+    "benchmarks/driving/nuscenes/tables formats/json_fields",
     "formats/test_open_images.py": "formats/open_images/class_hierarchy formats/open_images/format formats/open_images/tables",
     "formats/test_shapes.py": "formats/outlines",
     "formats/test_voc.py": "formats/voc/format formats/voc/xml_file formats/xml_text",
@@ -63,25 +63,27 @@ TESTED_IN = {
     "parity/test_coco.py": "evaluation/curves protocols/metrics_table metrics/coco_arrays metrics/running_counts "
     "protocols/coco",
     "properties/test_operating_points.py": "matching/operating_points",
-    "protocols/test_citypersons.py": "metrics/errors_per_image",
-    "protocols/test_crowdhuman.py": "evaluation/diagnose/jaccard_counts",
-    "protocols/test_crowdpose.py": "protocols/parts",
-    "protocols/test_kitti.py": "matching/by_annotation metrics/changes metrics/cutoff_counts protocols/rules/filters",
-    "protocols/test_luna16.py": "matching/shared protocols/rules/limits similarity/sphere_distance tables/shapes/spheres",
-    "protocols/test_nuscenes.py": "metrics/box_errors metrics/level_cuts protocols/rules/pair_columns",
+    "benchmarks/people/citypersons/test_protocol.py": "metrics/errors_per_image",
+    "benchmarks/people/crowdhuman/test_protocol.py": "evaluation/diagnose/jaccard_counts",
+    "benchmarks/people/crowdpose/test_protocol.py": "protocols/parts",
+    "benchmarks/driving/kitti/test_protocol.py": "matching/by_annotation metrics/changes metrics/cutoff_counts "
+    "protocols/rules/filters",
+    "benchmarks/medical/luna16/test_protocol.py": "matching/shared protocols/rules/limits similarity/sphere_distance "
+    "tables/shapes/spheres",
+    "benchmarks/driving/nuscenes/test_protocol.py": "metrics/box_errors metrics/level_cuts protocols/rules/pair_columns",
     "protocols/test_open_images_masks.py": "similarity/mask_or_box_iou",
-    "protocols/test_panoptic.py": "metrics/sums_of_matches protocols/refused similarity/panoptic_boundary_iou "
+    "benchmarks/pixels/panoptic/test_protocol.py": "metrics/sums_of_matches protocols/refused similarity/panoptic_boundary_iou "
     "similarity/panoptic_iou",
     "protocols/test_protocol_values.py": "protocols/given protocols/inputs protocols/ranges protocols/rules/crowds "
     "protocols/rules/ignored protocols/rules/rule protocols/rules/standard "
     "protocols/places protocols/protocol protocols/published protocols/words show/console show/html",
     "store/test_stored_versions.py": "protocols/stored_before",
-    "protocols/test_semantic.py": "similarity/label_iou",
-    "protocols/test_ultralytics.py": "similarity/single_iou",
-    "protocols/test_visdrone.py": "protocols/combinations",
-    "protocols/test_visual_genome.py": "tables/shapes/relations",
-    "protocols/test_waymo.py": "evaluation/slices/waymo_breakdowns matching/largest_sum",
-    "protocols/test_wider_face.py": "metrics/all_rows",
+    "benchmarks/pixels/semantic/test_protocol.py": "similarity/label_iou",
+    "benchmarks/trainers/ultralytics/test_protocol.py": "similarity/single_iou",
+    "benchmarks/aerial/visdrone/test_protocol.py": "protocols/combinations",
+    "benchmarks/relations/visual_genome/test_protocol.py": "tables/shapes/relations",
+    "benchmarks/driving/waymo/test_protocol.py": "benchmarks/driving/waymo/breakdowns matching/largest_sum",
+    "benchmarks/people/wider_face/test_protocol.py": "metrics/all_rows",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines pycocotools/one_cell "
     "pycocotools/params",
@@ -113,7 +115,7 @@ OF_MANY_MODULES = ("docs", "fuzz", "parity", "pins", "properties", "speed")  # f
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {
     "formats/test_crashes.py", "formats/test_unwritable.py", "metrics/test_branches.py",
-    "protocols/test_coco_keypoints.py", "protocols/test_coco_masks.py", "protocols/test_driving_kits.py",
+    "protocols/test_coco_keypoints.py", "protocols/test_coco_masks.py", "benchmarks/driving/test_driving_kits.py",
     "protocols/test_optimal.py", "protocols/test_reads.py", "pycocotools/test_surface.py", "pycocotools/test_training.py",
     "report/test_browser.py",
     "scale/test_bad_shards.py", "scale/test_resuming.py",

@@ -18,7 +18,6 @@ from apframe.evaluation.diagnose import confusion as confused
 from apframe.evaluation.diagnose.implausible import warn_of_metrics
 from apframe.evaluation.gallery import show as gallery
 from apframe.evaluation.slices import by as slices
-from apframe.evaluation.slices import waymo_breakdowns as broken_down
 from apframe.exceptions import NotComputedWarning, ParameterError, warn
 from apframe.lazily import cached_property
 from apframe.protocols.inputs import Inputs
@@ -66,7 +65,7 @@ class Evaluation(QueryableResult):
     lrp, miss_rates, froc = error_rates.lrp, error_rates.miss_rates, error_rates.froc
     jaccard_index = jaccard.jaccard_index
     operating_points, at = operating_points.operating_points, at_thresholds.at
-    by, where, waymo_breakdowns = slices.by, slices.where, broken_down.waymo_breakdowns
+    by, where = slices.by, slices.where
     changes = comparison.changes
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
     calibration, reliability = calibrated.calibration, calibrated.reliability
@@ -230,9 +229,14 @@ class Evaluation(QueryableResult):
     def _subset(self, masks: Masks) -> Evaluation:
         """The part inside the masks, which are those of `Inputs.subset`."""
         refuse_nothing("where", masks)
-        inputs = self._inputs.subset(masks)
+        part = self._of(self._inputs.subset(masks))
+        part._judged = self._pipeline.part(masks)
+        return part
+
+    def _of(self, inputs: Inputs) -> Evaluation:
+        """The evaluation of other objects of the same images, by the same rules, which are matched again."""
         part = Evaluation(lambda: inputs, self.protocol, notes=self.notes, name=self._label, source=self._source)
-        part._may_warn, part._judged = False, self._pipeline.part(masks)
+        part._may_warn = False
         return part
 
     def to_markdown(self, digits: int = 3) -> str:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
+from apframe import static_table
 from apframe.exceptions import ParameterError, one_of
+from apframe.registry import Registry
 from apframe.wording import same_name
 
 if TYPE_CHECKING:
@@ -284,11 +286,9 @@ class ScoreFirst(Matcher):
     counts_everywhere: ClassVar[bool] = True
 
 
-MATCHERS: dict[str, type[Matcher]] = {
-    kind.name: kind
-    for kind in (
-        ByScore, ByBestOverlap, ByScoreFirstOfEquals, ByClaim, Shared, BySimilarity, Optimal, ByAnnotation, InFileOrder,
-        LargestSum, ScoreFirst,
-    )
-}  # fmt: skip
-"""The matchers by the names that `matching=` takes."""
+_CORE = (
+    ByScore, ByBestOverlap, ByScoreFirstOfEquals, ByClaim, Shared, BySimilarity, Optimal, ByAnnotation, InFileOrder, LargestSum,
+    ScoreFirst,
+)  # fmt: skip
+MATCHERS: Registry[type[Matcher]] = Registry({**{kind.name: kind for kind in _CORE}, **static_table.MATCHERS})
+"""The matchers by the names that `matching=` takes. Add your own as "its_module:ItsClass"."""

@@ -15,17 +15,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
+from apframe import static_table
 from apframe.exceptions import ParameterError, by_name, increasing
 from apframe.listing import Listing
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.metric import KINDS, Metric
 from apframe.metrics.points import Definition, WeightedSum, read_texts, recall_of
+from apframe.registry import Registry
 from apframe.wording import did_you_mean, short
 
 if TYPE_CHECKING:
@@ -218,28 +219,29 @@ COCO_101 = Coco101()
 IN_SQL: tuple[WeightedSum, ...] = (
     Step(), Interpolated(), Voc2007(), ElevenPoint(), Coco101(), Trec9ElevenPoint(), Trec10ElevenPoint(),
 )  # fmt: skip
-_KINDS = {  # module and class by name; imported when one is named
-    "step": "metrics.definitions:Step",
-    "interpolated": "metrics.definitions:Interpolated",
-    "voc2007": "metrics.definitions:Voc2007",
-    "eleven_point": "metrics.definitions:ElevenPoint",
-    "eleven_point_trec9": "metrics.definitions:Trec9ElevenPoint",
-    "eleven_point_trec10": "metrics.definitions:Trec10ElevenPoint",
-    "coco101": "metrics.definitions:Coco101",
-    "trapezoid": "lists.list_average_precision:Trapezoid",
-    "davis_goadrich": "lists.list_average_precision:DavisGoadrich",
-    "waymo": "metrics.score_cutoffs:Waymo",
-    "nuscenes": "metrics.recall_levels:NuScenes",
-    "argoverse2": "metrics.recall_levels:Argoverse2",
-    "normalized": "lists.list_average_precision:Normalized",
-    "set": "lists.list_average_precision:SetAP",
-    "r11": "metrics.score_cutoffs:R11",
-    "r40": "metrics.score_cutoffs:R40",
-    "wider_face": "metrics.all_rows:WiderFace",
-    "crowdhuman": "metrics.all_rows:CrowdHuman",
-    "ultralytics": "metrics.all_rows:Ultralytics",
-    "ultralytics_8_4_35": "metrics.all_rows:UltralyticsBefore",
+_CORE = {
+    "step": "apframe.metrics.definitions:Step",
+    "interpolated": "apframe.metrics.definitions:Interpolated",
+    "voc2007": "apframe.metrics.definitions:Voc2007",
+    "eleven_point": "apframe.metrics.definitions:ElevenPoint",
+    "eleven_point_trec9": "apframe.metrics.definitions:Trec9ElevenPoint",
+    "eleven_point_trec10": "apframe.metrics.definitions:Trec10ElevenPoint",
+    "coco101": "apframe.metrics.definitions:Coco101",
+    "trapezoid": "apframe.lists.list_average_precision:Trapezoid",
+    "davis_goadrich": "apframe.lists.list_average_precision:DavisGoadrich",
+    "waymo": "apframe.metrics.score_cutoffs:Waymo",
+    "nuscenes": "apframe.metrics.recall_levels:NuScenes",
+    "argoverse2": "apframe.metrics.recall_levels:Argoverse2",
+    "normalized": "apframe.lists.list_average_precision:Normalized",
+    "set": "apframe.lists.list_average_precision:SetAP",
+    "r11": "apframe.metrics.score_cutoffs:R11",
+    "r40": "apframe.metrics.score_cutoffs:R40",
+    "wider_face": "apframe.metrics.all_rows:WiderFace",
+    "crowdhuman": "apframe.metrics.all_rows:CrowdHuman",
+    "ultralytics": "apframe.metrics.all_rows:Ultralytics",
+    "ultralytics_8_4_35": "apframe.metrics.all_rows:UltralyticsBefore",
 }
+_KINDS: Registry[type[Definition]] = Registry(_CORE | static_table.DEFINITIONS)
 
 
 def list_definitions(name: str | None = None) -> Listing:
@@ -292,8 +294,7 @@ def as_definition(definition: str | Definition) -> Definition:
         raise ParameterError(f"a definition must be a name or one of apframe's values, not {definition!r}")
     parts = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", definition)
     name, number = parts.groups() if parts else (definition, None)
-    module, class_name = (KINDS.get(name) or f"apframe.{by_name('definition', name, _KINDS)}").split(":")
-    kind = getattr(import_module(module), class_name)
+    kind = KINDS.get(name) or by_name("definition", name, _KINDS)
     if not issubclass(kind, Definition):
         raise ParameterError(f"{name} is not a definition but a metric", "give it as a metric", option="definition")
     if number and kind.name not in ("waymo", "normalized"):

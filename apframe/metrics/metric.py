@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
+from apframe import static_table
 from apframe.exceptions import ParameterError
+from apframe.registry import Registry
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from apframe.metrics.points import Definition
     from apframe.metrics.weights import Weights
 
-KINDS = {
+_CORE = {
     "average_precision": "apframe.metrics.average_precision:AveragePrecision",
     "oriented_precision": "apframe.metrics.score_cutoffs:OrientedPrecision",
     "box_errors": "apframe.metrics.box_errors:BoxErrors",
@@ -30,7 +32,8 @@ KINDS = {
     "recall_by_image": "apframe.metrics.sums_of_matches:RecallByImage",
     "success": "apframe.metrics.sums_of_matches:Success",
 }
-"""Module and class of metrics by the names that stored evaluations have for them; a class is imported when one is read."""
+KINDS: Registry[type] = Registry(_CORE | static_table.METRICS)
+"""The classes of metrics by the names that stored evaluations have for them. Add your own as "its_module:ItsClass"."""
 
 
 @runtime_checkable

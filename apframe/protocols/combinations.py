@@ -27,7 +27,7 @@ def refuse_combinations(protocol: Protocol) -> None:
 
     >>> from dataclasses import replace
     >>> from apframe.matching.matchers import ByScore
-    >>> from apframe.protocols.kitti import KITTI
+    >>> from apframe.benchmarks.driving.kitti.protocol import KITTI
     >>> replace(KITTI, matcher=ByScore())
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: matching: definition r40 does not go with matching 'score'; use both of one protocol; \

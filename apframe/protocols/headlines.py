@@ -285,8 +285,8 @@ def main_headline(protocol: Protocol) -> Headline:
     If the protocol has a number whose kind is main (NDS, CDS, APH), it is that; otherwise the first headline that is
     evaluated. Where the protocol has levels of difficulty, it is of the one that it ranks by.
 
-    >>> from apframe.protocols.kitti import KITTI
-    >>> from apframe.protocols.nuscenes import NUSCENES
+    >>> from apframe.benchmarks.driving.kitti.protocol import KITTI
+    >>> from apframe.benchmarks.driving.nuscenes.protocol import NUSCENES
     >>> main_headline(KITTI).metric, main_headline(NUSCENES).metric
     ('AP_moderate', 'NDS')
     """

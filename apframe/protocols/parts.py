@@ -23,7 +23,7 @@ def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) 
     ColumnError
         a column has another type than the protocol expects
 
-    >>> from apframe.protocols.crowdpose import CROWDPOSE
+    >>> from apframe.benchmarks.people.crowdpose.protocol import CROWDPOSE
     >>> [part.name for part in conditions_of_parts(CROWDPOSE, {"images": pl.DataFrame({"crowdIndex": [0.1, 0.9]})})]
     ['_easy', '_hard']
     """

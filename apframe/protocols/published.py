@@ -2,84 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
+from apframe import static_table
 from apframe.exceptions import ParameterError, by_name
 from apframe.listing import Listing
 from apframe.protocols.coco import COCO
 from apframe.protocols.given import OPTIONS
 from apframe.protocols.protocol import Protocol
+from apframe.registry import Registry
 from apframe.similarity.named import as_iou_type
 from apframe.wording import spelled
 
-_TABLE = {  # the module of each protocol, and what it is for
-    "COCO": ("coco", "objects, masks, keypoints and boundaries; the usual choice"),
-    "VOC2007": ("voc", "PASCAL VOC 2007: 11 recall levels, IoU 0.5"),
-    "VOC2012": ("voc", "PASCAL VOC 2010 and later: every recall level, IoU 0.5"),
-    "LVIS": ("lvis", "many categories, each annotated in some images only"),
-    "OPEN_IMAGES": ("open_images", "Open Images: category hierarchy, boxes of groups"),
-    "OPEN_IMAGES_CHALLENGE": ("open_images", "Open Images challenges: verified labels, groups count once"),
-    "PROPOSALS": ("proposals", "recall of proposals without categories"),
-    "DOTA": ("dota", "rotated boxes in aerial images"),
-    "ACTIVITYNET": ("activitynet", "actions as time intervals of videos"),
-    "CROWDPOSE": ("crowdpose", "keypoints of people in crowds"),
-    "BDD100K": ("bdd100k", "boxes and instance masks of driving scenes, ten classes"),
-    "KITTI": ("kitti", "cars, pedestrians and cyclists: in images, from above, in space"),
-    "NUSCENES": ("nuscenes", "cuboids by distance: AP, five errors, NDS"),
-    "WAYMO": ("waymo", "vehicles, pedestrians, signs, cyclists: in space, from above, in images"),
-    "ARGOVERSE2": ("argoverse2", "cuboids by distance: AP, three errors, CDS"),
-    "CITYPERSONS": ("citypersons", "pedestrians by height and visible share: log-average miss rate"),
-    "CALTECH": ("citypersons", "as CITYPERSONS, for Caltech's data"),
-    "EUROCITY": ("citypersons", "pedestrians by height and occlusion: log-average miss rate"),
-    "WIDER_FACE": ("wider_face", "faces: easy, medium, hard; scores in 1,000 steps"),
-    "CROWDHUMAN": ("crowdhuman", "people in crowds: AP, log-average miss rate, Jaccard index"),
-    "TINYPERSON": ("tinyperson", "people of a few pixels: AP at IoU .25, .5, .75 by size"),
-    "COCO_PANOPTIC": ("panoptic", "panoptic quality of segments: PQ, SQ, RQ, also of boundaries"),
-    "CITYSCAPES_PANOPTIC": ("panoptic", "the same for Cityscapes"),
-    "SEMANTIC": ("semantic", "IoU of the pixels of each class: mIoU, fwIoU, accuracies"),
-    "DOTA_V1": ("dota", "what DOTA's devkit prints for v1.0: 15 classes"),
-    "DOTA_V15": ("dota", "what DOTA's devkit prints for v1.5: 16 classes"),
-    "MMROTATE": ("dota", "what mmrotate prints for DOTA"),
-    "VISDRONE": ("visdrone", "objects from drones, ten classes; as its toolkit prints them"),
-    "VISDRONE_MEAN": ("visdrone", "VisDrone with the plain mean over classes"),
-    "ULTRALYTICS": ("ultralytics", "what Ultralytics prints from 8.4.176 on: mAP50-95, mAP50"),
-    "ULTRALYTICS_8_4_175": ("ultralytics", "what Ultralytics prints from 8.4.37 up to 8.4.175"),
-    "ULTRALYTICS_8_4_35": ("ultralytics", "what Ultralytics prints up to 8.4.36"),
-    "THUMOS14": ("thumos14", "actions as time intervals: each interval takes its best detection"),
-    "AVA": ("ava", "actions of people in frames of videos: frame mAP at IoU 0.5"),
-    "LUNA16": ("luna16", "nodules in scans: mean sensitivity (CPM) of the FROC curve"),
-    "VISUAL_GENOME": ("visual_genome", "relations of two boxes: R@20, R@50, R@100; also of phrases"),
-    "VISUAL_GENOME_MEAN": ("visual_genome", "the mean over relations: mR@20, mR@50, mR@100"),
-    "FLICKR30K": ("flickr30k", "boxes of phrases: Success@1, @5, @10, which papers call R@k"),
-    "REFCOCO": ("flickr30k", "the box of a referring expression: accuracy at IoU 0.5"),
+_CORE = {  # where each protocol is, and what it is for
+    "COCO": ("apframe.protocols.coco:COCO", "objects, masks, keypoints and boundaries; the usual choice"),
+    "VOC2007": ("apframe.protocols.voc:VOC2007", "PASCAL VOC 2007: 11 recall levels, IoU 0.5"),
+    "VOC2012": ("apframe.protocols.voc:VOC2012", "PASCAL VOC 2010 and later: every recall level, IoU 0.5"),
+    "LVIS": ("apframe.protocols.lvis:LVIS", "many categories, each annotated in some images only"),
+    "OPEN_IMAGES": ("apframe.protocols.open_images:OPEN_IMAGES", "Open Images: category hierarchy, boxes of groups"),
+    "OPEN_IMAGES_CHALLENGE": (
+        "apframe.protocols.open_images:OPEN_IMAGES_CHALLENGE",
+        "Open Images challenges: verified labels, groups count once",
+    ),
+    "PROPOSALS": ("apframe.protocols.proposals:PROPOSALS", "recall of proposals without categories"),
 }
-
-
-class Published(Mapping[str, Protocol]):
-    """The published protocols by name, each imported when it is asked for.
-
-    >>> "KITTI" in PUBLISHED, PUBLISHED["KITTI"].name, len(list(PUBLISHED)) == len(PUBLISHED)
-    (True, 'KITTI', True)
-    """
-
-    def __getitem__(self, name: str) -> Protocol:
-        module, _ = _TABLE[name]
-        protocol: Protocol = getattr(import_module(f"apframe.protocols.{module}"), name)
-        return protocol
-
-    def __contains__(self, name: object) -> bool:
-        return name in _TABLE
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_TABLE)
-
-    def __len__(self) -> int:
-        return len(_TABLE)
-
-
-PUBLISHED = Published()
+_ROWS = _CORE | static_table.PROTOCOLS
+PUBLISHED: Registry[Protocol] = Registry({name: home for name, (home, _) in _ROWS.items()})
+"""The published protocols by name, each imported when it is asked for."""
 
 
 def list_protocols(name: str | None = None) -> Listing:
@@ -102,7 +51,7 @@ def list_protocols(name: str | None = None) -> Listing:
     >>> list_protocols("dota").row(0)[:3]
     ('dota', 'rotated', 'rotated boxes in aerial images')
     """
-    rows = [(name.lower(), ", ".join(each.iou_types), _TABLE[name][1], each.citation) for name, each in PUBLISHED.items()]
+    rows = [(name.lower(), ", ".join(each.iou_types), _ROWS[name][1], each.citation) for name, each in PUBLISHED.items()]
     table = Listing(rows, schema=["name", "iou_types", "purpose", "citation"], orient="row")
     return table.named("protocol", name)
 

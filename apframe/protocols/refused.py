@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def refuse_scores(protocol: Protocol, what: str) -> None:
     """An error where something is asked for that is made of scores or precision, which the protocol does not have.
 
-    >>> from apframe.protocols.panoptic import COCO_PANOPTIC
+    >>> from apframe.benchmarks.pixels.panoptic.protocol import COCO_PANOPTIC
     >>> refuse_scores(COCO_PANOPTIC, "curves")
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: COCO_PANOPTIC does not rank detections by score, so it has no curves; use ...
@@ -28,7 +28,7 @@ def refuse_scores(protocol: Protocol, what: str) -> None:
 def why_no_precision(protocol: Protocol) -> str:
     """Return why a protocol has no precision.
 
-    >>> from apframe.protocols.panoptic import COCO_PANOPTIC
+    >>> from apframe.benchmarks.pixels.panoptic.protocol import COCO_PANOPTIC
     >>> why_no_precision(COCO_PANOPTIC)
     'COCO_PANOPTIC does not rank detections by score'
     """
@@ -38,7 +38,7 @@ def why_no_precision(protocol: Protocol) -> str:
 def refuse_distances(protocol: Protocol, what: str, option: str = "") -> None:
     """An error where something is asked for that needs similarities, and distances are compared.
 
-    >>> from apframe.protocols.nuscenes import NUSCENES
+    >>> from apframe.benchmarks.driving.nuscenes.protocol import NUSCENES
     >>> refuse_distances(NUSCENES, "label errors need")
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: label errors need similarities from 0 to 1, and NUSCENES compares distances

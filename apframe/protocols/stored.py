@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from apframe import static_table
 from apframe.exceptions import FormatError, ParameterError
 from apframe.matching.matchers import MATCHERS
 from apframe.metrics.definitions import as_definition, choices_of
 from apframe.metrics.metric import KINDS
 from apframe.protocols.headlines import Part
+from apframe.registry import Registry
 from apframe.similarity.named import as_choices, as_similarity
 from apframe.wording import frozen, shown
 
@@ -20,17 +21,6 @@ if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
 
 _HOMES = {
-    "bdd100k": "DisjointMasks",
-    "citypersons": "AddVisibility",
-    "crowdhuman": "ClipBoxes",
-    "dota": "LeaveOutNarrow",
-    "kitti": "RequireAlpha",
-    "panoptic": "IgnoreMostlyVoid",
-    "tinyperson": "IgnoreUncertain",
-    "ultralytics": "LeaveOutRepeated",
-    "visdrone": "ExclusionRegions",
-    "waymo": "AddDifficultyLevel LimitSides NoLabelZones WarnOfScores",
-    "wider_face": "AnnotatedImagesOnly",
     "rules.classes": "Classes",
     "rules.crowds": "CrowdsAsMisses CrowdsCountOnce CrowdsIgnored IgnoredAsCrowds",
     "rules.pair_columns": "MeasureErrors OrientationWeights",
@@ -46,11 +36,12 @@ _HOMES = {
     "rules.standard": "BoxAnnotations BoxDetections CompleteSegments CopyShared EvaluatedCategories OrderByCategory "
     "ReadMasks TurnUpright",
 }
-RULES = {name: f"apframe.protocols.{module}:{name}" for module, names in _HOMES.items() for name in names.split()}
+_CORE = {name: f"apframe.protocols.{module}:{name}" for module, names in _HOMES.items() for name in names.split()}
+RULES: Registry[type] = Registry(_CORE | static_table.RULES)
 """The rules by the names under which protocols are stored, and where each is. Add your own as "its_module:ItsClass"."""
 
 
-RANGES = {"area": "apframe.protocols.ranges:AreaRange", "level": "apframe.protocols.ranges:Level"}
+RANGES: Registry[type] = Registry({"area": "apframe.protocols.ranges:AreaRange", "level": "apframe.protocols.ranges:Level"})
 """The same for what is evaluated apart."""
 
 
@@ -59,7 +50,7 @@ class _Kinds:
     """The kinds of values that a stored protocol names, and how a user adds one."""
 
     tag: str
-    homes: Mapping[str, str | type]
+    homes: Registry[Any]
     place: str
     option: str
 
@@ -71,11 +62,9 @@ class _Kinds:
         ParameterError
             the value has no name, or a parameter that cannot be stored
         """
-        module, kind = type(value).__module__, type(value).__qualname__
-        name = next((name for name, known in self.homes.items() if known in (type(value), f"{module}:{kind}")), None)
+        module, name = type(value).__module__, self.homes.name_of(type(value))
         if name is None:
-            home = kind if self.place.endswith("MATCHERS") else f'"{module}:{kind}"'
-            remedy = f'add it first: {self.place}["a_name"] = {home}'
+            remedy = f'add it first: {self.place}["a_name"] = "{module}:{type(value).__qualname__}"'
             raise ParameterError(f"{value!r} has no name to be stored by", remedy, option=self.option)
         package = module.split(".")[0]
         own = {} if package == "apframe" else {"package": package}
@@ -100,18 +89,13 @@ class _Kinds:
         entry = f"{self.place}[{shown(name)}]"
         if name not in self.homes:
             known = f"it is of the package {shown(package)}: " if package else ""
-            home = "ItsClass" if self.place.endswith("MATCHERS") else '"its_module:ItsClass"'
-            remedy = f"{known}add it before you read: {entry} = {home}"
+            remedy = f'{known}add it before you read: {entry} = "its_module:ItsClass"'
             raise FormatError(f"the {self.tag} {shown(name)} is not known here", remedy)
-        kind_at = self.homes[name]
         try:
-            if isinstance(kind_at, str):
-                module, kind = kind_at.split(":")
-                kind_at = getattr(import_module(module), kind)
-            return kind_at(**{name: _restored(value) for name, value in given.items()})
+            return self.homes[name](**{name: _restored(value) for name, value in given.items()})
         except (ImportError, AttributeError, TypeError, ValueError) as error:
             problem = f"the {self.tag} {shown(name)} cannot be made ({error})"
-            raise FormatError(problem, f"check {entry}, which is {self.homes[name]!r}, or evaluate again") from error
+            raise FormatError(problem, f"check {entry}, which is {self.homes.home(name)!r}, or evaluate again") from error
 
 
 _RANGES = _Kinds("range", RANGES, "apframe.protocols.stored.RANGES", "ranges")
@@ -126,7 +110,7 @@ def _stored(value: Any) -> Any:
         return [_stored(each) for each in value]
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    if f"{type(value).__module__}:{type(value).__qualname__}" in KINDS.values():
+    if KINDS.name_of(type(value)) is not None:
         return _METRICS.choices(value)
     return choices_of(value) or {each.name: _stored(getattr(value, each.name)) for each in fields(value)}
 

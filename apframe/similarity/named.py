@@ -4,38 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
+from apframe import static_table
 from apframe.exceptions import ParameterError
+from apframe.registry import Registry
 from apframe.similarity.pairs import Similarity
 from apframe.wording import did_you_mean, first_line, same_name, spelled
 
-# module, class and iou_type (None: any) by name; imported when one is asked for. The first of an iou_type is the one to name
-_HOMES = {
-    "box_iou": ("box_iou", "BoxIoU", "bbox"),
-    "inclusive_box_iou": ("inclusive_box_iou", "InclusiveBoxIoU", "bbox"),
-    "intersection_over_detection": ("intersection_over_detection", "IntersectionOverDetection", "bbox"),
-    "mask_iou": ("mask_iou", "MaskIoU", "segm"),
-    "mask_or_box_iou": ("mask_or_box_iou", "MaskOrBoxIoU", "segm"),
-    "single_box_iou": ("single_iou", "SingleBoxIoU", "bbox"),
-    "single_mask_iou": ("single_iou", "SingleMaskIoU", "segm"),
-    "boundary_iou": ("boundary_iou", "BoundaryIoU", "boundary"),
-    "oks": ("keypoints", "OKS", "keypoints"),
-    "rotated_iou": ("rotated_iou", "RotatedIoU", "rotated"),
-    "interval_iou": ("interval_iou", "IntervalIoU", "interval"),
-    "bev_iou": ("bev_iou", "BevIoU", "bev"),
-    "cuboid_iou": ("cuboid_iou", "CuboidIoU", "3d"),
-    "centre_distance": ("centre_distance", "CentreDistance", "distance"),
-    "panoptic_iou": ("panoptic_iou", "PanopticIoU", "panoptic"),
-    "panoptic_boundary_iou": ("panoptic_boundary_iou", "PanopticBoundaryIoU", "panoptic_boundary"),
-    "label_iou": ("label_iou", "LabelIoU", "semantic"),
-    "relation_iou": ("relation_iou", "RelationIoU", "relation"),
-    "phrase_iou": ("relation_iou", "PhraseIoU", "phrase"),
-    "sphere_distance": ("sphere_distance", "SphereDistance", "sphere"),
-    "user": ("user", "UserSimilarity", None),
-}
-_TO_NAME = {iou_type: kind for _, kind, iou_type in reversed(_HOMES.values()) if iou_type is not None}
+# where each is, and its iou_type (None: any), by name. The first of an iou_type is the one to name
+_ROWS: dict[str, tuple[str, str | None]] = {
+    "box_iou": ("apframe.similarity.box_iou:BoxIoU", "bbox"),
+    "inclusive_box_iou": ("apframe.similarity.inclusive_box_iou:InclusiveBoxIoU", "bbox"),
+    "intersection_over_detection": ("apframe.similarity.intersection_over_detection:IntersectionOverDetection", "bbox"),
+    "mask_iou": ("apframe.similarity.mask_iou:MaskIoU", "segm"),
+    "mask_or_box_iou": ("apframe.similarity.mask_or_box_iou:MaskOrBoxIoU", "segm"),
+    "single_box_iou": ("apframe.similarity.single_iou:SingleBoxIoU", "bbox"),
+    "single_mask_iou": ("apframe.similarity.single_iou:SingleMaskIoU", "segm"),
+    "boundary_iou": ("apframe.similarity.boundary_iou:BoundaryIoU", "boundary"),
+    "oks": ("apframe.similarity.keypoints:OKS", "keypoints"),
+    "rotated_iou": ("apframe.similarity.rotated_iou:RotatedIoU", "rotated"),
+    "interval_iou": ("apframe.similarity.interval_iou:IntervalIoU", "interval"),
+    "bev_iou": ("apframe.similarity.bev_iou:BevIoU", "bev"),
+    "cuboid_iou": ("apframe.similarity.cuboid_iou:CuboidIoU", "3d"),
+    "centre_distance": ("apframe.similarity.centre_distance:CentreDistance", "distance"),
+    "panoptic_iou": ("apframe.similarity.panoptic_iou:PanopticIoU", "panoptic"),
+    "panoptic_boundary_iou": ("apframe.similarity.panoptic_boundary_iou:PanopticBoundaryIoU", "panoptic_boundary"),
+    "label_iou": ("apframe.similarity.label_iou:LabelIoU", "semantic"),
+    "relation_iou": ("apframe.similarity.relation_iou:RelationIoU", "relation"),
+    "phrase_iou": ("apframe.similarity.relation_iou:PhraseIoU", "phrase"),
+    "sphere_distance": ("apframe.similarity.sphere_distance:SphereDistance", "sphere"),
+    "user": ("apframe.similarity.user:UserSimilarity", None),
+} | static_table.SIMILARITIES
+_KINDS: Registry[type[Similarity]] = Registry({name: home for name, (home, _) in _ROWS.items()})
+_TO_NAME = {iou_type: home.split(":")[1] for home, iou_type in reversed(_ROWS.values()) if iou_type is not None}
 _ALIASES = {"box": "bbox", "boxes": "bbox", "mask": "segm", "masks": "segm", "segmentation": "segm"}
 
 
@@ -47,15 +49,14 @@ def as_similarity(value: Any) -> Similarity:
     """
     if isinstance(value, Similarity):
         return value
-    if isinstance(value, Mapping) and value.get("name") in _HOMES:
-        module, kind_name, _ = _HOMES[value["name"]]
-        kind = getattr(import_module(f"apframe.similarity.{module}"), kind_name)
+    if isinstance(value, Mapping) and value.get("name") in _KINDS:
+        kind = _KINDS[value["name"]]
         parameters = {name: item for name, item in value.items() if name != "name"}
         try:
             return kind(**{key: tuple(item) if isinstance(item, list) else item for key, item in parameters.items()})
         except TypeError as error:
             raise ParameterError(
-                f"{value!r} does not have the parameters of {kind_name}: {first_line(error)}", option="similarity"
+                f"{value!r} does not have the parameters of {kind.__name__}: {first_line(error)}", option="similarity"
             ) from error
     if callable(value) and not isinstance(value, type):
         from apframe.similarity.user import UserSimilarity
@@ -86,7 +87,7 @@ def iou_type_of(similarity: Similarity) -> str | None:
     >>> iou_type_of(as_similarity({"name": "mask_iou"}))
     'segm'
     """
-    return _HOMES[similarity.name][2] if similarity.name in _HOMES else None
+    return _ROWS[similarity.name][1] if similarity.name in _ROWS else None
 
 
 def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
@@ -100,7 +101,7 @@ def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
     if compared in (None, iou_type):
         return
     if iou_type not in _TO_NAME:
-        known = list(dict.fromkeys(kind for *_, kind in _HOMES.values() if kind is not None))
+        known = list(dict.fromkeys(kind for _, kind in _ROWS.values() if kind is not None))
         remedy = f"{did_you_mean(iou_type, known)}; for other names give a similarity of your own"
         raise ParameterError(f"no {spelled('iou_type')} {iou_type!r}", remedy)
     raise ParameterError(

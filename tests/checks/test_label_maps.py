@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import apframe as apf
-from tests.formats.test_coco_panoptic import Change, invent, recount, relist, write
+from tests.benchmarks.pixels.panoptic.test_format import Change, invent, recount, relist, write
 
 
 def lose(truth: dict[str, Any], _: dict[str, Any]) -> None:

@@ -116,7 +116,7 @@ def test_help_says_which_formats_are_files(capsys: Capture, monkeypatch: Patch) 
     _, out, _ = command(capsys, monkeypatch, "convert", "--help")
     shown = " ".join(out.split())
     assert (
-        "a new file for activitynet, coco, csv, hugging_face, lvis, cvat, label_studio, "
+        "a new file for coco, csv, hugging_face, lvis, cvat, label_studio, activitynet, "
         "and for results in arrow, open_images, parquet; otherwise a new folder" in shown
     )
     assert " GT" not in command(capsys, monkeypatch, "check", "--help")[1]

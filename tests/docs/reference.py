@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import Any
 
 import polars as pl
 
@@ -49,7 +48,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         "Drop-in for pycocotools", "Run code that was written for [pycocotools](../coming_from/pycocotools.md).",
         ("pycocotools",), ("patch_pycocotools", "pycocotools.coco.COCO", "pycocotools.cocoeval.COCOeval"),
     ),
-    "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("protocols",), ()),
+    "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("protocols", "benchmarks"), ()),
     "threads": ("Threads", "Choose how many cores apframe uses.", ("threads",), ("set_threads",)),
 }  # fmt: skip
 VERBS = list(app.verbs)
@@ -133,13 +132,8 @@ def _is_code(value: type, member: str) -> bool:
 
 
 def _names(page: str) -> list[str]:
-    """The public names whose code is in the packages of a page; a constant is where its type is."""
-    return [name for name in apf.__all__ if _package(getattr(apf, name)) in PAGES[page][2]]
-
-
-def _package(value: Any) -> str:
-    parts: list[str] = getattr(value, "__module__", "apframe.protocols").split(".")
-    return parts[1]
+    """The public names whose code is in the packages of a page."""
+    return [name for name, home in apf._HOME_OF.items() if home.split(".")[1] in PAGES[page][2]]
 
 
 def _names_page(page: str) -> str:

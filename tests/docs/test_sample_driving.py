@@ -8,7 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.formats.nuscenes.places import with_places
+from apframe.benchmarks.driving.nuscenes.places import with_places
 from apframe.tables.shapes.cuboids import CUBOID
 
 DATA = Path(__file__).parents[2] / "data"

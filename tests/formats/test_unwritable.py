@@ -144,7 +144,7 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
     "convert": (["convert", CLOSED, "{at}/read_only/a", "--to", "voc"], CLOSED + ": cannot be read"),
     "convert to": (["convert", TRUTH, "{at}/closed/a", "--to", "voc"], "{at}/closed/a: cannot be written"),
     "convert, read only": (["convert", TRUTH, "{at}/read_only/a", "--to", "coco"], "{at}/read_only/a: cannot be written"),
-    "convert a folder": (["convert", "{at}/closed", "{at}/a", "--to", "coco"], "{at}/closed/Annotations: cannot be read"),
+    "convert a folder": (["convert", "{at}/closed", "{at}/a", "--to", "coco"], "{at}/closed: cannot be read"),
     "rank": (["rank", "{at}/closed/qrels.txt", "{at}/closed/run.txt"], "{at}/closed/"),
 }  # fmt: skip
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from tests.benchmarks.driving.argoverse2.sweeps import sweep, write_feather, write_log
+from tests.benchmarks.driving.nuscenes.scenes import Objects, box, tables, write_results, write_tables
+from tests.benchmarks.people.crowdhuman.odgt import write_lines
+from tests.benchmarks.people.wider_face.wider import write_results as write_faces
+from tests.benchmarks.people.wider_face.wider import write_text
 from tests.formats.folders import written
-from tests.formats.odgt import write_lines
-from tests.formats.scenes import Objects, box, tables, write_results, write_tables
-from tests.formats.sweeps import sweep, write_feather, write_log
-from tests.formats.wider import write_results as write_faces
-from tests.formats.wider import write_text
 
 _CORNERS, _TRIANGLE = [[4.0, 4.0], [24.0, 20.0]], [[10, 2], [30, 2], [10, 22]]
 

@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 
 import apframe as apf
+from apframe.benchmarks.driving.waymo import breakdowns
 from apframe.exceptions import ApframeError
 from apframe.pycocotools.coco import COCO
 from apframe.pycocotools.cocoeval import COCOeval
@@ -59,7 +60,10 @@ TABLES: dict[str, Callable[[apf.Evaluation], pl.DataFrame]] = {
 # of one protocol each
 OWN: dict[str, dict[str, Callable[[apf.Evaluation], pl.DataFrame]]] = {
     "CROWDHUMAN": {"jaccard_index": lambda ev: ev.jaccard_index()},
-    "WAYMO": {"waymo_breakdowns": lambda ev: ev.waymo_breakdowns()},
+    "WAYMO": {
+        f"by {key.name}, each category": lambda ev, key=key: ev.by(key, level="category")
+        for key in (breakdowns.RANGE, breakdowns.SIZE, breakdowns.VELOCITY, breakdowns.CAMERA)
+    },
 }
 
 

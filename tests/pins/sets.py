@@ -12,34 +12,27 @@ import numpy as np
 import polars as pl
 
 import apframe as apf
-from tests.protocols import (
-    generated,
-    panoptic_maps,
-    test_activitynet,
-    test_ava,
-    test_bdd100k,
-    test_citypersons,
-    test_crowdhuman,
-    test_crowdpose,
-    test_dota,
-    test_flickr30k,
-    test_kitti,
-    test_luna16,
-    test_lvis,
-    test_open_images,
-    test_open_images_masks,
-    test_optimal,
-    test_proposals,
-    test_semantic,
-    test_thumos14,
-    test_tinyperson,
-    test_ultralytics,
-    test_visdrone,
-    test_visual_genome,
-    test_waymo,
-    test_wider_face,
-)
-from tests.protocols.driving_boxes import generated as cuboids
+from tests.benchmarks.aerial.dota import test_protocol as test_dota
+from tests.benchmarks.aerial.visdrone import test_protocol as test_visdrone
+from tests.benchmarks.driving.bdd100k import test_protocol as test_bdd100k
+from tests.benchmarks.driving.driving_boxes import generated as cuboids
+from tests.benchmarks.driving.kitti import test_protocol as test_kitti
+from tests.benchmarks.driving.waymo import test_protocol as test_waymo
+from tests.benchmarks.medical.luna16 import test_protocol as test_luna16
+from tests.benchmarks.people.citypersons import test_protocol as test_citypersons
+from tests.benchmarks.people.crowdhuman import test_protocol as test_crowdhuman
+from tests.benchmarks.people.crowdpose import test_protocol as test_crowdpose
+from tests.benchmarks.people.tinyperson import test_protocol as test_tinyperson
+from tests.benchmarks.people.wider_face import test_protocol as test_wider_face
+from tests.benchmarks.pixels.panoptic import panoptic_maps
+from tests.benchmarks.pixels.semantic import test_protocol as test_semantic
+from tests.benchmarks.relations.flickr30k import test_protocol as test_flickr30k
+from tests.benchmarks.relations.visual_genome import test_protocol as test_visual_genome
+from tests.benchmarks.trainers.ultralytics import test_protocol as test_ultralytics
+from tests.benchmarks.video.activitynet import test_protocol as test_activitynet
+from tests.benchmarks.video.ava import test_protocol as test_ava
+from tests.benchmarks.video.thumos14 import test_protocol as test_thumos14
+from tests.protocols import generated, test_lvis, test_open_images, test_open_images_masks, test_optimal, test_proposals
 
 Tables = tuple[apf.Dataset, pl.DataFrame]
 Maker = Callable[[np.random.Generator, Path], Tables]

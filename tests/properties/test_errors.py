@@ -131,7 +131,7 @@ def test_sums_of_every_family_and_policy(family: str, data: st.DataObject) -> No
 
 def test_sums_of_rotated_boxes() -> None:
     pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
-    from tests.protocols import test_dota
+    from tests.benchmarks.aerial.dota import test_protocol as test_dota
 
     truth, results = test_dota.rotated(np.random.default_rng(5), 8)
     dataset = test_dota.dataset(truth, test_dota.by_angle(truth["annotations"]))
@@ -139,7 +139,7 @@ def test_sums_of_rotated_boxes() -> None:
 
 
 def test_sums_of_intervals() -> None:
-    from tests.protocols.test_activitynet import evaluate, videos
+    from tests.benchmarks.video.activitynet.test_protocol import evaluate, videos
 
     assert_sums(evaluate(*videos(np.random.default_rng(5), 8)), 0.75)
 

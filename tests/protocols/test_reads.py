@@ -12,7 +12,7 @@ from apframe.protocols.protocol import Protocol
 PACKAGE = Path(__file__).parents[2] / "apframe"
 MOST = 40
 APART = [
-    "protocols",
+    "protocols", "benchmarks",
     # make a protocol of options
     "evaluation/evaluate.py", "evaluation/options.py", "pycocotools/params.py", "cli/files.py",
     # print one, or numbers under it

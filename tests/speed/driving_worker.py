@@ -3,8 +3,8 @@
 Tables, and the peers' own objects, are made before the clock starts. The peers are nuscenes-devkit, and the port of KITTI's kit
 in vod-tudelft, which computes rotated IoU without a graphics card. They run in an environment of their own, which is made when
 it is first asked for, as nuscenes-devkit needs older packages. Of KITTI, the numbers that are compared are those of boxes in
-the image: the port's IoU of cuboids is in single precision, so some pairs change sides (tests/protocols/test_kitti.py has the
-kit's own numbers).
+the image: the port's IoU of cuboids is in single precision, so some pairs change sides (the tests of KITTI
+have the kit's own numbers).
 """
 
 # mypy: disable-error-code="import-not-found,import-untyped"

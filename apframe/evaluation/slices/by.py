@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from apframe.evaluation.comparison.intervals import units_if_asked
-from apframe.evaluation.slices.keys import make_keys
+from apframe.evaluation.slices.keys import Breakdown, make_keys
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, one_of, warn
 from apframe.protocols.headlines import headlines
 from apframe.tables.conditions import conjunction
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def by(
     self: Evaluation,
-    *keys: SliceKey,
+    *keys: SliceKey | Breakdown,
     level: str = "summary",
     marginals: bool = False,
     intervals: bool = False,
@@ -50,7 +51,8 @@ def by(
         lists, such as tags, each item is a slice; slices then overlap, and rows with an empty list are in the slice null.
         `{"weather": ["fog", "rain"]}` takes these values alone; rows of others are in no slice. Also
         `apframe.bins` and `apframe.quantiles` for numbers, or a dict from names of slices to conditions (see `where`; several
-        in a list), for slices that overlap. A list of keys is the same as these one by one.
+        in a list), for slices that overlap. A list of keys is the same as these one by one. A `Breakdown` of a benchmark, such
+        as `apframe.benchmarks.driving.waymo.breakdowns.RANGE`, is matched again in each of its slices; it comes first.
     level
         "summary": means over the categories of the slice. "category": a row for each category.
     marginals
@@ -85,12 +87,18 @@ def by(
     [('clear', 1.0, 1), ('fog', 0.0, 1)]
     """
     check_level(self, level)
+    columns = [key for key in keys if not isinstance(key, Breakdown)]
+    if broken_down := [key for key in keys if isinstance(key, Breakdown)]:
+        first, others = broken_down[0], (*broken_down[1:], *columns)
+        again = partial(by, level=level, marginals=marginals, intervals=intervals, unit=unit, within=within)
+        found = ((bin_, again(self._of(part), *others)) for bin_, part in first.parts(self._pipeline.inputs.in_memory))
+        return pl.concat(table.select(pl.lit(bin_).alias(first.name), pl.all()) for bin_, table in found)
     units = units_if_asked(self, unit, within, intervals=intervals)
     from apframe.evaluation.slices.slices import make_slicings, tabulate  # brings in NumPy
 
     each_category = level == "category"
     tables = self._inputs.tables()
-    made = make_keys(keys, tables)
+    made = make_keys(columns, tables)
     metrics = [line.metric for line in headlines(self.protocol)]
     taken = {"rolled_up", *metrics, *SUPPORT}
     if intervals:

@@ -7,10 +7,11 @@ detections have tells these apart. `"annotations.occlusion"` names the table too
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -28,6 +29,9 @@ from apframe.tables.conditions import (
 )
 from apframe.wording import listed, nearest
 
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
 SEVERAL = "several"  # the table of named slices that are about more than one
 
 
@@ -39,6 +43,23 @@ class Bins:
     edges: tuple[float, ...]
     labels: tuple[str, ...] | None = None
     of_quantiles: bool = False
+
+
+@dataclass(frozen=True)
+class Breakdown(ABC):
+    """A key of slices that are matched again, each among objects of its own, as the programs of some benchmarks do it.
+
+    Attributes
+    ----------
+    name
+        what its column is called
+    """
+
+    name: str
+
+    @abstractmethod
+    def parts(self, inputs: Inputs) -> Iterator[tuple[str, Inputs]]:
+        """What is evaluated in each slice, with the name of the slice, in the order of the result."""
 
 
 SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]] | Sequence[str | Bins]

@@ -1,4 +1,4 @@
-"""The Jaccard index where there are no scores, and of shards; its numbers are those of `tests/protocols/test_crowdhuman.py`."""
+"""The Jaccard index where there are no scores, and of shards; CrowdHuman's tests have its numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ParameterError
-from tests.protocols.panoptic_maps import evaluate
+from tests.benchmarks.pixels.panoptic.panoptic_maps import evaluate
 
 
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")

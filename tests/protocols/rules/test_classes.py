@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.protocols.kitti import RequireAlpha
-from tests.protocols.test_kitti import ELSEWHERE, REGION, VAN, cars, dt, found, numbers
+from apframe.benchmarks.driving.kitti.protocol import RequireAlpha
+from tests.benchmarks.driving.kitti.test_protocol import ELSEWHERE, REGION, VAN, cars, dt, found, numbers
 
 Row = dict[str, Any]
 

@@ -14,7 +14,7 @@ from PIL import Image
 import apframe as apf
 from apframe.exceptions import FormatError
 from apframe.tables.shapes.label_maps import INNER, count_labels, outlined, share_pixels
-from tests.protocols.panoptic_maps import boundary, write_map
+from tests.benchmarks.pixels.panoptic.panoptic_maps import boundary, write_map
 
 NUMBERS = np.array([[0, 7, 7], [300, 300, 65_536 * 200 + 9]])
 

@@ -1,0 +1,123 @@
+"""DOTA's rotated boxes in aerial images: by the rules of its devkit, and as mmrotate prints them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from apframe.matching.matchers import ByBestOverlap
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.definitions import Voc2007
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.malformed import MalformedEnclosed, MalformedSigned
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_ROWS, STANDARD_SHAPES
+from apframe.similarity.rotated_iou import RotatedIoU
+from apframe.wording import Count, Note
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+PURPOSES = {
+    "DOTA": "rotated boxes in aerial images",
+    "DOTA_V1": "what DOTA's devkit prints for v1.0: 15 classes",
+    "DOTA_V15": "what DOTA's devkit prints for v1.5: 16 classes",
+    "MMROTATE": "what mmrotate prints for DOTA",
+}
+"""What each protocol is for, as `apframe.list_protocols` says it."""
+
+
+_NARROWEST = 2.0  # pixels
+
+
+@dataclass(frozen=True)
+class LeaveOutNarrow(Rule):
+    """An annotation whose smallest rectangle has a side below 2 pixels is left out.
+
+    Source: `load_annotations` of mmrotate's `dota.py`, which skips what `poly2obb_np` finds too narrow.
+    """
+
+    description: ClassVar[str] = "an annotation whose smallest rectangle has a side below 2 pixels is left out"
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The other annotations, with a note."""
+        annotations = inputs.annotations
+        if not {"corners", "angle"} & set(annotations.columns):
+            return inputs
+        from apframe.tables.shapes.corners import quadrilaterals, sides_of, smallest_rectangles
+
+        sides = sides_of(smallest_rectangles(quadrilaterals("annotations", annotations)))
+        wide = pl.Series((sides >= _NARROWEST).all(axis=1))
+        narrow = Count("annotation", int((~wide).sum()), of=len(wide))
+        note = Note(
+            f"left out: {{}} whose smallest rectangle has a side below {_NARROWEST:g} pixels, as mmrotate does", [narrow]
+        )
+        if wide.all():  # here, which says nothing of other shards
+            return inputs.saying(note)
+        return inputs.with_annotations(inputs.dataset.annotations.filter(wide)).saying(note)
+
+
+_CLASSES = (
+    "plane", "baseball-diamond", "bridge", "ground-track-field", "small-vehicle", "large-vehicle", "ship", "tennis-court",
+    "basketball-court", "storage-tank", "soccer-ball-field", "roundabout", "harbor", "swimming-pool", "helicopter",
+)  # fmt: skip
+_PAPER = "Xia et al., DOTA: A Large-scale Dataset for Object Detection in Aerial Images, CVPR 2018"
+DOTA = Protocol(
+    name="DOTA",
+    citation=f"{_PAPER}; DOTA_devkit, dota_evaluation_task1",
+    iou_type="rotated",
+    similarity=RotatedIoU(),
+    matcher=ByBestOverlap(ties="input", strict=True),
+    iou_thresholds=(0.5,),
+    metrics=(AveragePrecision(Voc2007()),),
+    max_detections=(None,),
+    headlines=("AP",),
+    rules=(
+        MalformedSigned(),
+        *STANDARD_ROWS,
+        CrowdsIgnored(),
+        IgnoreFlagged(),
+    ),
+)
+"""As `VOC2007`, with rotated boxes; over whatever categories the data have."""
+
+
+_ABSENT_ARE_0 = (AveragePrecision(Voc2007(), counts_absent=True),)
+
+
+def _rules(*others: Rule, names: tuple[str, ...]) -> tuple[Rule, ...]:
+    """The rules of the devkit, for its classes."""
+    return (MalformedSigned(), *STANDARD_SHAPES, Classes(names), *STANDARD_LISTS, *others)
+
+
+DOTA_V1 = replace(DOTA, name="DOTA_V1", metrics=_ABSENT_ARE_0, rules=_rules(CrowdsIgnored(), IgnoreFlagged(), names=_CLASSES))
+"""What the devkit prints for DOTA v1.0: the mean over its 15 classes, 0 for one that is not in the data."""
+
+DOTA_V15 = replace(
+    DOTA,
+    name="DOTA_V15",
+    citation=f"{_PAPER}; DOTA_devkit, dota-v1.5_evaluation_task1",
+    metrics=_ABSENT_ARE_0,
+    rules=_rules(names=(*_CLASSES, "container-crane")),
+)
+"""What the devkit prints for DOTA v1.5: 16 classes. Its script does not read whether objects are difficult, so all count."""
+
+MMROTATE = replace(
+    DOTA,
+    name="MMROTATE",
+    citation="Zhou et al., MMRotate: A Rotated Object Detection Benchmark using PyTorch, ACM MM 2022; "
+    "mmrotate/core/evaluation/eval_map.py and datasets/dota.py",
+    matcher=ByBestOverlap(ties="input"),
+    rules=(MalformedEnclosed(), *STANDARD_SHAPES, LeaveOutNarrow(), *STANDARD_LISTS),
+)
+"""What mmrotate prints while it trains: difficult objects count, an IoU of exactly .5 is enough.
+
+Its images are patches of 1,024 pixels, which have to be the images of the data. It fits rectangles to the corners and compares
+them in single precision; here the corners themselves are compared, in doubles. Annotations whose rectangle has a side below 2
+pixels are left out, as mmrotate cannot fit one.
+"""

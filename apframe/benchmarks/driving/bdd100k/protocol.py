@@ -1,0 +1,104 @@
+"""BDD100K's boxes and instance masks, as its kit and Scalabel 0.3 compute them with pycocotools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from apframe.exceptions import ShapesLeftOutWarning, warn
+from apframe.matching.matchers import ByScore
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.definitions import COCO_101
+from apframe.metrics.points import SPACING
+from apframe.protocols.coco import COCO_AREAS
+from apframe.protocols.given import linspace
+from apframe.protocols.protocol import COCO_LINES, Protocol
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.limits import KnownImagesOnly, ZeroWithoutDetections
+from apframe.protocols.rules.malformed import MalformedIgnoredByArea
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
+from apframe.similarity.box_iou import BoxIoU
+from apframe.similarity.extents import prepare_shapes
+from apframe.similarity.mask_iou import MaskIoU, pair_masks
+from apframe.similarity.pairs import lacking
+from apframe.tables.ids import is_known
+from apframe.wording import counted, listed
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+PURPOSES = {
+    "BDD100K": "boxes and instance masks of driving scenes, ten classes",
+}
+"""What each protocol is for, as `apframe.list_protocols` says it."""
+
+
+@dataclass(frozen=True)
+class DisjointMasks(Rule):
+    """An image on which two predicted masks share a pixel loses all its detections, with a warning."""
+
+    description: ClassVar[str] = "an image whose predicted masks overlap loses all its detections"
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The detections of other images.
+
+        Raises
+        ------
+        ColumnError
+            the detections have no masks
+        """
+        if "mask" not in inputs.protocol.similarity.needs or inputs.detections.is_empty():
+            return inputs
+        found, images = inputs.detections, inputs.dataset.images
+        if "mask" not in found.columns:
+            raise lacking(inputs.protocol.similarity, "detections", "mask")
+        masks = inputs.prepared.get("found") or prepare_shapes("detections", found, images, inputs.protocol.similarity)
+        cells = found.select(cell=pl.col("image_id").rank("dense"), is_crowd=pl.lit(False))
+        overlapping = pair_masks(masks, masks, cells, cells, 0).filter(pl.col("detection") != pl.col("annotation"))["detection"]
+        if overlapping.is_empty():
+            return replace(inputs, prepared={**inputs.prepared, "found": masks})
+        lost = found["image_id"].gather(overlapping).unique().sort()
+        kept = ~is_known(found["image_id"], lost)
+        warn(
+            f"predicted masks overlap on {counted(len(lost), 'image')} ({listed(lost.to_list())}), which lose all their "
+            f"{counted(found.height - int(kept.sum()), 'detection')} by the rules of {inputs.protocol.name}",
+            ShapesLeftOutWarning,
+        )
+        return replace(inputs, prepared={"found": masks}).keep_detections(kept)
+
+
+_CLASSES = Classes(
+    names=(
+        "pedestrian", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle", "traffic light", "traffic sign",
+    ),
+    renamed=(("bike", "bicycle"), ("caravan", "car"), ("motor", "motorcycle"), ("person", "pedestrian"), ("van", "car")),
+    crowds=(("other person", "pedestrian"), ("other vehicle", "car"), ("trailer", "truck")),
+)  # fmt: skip
+_ROWS = (MalformedIgnoredByArea(), *STANDARD_SHAPES, _CLASSES, *STANDARD_LISTS)
+_BOXES = Protocol(
+    name="BDD100K",
+    citation="Yu et al., BDD100K: A Diverse Driving Dataset for Heterogeneous Multitask Learning, CVPR 2020; bdd100k, "
+    "configs/det.toml; scalabel 0.3.1, eval/detect.py and eval/ins_seg.py",
+    iou_type="bbox",
+    similarity=BoxIoU(),
+    matcher=ByScore(),
+    iou_thresholds=linspace(0.5, 0.95, 10),
+    metrics=(AveragePrecision(COCO_101, SPACING),),
+    ranges=COCO_AREAS,
+    max_detections=(1, 10, 100),
+    headlines=COCO_LINES,
+    rules=(*_ROWS, CrowdsIgnored(), KnownImagesOnly(), ZeroWithoutDetections()),
+)
+_MASKS = replace(
+    _BOXES,
+    iou_type="segm",
+    similarity=MaskIoU(),
+    rules=(*_ROWS, DisjointMasks(), CrowdsIgnored(), KnownImagesOnly(), ZeroWithoutDetections()),
+)
+
+BDD100K = replace(_BOXES, variants=(_MASKS,))
+"""As `COCO`, for ten classes: others become one of them, some of these ignored."""

@@ -1,0 +1,116 @@
+"""KITTI's benchmark of objects: in the image, from above and in space, as the development kit's C++ computes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from apframe.matching.matchers import ByAnnotation
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.score_cutoffs import R40, OrientedPrecision
+from apframe.protocols.headlines import Part
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.ranges import ApplyLevels, Level, RequireImageBoxes
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.filters import refuse_unusable
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.malformed import MalformedByHeight
+from apframe.protocols.rules.pair_columns import OrientationWeights
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
+from apframe.similarity.bev_iou import BevIoU
+from apframe.similarity.box_iou import BoxIoU
+from apframe.similarity.cuboid_iou import CuboidIoU
+from apframe.wording import Count, Note
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+PURPOSES = {
+    "KITTI": "cars, pedestrians and cyclists: in images, from above, in space",
+}
+"""What each protocol is for, as `apframe.list_protocols` says it."""
+
+
+@dataclass(frozen=True)
+class RequireAlpha(Rule):
+    """No detection has an alpha if one of any category has none; then there is no AOS.
+
+    Source: `evaluate_object.cpp`, where one alpha of -10 in any file of results turns orientations off.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ("annotations.alpha", "detections.alpha")
+    needs_all_data: ClassVar[bool] = True
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Detections without alpha, with a note, if one of them has none.
+
+        Raises
+        ------
+        ColumnError, RowError
+            alphas are text, or not finite
+        """
+        for table in ("annotations", "detections"):
+            refuse_unusable(inputs, table, ["alpha"])
+        found = inputs.detections
+        if "alpha" not in found.columns or found["alpha"].null_count() in (0, found.height):
+            return inputs
+        lacking = Count("detection", found["alpha"].null_count(), of=found.height)
+        found = found.with_columns(alpha=pl.lit(None, found.schema["alpha"]))
+        return replace(inputs, detections=found).saying(Note("no AOS: {} without alpha (-10 in files)", [lacking]))
+
+
+_INF = float("inf")
+_NAMES = ("Car", "Pedestrian", "Cyclist")
+_PARTS = tuple(Part(f"_{name}", "categories", "name", equals=name) for name in _NAMES)
+
+
+def _difficulty(name: str, occluded: int, truncated: float, above: float, least: float) -> Level:
+    return Level(
+        name,
+        (("occluded", -_INF, occluded), ("truncated", -_INF, truncated), ("height", above, _INF)),
+        (("height", least),),
+        is_headline=name == "moderate",
+    )
+
+
+_CLASSES = Classes(_NAMES, ignored_as=(("Car", "Van"), ("Pedestrian", "Person_sitting")), ignore_regions=("DontCare",))
+_SHAPES = (RequireImageBoxes(), MalformedByHeight(), *STANDARD_SHAPES)
+_LISTS = (_CLASSES, ApplyLevels(), *STANDARD_LISTS, CrowdsIgnored(), IgnoreFlagged())
+_BOXES = Protocol(
+    name="KITTI",
+    citation="Geiger et al., Are we ready for Autonomous Driving? The KITTI Vision Benchmark Suite, CVPR 2012; development kit "
+    "for objects, evaluate_object.cpp",
+    iou_type="bbox",
+    similarity=BoxIoU(),
+    matcher=ByAnnotation(ties="input", strict=True),
+    iou_thresholds=(0.5,),
+    category_thresholds=(("Car", 0.7), ("Pedestrian", 0.5), ("Cyclist", 0.5)),
+    metrics=(OrientedPrecision(AveragePrecision(R40())),),
+    max_detections=(None,),
+    headlines=(
+        *(f"{metric}_{name}{{area}}" for name in _NAMES for metric in ("AP", "AOS")), "AP{area}", "AOS{area}", *_PARTS,
+    ),
+    ranges=(
+        _difficulty("easy", 0, 0.15, 40, 40), _difficulty("moderate", 1, 0.3, 25, 25), _difficulty("hard", 2, 0.5, 25, 25),
+    ),
+    rules=(*_SHAPES, RequireAlpha(), *_LISTS, OrientationWeights("alpha", by="cosine")),
+)  # fmt: skip
+_CUBOIDS = replace(
+    _BOXES,
+    headlines=(*(f"AP_{name}{{area}}" for name in _NAMES), "AP{area}", *_PARTS),
+    metrics=(AveragePrecision(R40()),),
+    rules=(*_SHAPES, *_LISTS),
+)
+
+KITTI = replace(
+    _BOXES,
+    variants=(
+        replace(_CUBOIDS, iou_type="bev", similarity=BevIoU()),
+        replace(_CUBOIDS, iou_type="3d", similarity=CuboidIoU()),
+    ),
+)
+"""Cars, pedestrians and cyclists by difficulty, annotations in the order of the file, 40 recall positions."""

@@ -1,0 +1,1 @@
+"""Waymo Open Dataset."""

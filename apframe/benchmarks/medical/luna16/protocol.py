@@ -1,0 +1,37 @@
+"""LUNA16's task of nodule detection in scans: marks inside nodules, FROC and CPM."""
+
+from apframe.matching.matchers import Shared
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.definitions import Interpolated
+from apframe.metrics.miss_rates import Froc
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.limits import LimitPerImage
+from apframe.protocols.rules.malformed import MalformedRefused
+from apframe.protocols.rules.standard import STANDARD_ROWS
+from apframe.similarity.sphere_distance import SphereDistance
+
+PURPOSES = {
+    "LUNA16": "nodules in scans: mean sensitivity (CPM) of the FROC curve",
+}
+"""What each protocol is for, as `apframe.list_protocols` says it."""
+
+LUNA16 = Protocol(
+    name="LUNA16",
+    citation="Setio et al., Validation, comparison, and combination of algorithms for automatic detection of pulmonary nodules "
+    "in computed tomography images: the LUNA16 challenge, Medical Image Analysis 2017; noduleCADEvaluationLUNA16.py",
+    iou_type="sphere",
+    similarity=SphereDistance(),
+    matcher=Shared(ties="input", strict=True),
+    iou_thresholds=(-1.0,),
+    metrics=(AveragePrecision(Interpolated()), Froc()),
+    max_detections=(100,),
+    headlines=("CPM",),
+    rules=(
+        LimitPerImage(ties="none"),
+        MalformedRefused(kit="has no such rows"),
+        *STANDARD_ROWS,
+        IgnoreFlagged(),
+    ),
+)
+"""Marks inside nodules, at most 100 per scan; marks in excluded findings (`ignore`) are ignored; the mean sensitivity CPM."""

@@ -1,0 +1,1 @@
+"""CityPersons, Caltech and EuroCity Persons."""

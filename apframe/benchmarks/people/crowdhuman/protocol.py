@@ -1,0 +1,112 @@
+"""CrowdHuman's benchmark of people in crowds, as CrowdDet's evaluation computes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from apframe.benchmarks.people.citypersons.protocol import ROUNDED_POINTS
+from apframe.matching.matchers import ByScoreFirstOfEquals
+from apframe.metrics.all_rows import CrowdHuman
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.miss_rates import MissRates
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.crowds import IgnoredAsCrowds
+from apframe.protocols.rules.ignored import IgnoreFlagged
+from apframe.protocols.rules.malformed import MalformedCounts
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
+from apframe.similarity.box_iou import BoxIoU
+from apframe.tables.ids import is_known
+from apframe.tables.tables import SIZE
+from apframe.wording import Count, Note
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+PURPOSES = {
+    "CROWDHUMAN": "people in crowds: AP, log-average miss rate, Jaccard index",
+}
+"""What each protocol is for, as `apframe.list_protocols` says it."""
+
+
+_SIDES = ("width of the image", "height of the image")
+
+
+@dataclass(frozen=True)
+class ClipBoxes(Rule):
+    """Boxes are cut off at the edges of their image, in which they keep a pixel.
+
+    Sizes of images may come with the detections. Source: `clip_all_boader` of CrowdDet.
+    """
+
+    description: ClassVar[str] = "boxes are cut off at the edges of their image"
+    columns: ClassVar[tuple[str, ...]] = ("images.image_width", "images.image_height")
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Objects with these boxes.
+
+        There is a note on images of unknown size, whose boxes stay as they are; not of those without detections, as nothing is
+        compared with their boxes.
+        """
+        dataset, found = inputs.dataset, inputs.detections
+        images = dataset.images
+        if set(SIZE) <= set(found.columns):
+            said = found.group_by("image_id").agg(pl.col(SIZE).max().name.suffix("_found"))
+            images = images.join(said, on="image_id", how="left", maintain_order="left")
+            sizes = [pl.coalesce(name, f"{name}_found").alias(name) for name in SIZE]
+            images = images.with_columns(sizes).drop(f"{name}_found" for name in SIZE)
+            found = found.drop(SIZE)
+        sized = images.select("image_id", *SIZE)
+        unknown = sized.filter(pl.any_horizontal(pl.col(SIZE).is_null()))["image_id"]
+        boxed = {"x", "width"} <= set(found.columns)  # otherwise their boxes are made of another shape, later
+        annotations, found = _clipped(dataset.annotations, sized), _clipped(found, sized) if boxed else found
+        n = int(is_known(unknown, found["image_id"].unique()).sum())
+        note = Note("{} of unknown size: boxes are not cut off at the edges there", [Count("image", n)])
+        return replace(inputs.with_dataset(dataset.part(images, annotations)), detections=found).saying(note)
+
+
+def _clipped(frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
+    """The rows with their boxes inside of their image, and the area of these."""
+    sided = frame.join(sizes.rename(dict(zip(SIZE, _SIDES, strict=True))), on="image_id", how="left", maintain_order="left")
+    wide, high = (pl.col(name).cast(pl.Float64) for name in _SIDES)
+    sides = []
+    for start, extent, most in (("x", "width", wide), ("y", "height", high)):
+        low = pl.when(most.is_null()).then(start).otherwise(pl.min_horizontal(pl.max_horizontal(start, 0.0), most - 1))
+        end = pl.col(start) + pl.col(extent)
+        top = pl.when(most.is_null()).then(end).otherwise(pl.min_horizontal(pl.max_horizontal(end, 0.0), most))
+        # what does not move stays as it is, to the last bit
+        moved = (low != pl.col(start)) | (top != end)
+        sides += [low.alias(start), pl.when(moved).then(top - low).otherwise(extent).alias(extent)]
+    clipped = sided.with_columns(sides).drop(_SIDES)
+    changed = pl.any_horizontal(clipped[name] != frame[name] for name in ("width", "height"))
+    return clipped.with_columns(area=pl.when(changed).then(pl.col("width") * pl.col("height")).otherwise("area"))
+
+
+CROWDHUMAN = Protocol(
+    name="CROWDHUMAN",
+    citation="Shao et al., CrowdHuman: A Benchmark for Detecting Human in a Crowd, 2018; CrowdDet, lib/evaluate",
+    iou_type="bbox",
+    similarity=BoxIoU(),
+    matcher=ByScoreFirstOfEquals(ties="input", strict=True),
+    iou_thresholds=(0.5,),
+    metrics=(
+        AveragePrecision(CrowdHuman()),
+        MissRates(row="first", points=ROUNDED_POINTS, least=0.0, ties_together=False),
+    ),
+    max_detections=(None,),
+    headlines=("AP", "LAMR", "JI"),
+    rules=(
+        MalformedCounts(),
+        *STANDARD_SHAPES,
+        ClipBoxes(),
+        Classes(("person",)),
+        *STANDARD_LISTS,
+        IgnoredAsCrowds(),
+        IgnoreFlagged(),
+    ),
+)
+"""People with their full boxes: AP without an envelope, LAMR (MR⁻²), and JI, see `Evaluation.jaccard_index`."""

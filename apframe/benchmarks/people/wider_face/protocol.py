@@ -1,0 +1,76 @@
+"""WIDER FACE's benchmark of faces: three sets by difficulty, scores in 1,000 steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from apframe.matching.matchers import ByBestOverlap
+from apframe.metrics.all_rows import WiderFace
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.ranges import ApplyLevels, Level
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.ignored import flags
+from apframe.protocols.rules.malformed import MalformedCounts
+from apframe.protocols.rules.rule import Rule, States
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
+from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
+from apframe.tables.ids import is_known
+from apframe.wording import Count, Note
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+PURPOSES = {
+    "WIDER_FACE": "faces: easy, medium, hard; scores in 1,000 steps",
+}
+"""What each protocol is for, as `apframe.list_protocols` says it."""
+
+
+@dataclass(frozen=True)
+class AnnotatedImagesOnly(Rule):
+    """Detections on images without annotations are ignored, with a note."""
+
+    description: ClassVar[str] = "detections on images without annotations are ignored"
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """Detections with `ignore`."""
+        found = inputs.detections
+        without = ~is_known(found["image_id"], inputs.annotations["image_id"].unique())
+        known = flags(found, "ignore")
+        images = found["image_id"].filter(without).unique(maintain_order=True).to_list()
+        on = Count("image", len(images), detail=" without annotations", ids=images[:5])
+        kit = f"the program of the benchmark {inputs.protocol.name} skips these images"
+        note = Note(f"{{}}: ignored; {kit}", [Count("detection", int(without.sum())), on], " on ")
+        ignore = without if known is None else without | known
+        return replace(inputs, detections=found.with_columns(ignore=ignore)).saying(note)
+
+    def states(self, inputs: Inputs) -> States:
+        """Detections with `ignore`."""
+        return States(unmatched_ignored=flags(inputs.detections, "ignore"))
+
+
+WIDER_FACE = Protocol(
+    name="WIDER_FACE",
+    citation="Yang et al., WIDER FACE: A Face Detection Benchmark, CVPR 2016; evaluation tools, evaluation.m and norm_score.m",
+    iou_type="bbox",
+    similarity=InclusiveBoxIoU(),
+    matcher=ByBestOverlap(ties="input"),
+    iou_thresholds=(0.5,),
+    metrics=(AveragePrecision(WiderFace()),),
+    max_detections=(None,),
+    headlines=("AP{area}",),
+    ranges=tuple(
+        Level(name, ((name, 1, 1),), is_headline=name == "hard", closed="both") for name in ("easy", "medium", "hard")
+    ),
+    rules=(
+        MalformedCounts(),
+        *STANDARD_SHAPES,
+        Classes(("face",)),
+        ApplyLevels(),
+        *STANDARD_LISTS,
+        AnnotatedImagesOnly(),
+    ),
+)
+"""Faces of the sets easy, medium and hard, of which each holds the one before; faces outside the set are ignored."""

@@ -1,0 +1,1 @@
+"""Panoptic segmentation: COCO and Cityscapes."""

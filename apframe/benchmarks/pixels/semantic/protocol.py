@@ -1,0 +1,32 @@
+"""Semantic segmentation: IoU of the pixels of each class."""
+
+from apframe.matching.matchers import ByScore
+from apframe.metrics.sums_of_matches import PixelIoU
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.limits import KnownImagesOnly
+from apframe.protocols.rules.malformed import MalformedRefused
+from apframe.protocols.rules.standard import STANDARD_ROWS
+from apframe.similarity.label_iou import LabelIoU
+
+PURPOSES = {
+    "SEMANTIC": "IoU of the pixels of each class: mIoU, fwIoU, accuracies",
+}
+"""What each protocol is for, as `apframe.list_protocols` says it."""
+
+SEMANTIC = Protocol(
+    name="SEMANTIC",
+    citation="Long et al., Fully Convolutional Networks, CVPR 2015; cityscapesScripts, evalPixelLevelSemanticLabeling.py",
+    iou_type="semantic",
+    similarity=LabelIoU(),
+    matcher=ByScore(ties="input", strict=True),
+    iou_thresholds=(0.0,),
+    metrics=(PixelIoU(),),
+    max_detections=(None,),
+    headlines=("mIoU", "fwIoU", "mACC", "pACC"),
+    rules=(
+        MalformedRefused(kit="has no such rows"),
+        *STANDARD_ROWS,
+        KnownImagesOnly(),
+    ),
+)
+"""IoU of each class over the pixels of all images, their mean, and the shares of pixels that are right."""

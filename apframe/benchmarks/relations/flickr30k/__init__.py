@@ -1,0 +1,1 @@
+"""Flickr30k Entities and referring expressions."""

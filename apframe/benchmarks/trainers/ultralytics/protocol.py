@@ -1,0 +1,111 @@
+"""What Ultralytics prints while it trains and validates: boxes and masks, by version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from apframe.matching.matchers import ByBestOverlap, ByScoreFirstOfEquals
+from apframe.metrics.all_rows import Ultralytics, UltralyticsBefore
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.protocols.given import linspace
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.filters import Filter, KeepObjects
+from apframe.protocols.rules.limits import LimitPerImage
+from apframe.protocols.rules.malformed import MalformedRefused
+from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
+from apframe.similarity.single_iou import SingleBoxIoU, SingleMaskIoU
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.catalogue import OTHERS
+from apframe.wording import Count, Note
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
+
+PURPOSES = {
+    "ULTRALYTICS": "what Ultralytics prints from 8.4.176 on: mAP50-95, mAP50",
+    "ULTRALYTICS_8_4_175": "what Ultralytics prints from 8.4.37 up to 8.4.175",
+    "ULTRALYTICS_8_4_35": "what Ultralytics prints up to 8.4.36",
+}
+"""What each protocol is for, as `apframe.list_protocols` says it."""
+
+
+@dataclass(frozen=True)
+class LeaveOutRepeated(Rule):
+    """Of annotations of an image that are equal in category and shape, the first is kept.
+
+    Middle and size of boxes are compared in single precision; beside boxes, polygons and keypoints have to be the same.
+
+    Source: `verify_image_label` in `data/utils.py` of Ultralytics, which removes equal rows from a label file, and says so.
+    """
+
+    description: ClassVar[str] = "annotations of an image that are equal in category and shape are one"
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The annotations that are kept, with a note that counts the others."""
+        x, y, width, height = map(pl.col, BOX)
+        middle = [(x + width / 2).alias("x"), (y + height / 2).alias("y"), width, height]
+        keys = inputs.annotations.select("image_id", "category_id", *(each.cast(pl.Float32) for each in middle))
+        is_like_another = keys.is_duplicated()
+        note = "left out: {} that repeat another one of the same image, category and shape, as Ultralytics does"
+        if not is_like_another.any():
+            return inputs.saying(Note(note, [Count("annotation", 0, of=keys.height)]))
+        annotations = inputs.dataset.annotations  # with the other shapes, which may not have been read so far
+        shapes = [column.name for shape in OTHERS for column in shape.columns if column.name in annotations.columns]
+        rows = pl.concat([keys, annotations.select(shapes)], how="horizontal").filter(is_like_another)
+        kept = (~is_like_another).scatter(is_like_another.arg_true(), rows.hash_rows().is_first_distinct())
+        repeated = Note(note, [Count("annotation", int((~kept).sum()), of=annotations.height)])
+        inputs = inputs.saying(repeated)
+        return inputs if kept.all() else inputs.with_annotations(annotations.filter(kept))
+
+
+_BOXES = Protocol(
+    name="ULTRALYTICS",
+    citation="Jocher et al., Ultralytics YOLO; ultralytics 8.4.176 and later, utils/metrics.py, engine/validator.py and "
+    "models/yolo/detect/val.py",
+    iou_type="bbox",
+    similarity=SingleBoxIoU(),
+    matcher=ByScoreFirstOfEquals(),
+    iou_thresholds=linspace(0.5, 0.95, 10),
+    metrics=(AveragePrecision(Ultralytics()),),
+    max_detections=(300,),
+    headlines=("AP", "AP50", "AP75"),
+    rules=(
+        LimitPerImage(),
+        MalformedRefused(kit="leaves out the whole image"),
+        *STANDARD_SHAPES,
+        LeaveOutRepeated(),
+        KeepObjects((Filter("score", above=0.001, table="detections"),)),
+        *STANDARD_LISTS,
+    ),
+)
+ULTRALYTICS = replace(_BOXES, variants=(replace(_BOXES, iou_type="segm", similarity=SingleMaskIoU()),))
+"""Versions 8.4.176 and later: each detection takes its most similar free annotation; the curve ends at the last detection.
+
+AP is what is printed as mAP50-95, AP50 as mAP50. Masks are compared in the size of the images, not of the network's output.
+"""
+
+
+def _earlier(name: str, last: str, definition: Ultralytics) -> Protocol:
+    """The rules up to the version `last`, by which a detection that finds its annotation taken tries no other."""
+
+    def change(protocol: Protocol) -> Protocol:
+        return replace(
+            protocol,
+            name=name,
+            citation=protocol.citation.replace("8.4.176 and later", f"up to {last}"),
+            matcher=ByBestOverlap(),
+            metrics=(AveragePrecision(definition),),
+        )
+
+    return replace(change(ULTRALYTICS), variants=tuple(map(change, ULTRALYTICS.variants)))
+
+
+ULTRALYTICS_8_4_175 = _earlier("ULTRALYTICS_8_4_175", "8.4.175", Ultralytics())
+"""Versions 8.4.37 to 8.4.175: a detection can match only the annotation that it overlaps most."""
+
+ULTRALYTICS_8_4_35 = _earlier("ULTRALYTICS_8_4_35", "8.4.36", UltralyticsBefore())
+"""Versions 8.3 to 8.4.36: the same, and the curve goes on from the last detection to recall 1 and precision 0."""

@@ -1,0 +1,45 @@
+"""THUMOS14's task of temporal detection: intervals in videos, matched by annotation."""
+
+from apframe.matching.matchers import InFileOrder
+from apframe.metrics.average_precision import AveragePrecision
+from apframe.metrics.definitions import Step
+from apframe.protocols.given import linspace
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.rules.classes import Classes
+from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.malformed import MalformedIntervalsTurned
+from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
+from apframe.similarity.interval_iou import IntervalIoU
+
+PURPOSES = {
+    "THUMOS14": "actions as time intervals: each interval takes its best detection",
+}
+"""What each protocol is for, as `apframe.list_protocols` says it."""
+
+_NAMES = (
+    "BaseballPitch", "BasketballDunk", "Billiards", "CleanAndJerk", "CliffDiving", "CricketBowling",
+    "CricketShot", "Diving", "FrisbeeCatch", "GolfSwing", "HammerThrow", "HighJump",
+    "JavelinThrow", "LongJump", "PoleVault", "Shotput", "SoccerPenalty", "TennisSwing",
+    "ThrowDiscus", "VolleyballSpiking",
+)  # fmt: skip
+
+THUMOS14 = Protocol(
+    name="THUMOS14",
+    citation='Idrees et al., The THUMOS challenge on action recognition for videos "in the wild", CVIU 2017; THUMOS14 '
+    "evaluation kit, TH14evalDet_Updated.m",
+    iou_type="interval",
+    similarity=IntervalIoU(),
+    matcher=InFileOrder(strict=True),
+    iou_thresholds=linspace(0.1, 0.5, 5),
+    metrics=(AveragePrecision(Step()),),
+    max_detections=(None,),
+    headlines=("AP", "AP10", "AP20", "AP30", "AP40", "AP50"),
+    rules=(
+        MalformedIntervalsTurned(),
+        *STANDARD_SHAPES,
+        Classes(_NAMES, ignore_regions=("Ambiguous",)),
+        *STANDARD_LISTS,
+        CrowdsIgnored(),
+    ),
+)
+"""Twenty actions, each annotation takes its best detection, tIoU above .1 to .5; what overlaps `Ambiguous` is ignored."""
