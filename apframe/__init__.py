@@ -50,6 +50,14 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.adapters.torchvision import from_torchvision as from_torchvision
     from apframe.adapters.torchvision import targets_from_torchvision as targets_from_torchvision
     from apframe.adapters.ultralytics import from_ultralytics as from_ultralytics
+    from apframe.benchmarks.medical.luna16.sphere_distance import SphereDistance as SphereDistance
+    from apframe.benchmarks.pixels.panoptic.panoptic_boundary_iou import PanopticBoundaryIoU as PanopticBoundaryIoU
+    from apframe.benchmarks.pixels.panoptic.panoptic_iou import PanopticIoU as PanopticIoU
+    from apframe.benchmarks.pixels.semantic.label_iou import LabelIoU as LabelIoU
+    from apframe.benchmarks.relations.visual_genome.relation_iou import PhraseIoU as PhraseIoU
+    from apframe.benchmarks.relations.visual_genome.relation_iou import RelationIoU as RelationIoU
+    from apframe.benchmarks.trainers.ultralytics.single_iou import SingleBoxIoU as SingleBoxIoU
+    from apframe.benchmarks.trainers.ultralytics.single_iou import SingleMaskIoU as SingleMaskIoU
     from apframe.checks.check import check as check
     from apframe.checks.runs import check_run as check_run
     from apframe.checks.statistics import stats as stats
@@ -151,18 +159,10 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.intersection_over_detection import IntersectionOverDetection as IntersectionOverDetection
     from apframe.similarity.interval_iou import IntervalIoU as IntervalIoU
     from apframe.similarity.keypoints import OKS as OKS
-    from apframe.similarity.label_iou import LabelIoU as LabelIoU
     from apframe.similarity.mask_iou import MaskIoU as MaskIoU
     from apframe.similarity.mask_or_box_iou import MaskOrBoxIoU as MaskOrBoxIoU
     from apframe.similarity.pairs import Similarity as Similarity
-    from apframe.similarity.panoptic_boundary_iou import PanopticBoundaryIoU as PanopticBoundaryIoU
-    from apframe.similarity.panoptic_iou import PanopticIoU as PanopticIoU
-    from apframe.similarity.relation_iou import PhraseIoU as PhraseIoU
-    from apframe.similarity.relation_iou import RelationIoU as RelationIoU
     from apframe.similarity.rotated_iou import RotatedIoU as RotatedIoU
-    from apframe.similarity.single_iou import SingleBoxIoU as SingleBoxIoU
-    from apframe.similarity.single_iou import SingleMaskIoU as SingleMaskIoU
-    from apframe.similarity.sphere_distance import SphereDistance as SphereDistance
     from apframe.similarity.user import UserSimilarity as UserSimilarity
     from apframe.static_table import *  # noqa: F403 - the protocols of benchmarks
     from apframe.store.parquet import upgrade_evaluation as upgrade_evaluation
@@ -238,21 +238,21 @@ _HOMES = {
     "apframe.similarity.boundary_iou": "BoundaryIoU",
     "apframe.similarity.box_iou": "BoxIoU",
     "apframe.similarity.centre_distance": "CentreDistance",
-    "apframe.similarity.sphere_distance": "SphereDistance",
+    "apframe.benchmarks.medical.luna16.sphere_distance": "SphereDistance",
     "apframe.similarity.cuboid_iou": "CuboidIoU",
     "apframe.similarity.inclusive_box_iou": "InclusiveBoxIoU",
     "apframe.similarity.intersection_over_detection": "IntersectionOverDetection",
     "apframe.similarity.interval_iou": "IntervalIoU",
     "apframe.similarity.keypoints": "OKS",
-    "apframe.similarity.label_iou": "LabelIoU",
+    "apframe.benchmarks.pixels.semantic.label_iou": "LabelIoU",
     "apframe.similarity.mask_iou": "MaskIoU",
     "apframe.similarity.mask_or_box_iou": "MaskOrBoxIoU",
     "apframe.similarity.pairs": "Similarity",
-    "apframe.similarity.panoptic_boundary_iou": "PanopticBoundaryIoU",
-    "apframe.similarity.panoptic_iou": "PanopticIoU",
-    "apframe.similarity.relation_iou": "PhraseIoU RelationIoU",
+    "apframe.benchmarks.pixels.panoptic.panoptic_boundary_iou": "PanopticBoundaryIoU",
+    "apframe.benchmarks.pixels.panoptic.panoptic_iou": "PanopticIoU",
+    "apframe.benchmarks.relations.visual_genome.relation_iou": "PhraseIoU RelationIoU",
     "apframe.similarity.rotated_iou": "RotatedIoU",
-    "apframe.similarity.single_iou": "SingleBoxIoU SingleMaskIoU",
+    "apframe.benchmarks.trainers.ultralytics.single_iou": "SingleBoxIoU SingleMaskIoU",
     "apframe.similarity.user": "UserSimilarity",
     "apframe.store.parquet": "upgrade_evaluation",
     "apframe.threads": "set_threads",

@@ -304,6 +304,8 @@ RULES: dict[str, str] = {
     "ExclusionRegions": "apframe.benchmarks.aerial.visdrone.protocol:ExclusionRegions",
     "DisjointMasks": "apframe.benchmarks.driving.bdd100k.protocol:DisjointMasks",
     "RequireAlpha": "apframe.benchmarks.driving.kitti.protocol:RequireAlpha",
+    "MeasureErrors": "apframe.benchmarks.driving.measured_errors:MeasureErrors",
+    "OrientationWeights": "apframe.benchmarks.driving.orientation:OrientationWeights",
     "AddDifficultyLevel": "apframe.benchmarks.driving.waymo.protocol:AddDifficultyLevel",
     "LimitSides": "apframe.benchmarks.driving.waymo.protocol:LimitSides",
     "NoLabelZones": "apframe.benchmarks.driving.waymo.protocol:NoLabelZones",
@@ -316,10 +318,42 @@ RULES: dict[str, str] = {
     "LeaveOutRepeated": "apframe.benchmarks.trainers.ultralytics.protocol:LeaveOutRepeated",
 }
 
-MATCHERS: dict[str, str] = {}
+MATCHERS: dict[str, str] = {
+    "claimant": "apframe.benchmarks.driving.argoverse2.matcher:ByClaim",
+    "score_first": "apframe.benchmarks.driving.waymo.matcher:ScoreFirst",
+}
 
-METRICS: dict[str, str] = {}
+METRICS: dict[str, str] = {
+    "box_errors": "apframe.benchmarks.driving.box_errors:BoxErrors",
+    "composite_score": "apframe.benchmarks.driving.box_errors:CompositeScore",
+    "oriented_precision": "apframe.benchmarks.driving.orientation:OrientedPrecision",
+    "panoptic_quality": "apframe.benchmarks.pixels.panoptic.metric:PanopticQuality",
+    "pixel_iou": "apframe.benchmarks.pixels.semantic.metric:PixelIoU",
+    "success": "apframe.benchmarks.relations.flickr30k.metric:Success",
+    "recall_by_image": "apframe.benchmarks.relations.visual_genome.metric:RecallByImage",
+}
 
-DEFINITIONS: dict[str, str] = {}
+DEFINITIONS: dict[str, str] = {
+    "argoverse2": "apframe.benchmarks.driving.argoverse2.definition:Argoverse2",
+    "r11": "apframe.benchmarks.driving.kitti.definitions:R11",
+    "r40": "apframe.benchmarks.driving.kitti.definitions:R40",
+    "nuscenes": "apframe.benchmarks.driving.nuscenes.definition:NuScenes",
+    "crowdhuman": "apframe.benchmarks.people.crowdhuman.definition:CrowdHuman",
+    "wider_face": "apframe.benchmarks.people.wider_face.definition:WiderFace",
+    "ultralytics": "apframe.benchmarks.trainers.ultralytics.definitions:Ultralytics",
+    "ultralytics_8_4_35": "apframe.benchmarks.trainers.ultralytics.definitions:UltralyticsBefore",
+}
 
-SIMILARITIES: dict[str, tuple[str, str | None]] = {}
+SIMILARITIES: dict[str, tuple[str, str | None]] = {
+    "sphere_distance": ("apframe.benchmarks.medical.luna16.sphere_distance:SphereDistance", "sphere"),
+    "panoptic_boundary_iou": (
+        "apframe.benchmarks.pixels.panoptic.panoptic_boundary_iou:PanopticBoundaryIoU",
+        "panoptic_boundary",
+    ),
+    "panoptic_iou": ("apframe.benchmarks.pixels.panoptic.panoptic_iou:PanopticIoU", "panoptic"),
+    "label_iou": ("apframe.benchmarks.pixels.semantic.label_iou:LabelIoU", "semantic"),
+    "relation_iou": ("apframe.benchmarks.relations.visual_genome.relation_iou:RelationIoU", "relation"),
+    "phrase_iou": ("apframe.benchmarks.relations.visual_genome.relation_iou:PhraseIoU", "phrase"),
+    "single_box_iou": ("apframe.benchmarks.trainers.ultralytics.single_iou:SingleBoxIoU", "bbox"),
+    "single_mask_iou": ("apframe.benchmarks.trainers.ultralytics.single_iou:SingleMaskIoU", "segm"),
+}

@@ -12,13 +12,27 @@ PACKAGE = TESTS.parent / "apframe"
 # a test, and the modules that it tests besides the one of its own name
 TESTED_IN = {
     "adapters/test_torchvision.py": "adapters/arrays",
+    "benchmarks/aerial/visdrone/test_protocol.py": "protocols/combinations",
+    "benchmarks/driving/kitti/test_protocol.py": "benchmarks/driving/orientation matching/by_annotation metrics/changes "
+    "metrics/cutoff_counts protocols/rules/filters",
+    "benchmarks/driving/nuscenes/test_format.py": "formats/json_fields",
+    "benchmarks/driving/nuscenes/test_protocol.py": "benchmarks/driving/box_errors benchmarks/driving/level_cuts "
+    "benchmarks/driving/measured_errors benchmarks/driving/recall_levels",
+    "benchmarks/driving/waymo/test_protocol.py": "matching/largest_sum",
+    "benchmarks/medical/luna16/test_protocol.py": "matching/shared protocols/rules/limits tables/shapes/spheres",
+    "benchmarks/people/citypersons/test_protocol.py": "metrics/errors_per_image",
+    "benchmarks/people/crowdhuman/test_protocol.py": "evaluation/diagnose/jaccard_counts",
+    "benchmarks/people/crowdpose/test_protocol.py": "protocols/parts",
+    "benchmarks/people/wider_face/test_protocol.py": "metrics/all_rows",
+    "benchmarks/pixels/panoptic/test_protocol.py": "metrics/sums_of_matches protocols/refused",
+    "benchmarks/relations/visual_genome/test_protocol.py": "tables/shapes/relations",
     "checks/test_findings.py": "checks/boxes checks/check checks/masks checks/overlaps checks/references checks/results "
     "checks/shapes",
     "checks/test_statistics.py": "cli/stats",
     "cli/test_command.py": "__main__ cli/check cli/declared cli/files cli/options",
     "cli/test_compare.py": "cli/models",
-    "docs/test_dictionary.py": "tables/dictionary tables/metric_columns tables/tables",
     "compare/test_comparison.py": "compare/standard_errors",
+    "docs/test_dictionary.py": "tables/dictionary tables/metric_columns tables/tables",
     "evaluation/comparison/test_influences.py": "evaluation/comparison/image_influence evaluation/comparison/slice_rows "
     "evaluation/comparison/study",
     "evaluation/comparison/test_resampled.py": "protocols/headline_values",
@@ -29,11 +43,11 @@ TESTED_IN = {
     "evaluation/diagnose/outcomes",
     "evaluation/diagnose/test_implausible.py": "evaluation/diagnose/shifted_ids",
     "evaluation/diagnose/test_label_errors.py": "evaluation/diagnose/suspects",
-    "evaluation/slices/test_slices.py": "evaluation/slices/by evaluation/slices/measure matching/competitors matching/regroup "
-    "metrics/remainder",
+    "evaluation/slices/test_slices.py": "evaluation/slices/by evaluation/slices/measure matching/competitors "
+    "matching/regroup metrics/remainder",
     "evaluation/test_evaluation.py": "evaluation/diagnose/per_image evaluation/evaluate evaluation/summary evaluation/tables",
     "evaluation/test_evaluator.py": "evaluation/repeated",
-    "evaluation/test_pipeline.py": "protocols/preparation matching/outcomes protocols/pairing",
+    "evaluation/test_pipeline.py": "matching/outcomes protocols/pairing protocols/preparation",
     "formats/labelling/test_cvat.py": "formats/labelling/cvat/format formats/labelling/cvat/row_runs "
     "formats/labelling/cvat/shapes",
     "formats/labelling/test_label_studio.py": "formats/labelling/label_studio/format formats/labelling/label_studio/regions",
@@ -47,8 +61,6 @@ TESTED_IN = {
     "formats/test_ids.py": "formats/names",
     "formats/test_in_memory.py": "formats/outputs",
     "formats/test_json_types.py": "formats/coco/json_types",
-    "benchmarks/driving/nuscenes/test_format.py": "benchmarks/driving/nuscenes/places benchmarks/driving/nuscenes/splits "
-    "benchmarks/driving/nuscenes/tables formats/json_fields",
     "formats/test_open_images.py": "formats/open_images/class_hierarchy formats/open_images/format formats/open_images/tables",
     "formats/test_shapes.py": "formats/outlines",
     "formats/test_voc.py": "formats/voc/format formats/voc/xml_file formats/xml_text",
@@ -56,53 +68,37 @@ TESTED_IN = {
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/matchers",
-    "metrics/test_definitions.py": "lists/list_average_precision metrics/points metrics/recall_levels metrics/score_cutoffs",
+    "metrics/test_definitions.py": "lists/list_average_precision metrics/points metrics/score_cutoffs",
     "metrics/test_influence.py": "metrics/rankings",
     "metrics/test_own_metrics.py": "metrics/metric",
     "metrics/test_weights.py": "metrics/average_precision metrics/cells metrics/list_rows",
-    "parity/test_coco.py": "evaluation/curves protocols/metrics_table metrics/coco_arrays metrics/running_counts "
-    "protocols/coco",
+    "parity/test_coco.py": "evaluation/curves metrics/coco_arrays metrics/running_counts protocols/coco "
+    "protocols/metrics_table",
     "properties/test_operating_points.py": "matching/operating_points",
-    "benchmarks/people/citypersons/test_protocol.py": "metrics/errors_per_image",
-    "benchmarks/people/crowdhuman/test_protocol.py": "evaluation/diagnose/jaccard_counts",
-    "benchmarks/people/crowdpose/test_protocol.py": "protocols/parts",
-    "benchmarks/driving/kitti/test_protocol.py": "matching/by_annotation metrics/changes metrics/cutoff_counts "
-    "protocols/rules/filters",
-    "benchmarks/medical/luna16/test_protocol.py": "matching/shared protocols/rules/limits similarity/sphere_distance "
-    "tables/shapes/spheres",
-    "benchmarks/driving/nuscenes/test_protocol.py": "metrics/box_errors metrics/level_cuts protocols/rules/pair_columns",
     "protocols/test_open_images_masks.py": "similarity/mask_or_box_iou",
-    "benchmarks/pixels/panoptic/test_protocol.py": "metrics/sums_of_matches protocols/refused similarity/panoptic_boundary_iou "
-    "similarity/panoptic_iou",
-    "protocols/test_protocol_values.py": "protocols/given protocols/inputs protocols/ranges protocols/rules/crowds "
-    "protocols/rules/ignored protocols/rules/rule protocols/rules/standard "
-    "protocols/places protocols/protocol protocols/published protocols/words show/console show/html",
-    "store/test_stored_versions.py": "protocols/stored_before",
-    "benchmarks/pixels/semantic/test_protocol.py": "similarity/label_iou",
-    "benchmarks/trainers/ultralytics/test_protocol.py": "similarity/single_iou",
-    "benchmarks/aerial/visdrone/test_protocol.py": "protocols/combinations",
-    "benchmarks/relations/visual_genome/test_protocol.py": "tables/shapes/relations",
-    "benchmarks/driving/waymo/test_protocol.py": "benchmarks/driving/waymo/breakdowns matching/largest_sum",
-    "benchmarks/people/wider_face/test_protocol.py": "metrics/all_rows",
+    "protocols/test_protocol_values.py": "protocols/given protocols/inputs protocols/places protocols/protocol "
+    "protocols/published protocols/ranges protocols/rules/crowds protocols/rules/ignored protocols/rules/rule "
+    "protocols/rules/standard protocols/words show/console show/html",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
-    "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines pycocotools/one_cell "
-    "pycocotools/params",
+    "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines "
+    "pycocotools/one_cell pycocotools/params",
     "report/sections/test_look.py": "evaluation/gallery/gallery show/cards",
     "report/sections/test_search.py": "report/searched",
     "report/test_page.py": "report/section",
     "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key retrieval/one_run show/runs",
     "retrieval/test_trec.py": "retrieval/trec_lines",
     "runs/test_run_sets.py": "runs/folders runs/stored_run runs/tables",
-    "scale/test_evaluate_shards.py": "scale/budget scale/evaluation scale/inputs scale/local scale/objects scale/one_shard "
-    "scale/spool scale/store scale/temporary scale/together scale/verdict_tables",
-    "scale/test_write_shards.py": "formats/coco/parsed_pieces formats/coco/pieces formats/columns_of_parts formats/in_parts "
-    "scale/sharded_rows scale/sources scale/take_detections",
+    "scale/test_evaluate_shards.py": "scale/budget scale/evaluation scale/inputs scale/local scale/objects "
+    "scale/one_shard scale/spool scale/store scale/temporary scale/together scale/verdict_tables",
+    "scale/test_write_shards.py": "formats/coco/parsed_pieces formats/coco/pieces formats/columns_of_parts "
+    "formats/in_parts scale/sharded_rows scale/sources scale/take_detections",
     "similarity/test_boundary_iou.py": "tables/shapes/boundaries",
     "similarity/test_box_iou.py": "similarity/inclusive_box_iou similarity/intersection_over_detection",
     "similarity/test_mask_iou.py": "tables/shapes/intersections tables/shapes/limits tables/shapes/mask_columns "
     "tables/shapes/polygons tables/shapes/run_lengths tables/shapes/runs",
     "store/test_parquet.py": "formats/stored_sets",
     "store/test_sql.py": "store/results",
+    "store/test_stored_versions.py": "protocols/stored_before",
     "tables/shapes/test_bad_shapes.py": "tables/shapes/boxes tables/shapes/corners tables/shapes/intervals "
     "tables/shapes/keypoints tables/shapes/masks tables/shapes/shape",
     "tables/shapes/test_label_maps.py": "similarity/overlaps tables/shapes/segments",
@@ -129,8 +125,15 @@ def own_test(module: str) -> str:
     return (Path(module).parent / f"test_{Path(module).name}.py").as_posix()
 
 
+def is_of_benchmark(path: str) -> bool:
+    """Whether it is in the folder of a benchmark, whose modules are tested together in the same folder of the tests."""
+    return re.match(r"benchmarks/\w+/\w+/", path) is not None
+
+
 def test_every_module_is_tested_somewhere() -> None:
-    without = {module for module in MODULES if not (TESTS / own_test(module)).exists()}
+    of_benchmarks = {module for module in MODULES if is_of_benchmark(module)}
+    assert all([*(TESTS / module).parent.glob("test_*.py")] for module in of_benchmarks)
+    without = {module for module in MODULES - of_benchmarks if not (TESTS / own_test(module)).exists()}
     listed = {*LISTED, *IN_THEIR_DOCTESTS}
     assert without - listed == set(), "say in TESTED_IN where these are tested, or give them tests of their own"
     assert listed - without == set(), "these are gone, or have tests of their own: take them from the list"
@@ -148,6 +151,7 @@ def test_every_test_says_what_it_tests() -> None:
     assert listed <= found
     mirrored = {own_test(module) for module in MODULES}
     inside = {test for test in found if "/" in test and not test.startswith(OF_MANY_MODULES)}
+    inside = {test for test in inside if not is_of_benchmark(test)}
     assert inside - mirrored - TESTED_IN.keys() == OF_A_PACKAGE
 
 

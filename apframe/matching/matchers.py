@@ -98,7 +98,7 @@ class Matcher:
 
     def _assign(self, *given: pl.DataFrame | np.ndarray, **options: bool) -> pl.DataFrame:
         module, function = self.home.split(":")  # imported when something is matched
-        assign = getattr(import_module(f"apframe.matching.{module}"), function)
+        assign = getattr(import_module(module), function)
         assigned: pl.DataFrame = assign(*given, strict=self.strict, **options)
         return assigned
 
@@ -131,7 +131,7 @@ class ByScore(Matcher):
 
     name: ClassVar[str] = "score"
     description: ClassVar[str] = "each detection, best score first, takes the most similar free annotation"
-    home: ClassVar[str] = "by_score:match_by_score"
+    home: ClassVar[str] = "apframe.matching.by_score:match_by_score"
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class ByScoreFirstOfEquals(Matcher):
     description: ClassVar[str] = (
         "each detection, best score first, takes the most similar free annotation; of equally similar ones the first"
     )
-    home: ClassVar[str] = "by_score:match_nearest"
+    home: ClassVar[str] = "apframe.matching.by_score:match_nearest"
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class ByBestOverlap(Matcher):
     description: ClassVar[str] = (
         "a detection can match only its most similar annotation; if a better detection has it, it is a false positive"
     )
-    home: ClassVar[str] = "by_best_overlap:match_by_best_overlap"
+    home: ClassVar[str] = "apframe.matching.by_best_overlap:match_by_best_overlap"
     counts_groups: bool = False
 
     @property
@@ -173,18 +173,6 @@ class ByBestOverlap(Matcher):
 
 
 @dataclass(frozen=True)
-class ByClaim(Matcher):
-    """As Argoverse 2 does: each detection claims its nearest annotation, which accepts the best ranked of its claimants."""
-
-    name: ClassVar[str] = "claimant"
-    description: ClassVar[str] = (
-        "each detection claims its most similar annotation, however far away; each annotation accepts the best ranked one"
-    )
-    home: ClassVar[str] = "by_claim:match_by_claim"
-    wants: ClassVar[Wanted] = "nearest"
-
-
-@dataclass(frozen=True)
 class Shared(Matcher):
     """As LUNA16, Visual Genome and Flickr30k Entities do: nothing is used up, and a detection matches all that it reaches."""
 
@@ -193,7 +181,7 @@ class Shared(Matcher):
         "a detection matches every annotation that it is similar enough to; of several detections, the best ranked counts and "
         "the others are ignored"
     )
-    home: ClassVar[str] = "shared:match_shared"
+    home: ClassVar[str] = "apframe.matching.shared:match_shared"
     wants: ClassVar[Wanted] = "copies"
 
 
@@ -205,7 +193,7 @@ class BySimilarity(Matcher):
     description: ClassVar[str] = (
         "the most similar pair is matched first, then the next, whatever the scores; ignored annotations are left out"
     )
-    home: ClassVar[str] = "by_similarity:match_by_similarity"
+    home: ClassVar[str] = "apframe.matching.by_similarity:match_by_similarity"
     cutting_is_filtering: ClassVar[bool] = False
 
 
@@ -215,7 +203,7 @@ class Optimal(Matcher):
 
     name: ClassVar[str] = "optimal"
     description: ClassVar[str] = "the one-to-one assignment with the largest total similarity"
-    home: ClassVar[str] = "optimal:match_optimally"
+    home: ClassVar[str] = "apframe.matching.optimal:match_optimally"
     cutting_is_filtering: ClassVar[bool] = False
 
 
@@ -227,7 +215,7 @@ class ByAnnotation(Matcher):
     description: ClassVar[str] = (
         "each annotation, in the order of the file, takes the most similar free detection; anew at each score cut-off"
     )
-    home: ClassVar[str] = "by_annotation:match_by_annotation"
+    home: ClassVar[str] = "apframe.matching.by_annotation:match_by_annotation"
     cutting_is_filtering: ClassVar[bool] = False
     at_cut_offs: ClassVar[bool] = True
     knows_void: ClassVar[bool] = True
@@ -242,7 +230,7 @@ class ByAnnotation(Matcher):
 class _BestScores(ByAnnotation):
     """KITTI's first pass, which chooses the score cut-offs: each annotation takes the detection with the best score."""
 
-    home: ClassVar[str] = "by_annotation:match_best_scores"
+    home: ClassVar[str] = "apframe.matching.by_annotation:match_best_scores"
 
 
 @dataclass(frozen=True)
@@ -254,7 +242,7 @@ class InFileOrder(Matcher):
         "each annotation, in the order of the file, takes the most similar free detection; what is left over and overlaps a "
         "group at all is ignored"
     )
-    home: ClassVar[str] = "by_annotation:match_in_file_order"
+    home: ClassVar[str] = "apframe.matching.by_annotation:match_in_file_order"
     cutting_is_filtering: ClassVar[bool] = False
     wants: ClassVar[Wanted] = "crowds"
 
@@ -267,28 +255,12 @@ class LargestSum(Matcher):
     description: ClassVar[str] = (
         "the one-to-one assignment with the largest total of round(1e6 similarity); anew at each score cut-off"
     )
-    home: ClassVar[str] = "largest_sum:match_largest_sum"
+    home: ClassVar[str] = "apframe.matching.largest_sum:match_largest_sum"
     cutting_is_filtering: ClassVar[bool] = False
     at_cut_offs: ClassVar[bool] = True
     counts_everywhere: ClassVar[bool] = True
 
 
-@dataclass(frozen=True)
-class ScoreFirst(Matcher):
-    """As Waymo Open Dataset can do: by score, where annotations that do not count are taken like the others."""
-
-    name: ClassVar[str] = "score_first"
-    description: ClassVar[str] = (
-        "each detection, best score first, takes the most similar free annotation, whether it counts or not"
-    )
-    home: ClassVar[str] = "largest_sum:match_scores_first"
-    at_cut_offs: ClassVar[bool] = True
-    counts_everywhere: ClassVar[bool] = True
-
-
-_CORE = (
-    ByScore, ByBestOverlap, ByScoreFirstOfEquals, ByClaim, Shared, BySimilarity, Optimal, ByAnnotation, InFileOrder, LargestSum,
-    ScoreFirst,
-)  # fmt: skip
+_CORE = (ByScore, ByBestOverlap, ByScoreFirstOfEquals, Shared, BySimilarity, Optimal, ByAnnotation, InFileOrder, LargestSum)
 MATCHERS: Registry[type[Matcher]] = Registry({**{kind.name: kind for kind in _CORE}, **static_table.MATCHERS})
 """The matchers by the names that `matching=` takes. Add your own as "its_module:ItsClass"."""

@@ -230,16 +230,8 @@ _CORE = {
     "trapezoid": "apframe.lists.list_average_precision:Trapezoid",
     "davis_goadrich": "apframe.lists.list_average_precision:DavisGoadrich",
     "waymo": "apframe.metrics.score_cutoffs:Waymo",
-    "nuscenes": "apframe.metrics.recall_levels:NuScenes",
-    "argoverse2": "apframe.metrics.recall_levels:Argoverse2",
     "normalized": "apframe.lists.list_average_precision:Normalized",
     "set": "apframe.lists.list_average_precision:SetAP",
-    "r11": "apframe.metrics.score_cutoffs:R11",
-    "r40": "apframe.metrics.score_cutoffs:R40",
-    "wider_face": "apframe.metrics.all_rows:WiderFace",
-    "crowdhuman": "apframe.metrics.all_rows:CrowdHuman",
-    "ultralytics": "apframe.metrics.all_rows:Ultralytics",
-    "ultralytics_8_4_35": "apframe.metrics.all_rows:UltralyticsBefore",
 }
 _KINDS: Registry[type[Definition]] = Registry(_CORE | static_table.DEFINITIONS)
 
@@ -253,7 +245,9 @@ def list_definitions(name: str | None = None) -> Listing:
     >>> list_definitions("step")["formula"].item()
     'sum over k of p_k (r_k - r_(k-1))'
     """
-    return Listing(read_texts().filter(~pl.col("name").is_in(KINDS))).named("definition", name)
+    texts = read_texts()
+    of_benchmarks = [[getattr(_KINDS[each], column) for column in texts.columns] for each in static_table.DEFINITIONS]
+    return Listing(texts.vstack(pl.DataFrame(of_benchmarks, texts.schema, orient="row"))).named("definition", name)
 
 
 def choices_of(value: Any) -> dict[str, Any]:

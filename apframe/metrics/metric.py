@@ -12,9 +12,9 @@ from apframe.registry import Registry
 
 if TYPE_CHECKING:
     import numpy as np
+    import polars as pl
 
     from apframe.metrics.average_precision import AveragePrecision
-    from apframe.metrics.box_errors import BoxErrors
     from apframe.metrics.cells import Cells
     from apframe.metrics.influence import Influence
     from apframe.metrics.points import Definition
@@ -22,15 +22,8 @@ if TYPE_CHECKING:
 
 _CORE = {
     "average_precision": "apframe.metrics.average_precision:AveragePrecision",
-    "oriented_precision": "apframe.metrics.score_cutoffs:OrientedPrecision",
-    "box_errors": "apframe.metrics.box_errors:BoxErrors",
-    "composite_score": "apframe.metrics.box_errors:CompositeScore",
     "lamr": "apframe.metrics.miss_rates:MissRates",
     "cpm": "apframe.metrics.miss_rates:Froc",
-    "panoptic_quality": "apframe.metrics.sums_of_matches:PanopticQuality",
-    "pixel_iou": "apframe.metrics.sums_of_matches:PixelIoU",
-    "recall_by_image": "apframe.metrics.sums_of_matches:RecallByImage",
-    "success": "apframe.metrics.sums_of_matches:Success",
 }
 KINDS: Registry[type] = Registry(_CORE | static_table.METRICS)
 """The classes of metrics by the names that stored evaluations have for them. Add your own as "its_module:ItsClass"."""
@@ -86,7 +79,7 @@ class Metric(Protocol):
         return None if self.average_precision is None else self.average_precision.definition
 
     @property
-    def box_errors(self) -> BoxErrors | None:
+    def box_errors(self) -> ErrorAverages | None:
         """The errors of boxes that the metric averages; None if it averages none."""
         return None
 
@@ -119,6 +112,30 @@ class Metric(Protocol):
         """
         del cells, weights
         return {}
+
+
+class ErrorAverages(Metric, Protocol):
+    """A metric that averages errors of the boxes of true positives.
+
+    Attributes
+    ----------
+    threshold
+        that of the similarity at which the true positives are taken
+    kinds
+        the columns of the averages
+    """
+
+    threshold: float
+    kinds: tuple[str, ...]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns that the errors are made of, in both tables."""
+        ...
+
+    def undefined_of(self, names: pl.Series) -> pl.Series:
+        """The kinds that have no value, for each of the categories of these names: bits in the order of `kinds`."""
+        ...
 
 
 def as_metrics(values: Any) -> tuple[Metric, ...]:

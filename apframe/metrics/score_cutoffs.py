@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.metrics.average_precision import Recall, WithAverage
+from apframe.metrics.average_precision import Recall
 from apframe.metrics.metric import Metric
 from apframe.metrics.points import GAIN, PRECISION, OfVerdicts, envelope
 
@@ -36,7 +36,6 @@ class AtCutOffs(OfVerdicts):
 
     at_cut_offs = True
     why_no_points = "is made of counts at score cut-offs, each with its own matches, which a ranked list does not have"
-    example = "KITTI"
     chooses: ClassVar[bool]
 
     def positives(self, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -54,25 +53,6 @@ class AtCutOffs(OfVerdicts):
 
         del addend
         return areas(self, absent, cells, weights, ("tp",))["tp"]
-
-
-@dataclass(frozen=True)
-class OrientedPrecision(WithAverage):
-    """Average precision at score cut-offs, and that of true positives weighted by how well orientations agree: AOS, APH.
-
-    The second has no value if no orientation is known.
-    """
-
-    columns: ClassVar = ("ap", "oriented_ap")
-
-    def read(self, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:
-        """Both kinds of average precision."""
-        from apframe.metrics.cutoff_counts import areas
-
-        definition = self.average.definition
-        assert isinstance(definition, AtCutOffs)  # as protocols refuse others
-        found = areas(definition, self.average.absent, cells, weights, ("tp", "weight"))
-        return dict(zip(self.columns, found.values(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -98,50 +78,6 @@ class RecallOfFound(Recall):
         return Metric.influence(self, cells, weights)
 
 
-class R11(AtCutOffs):
-    """Eleven of KITTI's 41 positions, from the first one on: `(P_0 + P_4 + ... + P_40) / 11`.
-
-    A position is a score cut-off, chosen so that recall rises by about 1/40 from one to the next: see
-    `apframe.metrics.cutoff_counts.choose_copies`. There is at most one for each true positive, and a position that is not there
-    has precision 0. So fewer than 41 perfect results do not reach 1.
-
-    Source: KITTI's `evaluate_object.cpp` until October 2019, with N_SAMPLE_PTS 41.
-    """
-
-    name = "r11"
-    chooses = True
-    positions: ClassVar[slice] = slice(0, 41, 4)
-
-    def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
-        """The mean of the envelope at the positions."""
-        del recall
-        import numpy as np
-
-        best: np.ndarray = np.maximum.accumulate(precision[::-1], axis=0)[::-1][self.positions].mean(axis=0)
-        return best
-
-    def at_positions(self, positions: int) -> R11:
-        """See `Definition.at_positions`.
-
-        >>> R40().at_positions(11)
-        R11()
-        """
-        known = {11: R11(), 40: R40()}
-        if positions not in known:
-            raise ParameterError(f"are 40 or 11, not {positions!r}", option="recall_positions")
-        return known[positions]
-
-
-class R40(R11):
-    """Forty of KITTI's 41 positions, all but the first: `(P_1 + ... + P_40) / 40`. For the rest see `R11`.
-
-    Source: KITTI's `evaluate_object.cpp` from October 2019 on.
-    """
-
-    name = "r40"
-    positions = slice(1, 41)
-
-
 @dataclass(frozen=True)
 class Waymo(AtCutOffs):
     """The area under the envelope, with straight lines between points whose recalls are close.
@@ -156,6 +92,7 @@ class Waymo(AtCutOffs):
 
     gap: float = 0.05
     name = "waymo"
+    example = "WAYMO"
     chooses = False
     recall = RecallOfFound()
     cut_offs = (*(unpack("f", pack("f", k * 0.01))[0] for k in range(100)), 1.0)

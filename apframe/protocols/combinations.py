@@ -25,20 +25,17 @@ def refuse_combinations(protocol: Protocol) -> None:
     ParameterError
         it names the option to change
 
-    >>> from dataclasses import replace
-    >>> from apframe.matching.matchers import ByScore
-    >>> from apframe.benchmarks.driving.kitti.protocol import KITTI
-    >>> replace(KITTI, matcher=ByScore())
+    >>> from apframe.protocols.coco import COCO
+    >>> COCO.with_options(matching="by_annotation")
     Traceback (most recent call last):
-    apframe.exceptions.ParameterError: matching: definition r40 does not go with matching 'score'; use both of one protocol; \
-r40 goes with by_annotation
+    apframe.exceptions.ParameterError: matching: definition coco101 does not go with matching 'by_annotation'; use both of one \
+protocol; coco101 goes with score, best_overlap, nearest, shared, similarity, optimal, file_order, claimant
     """
     matcher, definition = protocol.matcher, protocol.definition
     _refuse_metrics(protocol)
     has_void = any(level.detections for level in protocol.levels)
-    can_match = [name for name, each in MATCHERS.items() if each.knows_void or not has_void]
     if matcher.at_cut_offs != definition.at_cut_offs:
-        fitting = [name for name in can_match if MATCHERS[name].at_cut_offs != matcher.at_cut_offs]
+        fitting = [name for name in _able_to_match(has_void) if MATCHERS[name].at_cut_offs != matcher.at_cut_offs]
         fit = ", ".join(fitting) or "no matching where levels have `detections`"
         problem = f"definition {definition} does not go with matching {matcher.name!r}"
         raise ParameterError(problem, f"use both of one protocol; {definition} goes with {fit}", option="matching")
@@ -52,7 +49,7 @@ r40 goes with by_annotation
         rule.refuse(protocol)
     if has_void and not matcher.knows_void:
         problem = f"{matcher.name!r} cannot handle levels with `detections`, which count for nothing"
-        raise ParameterError(problem, f"choose {', '.join(can_match)}, or other levels", option="matching")
+        raise ParameterError(problem, f"choose {', '.join(_able_to_match(has_void))}, or other levels", option="matching")
     if has_void and not protocol.rule(ApplyLevels):
         raise ParameterError("lack ApplyLevels(), which levels with `detections` need", "add it", option="rules")
     if matcher.finds_groups and not protocol.rule(CrowdsCountOnce):
@@ -60,11 +57,16 @@ r40 goes with by_annotation
     if protocol.category_thresholds:
         matcher.require_reaching("thresholds by category", "give one for all", "iou_thresholds")
     if protocol.errors is not None and not definition.averages_errors:
-        raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {definition}", option="metrics")
+        raise ParameterError(f"errors of boxes are not averaged with {definition}", "choose another one", option="metrics")
     one_list = next((metric for metric in protocol.metrics if metric.reads_one_list), None)
     if one_list is not None and (matcher.at_cut_offs or not protocol.has_precision):
         how = "matches anew at each score cut-off" if protocol.has_precision else "has no precision"
         raise ParameterError(f"{type(one_list).__name__} reads one list, and this protocol {how}", option="metrics")
+
+
+def _able_to_match(has_void: bool) -> list[str]:
+    """The names of the matchers that can match these levels, all of which are imported."""
+    return [name for name, each in MATCHERS.items() if each.knows_void or not has_void]
 
 
 def _refuse_metrics(protocol: Protocol) -> None:

@@ -11,9 +11,8 @@ from apframe.keywords import names_keywords
 from apframe.lazily import cached_property
 from apframe.matching.matchers import TIES, ByScore, Matcher
 from apframe.metrics.average_precision import AveragePrecision, DetectionCount, ImageCount, Recall
-from apframe.metrics.box_errors import BoxErrors
 from apframe.metrics.definitions import COCO_101
-from apframe.metrics.metric import Metric
+from apframe.metrics.metric import ErrorAverages, Metric
 from apframe.metrics.points import Definition
 from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.given import OPTIONS, TAKES, UNLIMITED, linspace
@@ -238,7 +237,7 @@ class Protocol:
         return [average for metric in self.metrics if (average := metric.average_precision)]
 
     @property
-    def errors(self) -> BoxErrors | None:
+    def errors(self) -> ErrorAverages | None:
         """The errors of boxes that a metric averages."""
         return next((errors for metric in self.metrics if (errors := metric.box_errors)), None)
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "rules.classes": "Classes",
     "rules.crowds": "CrowdsAsMisses CrowdsCountOnce CrowdsIgnored IgnoredAsCrowds",
-    "rules.pair_columns": "MeasureErrors OrientationWeights",
     "rules.filters": "KeepObjects",
     "rules.hierarchy": "ExpandHierarchy",
     "rules.ignored": "AnnotationsWithArea DetectionsWithArea IgnoreFlagged IgnoreWithoutKeypoints IgnoreWithoutMask",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apframe.matching.matchers import TIES
-from apframe.metrics.box_errors import NEEDS
 from apframe.protocols.headlines import Headline, headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
@@ -85,8 +84,7 @@ def _needs(protocol: Protocol) -> str:
         values = [value for part in protocol.parts if f"{part.table}.{part.column}" == place for value in part.values]
         read.append(f"{place} ({', '.join(dict.fromkeys(values))})" if values else place)
     given = f"; if given: {', '.join(dict.fromkeys(read))}" if read else ""
-    of_errors = [name for kind in (protocol.errors.kinds if protocol.errors else ()) for name in NEEDS[kind]]
-    given += f"; for errors, of both: {', '.join(of_errors)}" if of_errors else ""
+    given += f"; for errors, of both: {', '.join(protocol.errors.needs)}" if protocol.errors else ""
     return f"annotations and detections: {', '.join(required)}{given}"
 
 

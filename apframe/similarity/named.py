@@ -19,8 +19,6 @@ _ROWS: dict[str, tuple[str, str | None]] = {
     "intersection_over_detection": ("apframe.similarity.intersection_over_detection:IntersectionOverDetection", "bbox"),
     "mask_iou": ("apframe.similarity.mask_iou:MaskIoU", "segm"),
     "mask_or_box_iou": ("apframe.similarity.mask_or_box_iou:MaskOrBoxIoU", "segm"),
-    "single_box_iou": ("apframe.similarity.single_iou:SingleBoxIoU", "bbox"),
-    "single_mask_iou": ("apframe.similarity.single_iou:SingleMaskIoU", "segm"),
     "boundary_iou": ("apframe.similarity.boundary_iou:BoundaryIoU", "boundary"),
     "oks": ("apframe.similarity.keypoints:OKS", "keypoints"),
     "rotated_iou": ("apframe.similarity.rotated_iou:RotatedIoU", "rotated"),
@@ -28,12 +26,6 @@ _ROWS: dict[str, tuple[str, str | None]] = {
     "bev_iou": ("apframe.similarity.bev_iou:BevIoU", "bev"),
     "cuboid_iou": ("apframe.similarity.cuboid_iou:CuboidIoU", "3d"),
     "centre_distance": ("apframe.similarity.centre_distance:CentreDistance", "distance"),
-    "panoptic_iou": ("apframe.similarity.panoptic_iou:PanopticIoU", "panoptic"),
-    "panoptic_boundary_iou": ("apframe.similarity.panoptic_boundary_iou:PanopticBoundaryIoU", "panoptic_boundary"),
-    "label_iou": ("apframe.similarity.label_iou:LabelIoU", "semantic"),
-    "relation_iou": ("apframe.similarity.relation_iou:RelationIoU", "relation"),
-    "phrase_iou": ("apframe.similarity.relation_iou:PhraseIoU", "phrase"),
-    "sphere_distance": ("apframe.similarity.sphere_distance:SphereDistance", "sphere"),
     "user": ("apframe.similarity.user:UserSimilarity", None),
 } | static_table.SIMILARITIES
 _KINDS: Registry[type[Similarity]] = Registry({name: home for name, (home, _) in _ROWS.items()})

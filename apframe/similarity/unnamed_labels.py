@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.similarity.label_iou import LabelIoU
 from apframe.tables.dataset import Dataset
 from apframe.wording import counted, listed
 
-_IGNORED = LabelIoU().ignored
+_IGNORED = (255,)  # unless a similarity says otherwise
 
 
 def describe_unnamed(dataset: Dataset, ignored: Sequence[int] = _IGNORED) -> tuple[str, str] | None:

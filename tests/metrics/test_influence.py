@@ -13,13 +13,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import apframe as apf
+from apframe.benchmarks.pixels.panoptic.metric import PanopticQuality
+from apframe.benchmarks.pixels.semantic.metric import PixelIoU
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.definitions import Coco101, Interpolated, Step, as_definition
 from apframe.metrics.influence import Influence
 from apframe.metrics.metric import Metric
 from apframe.metrics.points import SPACING, WeightedSum
-from apframe.metrics.sums_of_matches import PanopticQuality, PixelIoU
 from apframe.metrics.weights import Weights
 from tests.parity.strategies import Case, cases, half_as_often
 from tests.pins.sets import cases as pinned

@@ -14,6 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
+from apframe.benchmarks.pixels.panoptic.metric import PanopticQuality
 from apframe.exceptions import FormatError, ParameterError
 from apframe.matching.matchers import LargestSum
 from apframe.metrics.average_precision import AveragePrecision
@@ -23,7 +24,6 @@ from apframe.metrics.metric import KINDS, Metric
 from apframe.metrics.miss_rates import MissRates
 from apframe.metrics.score_cutoffs import AtCutOffs
 from apframe.metrics.segments import sums_of_weights
-from apframe.metrics.sums_of_matches import PanopticQuality
 from apframe.metrics.weights import Weights
 from apframe.protocols.rules.ignored import IgnoreFlagged
 from apframe.protocols.rules.standard import STANDARD_RULES

@@ -15,6 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
+from apframe.benchmarks.pixels.semantic.metric import PixelIoU
 from apframe.exceptions import (
     ColumnError,
     MissingColumnWarning,
@@ -27,7 +28,6 @@ from apframe.matching.matchers import TIES, ByBestOverlap, ByScore
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated, Voc2007
 from apframe.metrics.miss_rates import MissRates
-from apframe.metrics.sums_of_matches import PixelIoU
 from apframe.protocols.headlines import headlines, less_is_better, main_headline
 from apframe.protocols.published import as_protocol, departures
 from apframe.protocols.ranges import ALL, AreaRange, Range

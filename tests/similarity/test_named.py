@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from importlib import import_module
 from inspect import isabstract
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
+import apframe.benchmarks
 import apframe.similarity
 from apframe.exceptions import ParameterError
 from apframe.similarity.keypoints import CROWDPOSE_SIGMAS
@@ -48,13 +49,14 @@ def test_stored_and_made_again(similarity: Similarity) -> None:
 
 
 def test_all_there_are() -> None:
-    """Every similarity of the room can be stored, each under a name of its own."""
-    for module in iter_modules(apframe.similarity.__path__):
-        import_module(f"apframe.similarity.{module.name}")
-    kinds = [Similarity]
+    """Every similarity can be stored, each under a name of its own."""
+    for package in (apframe.similarity, apframe.benchmarks):
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    kinds, places = [Similarity], ("apframe.similarity.", "apframe.benchmarks.")
     for kind in kinds:
         kinds += kind.__subclasses__()
-    own = {kind for kind in kinds if kind.__module__.startswith("apframe.similarity.") and not isabstract(kind)}
+    own = {kind for kind in kinds if kind.__module__.startswith(places) and not isabstract(kind)}
     assert own == {type(value) for value in VALUES}
     assert len({kind.name for kind in own}) == len(own)
 

@@ -2,17 +2,17 @@
 
 import math
 
+from apframe.benchmarks.driving.argoverse2.definition import Argoverse2
 from apframe.benchmarks.driving.argoverse2.format import EVALUATED
-from apframe.matching.matchers import ByClaim
+from apframe.benchmarks.driving.argoverse2.matcher import ByClaim
+from apframe.benchmarks.driving.box_errors import BoxErrors, CompositeScore
+from apframe.benchmarks.driving.measured_errors import MeasureErrors
 from apframe.metrics.average_precision import AveragePrecision
-from apframe.metrics.box_errors import BoxErrors, CompositeScore
 from apframe.metrics.points import SPACING
-from apframe.metrics.recall_levels import Argoverse2
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.filters import Filter, KeepObjects
 from apframe.protocols.rules.malformed import MalformedCounts
-from apframe.protocols.rules.pair_columns import MeasureErrors
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.centre_distance import CentreDistance
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.benchmarks.driving.kitti.definitions import R40
+from apframe.benchmarks.driving.orientation import OrientationWeights, OrientedPrecision
 from apframe.matching.matchers import ByAnnotation
 from apframe.metrics.average_precision import AveragePrecision
-from apframe.metrics.score_cutoffs import R40, OrientedPrecision
 from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.ranges import ApplyLevels, Level, RequireImageBoxes
@@ -18,7 +19,6 @@ from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.filters import refuse_unusable
 from apframe.protocols.rules.ignored import IgnoreFlagged
 from apframe.protocols.rules.malformed import MalformedByHeight
-from apframe.protocols.rules.pair_columns import OrientationWeights
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.bev_iou import BevIoU

@@ -1,15 +1,15 @@
 """nuScenes' detection benchmark: distances between centres, errors of the true positives, and the detection score."""
 
+from apframe.benchmarks.driving.box_errors import BoxErrors
+from apframe.benchmarks.driving.measured_errors import MeasureErrors
+from apframe.benchmarks.driving.nuscenes.definition import NuScenes
 from apframe.matching.matchers import ByScoreFirstOfEquals
 from apframe.metrics.average_precision import AveragePrecision
-from apframe.metrics.box_errors import BoxErrors
-from apframe.metrics.recall_levels import NuScenes
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.filters import Filter, KeepObjects
 from apframe.protocols.rules.limits import RequireAtMost
 from apframe.protocols.rules.malformed import MalformedRefused
-from apframe.protocols.rules.pair_columns import MeasureErrors
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.centre_distance import CentreDistance
 

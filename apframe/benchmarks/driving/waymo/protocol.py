@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.benchmarks.driving.orientation import OrientationWeights, OrientedPrecision
 from apframe.exceptions import ColumnError, UnitWarning, warn
 from apframe.matching.matchers import LargestSum
 from apframe.metrics.average_precision import AveragePrecision
-from apframe.metrics.score_cutoffs import OrientedPrecision, Waymo
+from apframe.metrics.score_cutoffs import Waymo
 from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.ranges import ApplyLevels, Level
@@ -18,7 +19,6 @@ from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.filters import Filter, KeepObjects, refuse_unusable
 from apframe.protocols.rules.ignored import IgnoreFlagged, flags
 from apframe.protocols.rules.malformed import MalformedCounts
-from apframe.protocols.rules.pair_columns import OrientationWeights
 from apframe.protocols.rules.rule import Rule, States
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.rows import refuse_rows

@@ -1,5 +1,6 @@
 """LUNA16's task of nodule detection in scans: marks inside nodules, FROC and CPM."""
 
+from apframe.benchmarks.medical.luna16.sphere_distance import SphereDistance
 from apframe.matching.matchers import Shared
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
@@ -9,7 +10,6 @@ from apframe.protocols.rules.ignored import IgnoreFlagged
 from apframe.protocols.rules.limits import LimitPerImage
 from apframe.protocols.rules.malformed import MalformedRefused
 from apframe.protocols.rules.standard import STANDARD_ROWS
-from apframe.similarity.sphere_distance import SphereDistance
 
 PURPOSES = {
     "LUNA16": "nodules in scans: mean sensitivity (CPM) of the FROC curve",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.benchmarks.people.citypersons.protocol import ROUNDED_POINTS
+from apframe.benchmarks.people.crowdhuman.definition import CrowdHuman
 from apframe.matching.matchers import ByScoreFirstOfEquals
-from apframe.metrics.all_rows import CrowdHuman
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.miss_rates import MissRates
 from apframe.protocols.protocol import Protocol

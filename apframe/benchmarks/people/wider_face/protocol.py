@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from apframe.benchmarks.people.wider_face.definition import WiderFace
 from apframe.matching.matchers import ByBestOverlap
-from apframe.metrics.all_rows import WiderFace
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.ranges import ApplyLevels, Level

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from apframe.benchmarks.pixels.panoptic.metric import PanopticQuality
+from apframe.benchmarks.pixels.panoptic.panoptic_boundary_iou import PanopticBoundaryIoU
+from apframe.benchmarks.pixels.panoptic.panoptic_iou import PanopticIoU
 from apframe.matching.matchers import ByScore
-from apframe.metrics.sums_of_matches import PanopticQuality
 from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.crowds import CrowdsIgnored
@@ -14,8 +16,6 @@ from apframe.protocols.rules.limits import KnownImagesOnly, RequireKnownCategori
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule, States
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
-from apframe.similarity.panoptic_boundary_iou import PanopticBoundaryIoU
-from apframe.similarity.panoptic_iou import PanopticIoU
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs

@@ -1,12 +1,12 @@
 """Semantic segmentation: IoU of the pixels of each class."""
 
+from apframe.benchmarks.pixels.semantic.label_iou import LabelIoU
+from apframe.benchmarks.pixels.semantic.metric import PixelIoU
 from apframe.matching.matchers import ByScore
-from apframe.metrics.sums_of_matches import PixelIoU
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import KnownImagesOnly
 from apframe.protocols.rules.malformed import MalformedRefused
 from apframe.protocols.rules.standard import STANDARD_ROWS
-from apframe.similarity.label_iou import LabelIoU
 
 PURPOSES = {
     "SEMANTIC": "IoU of the pixels of each class: mIoU, fwIoU, accuracies",

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from apframe.benchmarks.relations.flickr30k.metric import Success
 from apframe.matching.matchers import Shared
-from apframe.metrics.sums_of_matches import Success
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import RankInImage
 from apframe.protocols.rules.malformed import MalformedCounts, MalformedRefused

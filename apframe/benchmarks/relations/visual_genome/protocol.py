@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
+from apframe.benchmarks.relations.visual_genome.metric import RecallByImage
+from apframe.benchmarks.relations.visual_genome.relation_iou import PhraseIoU, RelationIoU
 from apframe.matching.matchers import Shared
-from apframe.metrics.sums_of_matches import RecallByImage
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import RankInImage
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
-from apframe.similarity.relation_iou import PhraseIoU, RelationIoU
 
 PURPOSES = {
     "VISUAL_GENOME": "relations of two boxes: R@20, R@50, R@100; also of phrases",

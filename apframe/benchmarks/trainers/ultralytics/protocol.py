@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.benchmarks.trainers.ultralytics.definitions import Ultralytics, UltralyticsBefore
+from apframe.benchmarks.trainers.ultralytics.single_iou import SingleBoxIoU, SingleMaskIoU
 from apframe.matching.matchers import ByBestOverlap, ByScoreFirstOfEquals
-from apframe.metrics.all_rows import Ultralytics, UltralyticsBefore
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
@@ -17,7 +18,6 @@ from apframe.protocols.rules.limits import LimitPerImage
 from apframe.protocols.rules.malformed import MalformedRefused
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
-from apframe.similarity.single_iou import SingleBoxIoU, SingleMaskIoU
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.catalogue import OTHERS
 from apframe.wording import Count, Note

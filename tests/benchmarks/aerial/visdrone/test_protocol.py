@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import apframe as apf
+from apframe.benchmarks.driving.nuscenes.definition import NuScenes
 from apframe.exceptions import ParameterError
 from apframe.lists.list_average_precision import Trapezoid
-from apframe.metrics.recall_levels import NuScenes
 from apframe.protocols.rules.crowds import CrowdsAsMisses, CrowdsIgnored
 from apframe.protocols.rules.limits import MeansByImages
 from apframe.protocols.rules.standard import STANDARD_ROWS

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
+from apframe.benchmarks.driving.box_errors import BoxErrors
+from apframe.benchmarks.driving.level_cuts import SumsDown
 from apframe.exceptions import ColumnError, ParameterError, RowError
-from apframe.metrics.box_errors import BoxErrors
-from apframe.metrics.level_cuts import SumsDown
 from apframe.protocols.rules.classes import Classes
 from tests.benchmarks.driving.driving_boxes import Row, cuboid, evaluate, generated, of_category
 from tests.benchmarks.driving.nuscenes import reference
@@ -408,7 +408,7 @@ def test_chosen_categories_alone_are_averaged() -> None:
 
 
 def test_parts_of_the_protocol_that_do_not_fit() -> None:
-    with pytest.raises(ParameterError, match=r"^metrics: errors are averaged with nuscenes or argoverse2, not coco101$"):
+    with pytest.raises(ParameterError, match=r"^metrics: errors of boxes are not averaged with coco101; choose another one$"):
         replace(apf.NUSCENES, metrics=(*apf.COCO.metrics, apf.NUSCENES.metrics[1]))
     with pytest.raises(ParameterError, match=r"^headlines: NDS needs AP and the five errors beside it$"):
         replace(apf.NUSCENES, headlines=("AP", "NDS"))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from apframe.benchmarks.driving.waymo import breakdowns
+from apframe.benchmarks.driving.waymo.matcher import ScoreFirst
 from apframe.exceptions import ColumnError, ParameterError, RowError, UnitWarning
-from apframe.matching.matchers import ScoreFirst
 from tests.benchmarks.driving.turned_cuboids import OVERLAPS, remembered
 from tests.benchmarks.driving.waymo import reference as waymo_reference
 from tests.parity.strategies import half_as_often

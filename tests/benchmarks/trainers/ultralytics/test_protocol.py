@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 import apframe as apf
+from apframe.benchmarks.trainers.ultralytics.definitions import Ultralytics, UltralyticsBefore
 from apframe.exceptions import ParameterError
-from apframe.metrics.all_rows import ListedRows, Ultralytics, UltralyticsBefore
+from apframe.metrics.all_rows import ListedRows
 from tests.benchmarks.trainers.ultralytics.reference import average_precision, evaluate
 from tests.protocols.everywhere import assert_same_everywhere
 from tests.protocols.generated import joined, on_many_sets

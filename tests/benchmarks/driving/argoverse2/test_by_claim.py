@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apframe.matching.by_claim import match_by_claim
+from apframe.benchmarks.driving.argoverse2.by_claim import match_by_claim
 from tests.matching.strategies import Problem, pairs_of, problems, written_out
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from apframe.metrics.weights import Weights
 
 LEVELS = (*(level * 0.01 for level in range(100)), 1.0)  # numpy.linspace(0, 1, 101), to the last bit
+FIRST_OF_ERRORS = 11  # the number of the level from which on errors are averaged
 _LEVELS = pl.lit(pl.Series(LEVELS, dtype=pl.Float64))
 
 
@@ -76,42 +77,6 @@ class RecallLevels(Definition):
 
     def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
         """See `Definition.average`."""
-        from apframe.metrics.level_cuts import average_over_levels
+        from apframe.benchmarks.driving.level_cuts import average_over_levels
 
         return average_over_levels(self, addend, absent, cells, weights)
-
-
-class NuScenes(RecallLevels):
-    """Precision above .1 at the recalls .11, .12 … 1, on straight lines between the items of the list.
-
-    Source: nuScenes detection benchmark (Caesar et al. 2020); nuscenes-devkit, `accumulate` and `calc_ap`. Precision is
-    interpolated over all items, as numpy.interp does: where the recall of several items is the level, the last one is taken.
-    Beyond the final recall it is 0. The mean of max(precision - .1, 0) is divided by .9.
-    """
-
-    name = "nuscenes"
-    first_level = 11
-
-    def at_level(self, of: Mapping[str, pl.Expr]) -> pl.Expr:
-        """Between the two points; at the recall of a true positive, the precision of the last item with that recall."""
-        right = of["right_tp"] / of["right_n"]
-        left = pl.when(of["left_n"] > 0).then(of["left_tp"] / of["left_n"]).otherwise(right)
-        share = (of["level"] * of["n_positives"] - of["left_tp"]) / (of["right_tp"] - of["left_tp"])
-        value = pl.when(of["is_end"]).then(of["tp"] / of["end_n"]).otherwise(left + share * (right - left))
-        return (value - 0.1).clip(0) / 0.9
-
-
-class Argoverse2(RecallLevels):
-    """The envelope at the recalls 0, .01 … 1, read beyond each true positive, not at it.
-
-    Source: Argoverse 2 (Wilson et al. 2021); av2-api, `compute_average_precision`. A level takes the envelope at the first true
-    positive whose recall is above it; the final recall itself takes the precision of the whole list, and what is beyond 0.
-    """
-
-    name = "argoverse2"
-    first_level = 0
-
-    def at_level(self, of: Mapping[str, pl.Expr]) -> pl.Expr:
-        """The envelope at the true positive, or, where the level is its recall, at the next one."""
-        after = of["best_after"].fill_null(of["tp"] / of["end_n"])
-        return pl.when(of["is_end"]).then(after).otherwise(of["best"])

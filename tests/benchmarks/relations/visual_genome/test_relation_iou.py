@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from apframe.benchmarks.relations.visual_genome.relation_iou import PhraseIoU, RelationIoU
 from apframe.exceptions import ColumnError
-from apframe.similarity.relation_iou import PhraseIoU, RelationIoU
 
 EDGES = ("x", "y", "width", "height")
 SUBJECT, OBJECT = (0.0, 0.0, 9.0, 9.0), (20.0, 0.0, 9.0, 9.0)

@@ -32,6 +32,7 @@ class SingleBoxIoU(Similarity):
     """
 
     name: ClassVar[str] = "single_box_iou"
+    iou_type: ClassVar[str] = "bbox"
     shape: ClassVar[Shape] = BOXES
     words = "intersection over union of boxes in single precision, 1e-7 added to the union"
 
@@ -61,6 +62,7 @@ class SingleMaskIoU(MaskSimilarity):
     """
 
     name: ClassVar[str] = "single_mask_iou"
+    iou_type: ClassVar[str] = "segm"
     words = "intersection over union of masks in single precision"
 
     def as_compared(self, threshold: float) -> float:

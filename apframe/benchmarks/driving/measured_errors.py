@@ -1,15 +1,14 @@
-"""Columns of pairs: how well orientations agree, and how far the cuboid of a detection is from that of an annotation."""
+"""Columns of pairs: how far the cuboid of a detection is from that of an annotation."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.exceptions import ParameterError
-from apframe.metrics.box_errors import KINDS, NEEDS, VELOCITY, BoxErrors
+from apframe.benchmarks.driving.box_errors import KINDS, NEEDS, VELOCITY, BoxErrors
 from apframe.protocols.rules.rule import Rule
 from apframe.rows import refuse_rows, refuse_texts
 from apframe.tables.shapes.cuboids import SIZES, YAW
@@ -17,65 +16,6 @@ from apframe.wording import Note
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
-    from apframe.protocols.protocol import Protocol
-
-
-@dataclass(frozen=True)
-class OrientationWeights(Rule):
-    """True positives are weighted by how well the orientations agree, from 0 (opposite) to 1.
-
-    Attributes
-    ----------
-    column
-        that of the orientation, in radians, in both tables
-    by
-        "cosine": (1 + cos(difference)) / 2, as KITTI does; "angle": 1 - difference, wrapped, / pi, as Waymo does
-    """
-
-    line: ClassVar[str] = "oriented"
-    column: str
-    choices: ClassVar = {"by": ("cosine", "angle")}
-    by: Literal["cosine", "angle"]
-
-    @property
-    def words(self) -> str:
-        """How the weight is computed."""
-        if self.by == "cosine":
-            return f"a true positive adds (1 + cos(difference of {self.column})) / 2"
-        return f"a true positive adds 1 - difference of {self.column}, wrapped, / pi"
-
-    def refuse(self, protocol: Protocol) -> None:
-        """Raise an error if the definition does not average at score cut-offs."""
-        if not protocol.definition.at_cut_offs:
-            problem = f"orientations are averaged at score cut-offs, with r11, r40 or waymo, not {protocol.definition}"
-            raise ParameterError(problem, option="rules")
-
-    def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
-        """The pairs with their `weight`, unless a detection has no orientation; annotations without one agree with nothing."""
-        detections, annotations = (
-            frame[self.column] if self.column in frame.columns else None for frame in (inputs.detections, inputs.annotations)
-        )
-        if inputs.detections.height and (detections is None or detections.null_count()):
-            return pairs
-        if pairs.is_empty():
-            return pairs.with_columns(weight=pl.lit(None, pl.Float64))
-        if annotations is None or detections is None:
-            return pairs
-        apart = detections.gather(pairs["detection"]) - annotations.gather(pairs["annotation"])
-        return pairs.with_columns(weight=self.agreement(apart).fill_null(0.0))
-
-    def agreement(self, apart: pl.Series) -> pl.Series:
-        """The agreement of orientations that are so far apart, in radians.
-
-        >>> apart = pl.Series([math.pi / 2, 2 * math.pi])
-        >>> OrientationWeights("alpha", "cosine").agreement(apart).round(6).to_list()
-        [0.5, 1.0]
-        >>> OrientationWeights("cuboid_yaw", "angle").agreement(apart).to_list()
-        [0.5, 1.0]
-        """
-        if self.by == "cosine":
-            return (1 + apart.cos()) / 2
-        return 1 - ((apart + math.pi) % (2 * math.pi) - math.pi).abs() / math.pi
 
 
 @dataclass(frozen=True)
@@ -93,7 +33,7 @@ class MeasureErrors(Rule):
             a score is negative, where errors are averaged over recall: a score of 0 is beyond the end there
         """
         errors = inputs.protocol.errors
-        if errors is None:
+        if not isinstance(errors, BoxErrors):
             return inputs
         tables = {"annotations": inputs.dataset.annotations, "detections": inputs.detections}
         for table, frame in tables.items():
@@ -115,7 +55,7 @@ class MeasureErrors(Rule):
     def pairs(self, inputs: Inputs, pairs: pl.DataFrame) -> pl.DataFrame:
         """The pairs with their errors, if the threshold of the errors is evaluated; see `with_errors`."""
         errors = inputs.protocol.errors
-        if errors is None or errors.threshold_number(inputs.protocol.iou_thresholds) is None:
+        if not isinstance(errors, BoxErrors) or errors.threshold_number(inputs.protocol.iou_thresholds) is None:
             return pairs
         categories = inputs.dataset.core("categories")
         names = pl.Series([name.lower() for name in errors.half_turns], dtype=pl.String)

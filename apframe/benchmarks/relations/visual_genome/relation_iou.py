@@ -34,6 +34,7 @@ class RelationIoU(Similarity):
     """
 
     name: ClassVar[str] = "relation_iou"
+    iou_type: ClassVar[str] = "relation"
     shape: ClassVar[Shape] = RELATIONS
     needs: ClassVar[tuple[str, ...]] = RELATION
     inclusive: ClassVar[bool] = True
@@ -62,6 +63,7 @@ class PhraseIoU(Similarity):
     """
 
     name: ClassVar[str] = "phrase_iou"
+    iou_type: ClassVar[str] = "phrase"
     shape: ClassVar[Shape] = RELATIONS
     needs: ClassVar[tuple[str, ...]] = RELATION
     inclusive: ClassVar[bool] = True

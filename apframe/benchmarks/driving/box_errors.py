@@ -1,4 +1,4 @@
-"""Which errors of the boxes of true positives are averaged, and how: nuScenes, Argoverse 2."""
+"""Which errors of the boxes of true positives are averaged, and how."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.metrics.average_precision import WithAverage
-from apframe.metrics.metric import Metric
+from apframe.metrics.metric import ErrorAverages
 from apframe.tables.shapes.cuboids import SIZES, YAW
 from apframe.wording import listed
 
@@ -34,7 +34,7 @@ NEEDS = {"ate": (), "ase": SIZES, "aoe": (YAW,), "ave": VELOCITY, "aae": ("attri
 
 
 @dataclass(frozen=True)
-class BoxErrors(Metric):
+class BoxErrors(ErrorAverages):
     """Errors of true positives, averaged over each list.
 
     Attributes
@@ -86,6 +86,11 @@ class BoxErrors(Metric):
         """Itself."""
         return self
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """See `ErrorAverages`."""
+        return tuple(name for kind in self.kinds for name in NEEDS[kind])
+
     def __post_init__(self) -> None:
         if unknown := [kind for kind in (*self.kinds, *(kind for _, kind in self.undefined)) if kind not in KINDS]:
             raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(KINDS)}", option="errors")
@@ -106,7 +111,7 @@ class BoxErrors(Metric):
         """The averages at the threshold of the errors, whichever thresholds are asked for."""
         import numpy as np
 
-        from apframe.metrics.level_cuts import mean_errors
+        from apframe.benchmarks.driving.level_cuts import mean_errors
 
         at = self.threshold_number(cells.thresholds)
         if at is None:

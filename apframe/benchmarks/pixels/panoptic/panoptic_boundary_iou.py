@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import polars as pl
 
+from apframe.benchmarks.pixels.panoptic.panoptic_iou import PanopticIoU, are_counted, refuse_repeated
 from apframe.exceptions import proper_share
 from apframe.rows import refuse_rows
-from apframe.similarity.panoptic_iou import PanopticIoU, are_counted, refuse_repeated
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class PanopticBoundaryIoU(PanopticIoU):
     """
 
     name: ClassVar[str] = "panoptic_boundary_iou"
+    iou_type: ClassVar[str] = "panoptic_boundary"
 
     dilation: float = 0.02
 

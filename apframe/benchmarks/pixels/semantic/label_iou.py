@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import polars as pl
 
+from apframe.benchmarks.pixels.panoptic.panoptic_iou import are_counted, shared_pixels
 from apframe.exceptions import ParameterError
 from apframe.similarity.pairs import Similarity, require
-from apframe.similarity.panoptic_iou import are_counted, shared_pixels
 from apframe.tables.shapes.segments import SEGMENTS
 from apframe.tables.shapes.shape import Shape
 
@@ -31,6 +31,7 @@ class LabelIoU(Similarity):
     """
 
     name: ClassVar[str] = "label_iou"
+    iou_type: ClassVar[str] = "semantic"
     needs: ClassVar[tuple[str, ...]] = ("segment_id",)
     shape: ClassVar[Shape | None] = SEGMENTS
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)

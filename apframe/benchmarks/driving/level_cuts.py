@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from apframe.benchmarks.driving.box_errors import KINDS, BoxErrors
+from apframe.benchmarks.driving.recall_levels import FIRST_OF_ERRORS, LEVELS, RecallLevels
 from apframe.matching.verdicts import list_bounds
-from apframe.metrics.box_errors import KINDS, BoxErrors
 from apframe.metrics.cells import Cells, Columns, Counted
 from apframe.metrics.definitions import COCO_101
-from apframe.metrics.recall_levels import LEVELS, NuScenes, RecallLevels
 from apframe.metrics.segments import divide, is_first, lasts_of, ranges, running_sums, suffix_maxima, sums, sums_before
 from apframe.metrics.weighted_sums import levels_reached
 from apframe.metrics.weights import Weights
@@ -47,7 +47,7 @@ def mean_errors(errors: BoxErrors, cells: Cells, weights: Weights) -> dict[str, 
 
     def read(down: SumsDown, cuts_from: Callable[[int], Cuts]) -> dict[str, np.ndarray]:
         found, true = {}, down.true
-        scores = Scores(cuts_from(NuScenes.first_level)) if errors.over_recall else None
+        scores = Scores(cuts_from(FIRST_OF_ERRORS)) if errors.over_recall else None
         for place, (kind, absent) in enumerate(zip(errors.kinds, errors.absent, strict=True)):
             error = true.column(KINDS[kind])[:, None]
             has_error = np.isfinite(error)

@@ -31,6 +31,7 @@ class SphereDistance(Similarity):
     """
 
     name: ClassVar[str] = "sphere_distance"
+    iou_type: ClassVar[str] = "sphere"
     shape: ClassVar[Shape] = SPHERES
     needs: ClassVar[tuple[str, ...]] = CENTRE
     bounds: ClassVar[tuple[float, float]] = (-inf, 0.0)

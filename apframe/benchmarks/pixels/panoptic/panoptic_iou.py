@@ -31,6 +31,7 @@ class PanopticIoU(Similarity):
     """
 
     name: ClassVar[str] = "panoptic_iou"
+    iou_type: ClassVar[str] = "panoptic"
     needs: ClassVar[tuple[str, ...]] = ("segment_id",)
     shape: ClassVar[Shape | None] = SEGMENTS
 

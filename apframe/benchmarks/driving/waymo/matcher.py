@@ -1,0 +1,21 @@
+"""Matching by score, as Waymo Open Dataset can do it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from apframe.matching.matchers import Matcher
+
+
+@dataclass(frozen=True)
+class ScoreFirst(Matcher):
+    """As Waymo Open Dataset can do: by score, where annotations that do not count are taken like the others."""
+
+    name: ClassVar[str] = "score_first"
+    description: ClassVar[str] = (
+        "each detection, best score first, takes the most similar free annotation, whether it counts or not"
+    )
+    home: ClassVar[str] = "apframe.benchmarks.driving.waymo.score_first:match_scores_first"
+    at_cut_offs: ClassVar[bool] = True
+    counts_everywhere: ClassVar[bool] = True
