@@ -261,7 +261,7 @@ _HOMES = {
     "apframe.training.torchmetrics": "MeanAveragePrecision",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-_HOME_OF |= {name: home.partition(":")[0] for name, (home, _) in static_table.PROTOCOLS.items()}
+_HOME_OF |= {name: home.partition(":")[0] for name, (home, *_) in static_table.PROTOCOLS.items()}
 
 _PACKAGES = ("formats", "protocols")  # which are imported when they are first used, too
 _RENAMED = {"definitions": "list_definitions", "measures": "list_measures"}  # since 0.6

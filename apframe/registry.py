@@ -6,11 +6,39 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
+from apframe import static_table
+
 Value = TypeVar("Value")
 
 
+def published_for(*iou_types: str) -> list[str]:
+    """The protocols of benchmarks that compare one of these, by the names that `protocol=` takes.
+
+    >>> published_for("boundary", "no such thing")
+    []
+    """
+    return [name.lower() for name, (*_, own) in static_table.PROTOCOLS.items() if not {*iou_types}.isdisjoint(own)]
+
+
+def published(name: str) -> Any:
+    """The protocol of a benchmark, imported."""
+    home, *_ = static_table.PROTOCOLS[name.upper()]
+    return imported(home)
+
+
+def imported(home: str) -> Any:
+    """What "module:name" stands for; "module:Class()" is a new value of the class.
+
+    >>> imported("math:pi") > 3
+    True
+    """
+    module, _, attribute = home.partition(":")
+    found = getattr(import_module(module), attribute.removesuffix("()"))
+    return found() if attribute.endswith("()") else found
+
+
 class Registry(MutableMapping[str, Value], Generic[Value]):
-    """A dict in which "module:name" stands for a value that is imported when asked for, and "module:Class()" for a new one.
+    """A dict in which a text such as "module:name" stands for a value that is imported when it is asked for.
 
     Parameters
     ----------
@@ -41,9 +69,7 @@ class Registry(MutableMapping[str, Value], Generic[Value]):
     def __getitem__(self, name: str) -> Value:
         home = self._homes[name]
         if isinstance(home, str):
-            module, _, attribute = home.partition(":")
-            found = getattr(import_module(module), attribute.removesuffix("()"))
-            home = self._homes[name] = found() if attribute.endswith("()") else found
+            home = self._homes[name] = imported(home)
         return home
 
     def __setitem__(self, name: str, value: Value | str) -> None:

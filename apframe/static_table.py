@@ -1,6 +1,7 @@
 """Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
 
-PROTOCOLS has the home of each protocol of a benchmark, and what it is for. FORMATS has the home of each format, whether it is
+PROTOCOLS has the home of each protocol of a benchmark, what it is for, and its iou_types. FILES has the format of its files, if
+that has another name. FORMATS has the home of each format, whether it is
 written, and what its data sets and results look like. The others have what benchmarks add to the core, by the names that
 stored evaluations have for it, similarities with their iou_type.
 """
@@ -67,99 +68,161 @@ __all__ = [
     "WIDER_FACE",
 ]
 
-PROTOCOLS: dict[str, tuple[str, str]] = {
-    "DOTA": ("apframe.benchmarks.aerial.dota.protocol:DOTA", "rotated boxes in aerial images"),
-    "DOTA_V1": ("apframe.benchmarks.aerial.dota.protocol:DOTA_V1", "what DOTA's devkit prints for v1.0: 15 classes"),
-    "DOTA_V15": ("apframe.benchmarks.aerial.dota.protocol:DOTA_V15", "what DOTA's devkit prints for v1.5: 16 classes"),
-    "MMROTATE": ("apframe.benchmarks.aerial.dota.protocol:MMROTATE", "what mmrotate prints for DOTA"),
+PROTOCOLS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "DOTA": ("apframe.benchmarks.aerial.dota.protocol:DOTA", "rotated boxes in aerial images", ("rotated",)),
+    "DOTA_V1": (
+        "apframe.benchmarks.aerial.dota.protocol:DOTA_V1",
+        "what DOTA's devkit prints for v1.0: 15 classes",
+        ("rotated",),
+    ),
+    "DOTA_V15": (
+        "apframe.benchmarks.aerial.dota.protocol:DOTA_V15",
+        "what DOTA's devkit prints for v1.5: 16 classes",
+        ("rotated",),
+    ),
+    "MMROTATE": ("apframe.benchmarks.aerial.dota.protocol:MMROTATE", "what mmrotate prints for DOTA", ("rotated",)),
     "VISDRONE": (
         "apframe.benchmarks.aerial.visdrone.protocol:VISDRONE",
         "objects from drones, ten classes; as its toolkit prints them",
+        ("bbox",),
     ),
-    "VISDRONE_MEAN": ("apframe.benchmarks.aerial.visdrone.protocol:VISDRONE_MEAN", "VisDrone with the plain mean over classes"),
-    "ARGOVERSE2": ("apframe.benchmarks.driving.argoverse2.protocol:ARGOVERSE2", "cuboids by distance: AP, three errors, CDS"),
+    "VISDRONE_MEAN": (
+        "apframe.benchmarks.aerial.visdrone.protocol:VISDRONE_MEAN",
+        "VisDrone with the plain mean over classes",
+        ("bbox",),
+    ),
+    "ARGOVERSE2": (
+        "apframe.benchmarks.driving.argoverse2.protocol:ARGOVERSE2",
+        "cuboids by distance: AP, three errors, CDS",
+        ("distance",),
+    ),
     "BDD100K": (
         "apframe.benchmarks.driving.bdd100k.protocol:BDD100K",
         "boxes and instance masks of driving scenes, ten classes",
+        ("bbox", "segm"),
     ),
     "KITTI": (
         "apframe.benchmarks.driving.kitti.protocol:KITTI",
         "cars, pedestrians and cyclists: in images, from above, in space",
+        ("bbox", "bev", "3d"),
     ),
-    "NUSCENES": ("apframe.benchmarks.driving.nuscenes.protocol:NUSCENES", "cuboids by distance: AP, five errors, NDS"),
+    "NUSCENES": (
+        "apframe.benchmarks.driving.nuscenes.protocol:NUSCENES",
+        "cuboids by distance: AP, five errors, NDS",
+        ("distance",),
+    ),
     "WAYMO": (
         "apframe.benchmarks.driving.waymo.protocol:WAYMO",
         "vehicles, pedestrians, signs, cyclists: in space, from above, in images",
+        ("3d", "bev", "bbox"),
     ),
     "LUNA16": (
         "apframe.benchmarks.medical.luna16.protocol:LUNA16",
         "nodules in scans: mean sensitivity (CPM) of the FROC curve",
+        ("sphere",),
     ),
     "CITYPERSONS": (
         "apframe.benchmarks.people.citypersons.protocol:CITYPERSONS",
         "pedestrians by height and visible share: log-average miss rate",
+        ("bbox",),
     ),
-    "CALTECH": ("apframe.benchmarks.people.citypersons.protocol:CALTECH", "as CITYPERSONS, for Caltech's data"),
+    "CALTECH": ("apframe.benchmarks.people.citypersons.protocol:CALTECH", "as CITYPERSONS, for Caltech's data", ("bbox",)),
     "EUROCITY": (
         "apframe.benchmarks.people.citypersons.protocol:EUROCITY",
         "pedestrians by height and occlusion: log-average miss rate",
+        ("bbox",),
     ),
     "CROWDHUMAN": (
         "apframe.benchmarks.people.crowdhuman.protocol:CROWDHUMAN",
         "people in crowds: AP, log-average miss rate, Jaccard index",
+        ("bbox",),
     ),
-    "CROWDPOSE": ("apframe.benchmarks.people.crowdpose.protocol:CROWDPOSE", "keypoints of people in crowds"),
+    "CROWDPOSE": ("apframe.benchmarks.people.crowdpose.protocol:CROWDPOSE", "keypoints of people in crowds", ("keypoints",)),
     "TINYPERSON": (
         "apframe.benchmarks.people.tinyperson.protocol:TINYPERSON",
         "people of a few pixels: AP at IoU .25, .5, .75 by size",
+        ("bbox",),
     ),
     "WIDER_FACE": (
         "apframe.benchmarks.people.wider_face.protocol:WIDER_FACE",
         "faces: easy, medium, hard; scores in 1,000 steps",
+        ("bbox",),
     ),
     "COCO_PANOPTIC": (
         "apframe.benchmarks.pixels.panoptic.protocol:COCO_PANOPTIC",
         "panoptic quality of segments: PQ, SQ, RQ, also of boundaries",
+        ("panoptic", "panoptic_boundary"),
     ),
-    "CITYSCAPES_PANOPTIC": ("apframe.benchmarks.pixels.panoptic.protocol:CITYSCAPES_PANOPTIC", "the same for Cityscapes"),
+    "CITYSCAPES_PANOPTIC": (
+        "apframe.benchmarks.pixels.panoptic.protocol:CITYSCAPES_PANOPTIC",
+        "the same for Cityscapes",
+        ("panoptic", "panoptic_boundary"),
+    ),
     "SEMANTIC": (
         "apframe.benchmarks.pixels.semantic.protocol:SEMANTIC",
         "IoU of the pixels of each class: mIoU, fwIoU, accuracies",
+        ("semantic",),
     ),
     "FLICKR30K": (
         "apframe.benchmarks.relations.flickr30k.protocol:FLICKR30K",
         "boxes of phrases: Success@1, @5, @10, which papers call R@k",
+        ("bbox",),
     ),
     "REFCOCO": (
         "apframe.benchmarks.relations.flickr30k.protocol:REFCOCO",
         "the box of a referring expression: accuracy at IoU 0.5",
+        ("bbox",),
     ),
     "VISUAL_GENOME": (
         "apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME",
         "relations of two boxes: R@20, R@50, R@100; also of phrases",
+        ("relation", "phrase"),
     ),
     "VISUAL_GENOME_MEAN": (
         "apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME_MEAN",
         "the mean over relations: mR@20, mR@50, mR@100",
+        ("relation", "phrase"),
     ),
     "ULTRALYTICS": (
         "apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS",
         "what Ultralytics prints from 8.4.176 on: mAP50-95, mAP50",
+        ("bbox", "segm"),
     ),
     "ULTRALYTICS_8_4_175": (
         "apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_175",
         "what Ultralytics prints from 8.4.37 up to 8.4.175",
+        ("bbox", "segm"),
     ),
     "ULTRALYTICS_8_4_35": (
         "apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_35",
         "what Ultralytics prints up to 8.4.36",
+        ("bbox", "segm"),
     ),
-    "ACTIVITYNET": ("apframe.benchmarks.video.activitynet.protocol:ACTIVITYNET", "actions as time intervals of videos"),
-    "AVA": ("apframe.benchmarks.video.ava.protocol:AVA", "actions of people in frames of videos: frame mAP at IoU 0.5"),
+    "ACTIVITYNET": (
+        "apframe.benchmarks.video.activitynet.protocol:ACTIVITYNET",
+        "actions as time intervals of videos",
+        ("interval",),
+    ),
+    "AVA": (
+        "apframe.benchmarks.video.ava.protocol:AVA",
+        "actions of people in frames of videos: frame mAP at IoU 0.5",
+        ("bbox",),
+    ),
     "THUMOS14": (
         "apframe.benchmarks.video.thumos14.protocol:THUMOS14",
         "actions as time intervals: each interval takes its best detection",
+        ("interval",),
     ),
+}
+
+FILES: dict[str, str] = {
+    "bdd100k": "scalabel",
+    "citypersons": "coco",
+    "caltech": "coco",
+    "tinyperson": "coco",
+    "cityscapes_panoptic": "coco_panoptic",
+    "semantic": "label_maps",
+    "ultralytics": "yolo",
 }
 
 FORMATS: dict[str, tuple[str, bool, dict[str, str], dict[str, str]]] = {

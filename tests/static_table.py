@@ -26,9 +26,10 @@ from apframe.similarity.pairs import Similarity
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "apframe" / "static_table.py"
-_HOMES, _ROWS = "dict[str, str]", "dict[str, tuple[str, str]]"
+_HOMES = "dict[str, str]"
 TYPES = {
-    "PROTOCOLS": _ROWS,
+    "PROTOCOLS": "dict[str, tuple[str, str, tuple[str, ...]]]",
+    "FILES": _HOMES,
     "FORMATS": "dict[str, tuple[str, bool, dict[str, str], dict[str, str]]]",
     "RULES": _HOMES,
     "MATCHERS": _HOMES,
@@ -38,7 +39,8 @@ TYPES = {
 }
 _HEAD = '''"""Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
 
-PROTOCOLS has the home of each protocol of a benchmark, and what it is for. FORMATS has the home of each format, whether it is
+PROTOCOLS has the home of each protocol of a benchmark, what it is for, and its iou_types. FILES has the format of its files, if
+that has another name. FORMATS has the home of each format, whether it is
 written, and what its data sets and results look like. The others have what benchmarks add to the core, by the names that
 stored evaluations have for it, similarities with their iou_type.
 """
@@ -73,10 +75,19 @@ def formats() -> dict[str, tuple[str, bool, Any, Any]]:
     return {each.name: (f"{home}()", each.writable, dict(each.dataset_looks), dict(each.results_looks)) for home, each in named}
 
 
-def protocols() -> dict[str, tuple[str, str]]:
-    """The home of each protocol of a benchmark, and what it is for."""
-    purposes = [(module.__name__, getattr(module, "PURPOSES", {})) for module in modules(apframe.benchmarks)]
-    return {name: (f"{module}:{name}", purpose) for module, own in purposes for name, purpose in own.items()}
+def protocols() -> dict[str, tuple[str, str, tuple[str, ...]]]:
+    """The home of each protocol of a benchmark, what it is for, and its iou_types."""
+    return {
+        name: (f"{module.__name__}:{name}", purpose, getattr(module, name).iou_types)
+        for module in modules(apframe.benchmarks)
+        for name, purpose in getattr(module, "PURPOSES", {}).items()
+    }
+
+
+def files() -> dict[str, str]:
+    """The format of the files of a protocol, where that is not called as the protocol is."""
+    found = [getattr(module, "FILES", {}) for module in modules(apframe.benchmarks)]
+    return {name: format_ for own in found for name, format_ in own.items()}
 
 
 def name_of(kind: Any) -> str:
@@ -92,6 +103,7 @@ def tables() -> dict[str, Any]:
     definitions = {each.name: home for home, each in own(package, Definition) if hasattr(each, "name")}
     return {
         "PROTOCOLS": protocols(),
+        "FILES": files(),
         "FORMATS": formats(),
         "RULES": {each.__name__: home for home, each in own(package, Rule)},
         "MATCHERS": {each.name: home for home, each in own(package, Matcher)},
@@ -104,7 +116,7 @@ def tables() -> dict[str, Any]:
 def text() -> str:
     """The whole file."""
     made = (f"{name}: {TYPES[name]} = {pprint.pformat(table, sort_dicts=False)}\n" for name, table in tables().items())
-    names = ((name, home.split(":")[0]) for name, (home, _) in protocols().items())
+    names = ((name, home.split(":")[0]) for name, (home, *_) in protocols().items())
     imports = [f"    from {module} import {name}" for name, module in names]
     exported = f"__all__ = {[*protocols()]}"
     return "\n".join([_HEAD, "if TYPE_CHECKING:  # these are public names of `apframe`", *imports, "", exported, "", *made])

@@ -87,7 +87,7 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
       missing, of another size, with other segments than those listed)
     - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `mask_size`, `area_of_box`,
       `area_of_mask`, `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `filtered_results`,
-      `repeated_image`, `unknown_category`, `missing_results`, `too_many_detections` (of nuScenes), `shifted_ids`,
+      `repeated_image`, `unknown_category`, `missing_results`, `too_many_detections` (of a benchmark), `shifted_ids`,
       `no_overlap`, `field_order` (of YOLO's text), `corners`, `centres`, `fractions`, `swapped_axes`, `scaled`,
       `resized_images`, `degrees` and `swapped_sides` (of cuboids), `listed_segments` (of ground truth, unlike its label
       maps), `unnamed_label` (of ground truth)

@@ -8,13 +8,14 @@ import polars as pl
 
 from apframe.checks.findings import Finding, as_sentence, of_rows, of_table
 from apframe.evaluation.diagnose.filtered import EQUAL_REMEDY, detections_per_image, why_equal, why_filtered
+from apframe.protocols.rules.limits import RequireAtMost
+from apframe.registry import published, published_for
 from apframe.rows import first_few
 from apframe.tables.shapes.catalogue import shape_of
 from apframe.tables.shapes.relations import RELATIONS
 from apframe.wording import counted
 
 _MOST = 100  # detections of an image and category that COCO counts
-_MOST_OF_NUSCENES = 500  # detections of a sample that nuScenes accepts
 
 
 def check_scores(detections: pl.DataFrame) -> Iterable[Finding]:
@@ -107,7 +108,8 @@ def check_missing(said: str) -> Finding:
 def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
     """`many_of_category` and `many_detections`: images with more than 100 detections of a category, and with more in all.
 
-    `too_many_detections`: the same with more than 500 in all, where detections have velocities as in nuScenes' results.
+    `too_many_detections`: the same with more in all than the benchmark of such results accepts. Cuboids with velocities are
+    results of benchmarks that compare distances.
 
     >>> found = pl.DataFrame({"image_id": [5] * 150, "category_id": [1] * 90 + [2] * 60})
     >>> [finding.problem for finding in check_numbers(found)]
@@ -134,9 +136,15 @@ def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
             ids, most = found["image_id"].unique().sort(), found.select(pl.max("len")).item()
             problem = f"have more than {_MOST} detections{of} ({most:,} at most)"
             yield Finding("note", what, "images", len(ids), first_few(ids), problem, remedy, "predicate")
-    beyond = images.filter(pl.col("len") > _MOST_OF_NUSCENES)
-    if beyond.height and "velocity_x" in detections.columns:
+    if "velocity_x" in detections.columns:
+        for name in published_for("distance"):
+            yield from _check_limit(images, name.upper(), published(name).rule(RequireAtMost))
+
+
+def _check_limit(images: pl.DataFrame, name: str, rule: RequireAtMost | None) -> Iterable[Finding]:
+    """A finding where images have more detections (`len`) than the protocol of a name accepts by its rule."""
+    if rule is not None and (beyond := images.filter(pl.col("len") > rule.limit)).height:
         ids, most = beyond["image_id"].sort(), beyond.select(pl.max("len")).item()
-        problem = f"have more than {_MOST_OF_NUSCENES} detections ({most:,} at most), which nuScenes refuses"
-        remedy = f"Keep the {_MOST_OF_NUSCENES} with the highest scores of each sample."
+        problem = f"have more than {rule.limit} detections ({most:,} at most), which {name} refuses"
+        remedy = f"Keep the {rule.limit} with the highest scores of each."
         yield Finding("warning", "too_many_detections", "images", len(ids), first_few(ids), problem, remedy, "predicate")

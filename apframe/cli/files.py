@@ -73,7 +73,7 @@ class Files(ReadingOptions):
         list[str] | None,
         Option(metavar="1,10,100", help="detections to keep per image and category, or all; AP uses the largest"),
     ] = None
-    recall_positions: Annotated[int | None, Option(metavar="11", help="KITTI's recall positions: 40, or 11 as until 2019")] = (
+    recall_positions: Annotated[int | None, Option(metavar="11", help="recall positions, if the protocol has them: 40, 11")] = (
         None
     )
     categories: Categories = None

@@ -34,7 +34,7 @@ Split = Annotated[
     str | None,
     Option(
         metavar="NAME",
-        help="part of the ground truth to read: VOC's image set, the split of YOLO or nuScenes, ActivityNet's subset",
+        help="part of the ground truth to read: an image set, a split such as val, or a subset",
     ),
 ]
 ImageSizes = Annotated[

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe import static_table
 from apframe.evaluation.comparison.names import path_of_results
 from apframe.evaluation.options import Choice, choose
-from apframe.formats.catalogue import naming_format
-from apframe.formats.yolo import Yolo
+from apframe.formats.catalogue import as_format, naming_format
+from apframe.formats.coco import Coco
 from apframe.keywords import names_keywords
 from apframe.protocols.application import make_inputs
 from apframe.protocols.coco import COCO
 from apframe.protocols.inputs import Inputs
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.published import PUBLISHED
+from apframe.registry import published_for
 from apframe.rows import treating_malformed
 from apframe.similarity.pairs import Similarity
 from apframe.tables.conditions import choose_categories
@@ -212,10 +213,12 @@ def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, lis
     read = _valid_inputs if choice.invalid == "drop" else _all_inputs
     with treating_malformed(choice.malformed):
         inputs, refused = read(truth, detections, choice)
-    are_yolo = choice.protocol.name == COCO.name and choice.reading.both_are(Yolo.name, truth)
-    if are_yolo and choice.protocol.iou_type in PUBLISHED["ULTRALYTICS"].iou_types:
-        number = f"the number that Ultralytics prints comes from {spelled('protocol', 'ultralytics')}"
-        inputs = inputs.saying(Note(f"both sides are YOLO labels: {number}"))
+    if choice.protocol.name == COCO.name:
+        for name in published_for(choice.protocol.iou_type):
+            format_ = static_table.FILES.get(name, Coco.name)
+            if format_ != Coco.name and choice.reading.both_are(format_, truth):
+                number = f"the number that their own program prints comes from {spelled('protocol', name)}"
+                inputs = inputs.saying(Note(f"both sides are {as_format(format_).title}: {number}"))
     return inputs, refused
 
 

@@ -56,7 +56,7 @@ class Boxes(Format):
         return _is_like(text_files(path), 5, last=_DIFFICULT)
 
     def is_results(self, path: Path) -> bool:
-        """Six fields, of which the first is no number; the files are not called as classes are in VOC's and DOTA's results."""
+        """Six fields, of which the first is no number; the files are not called as classes are in other results."""
         return _is_like(text_files(path), 6)
 
     def read_tables(

@@ -117,7 +117,7 @@ def read_dataset(
     format
         the name of its format, see `formats`; by default it is told from the path
     split
-        which part of a data set that has several: VOC's image set, YOLO's train, val or test, ActivityNet's subset
+        which part of a data set that has several: an image set, a split such as val, or a subset
     image_sizes
         for formats whose boxes are fractions of the image, and class-and-box text: `file_name` (with or without folders and
         ending), `image_width`, `image_height`, as anything that holds columns, or a CSV or Parquet file

@@ -7,14 +7,11 @@ from pathlib import Path
 from apframe.exceptions import ParameterError
 from apframe.formats.files import read_head, reading
 from apframe.formats.lines import first_fields, is_number, text_files
+from apframe.static_table import FILES
 from apframe.wording import same_name
 
 SWAPPED = "are the two swapped?"
 """What to do about results where a data set is needed."""
-_OF_BENCHMARKS = {
-    "citypersons": "coco", "caltech": "coco", "tinyperson": "coco", "cityscapes_panoptic": "coco_panoptic",
-    "semantic": "label_maps", "bdd100k": "scalabel", "ultralytics": "yolo",
-}  # fmt: skip
 _N_LABEL, _N_JUDGEMENT, _N_RUN = 5, 4, 6  # fields of a line
 _SEARCH = "evaluate search runs with apf.evaluate_run or `apframe rank`"
 
@@ -22,12 +19,10 @@ _SEARCH = "evaluate search runs with apf.evaluate_run or `apframe rank`"
 def refuse_benchmark(name: str) -> None:
     """An error where a format is called as a benchmark whose files are of a format with another name.
 
-    >>> refuse_benchmark("citypersons")
-    Traceback (most recent call last):
-    apframe.exceptions.ParameterError: no format 'citypersons'; files of citypersons are of the format coco
+    >>> refuse_benchmark("coco")
     """
-    if (benchmark := same_name(name, _OF_BENCHMARKS)) is not None:
-        remedy = f"files of {benchmark} are of the format {_OF_BENCHMARKS[benchmark]}"
+    if (benchmark := same_name(name, FILES)) is not None:
+        remedy = f"files of {benchmark} are of the format {FILES[benchmark]}"
         raise ParameterError(f"no format {name!r}", remedy)
 
 

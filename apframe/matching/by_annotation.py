@@ -1,4 +1,4 @@
-"""Matching by annotation: each annotation, in the order of the file, takes one free detection (KITTI, THUMOS14)."""
+"""Matching by annotation: each annotation, in the order of the file, takes one free detection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apframe.matching.reached import count_reached
 def match_by_annotation(
     pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
 ) -> pl.DataFrame:
-    """Assign detections to annotations as KITTI's second pass does, among all the detections that are there.
+    """Assign to each annotation the free detection that is most similar, among all the detections that are there.
 
     The annotations of an image and category take their turns in the order of the file, those that count and ignored ones
     alike. Each takes the most similar free detection (of equal ones the first in the file) that is not void; only if there is
@@ -47,7 +47,7 @@ def match_by_annotation(
 def match_best_scores(
     pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
 ) -> pl.DataFrame:
-    """Assign detections to annotations as KITTI's first pass does: each annotation takes the free one with the best score.
+    """Assign to each annotation the free detection with the best score that is similar enough.
 
     Void or not makes no difference, and crowds have no part. The scores of the true positives are those that cut-offs are
     chosen from. For the rest see `match_by_annotation`.
@@ -63,7 +63,7 @@ def match_best_scores(
 def match_in_file_order(
     pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
 ) -> pl.DataFrame:
-    """Assign detections to annotations as THUMOS14's kit does: by annotation, among all detections, once.
+    """Assign detections to annotations by annotation, among all detections, once.
 
     The annotations of an image and category take their turns in the order of the file, those that count and ignored ones
     alike, so that all slices are alike. Each takes the most similar free detection, of equal ones the best ranked. What is left

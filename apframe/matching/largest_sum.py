@@ -1,4 +1,4 @@
-"""Matching by the largest sum of similarities, or by score, where ignored annotations compete as all others do (Waymo)."""
+"""Matching by the largest sum of similarities, where ignored annotations compete as all others do."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class ByScore(Matcher):
 
 @dataclass(frozen=True)
 class ByScoreFirstOfEquals(Matcher):
-    """As nuScenes, CrowdHuman and Ultralytics do: by score, and of equally similar annotations the first one is taken."""
+    """By score, as COCO does, but of equally similar annotations the first one is taken."""
 
     name: ClassVar[str] = "nearest"
     description: ClassVar[str] = (
@@ -174,7 +174,7 @@ class ByBestOverlap(Matcher):
 
 @dataclass(frozen=True)
 class Shared(Matcher):
-    """As LUNA16, Visual Genome and Flickr30k Entities do: nothing is used up, and a detection matches all that it reaches."""
+    """Nothing is used up, and a detection matches all that it reaches."""
 
     name: ClassVar[str] = "shared"
     description: ClassVar[str] = (
@@ -209,7 +209,7 @@ class Optimal(Matcher):
 
 @dataclass(frozen=True)
 class ByAnnotation(Matcher):
-    """As KITTI does: each annotation, in the order of the file, takes a detection; anew at each score cut-off."""
+    """Each annotation, in the order of the file, takes a detection; anew at each score cut-off."""
 
     name: ClassVar[str] = "by_annotation"
     description: ClassVar[str] = (
@@ -228,14 +228,14 @@ class ByAnnotation(Matcher):
 
 @dataclass(frozen=True)
 class _BestScores(ByAnnotation):
-    """KITTI's first pass, which chooses the score cut-offs: each annotation takes the detection with the best score."""
+    """The first pass, which chooses the score cut-offs: each annotation takes the detection with the best score."""
 
     home: ClassVar[str] = "apframe.matching.by_annotation:match_best_scores"
 
 
 @dataclass(frozen=True)
 class InFileOrder(Matcher):
-    """As THUMOS14's kit does: each annotation, in the order of the file, takes a detection, once for all scores."""
+    """Each annotation, in the order of the file, takes a detection, once for all scores."""
 
     name: ClassVar[str] = "file_order"
     description: ClassVar[str] = (
@@ -249,7 +249,7 @@ class InFileOrder(Matcher):
 
 @dataclass(frozen=True)
 class LargestSum(Matcher):
-    """As Waymo Open Dataset does: the largest total similarity, anew at each score cut-off; needs SciPy."""
+    """The largest total similarity, anew at each score cut-off; needs SciPy."""
 
     name: ClassVar[str] = "largest_sum"
     description: ClassVar[str] = (

@@ -1,4 +1,4 @@
-"""Matching where nothing is used up: every annotation that a detection is similar enough to is found by it (LUNA16)."""
+"""Matching where nothing is used up: every annotation that a detection is similar enough to is found by it."""
 
 from __future__ import annotations
 

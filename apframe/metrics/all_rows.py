@@ -1,4 +1,4 @@
-"""Definitions of average precision that need every row of a list: WIDER FACE, CrowdHuman, Ultralytics."""
+"""Definitions of average precision that need every row of a list."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ class AllRows(OfVerdicts):
     """Definitions of all rows of a list. An image of weight 0 is not there, its scores neither."""
 
     why_no_points = "needs all rows of a list with their scores, not the true positives alone"
-    example = "WIDER_FACE"
     n_steps: ClassVar[int] = 0  # numbers of each list that are computed at once
 
     @abstractmethod

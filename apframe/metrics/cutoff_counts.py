@@ -1,4 +1,4 @@
-"""Average precision from the counts at score cut-offs (KITTI, Waymo)."""
+"""Average precision from the counts at score cut-offs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class CutOffCounts:
     def areas(self, weights: np.ndarray, names: Sequence[str], absent: float) -> dict[str, np.ndarray]:
         """Average precision by name, under weights of shape (images, weightings), of shape (lists, weightings)."""
         expected = np.zeros((len(self.bounds) - 1, weights.shape[1]))
-        # one by one, as KITTI's cut-offs depend on the last bit
+        # one by one, as cut-offs depend on the last bit
         np.add.at(expected, self.expected[0], weights[self.expected[1]])
         at, columns = self._positions(weights, expected), np.arange(weights.shape[1])
         is_filled = at >= 0
@@ -134,7 +134,7 @@ class CutOffCounts:
 
 
 def choose_copies(n: np.ndarray, n_positives: np.ndarray) -> np.ndarray:
-    """Which of n true positives, from the best score on, KITTI takes the scores of as cut-offs: numbers, at most 41.
+    """Which of n true positives, from the best score on, have the scores that are cut-offs: numbers, at most 41.
 
     With c = 0 at first, the i-th (from 0) is taken unless (i + 2) / R - c < c - (i + 1) / R, and c is then 1/40 larger; the
     last one is taken in any case. All this is in doubles, as it decides about ties.

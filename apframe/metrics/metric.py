@@ -41,6 +41,8 @@ class Metric(Protocol):
         what it adds to the metrics table
     lines
         headline numbers of its own: names of lines of a report, and the column that each is the mean of
+    headline_kinds
+        kinds of headline numbers that protocols with this metric may have, see `apframe.protocols.headlines.Kind`
     at_cut_offs, cut_offs
         whether it reads the matches of score cut-offs, which matching must then give; and what these are, where they are fixed
     counts_pixels
@@ -58,6 +60,7 @@ class Metric(Protocol):
     """
 
     lines: ClassVar[Mapping[str, str]] = {}
+    headline_kinds: ClassVar[tuple[Any, ...]] = ()
     at_cut_offs: ClassVar[bool] = False
     cut_offs: ClassVar[tuple[float, ...]] = ()
     counts_pixels: ClassVar[bool] = False

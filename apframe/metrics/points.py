@@ -34,8 +34,8 @@ GAIN = NEW_TP / N_POSITIVES  # what a point adds to recall
 def read_texts() -> pl.DataFrame:
     """What `definitions.csv` says of each definition of apframe, by name.
 
-    >>> read_texts().row(by_predicate=pl.col("name") == "coco101", named=True)["used_by"]
-    'COCO, LVIS, CrowdPose'
+    >>> read_texts().row(by_predicate=pl.col("name") == "step", named=True)["precision"]
+    'as observed'
     """
     return pl.read_csv(files("apframe.metrics").joinpath("definitions.csv").read_bytes())
 

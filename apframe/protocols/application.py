@@ -22,6 +22,7 @@ from apframe.protocols.list_thresholds import thresholds_of
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import FIND_OUT, KnownImagesOnly, are_most, describe_dropped
 from apframe.protocols.rules.rule import Rule
+from apframe.registry import published_for
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.tables.box_formats import are_fractions
 from apframe.tables.category_map import describe_map
@@ -143,10 +144,11 @@ def _with_any_category(detections: Any, known: pl.Series, chosen: pl.Series | No
 def _refuse_others(table: str, frame: pl.DataFrame, protocol: Protocol) -> None:
     """An error where boxes would be made of intervals or segments, and compared as boxes."""
     shape = shape_of(frame)
-    meant = {INTERVALS: "activitynet", SEGMENTS: "coco_panoptic or semantic"}
+    meant = {INTERVALS: ["interval"], SEGMENTS: ["panoptic", "semantic"]}
     if shape in meant and protocol.similarity.shape not in (None, shape) and frame["x"].null_count():
         there_are = ", ".join(name for name in shape.needs if name in frame.columns)
-        raise ColumnError("no boxes", f"there are {there_are}: did you mean protocol {meant[shape]}?", table=table)
+        protocols = " or ".join(published_for(iou_type)[0] for iou_type in meant[shape])
+        raise ColumnError("no boxes", f"there are {there_are}: did you mean protocol {protocols}?", table=table)
 
 
 def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
@@ -190,7 +192,7 @@ def _warn_of_labels(tables: Mapping[str, pl.DataFrame], categories: pl.DataFrame
     if all(frame.height and "segment_id" in frame.columns and _are_labels(frame) for frame in tables.values()):
         warn(
             f"segment_id is the category_id in all rows: {protocol.name} counts each class of an image as one segment, and "
-            "labels such as 255 as classes; did you mean protocol semantic?",
+            f"labels such as 255 as classes; did you mean protocol {published_for('semantic')[0]}?",
             UnitWarning,
         )
 

@@ -116,19 +116,6 @@ class Kind:
     table: str = ""
 
 
-def nds(ap: Any, *errors: Any) -> Any:
-    """nuScenes' detection score: `(5 AP + sum of max(0, 1 - error)) / 10`.
-
-    Source: Caesar et al. 2020; `nd_score` of nuscenes-devkit.
-
-    >>> import numpy as np
-    >>> nds(*np.array([[0.5], [0.2], [1.5], [1.5], [1.5], [1.5]])).round(3)
-    array([0.33])
-    """
-    return (5 * ap + sum((1 - error).clip(0) for error in errors)) / 10
-
-
-_NDS = Composition(("AP", "ATE", "ASE", "AOE", "AVE", "AAE"), nds, "(5 AP + the sum of max(0, 1 - error)) / 10")
 _KINDS = (
     Kind("AP", "ap", "Average Precision  (AP)", doubted_as="AP", is_by_definition=True),
     Kind("AR", "recall", "Average Recall     (AR)", doubted_as="recall", one_is_enough=True),
@@ -140,7 +127,6 @@ _KINDS = (
     Kind("AVE", "ave", "Avg. Velocity     (AVE)", less_is_better=True),
     Kind("AAE", "aae", "Avg. Attribute    (AAE)", less_is_better=True),
     Kind("CDS", "cds", "Composite Score   (CDS)", is_main=True),
-    Kind("NDS", "nds", "nuScenes Score    (NDS)", is_main=True, composition=_NDS, needs="AP and the five errors beside it"),
     Kind("LAMR", "lamr", "Avg. Miss Rate   (LAMR)", less_is_better=True, needs="a metric of it, such as MissRates()"),
     Kind("CPM", "cpm", "Mean Sensitivity  (CPM)", needs="a metric of it, such as Froc()"),
     Kind("JI", "jaccard_index", "Jaccard Index      (JI)", table="jaccard_index"),
@@ -160,9 +146,10 @@ KINDS = {kind.name: kind for kind in _KINDS}
 
 
 def kinds_of(protocol: Protocol) -> dict[str, Kind]:
-    """The kinds of numbers that the protocol may have: `KINDS`, and what its metrics call their columns in `lines`."""
+    """The kinds of numbers that the protocol may have: `KINDS`, those of its metrics, and the columns in their `lines`."""
+    kinds = KINDS | {kind.name: kind for metric in protocol.all_metrics for kind in metric.headline_kinds}
     own = [line for metric in protocol.all_metrics for line in metric.lines.items()]
-    return KINDS | {name: replace(KINDS.get(name, Kind(name, column)), column=column) for name, column in own}
+    return kinds | {name: replace(kinds.get(name, Kind(name, column)), column=column) for name, column in own}
 
 
 @cache
@@ -282,13 +269,12 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
 def main_headline(protocol: Protocol) -> Headline:
     """The line that stands for all: the one that models are ranked by, of all images and categories.
 
-    If the protocol has a number whose kind is main (NDS, CDS, APH), it is that; otherwise the first headline that is
+    If the protocol has a number whose kind is main (CDS, APH), it is that; otherwise the first headline that is
     evaluated. Where the protocol has levels of difficulty, it is of the one that it ranks by.
 
-    >>> from apframe.benchmarks.driving.kitti.protocol import KITTI
-    >>> from apframe.benchmarks.driving.nuscenes.protocol import NUSCENES
-    >>> main_headline(KITTI).metric, main_headline(NUSCENES).metric
-    ('AP_moderate', 'NDS')
+    >>> from apframe.protocols.coco import COCO
+    >>> main_headline(COCO).metric
+    'AP'
     """
     lines = [line for line in headlines(protocol) if line.is_evaluated(protocol)]
     of_level = [line for line in lines if line.area_range == protocol.headline_range or not protocol.levels] or lines

@@ -23,9 +23,11 @@ def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) 
     ColumnError
         a column has another type than the protocol expects
 
-    >>> from apframe.benchmarks.people.crowdpose.protocol import CROWDPOSE
-    >>> [part.name for part in conditions_of_parts(CROWDPOSE, {"images": pl.DataFrame({"crowdIndex": [0.1, 0.9]})})]
-    ['_easy', '_hard']
+    >>> from dataclasses import replace
+    >>> from apframe.protocols.coco import COCO
+    >>> protocol = replace(COCO, headlines=(*COCO.headlines, Part("_dense", "images", "density", above=0.8)))
+    >>> [part.name for part in conditions_of_parts(protocol, {"images": pl.DataFrame({"density": [0.1, 0.9]})})]
+    ['_dense']
     """
     parts = [part for part in protocol.parts if not (part.table == "categories" and protocol.agnostic)]
     missing = [part for part in parts if part.column not in tables[part.table].columns]

@@ -349,7 +349,7 @@ class Protocol:
         `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
         `max_detections` may come in any order, as in the reference; None among them stands for all detections, as in
         [100, None]. One number stands for a list of one; a mapping of `iou_thresholds` has one for each category.
-        `recall_positions`, of KITTI, are 40, or 11 as until 2019. `similarity` is a value, or a function of your own, see
+        `recall_positions`, where the definition has them, are 40 or 11. `similarity` is a value, or a function of your own, see
         `apframe.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another.
         """
         options = {"iou_thresholds": iou_thresholds, "max_detections": max_detections,

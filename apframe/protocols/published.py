@@ -26,7 +26,7 @@ _CORE = {  # where each protocol is, and what it is for
     ),
     "PROPOSALS": ("apframe.protocols.proposals:PROPOSALS", "recall of proposals without categories"),
 }
-_ROWS = _CORE | static_table.PROTOCOLS
+_ROWS = _CORE | {name: row[:2] for name, row in static_table.PROTOCOLS.items()}
 PUBLISHED: Registry[Protocol] = Registry({name: home for name, (home, _) in _ROWS.items()})
 """The published protocols by name, each imported when it is asked for."""
 
@@ -48,8 +48,8 @@ def list_protocols(name: str | None = None) -> Listing:
     ParameterError
         no protocol has this name; near names are suggested
 
-    >>> list_protocols("dota").row(0)[:3]
-    ('dota', 'rotated', 'rotated boxes in aerial images')
+    >>> list_protocols("proposals").row(0)[:3]
+    ('proposals', 'bbox', 'recall of proposals without categories')
     """
     rows = [(name.lower(), ", ".join(each.iou_types), _ROWS[name][1], each.citation) for name, each in PUBLISHED.items()]
     table = Listing(rows, schema=["name", "iou_types", "purpose", "citation"], orient="row")

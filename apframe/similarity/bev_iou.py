@@ -1,4 +1,4 @@
-"""Intersection over union of cuboids seen from above: bird's-eye view (KITTI, Waymo)."""
+"""Intersection over union of cuboids seen from above: bird's-eye view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Minus the distance between the centres of cuboids (nuScenes, Argoverse 2)."""
+"""Minus the distance between the centres of cuboids."""
 
 from __future__ import annotations
 

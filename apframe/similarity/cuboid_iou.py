@@ -1,4 +1,4 @@
-"""Intersection over union of the volumes of cuboids (KITTI, Waymo)."""
+"""Intersection over union of the volumes of cuboids."""
 
 from __future__ import annotations
 

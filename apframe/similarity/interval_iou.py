@@ -1,4 +1,4 @@
-"""Intersection over union of stretches of time (ActivityNet)."""
+"""Intersection over union of stretches of time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class IntervalIoU(Similarity):
     Attributes
     ----------
     instants_match
-        whether two intervals of length 0 have an IoU of 1, wherever they are, instead of none. In ActivityNet's kit their IoU
+        whether two intervals of length 0 have an IoU of 1, wherever they are, instead of none. In some kits their IoU
         is 0/0, which is NaN, and it rejects what is *less* than the threshold, so that any two of a video and label match
 
     >>> actions = pl.DataFrame({"cell": [7], "start_time": [2.0], "end_time": [6.0], "is_crowd": [False]})

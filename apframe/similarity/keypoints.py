@@ -1,4 +1,4 @@
-"""Object keypoint similarity: how near the keypoints of a detection are to those of an annotation (COCO, CrowdPose)."""
+"""Object keypoint similarity: how near the keypoints of a detection are to those of an annotation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
+from apframe.registry import published, published_for
 from apframe.rows import refuse_rows
 from apframe.similarity.pairs import Similarity, join_on_cell, require
 from apframe.tables.shapes.keypoints import KEYPOINTS, REMEDY, are_not_finite, keypoint_lengths, keypoint_rows
@@ -25,8 +26,6 @@ COCO_SIGMAS = tuple(
     for tenfold in (0.26, 0.25, 0.25, 0.35, 0.35, 0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89)
 )
 """Sigmas for COCO's 17 keypoints: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles."""
-CROWDPOSE_SIGMAS = (*COCO_SIGMAS[5:], COCO_SIGMAS[5], COCO_SIGMAS[6])
-"""Sigmas for CrowdPose's 14 keypoints: shoulders, elbows, wrists, hips, knees, ankles, top of the head, neck."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class OKS(Similarity):
         one for each keypoint, in the order of the `keypoints` columns
     box_area_factor
         None: `area` is that of the annotation. A number: `area` is that number times the annotation's width and height
-        (CrowdPose, whose annotations have no area: 0.53)
+        (annotations that have no area: 0.53)
 
     >>> person = pl.DataFrame({"cell": [7], "x": [0.0], "y": [0.0], "width": [4.0], "height": [4.0], "area": [16.0],
     ...                        "keypoints": [[1.0, 1.0, 2.0, 9.0, 9.0, 0.0]], "is_crowd": [False]})
@@ -114,10 +113,11 @@ class OKS(Similarity):
         lengths = pl.concat([detections["keypoints"].list.len(), annotations["keypoints"].list.len()]).unique().to_list()
         if len(lengths) == 1 and lengths[0] and lengths[0] % 3 == 0 and lengths[0] != 3 * len(self.sigmas):
             number = lengths[0] // 3
-            or_crowdpose = ", or choose the protocol crowdpose" if number == len(CROWDPOSE_SIGMAS) else ""
+            others = (name for name in published_for("keypoints") if len(published(name).similarity.sigmas) == number)
+            or_another = "".join(f", or choose the protocol {name}" for name in others)
             raise ParameterError(
                 f"all objects have {number} keypoints, but there are {len(self.sigmas)} sigmas",
-                f"give {number} sigmas, one for each keypoint: similarity=apf.OKS(sigmas=...){or_crowdpose}",
+                f"give {number} sigmas, one for each keypoint: similarity=apf.OKS(sigmas=...){or_another}",
             )
 
     def _points(self, table: str, frame: pl.DataFrame, n_columns: int = 3) -> Array:

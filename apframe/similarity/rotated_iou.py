@@ -1,4 +1,4 @@
-"""Intersection over union of rotated boxes and quadrilaterals (DOTA); the geometry is shapely's, from the extra `rotated`."""
+"""Intersection over union of rotated boxes and quadrilaterals; the geometry is shapely's, from the extra `rotated`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ def _with_signed(
     """The pairs, those of corners that are `crossed` by areas with signs; `pairs` are all of the cells.
 
     Two triangles make a quadrilateral, and count as negative where they turn the other way than both together. What two of
-    them share is summed with both signs, as in `polyiou.cpp` of DOTA's devkit.
+    them share is summed with both signs.
+
+    Source: `polyiou.cpp` of DOTA's devkit.
     """
     import numpy as np
 

@@ -111,7 +111,7 @@ def test_labels_on_both_sides_are_told_whose_number_it_is(
     """One line under COCO's numbers; none under those of another protocol, or where one side is another format."""
     truth, labels = small(tmp_path / "truth"), written(tmp_path / "found", {"a.txt": "1 .5 .5 .2 .4 .75\n"})
     (line,) = apf.evaluate(truth, labels).notes
-    assert line == 'both sides are YOLO labels: the number that Ultralytics prints comes from protocol="ultralytics"'
+    assert line == 'both sides are YOLO text: the number that their own program prints comes from protocol="ultralytics"'
     assert apf.evaluate(truth, labels, invalid="drop").notes == (line,)
     assert str(apf.evaluate(truth, labels)).endswith(line)
     assert apf.evaluate(truth, apf.read_results(labels, dataset=apf.read_dataset(truth))).notes == ()

@@ -93,7 +93,7 @@ def test_no_branch_is_on_the_type_or_name_of_a_metric() -> None:
     "code",
     [
         "isinstance(x, Levels)", "isinstance(protocol.definition, str)", "type(metric)", "hasattr(protocol.errors, 'x')",
-        "line.column == 'nds'", "'ap' != x", "x in ('a', 'fwiou')", "x in KINDS", "name.startswith('LAMR')",
+        "line.column == 'cds'", "'ap' != x", "x in ('a', 'fwiou')", "x in KINDS", "name.startswith('LAMR')",
         "name.startswith(('AP', 'AR'))",
     ],
 )  # fmt: skip

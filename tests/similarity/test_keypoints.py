@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
+from apframe.benchmarks.people.crowdpose.protocol import CROWDPOSE_SIGMAS
 from apframe.exceptions import ColumnError, ParameterError, RowError
-from apframe.similarity.keypoints import COCO_SIGMAS, CROWDPOSE_SIGMAS, OKS
+from apframe.similarity.keypoints import COCO_SIGMAS, OKS
 from apframe.tables.shapes.keypoints import keypoint_extents
 
 SHAPE = {"cell": pl.Int64, "keypoints": pl.List(pl.Float64)}

@@ -20,8 +20,8 @@ import pytest
 import apframe as apf
 import apframe.benchmarks
 import apframe.similarity
+from apframe.benchmarks.people.crowdpose.protocol import CROWDPOSE_SIGMAS
 from apframe.exceptions import ParameterError
-from apframe.similarity.keypoints import CROWDPOSE_SIGMAS
 from apframe.similarity.named import as_choices, as_similarity
 from apframe.similarity.pairs import Similarity
 from tests.test_layers import all_nodes

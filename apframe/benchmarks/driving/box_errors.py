@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.metrics.average_precision import WithAverage
 from apframe.metrics.metric import ErrorAverages
+from apframe.protocols.headlines import Composition, Kind
 from apframe.tables.shapes.cuboids import SIZES, YAW
 from apframe.wording import listed
 
@@ -31,6 +32,22 @@ KINDS = {
 VELOCITY = ("velocity_x", "velocity_y")
 NEEDS = {"ate": (), "ase": SIZES, "aoe": (YAW,), "ave": VELOCITY, "aae": ("attribute",)}
 """The columns that each kind of error is made of, in both tables."""
+
+
+def nds(ap: Any, *errors: Any) -> Any:
+    """nuScenes' detection score: `(5 AP + sum of max(0, 1 - error)) / 10`.
+
+    Source: Caesar et al. 2020; `nd_score` of nuscenes-devkit.
+
+    >>> import numpy as np
+    >>> nds(*np.array([[0.5], [0.2], [1.5], [1.5], [1.5], [1.5]])).round(3)
+    array([0.33])
+    """
+    return (5 * ap + sum((1 - error).clip(0) for error in errors)) / 10
+
+
+_NDS = Composition(("AP", "ATE", "ASE", "AOE", "AVE", "AAE"), nds, "(5 AP + the sum of max(0, 1 - error)) / 10")
+NDS = Kind("NDS", "nds", "nuScenes Score    (NDS)", is_main=True, composition=_NDS, needs="AP and the five errors beside it")
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,7 @@ class BoxErrors(ErrorAverages):
     scale_of_largest: bool = False
     with_cds: bool = False
     line: ClassVar = "errors"
+    headline_kinds: ClassVar = (NDS,)
 
     def describe(self) -> str:
         """Which errors there are, and how they are averaged."""

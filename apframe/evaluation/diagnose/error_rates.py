@@ -136,7 +136,7 @@ def froc(
     fppi
         other numbers of false positives per image; CAMELYON takes 1/4 to 8
     interpolate
-        join the points of the curve by straight lines from (0, 0) on, as LUNA16's script does. This differs only among
+        join the points of the curve by straight lines from (0, 0) on, as the challenge does. This differs only among
         detections with equal scores
     level
         "category": one row per category. "point": one row per category and number of false positives per image

@@ -65,7 +65,7 @@ def jaccard_index(
     >>> box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
     >>> truth = Dataset({"image_id": [1]}, {"category_id": [1], "name": ["person"]}, box)
     >>> two = {name: 2 * each for name, each in box.items()} | {"x": [0, 50], "score": [0.9, 0.3]}
-    >>> evaluate(truth, two, "crowdhuman").jaccard_index().select(pl.col("jaccard_index").round(5), "score_threshold").rows()
+    >>> evaluate(truth, two).jaccard_index().select(pl.col("jaccard_index").round(5), "score_threshold").rows()
     [(1.0, 0.3)]
     """
     refuse_scores(self.protocol, "Jaccard index over score thresholds")

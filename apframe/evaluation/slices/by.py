@@ -51,8 +51,8 @@ def by(
         lists, such as tags, each item is a slice; slices then overlap, and rows with an empty list are in the slice null.
         `{"weather": ["fog", "rain"]}` takes these values alone; rows of others are in no slice. Also
         `apframe.bins` and `apframe.quantiles` for numbers, or a dict from names of slices to conditions (see `where`; several
-        in a list), for slices that overlap. A list of keys is the same as these one by one. A `Breakdown` of a benchmark, such
-        as `apframe.benchmarks.driving.waymo.breakdowns.RANGE`, is matched again in each of its slices; it comes first.
+        in a list), for slices that overlap. A list of keys is the same as these one by one. A `Breakdown` of a benchmark
+        is matched again in each of its slices; its column comes first.
     level
         "summary": means over the categories of the slice. "category": a row for each category.
     marginals

@@ -366,7 +366,7 @@ def tables_of_json(
 
 
 def is_of_videos(head: bytes) -> bool:
-    """Whether JSON that begins like this is ActivityNet's: a database of videos, a taxonomy, or videos with segments.
+    """Whether JSON that begins like this is of intervals: a database of videos, a taxonomy, or videos with segments.
 
     >>> is_of_videos(b'{"v_1": {"annotations": [{"segment": [0, 1], "label": "a"}]}}'), is_of_videos(b'{"annotations": []}')
     (True, False)

@@ -77,7 +77,7 @@ class MalformedIgnoredByArea(MalformedCounts):
 
 @dataclass(frozen=True)
 class MalformedSigned(MalformedCounts):
-    """Corners that do not go around a convex shape have the signed area that DOTA's devkit computes."""
+    """Corners that do not go around a convex shape have a signed area."""
 
     description: ClassVar[str] = (
         "corners that do not go around a convex shape stand for the area to their left less that to their right"

@@ -18,6 +18,7 @@ from apframe.exceptions import (
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.limits import FIND_OUT, are_most, describe_dropped
 from apframe.protocols.rules.rule import Rule
+from apframe.registry import published_for
 from apframe.similarity.extents import lacks_boxes, prepare_shapes, with_boxes, with_upright_boxes
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOXES
@@ -91,7 +92,9 @@ class TurnUpright(Rule):
             return boxed
         note = Note(f"boxes turned by angle: {{}}; {inputs.protocol.name} uses the upright boxes around them", counts)
         for text in in_words([note]):
-            warn(f"{text}; to compare rotated boxes, use {spelled('protocol', 'dota')}", TurnedBoxesWarning)
+            warn(
+                f"{text}; to compare rotated boxes, use {spelled('protocol', published_for('rotated')[0])}", TurnedBoxesWarning
+            )
         return boxed.saying(note)
 
 

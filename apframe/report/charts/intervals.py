@@ -30,7 +30,7 @@ def interval_cells(
     zero
         draw a line at 0. Intervals that exclude it have filled dots, in the colour of better or worse, the others hollow ones
     metrics
-        the metric of each row: differences of errors, such as nuScenes' ATE, are better below 0, those of others above it
+        the metric of each row: differences of errors, such as ATE, are better below 0, those of others above it
 
     >>> one = [pl.Series([value]) for value in (0.1, 0.05, 0.2)]
     >>> print(interval_cells(*one, zero=True)[0])

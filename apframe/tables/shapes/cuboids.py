@@ -25,7 +25,7 @@ def with_cuboids(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     Ours is the centre in a frame whose z axis points up, and a yaw that turns from x to y. There are two others:
 
     - `cuboid_bottom` in the place of `cuboid_z`: the height of the bottom face.
-    - `camera_x, camera_y, camera_z, rotation_y` in the place of the centre and the yaw: KITTI's camera frame (x right, y down,
+    - `camera_x, camera_y, camera_z, rotation_y` in the place of the centre and the yaw: a camera's frame (x right, y down,
       z ahead), in which the point is the centre of the bottom face, and the rotation is about the y axis.
 
     Raises
@@ -90,7 +90,7 @@ def around_cuboids() -> dict[str, pl.Expr]:
 def check_cuboids(table: str, frame: pl.DataFrame, needs: tuple[str, ...]) -> None:
     """An error if a needed column is missing, or if a row has a part of a cuboid, a number that is not finite, or no size.
 
-    Rows in which all numbers of the cuboid are null have none, as KITTI's DontCare regions.
+    Rows in which all numbers of the cuboid are null have none.
 
     Raises
     ------

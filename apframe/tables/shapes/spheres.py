@@ -16,7 +16,7 @@ _WORDS = f"{', '.join(CENTRE)}, {DIAMETER} of annotations (millimetres)"
 
 
 def radius() -> pl.Expr:
-    """Half the diameter, 5 where the diameter is negative: LUNA16's files write -1 for an unknown one.
+    """Half the diameter, 5 where the diameter is negative: files may have -1 for an unknown one.
 
     >>> pl.DataFrame({"sphere_diameter": [8.0, -1.0]}).select(r=radius())["r"].to_list()
     [4.0, 5.0]

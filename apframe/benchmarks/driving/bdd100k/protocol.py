@@ -35,6 +35,8 @@ PURPOSES = {
     "BDD100K": "boxes and instance masks of driving scenes, ten classes",
 }
 """What each protocol is for, as `apframe.list_protocols` says it."""
+FILES = {"bdd100k": "scalabel"}
+"""The format of the files of a protocol, if that has another name."""
 
 
 @dataclass(frozen=True)

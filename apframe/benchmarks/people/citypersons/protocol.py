@@ -34,6 +34,8 @@ PURPOSES = {
     "EUROCITY": "pedestrians by height and occlusion: log-average miss rate",
 }
 """What each protocol is for, as `apframe.list_protocols` says it."""
+FILES = {"citypersons": "coco", "caltech": "coco"}
+"""The format of the files of a protocol, if that has another name."""
 
 
 @dataclass(frozen=True)

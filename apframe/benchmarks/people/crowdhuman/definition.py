@@ -23,6 +23,7 @@ class CrowdHuman(AllRows):
     """
 
     name = "crowdhuman"
+    example = "CROWDHUMAN"
     precision = "mean of precision here and one row above"
     weights = "r_k - r_(k-1), 0 in the first row"
     formula = "sum over true positives below the first row of (p_k + p_(k-1)) / 2 / R"

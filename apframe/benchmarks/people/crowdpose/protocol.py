@@ -11,12 +11,14 @@ from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.ignored import IgnoreWithoutKeypoints
 from apframe.protocols.rules.malformed import MalformedIgnoredByArea
 from apframe.protocols.rules.standard import STANDARD_ROWS
-from apframe.similarity.keypoints import CROWDPOSE_SIGMAS, OKS
+from apframe.similarity.keypoints import COCO_SIGMAS, OKS
 
 PURPOSES = {
     "CROWDPOSE": "keypoints of people in crowds",
 }
 """What each protocol is for, as `apframe.list_protocols` says it."""
+CROWDPOSE_SIGMAS = (*COCO_SIGMAS[5:], COCO_SIGMAS[5], COCO_SIGMAS[6])
+"""Sigmas of the 14 keypoints: shoulders, elbows, wrists, hips, knees, ankles, top of the head, neck."""
 
 CROWDPOSE = Protocol(
     name="CROWDPOSE",

@@ -25,6 +25,8 @@ PURPOSES = {
     "TINYPERSON": "people of a few pixels: AP at IoU .25, .5, .75 by size",
 }
 """What each protocol is for, as `apframe.list_protocols` says it."""
+FILES = {"tinyperson": "coco"}
+"""The format of the files of a protocol, if that has another name."""
 
 
 @dataclass(frozen=True)

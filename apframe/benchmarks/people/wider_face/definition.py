@@ -21,6 +21,7 @@ class WiderFace(AllRows):
     """
 
     name = "wider_face"
+    example = "WIDER_FACE"
     precision = "envelope at 1,000 score cut-offs"
     weights = "r_t - r_(t-1)"
     formula = "sum over cut-offs t of P_t (r_t - r_(t-1)), cut-offs max - (max - min) t / 1000 of the scores"

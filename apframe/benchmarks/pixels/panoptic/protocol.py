@@ -25,6 +25,8 @@ PURPOSES = {
     "CITYSCAPES_PANOPTIC": "the same for Cityscapes",
 }
 """What each protocol is for, as `apframe.list_protocols` says it."""
+FILES = {"cityscapes_panoptic": "coco_panoptic"}
+"""The format of the files of a protocol, if that has another name."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ PURPOSES = {
     "SEMANTIC": "IoU of the pixels of each class: mIoU, fwIoU, accuracies",
 }
 """What each protocol is for, as `apframe.list_protocols` says it."""
+FILES = {"semantic": "label_maps"}
+"""The format of the files of a protocol, if that has another name."""
 
 SEMANTIC = Protocol(
     name="SEMANTIC",

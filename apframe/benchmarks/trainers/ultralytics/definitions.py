@@ -24,6 +24,7 @@ class Ultralytics(AllRows):
     """
 
     name = "ultralytics"
+    example = "ULTRALYTICS"
     precision = "envelope of all rows, straight lines between them"
     weights = "trapezoids between 101 recalls"
     formula = "area under the curve through all rows, read at linspace(0, 1, 101); 0 from the last row on"

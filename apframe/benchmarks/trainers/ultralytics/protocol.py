@@ -31,6 +31,8 @@ PURPOSES = {
     "ULTRALYTICS_8_4_35": "what Ultralytics prints up to 8.4.36",
 }
 """What each protocol is for, as `apframe.list_protocols` says it."""
+FILES = {"ultralytics": "yolo"}
+"""The format of the files of a protocol, if that has another name."""
 
 
 @dataclass(frozen=True)
