@@ -117,6 +117,10 @@ class IdTypeError(InputError):
     """Ids are integers on one side and strings on the other."""
 
 
+class PluginError(ApframeError):
+    """A protocol or a format of another package cannot be imported, or was written for another version of the contract."""
+
+
 class ShardError(InputError):
     """A shard cannot be evaluated: `shard` is its name, `unknown_images` ids that its rows have and its images lack."""
 
@@ -270,6 +274,10 @@ class FewResamplesWarning(ApframeWarning):
 
 class ResampledWarning(ApframeWarning):
     """A number has no derivative with respect to the weights of the images, so its interval is from resamples."""
+
+
+class PluginWarning(ApframeWarning):
+    """A protocol or a format of another package cannot be imported, and was left out."""
 
 
 class LargeResultWarning(ApframeWarning):

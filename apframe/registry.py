@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from apframe import static_table
+from apframe.plugins import Plugin, load_plugins
+from apframe.wording import same_name
 
 Value = TypeVar("Value")
 
@@ -51,11 +53,25 @@ class Registry(MutableMapping[str, Value], Generic[Value]):
     """
 
     def __init__(self, homes: Mapping[str, Value | str]) -> None:
-        self._homes: dict[str, Value | str] = dict(homes)
+        self._homes: dict[str, Value | str | Plugin] = dict(homes)
+        self._imported: dict[str, Value] = {}
 
-    def home(self, name: str) -> Value | str:
-        """Where a value is, or the value itself if it was imported or given."""
+    def home(self, name: str) -> Value | str | Plugin:
+        """Where a value is, or the value itself if it was given."""
         return self._homes[name]
+
+    def known(self, name: Any) -> str | None:
+        """The name here that is this one in any spelling; None if there is none.
+
+        Before that, the protocols of other packages are imported, as these may add what they are made of.
+
+        >>> Registry({"best_overlap": 1}).known("Best-Overlap")
+        'best_overlap'
+        """
+        found = same_name(name, self)
+        if found is None and load_plugins("protocol"):
+            found = same_name(name, self)
+        return found
 
     def name_of(self, value: Any) -> str | None:
         """The name of a class or of any other value that has a module and a name; None if it has none here.
@@ -68,15 +84,19 @@ class Registry(MutableMapping[str, Value], Generic[Value]):
 
     def __getitem__(self, name: str) -> Value:
         home = self._homes[name]
-        if isinstance(home, str):
-            home = self._homes[name] = imported(home)
-        return home
+        if not isinstance(home, (str, Plugin)):
+            return home
+        if name not in self._imported:
+            self._imported[name] = imported(home) if isinstance(home, str) else home.load()
+        return self._imported[name]
 
-    def __setitem__(self, name: str, value: Value | str) -> None:
+    def __setitem__(self, name: str, value: Value | str | Plugin) -> None:
         self._homes[name] = value
+        self._imported.pop(name, None)
 
     def __delitem__(self, name: str) -> None:
         del self._homes[name]
+        self._imported.pop(name, None)
 
     def __contains__(self, name: object) -> bool:
         return name in self._homes

@@ -30,6 +30,7 @@ GROUPS = {
         "lazily",
         "listing",
         "progress",
+        "plugins",
         "static_table",
         "registry",
         "rows",

@@ -16,6 +16,7 @@ from apframe.checks.label_maps import check_label_maps, check_labels
 from apframe.checks.masks import check_masks
 from apframe.checks.misplaced import check_misplaced
 from apframe.checks.overlaps import check_overlaps
+from apframe.checks.plugins import check_plugins
 from apframe.checks.references import check_references, check_shifts, check_truth
 from apframe.checks.results import check_filtered, check_missing, check_numbers, check_repeats, check_scores
 from apframe.checks.runs import check_run
@@ -90,7 +91,7 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
       `repeated_image`, `unknown_category`, `missing_results`, `too_many_detections` (of a benchmark), `shifted_ids`,
       `no_overlap`, `field_order` (of YOLO's text), `corners`, `centres`, `fractions`, `swapped_axes`, `scaled`,
       `resized_images`, `degrees` and `swapped_sides` (of cuboids), `listed_segments` (of ground truth, unlike its label
-      maps), `unnamed_label` (of ground truth)
+      maps), `unnamed_label` (of ground truth), `broken_plugin` (of another package, which cannot be imported)
     - notes: `unused_category`, `image_without_annotations`, `missing_mask`, `many_of_category`, `many_detections`
     - errors or warnings: `invalid_mask` (a warning where there are boxes)
     - warnings or notes: `outside_image` (a note where a part is inside), `empty_box` (a note of detections)
@@ -124,6 +125,7 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     dataset, found = dataset and with_upright_boxes(dataset), None if found is None else upright(found)
     findings = [of_refused(each) for each in (*refused, *of_results)]
     missing = MissingResultsWarning.__name__
+    findings += check_plugins()
     findings += [check_missing(message) for category, message in said if category == missing]
     warn_again(each for each in said if each[0] != missing)
     refused_of = {finding.table for finding in findings}

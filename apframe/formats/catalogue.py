@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from apframe import static_table
-from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name
+from apframe.exceptions import FormatError, ParameterError, PluginError, PluginWarning, UnknownIdError, by_name, warn
 from apframe.formats.class_names import joined_tables, with_known_classes
 from apframe.formats.coco import coco_in_memory, has_scores, read_result_columns
 from apframe.formats.files import reading_from, seen_at, settled_kind
@@ -24,6 +24,7 @@ from apframe.formats.stored_sets import with_own_paths
 from apframe.formats.urls import read_url, url_of
 from apframe.listing import Listing
 from apframe.paths import files_in, folders_in, kind_at, reading_once
+from apframe.plugins import find_plugins
 from apframe.registry import Registry
 from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
 from apframe.tables.canonical import canonical
@@ -31,7 +32,7 @@ from apframe.tables.category_map import map_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH
-from apframe.wording import nearest, spelled
+from apframe.wording import nearest, same_name, spelled
 
 ROWS = {name: FormatRow(*row) for name, row in static_table.FORMATS.items()}
 """What is known of each format by name, without importing it."""
@@ -69,10 +70,27 @@ def list_formats(name: str | None = None) -> Listing:
     results  the same as COCO's
     """
     name = None if name is None else as_format(name).name
-    listed = FORMATS.values() if name is None else [FORMATS[name]]
+    add_plugins()
+    listed = [FORMATS[each] for each in (ROWS if name is None else [name])]
     rows = [(each.name, each.title, each.writable, each.dataset_is, each.results_are) for each in listed]
     table = Listing(rows, schema=["format", "title", "written", "dataset", "results"], orient="row")
     return table.named("format", name)
+
+
+def add_plugins() -> bool:
+    """Enter the formats of other packages, unless their names are there; whether there were some.
+
+    A warning names those that cannot be imported.
+    """
+    found = [plugin for plugin in find_plugins("format") if plugin.name not in FORMATS]
+    for plugin in found:
+        FORMATS[plugin.name] = plugin
+        try:
+            each = plugin.load()
+            ROWS[plugin.name] = FormatRow(plugin.home, each.writable, each.dataset_looks, each.results_looks)
+        except PluginError as error:
+            warn(str(error), PluginWarning)
+    return bool(found)
 
 
 def names_of_written(role: str, kind: str) -> list[str]:
@@ -94,6 +112,8 @@ def as_format(name: str) -> Format:
     apframe.exceptions.ParameterError: no format 'cocoo'; did you mean coco?
     """
     refuse_benchmark(name)
+    if same_name(name, FORMATS) is None:
+        add_plugins()
     return by_name("format", name, FORMATS)
 
 
@@ -391,6 +411,11 @@ def format_of_truth(source: Any, name: str | None) -> Format | None:
 
 
 def _likely(path: Path, kind: str, role: str) -> list[Format]:
+    """The formats that a path looks like; those of other packages only if it looks like none of apframe's."""
+    return _among(path, kind, role) or (_among(path, kind, role) if add_plugins() else [])
+
+
+def _among(path: Path, kind: str, role: str) -> list[Format]:
     seen, able = seen_at(path, kind), []
     for name, row in ROWS.items():
         pattern = row.looks(role).get(kind)

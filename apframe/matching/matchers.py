@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from apframe import static_table
 from apframe.exceptions import ParameterError, one_of
 from apframe.registry import Registry
-from apframe.wording import same_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,7 +120,7 @@ class Matcher:
         >>> ByBestOverlap(ties="later").named("Best-Overlap"), ByBestOverlap(ties="later").named("score")
         (ByBestOverlap(ties='later', strict=False, counts_groups=False), ByScore(ties='later', strict=False))
         """
-        chosen = one_of("matching", same_name(name, MATCHERS) or name, list(MATCHERS))
+        chosen = one_of("matching", MATCHERS.known(name) or name, list(MATCHERS))
         return self if chosen == self.name else MATCHERS[chosen]().like(self)
 
 

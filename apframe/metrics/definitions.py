@@ -233,7 +233,8 @@ _CORE = {
     "normalized": "apframe.lists.list_average_precision:Normalized",
     "set": "apframe.lists.list_average_precision:SetAP",
 }
-_KINDS: Registry[type[Definition]] = Registry(_CORE | static_table.DEFINITIONS)
+DEFINITIONS: Registry[type[Definition]] = Registry(_CORE | static_table.DEFINITIONS)
+"""The definitions by the names that `definition=` takes. Add your own as "its_module:ItsClass"."""
 
 
 def list_definitions(name: str | None = None) -> Listing:
@@ -246,7 +247,9 @@ def list_definitions(name: str | None = None) -> Listing:
     'sum over k of p_k (r_k - r_(k-1))'
     """
     texts = read_texts()
-    of_benchmarks = [[getattr(_KINDS[each], column) for column in texts.columns] for each in static_table.DEFINITIONS]
+    of_benchmarks = [
+        [getattr(DEFINITIONS[each], column) for column in texts.columns] for each in DEFINITIONS if each not in texts["name"]
+    ]
     return Listing(texts.vstack(pl.DataFrame(of_benchmarks, texts.schema, orient="row"))).named("definition", name)
 
 
@@ -288,11 +291,11 @@ def as_definition(definition: str | Definition) -> Definition:
         raise ParameterError(f"a definition must be a name or one of apframe's values, not {definition!r}")
     parts = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", definition)
     name, number = parts.groups() if parts else (definition, None)
-    kind = KINDS.get(name) or by_name("definition", name, _KINDS)
+    kind = KINDS.get(name) or by_name("definition", DEFINITIONS.known(name) or name, DEFINITIONS)
     if not issubclass(kind, Definition):
         raise ParameterError(f"{name} is not a definition but a metric", "give it as a metric", option="definition")
     if number and kind.name not in ("waymo", "normalized"):
-        raise ParameterError(f"no definition {definition!r}", did_you_mean(definition, [*_KINDS]))
+        raise ParameterError(f"no definition {definition!r}", did_you_mean(definition, [*DEFINITIONS]))
     if kind.name == "normalized" and not number:
         raise ParameterError('definition "normalized" needs its number of positives, as in "normalized(5)"')
     try:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from apframe import static_table
-from apframe.exceptions import ParameterError, by_name
+from apframe.exceptions import ParameterError, PluginError, by_name
 from apframe.listing import Listing
+from apframe.plugins import Plugin, find_plugins
 from apframe.protocols.coco import COCO
 from apframe.protocols.given import OPTIONS
 from apframe.protocols.protocol import Protocol
 from apframe.registry import Registry
 from apframe.similarity.named import as_iou_type
-from apframe.wording import spelled
+from apframe.wording import same_name, spelled
 
 _CORE = {  # where each protocol is, and what it is for
     "COCO": ("apframe.protocols.coco:COCO", "objects, masks, keypoints and boundaries; the usual choice"),
@@ -31,6 +32,13 @@ PUBLISHED: Registry[Protocol] = Registry({name: home for name, (home, _) in _ROW
 """The published protocols by name, each imported when it is asked for."""
 
 
+def add_plugins() -> None:
+    """Enter the protocols of other packages into PUBLISHED; names that are there stay as they are."""
+    for plugin in find_plugins("protocol"):
+        if plugin.name.upper() not in PUBLISHED:
+            PUBLISHED[plugin.name.upper()] = plugin
+
+
 def list_protocols(name: str | None = None) -> Listing:
     """List the published protocols, or describe one.
 
@@ -42,6 +50,7 @@ def list_protocols(name: str | None = None) -> Listing:
     Returns
     -------
     A frame with name, iou_types, purpose and citation; it prints within 80 columns. `print(apframe.COCO)` prints all rules.
+    Protocols of other packages are in it. Of one that cannot be imported, the purpose says why.
 
     Raises
     ------
@@ -51,9 +60,19 @@ def list_protocols(name: str | None = None) -> Listing:
     >>> list_protocols("proposals").row(0)[:3]
     ('proposals', 'bbox', 'recall of proposals without categories')
     """
-    rows = [(name.lower(), ", ".join(each.iou_types), _ROWS[name][1], each.citation) for name, each in PUBLISHED.items()]
-    table = Listing(rows, schema=["name", "iou_types", "purpose", "citation"], orient="row")
+    add_plugins()
+    table = Listing([_described(each) for each in PUBLISHED], schema=["name", "iou_types", "purpose", "citation"], orient="row")
     return table.named("protocol", name)
+
+
+def _described(name: str) -> tuple[str, str, str, str]:
+    home = PUBLISHED.home(name)
+    try:
+        protocol = PUBLISHED[name]
+    except PluginError as error:
+        return name.lower(), "", str(error), ""
+    purpose = _ROWS[name][1] if name in _ROWS else home.purpose if isinstance(home, Plugin) else ""
+    return name.lower(), ", ".join(protocol.iou_types), purpose, protocol.citation
 
 
 def as_protocol(value: Any) -> Protocol:
@@ -69,6 +88,8 @@ def as_protocol(value: Any) -> Protocol:
         return value
     if not isinstance(value, str):
         raise ParameterError(f"must be a value such as apframe.COCO or its name, not {value!r}", option="protocol")
+    if same_name(value, PUBLISHED) is None:
+        add_plugins()
     try:
         return PUBLISHED[by_name("protocol", value, {name.lower(): name for name in PUBLISHED})]
     except ParameterError as error:

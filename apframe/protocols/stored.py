@@ -86,7 +86,7 @@ class _Kinds:
         given = dict(choices)
         name, package = given.pop(self.tag), given.pop("package", None)
         entry = f"{self.place}[{shown(name)}]"
-        if name not in self.homes:
+        if self.homes.known(name) != name:
             known = f"it is of the package {shown(package)}: " if package else ""
             remedy = f'{known}add it before you read: {entry} = "its_module:ItsClass"'
             raise FormatError(f"the {self.tag} {shown(name)} is not known here", remedy)

@@ -28,7 +28,8 @@ _ROWS: dict[str, tuple[str, str | None]] = {
     "centre_distance": ("apframe.similarity.centre_distance:CentreDistance", "distance"),
     "user": ("apframe.similarity.user:UserSimilarity", None),
 } | static_table.SIMILARITIES
-_KINDS: Registry[type[Similarity]] = Registry({name: home for name, (home, _) in _ROWS.items()})
+SIMILARITIES: Registry[type[Similarity]] = Registry({name: home for name, (home, _) in _ROWS.items()})
+"""The similarities by the names that stored evaluations have for them. Add your own as "its_module:ItsClass"."""
 _TO_NAME = {iou_type: home.split(":")[1] for home, iou_type in reversed(_ROWS.values()) if iou_type is not None}
 _ALIASES = {"box": "bbox", "boxes": "bbox", "mask": "segm", "masks": "segm", "segmentation": "segm"}
 
@@ -41,8 +42,8 @@ def as_similarity(value: Any) -> Similarity:
     """
     if isinstance(value, Similarity):
         return value
-    if isinstance(value, Mapping) and value.get("name") in _KINDS:
-        kind = _KINDS[value["name"]]
+    if isinstance(value, Mapping) and SIMILARITIES.known(value.get("name")) == value.get("name"):
+        kind = SIMILARITIES[value["name"]]
         parameters = {name: item for name, item in value.items() if name != "name"}
         try:
             return kind(**{key: tuple(item) if isinstance(item, list) else item for key, item in parameters.items()})
