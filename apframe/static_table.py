@@ -1,9 +1,11 @@
 """Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
 
-PROTOCOLS has the home of each protocol of a benchmark, what it is for, and its iou_types. FILES has the format of its files, if
-that has another name. FORMATS has the home of each format, whether it is
-written, and what its data sets and results look like. The others have what benchmarks add to the core, by the names that
-stored evaluations have for it, similarities with their iou_type.
+- PROTOCOLS: where each protocol of a benchmark is, what it is for, and its iou_types
+- TWINS: the protocols that options of another one stand for
+- FILES: the format of the files of a protocol, if that has another name
+- FORMATS: where each format is, whether it is written, and what its data sets and results may look like
+- RULES, MATCHERS, METRICS, DEFINITIONS, SIMILARITIES: what benchmarks add, by the names that stored evaluations have for it;
+  of similarities the iou_type too
 """
 
 from __future__ import annotations
@@ -213,6 +215,12 @@ PROTOCOLS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "actions as time intervals: each interval takes its best detection",
         ("interval",),
     ),
+}
+
+TWINS: dict[str, dict[str, dict[str, str]]] = {
+    "VISDRONE": {"mean": {"plain": "VISDRONE_MEAN"}},
+    "VISUAL_GENOME": {"mean": {"plain": "VISUAL_GENOME_MEAN"}},
+    "ULTRALYTICS": {"version": {"8.4.36": "ULTRALYTICS_8_4_35", "8.4.175": "ULTRALYTICS_8_4_175"}},
 }
 
 FILES: dict[str, str] = {

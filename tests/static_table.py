@@ -29,6 +29,7 @@ TABLE = ROOT / "apframe" / "static_table.py"
 _HOMES = "dict[str, str]"
 TYPES = {
     "PROTOCOLS": "dict[str, tuple[str, str, tuple[str, ...]]]",
+    "TWINS": "dict[str, dict[str, dict[str, str]]]",
     "FILES": _HOMES,
     "FORMATS": "dict[str, tuple[str, bool, dict[str, str], dict[str, str]]]",
     "RULES": _HOMES,
@@ -39,10 +40,12 @@ TYPES = {
 }
 _HEAD = '''"""Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
 
-PROTOCOLS has the home of each protocol of a benchmark, what it is for, and its iou_types. FILES has the format of its files, if
-that has another name. FORMATS has the home of each format, whether it is
-written, and what its data sets and results look like. The others have what benchmarks add to the core, by the names that
-stored evaluations have for it, similarities with their iou_type.
+- PROTOCOLS: where each protocol of a benchmark is, what it is for, and its iou_types
+- TWINS: the protocols that options of another one stand for
+- FILES: the format of the files of a protocol, if that has another name
+- FORMATS: where each format is, whether it is written, and what its data sets and results may look like
+- RULES, MATCHERS, METRICS, DEFINITIONS, SIMILARITIES: what benchmarks add, by the names that stored evaluations have for it;
+  of similarities the iou_type too
 """
 
 from __future__ import annotations
@@ -84,6 +87,12 @@ def protocols() -> dict[str, tuple[str, str, tuple[str, ...]]]:
     }
 
 
+def twins() -> dict[str, dict[str, dict[str, str]]]:
+    """The protocols that options of another one stand for, by that one, the option and its value."""
+    found = [getattr(module, "TWINS", {}) for module in modules(apframe.benchmarks)]
+    return {name: options for own in found for name, options in own.items()}
+
+
 def files() -> dict[str, str]:
     """The format of the files of a protocol, where that is not called as the protocol is."""
     found = [getattr(module, "FILES", {}) for module in modules(apframe.benchmarks)]
@@ -103,6 +112,7 @@ def tables() -> dict[str, Any]:
     definitions = {each.name: home for home, each in own(package, Definition) if hasattr(each, "name")}
     return {
         "PROTOCOLS": protocols(),
+        "TWINS": twins(),
         "FILES": files(),
         "FORMATS": formats(),
         "RULES": {each.__name__: home for home, each in own(package, Rule)},

@@ -74,6 +74,7 @@ TESTED_IN = {
     "metrics/test_weights.py": "metrics/average_precision metrics/cells metrics/list_rows",
     "parity/test_coco.py": "evaluation/curves metrics/coco_arrays metrics/running_counts protocols/coco "
     "protocols/metrics_table",
+    "plugins/test_plugins.py": "checks/plugins plugins",
     "properties/test_operating_points.py": "matching/operating_points",
     "protocols/test_open_images_masks.py": "similarity/mask_or_box_iou",
     "protocols/test_protocol_values.py": "protocols/given protocols/inputs protocols/places protocols/protocol "
@@ -106,7 +107,7 @@ TESTED_IN = {
     "test_odd_names.py": "columns",
     "training/test_losses.py": "training/torch_losses",
 }
-IN_THEIR_DOCTESTS = ["checks/plugins", "lazily", "metrics/segments", "registry", "wording"]
+IN_THEIR_DOCTESTS = ["lazily", "metrics/segments", "registry", "wording"]
 OF_MANY_MODULES = ("docs", "fuzz", "parity", "pins", "plugins", "properties", "speed")  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {

@@ -69,12 +69,10 @@ def list_formats(name: str | None = None) -> Listing:
              images and frequency of categories
     results  the same as COCO's
     """
-    name = None if name is None else as_format(name).name
     add_plugins()
-    listed = [FORMATS[each] for each in (ROWS if name is None else [name])]
+    listed = [FORMATS[each] for each in ROWS] if name is None else [as_format(name)]
     rows = [(each.name, each.title, each.writable, each.dataset_is, each.results_are) for each in listed]
-    table = Listing(rows, schema=["format", "title", "written", "dataset", "results"], orient="row")
-    return table.named("format", name)
+    return Listing(rows, schema=["format", "title", "written", "dataset", "results"], orient="row")
 
 
 def add_plugins() -> bool:

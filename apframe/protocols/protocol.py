@@ -343,15 +343,25 @@ class Protocol:
         agnostic: bool | None = None,
         matching: str | None = None,
         similarity: Any = None,
-    ) -> Self:
+        mean: str | None = None,
+    ) -> Protocol:
         """Return the protocol with some of its choices changed; None keeps the published one. Without options, it is itself.
 
         `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
         `max_detections` may come in any order, as in the reference; None among them stands for all detections, as in
         [100, None]. One number stands for a list of one; a mapping of `iou_thresholds` has one for each category.
         `recall_positions`, where the definition has them, are 40 or 11. `similarity` is a value, or a function of your own, see
-        `apframe.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another.
+        `apframe.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another. `mean` is "plain" for the
+        plain mean over categories, of a benchmark that is published with another one as well.
         """
+        if mean is not None:
+            from apframe.protocols.published import twin
+
+            return twin(self, "mean", mean).with_options(
+                iou_thresholds=iou_thresholds, recall_levels=recall_levels, recall_positions=recall_positions,
+                area_ranges=area_ranges, max_detections=max_detections, agnostic=agnostic, matching=matching,
+                similarity=similarity,
+            )  # fmt: skip
         options = {"iou_thresholds": iou_thresholds, "max_detections": max_detections,
                    "agnostic": agnostic, "similarity": similarity}  # fmt: skip
         changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
@@ -378,6 +388,18 @@ class Protocol:
         if not changes:
             return self
         return replace(self, **changes, variants=tuple(replace(variant, **changes) for variant in self.variants))
+
+    def at_version(self, version: str) -> Protocol:
+        """The protocol as its program had it in a version, such as "8.4.35".
+
+        Raises
+        ------
+        ParameterError
+            the protocol does not depend on a version, or this is none
+        """
+        from apframe.protocols.published import at_version
+
+        return at_version(self, version)
 
     def choices(self) -> dict[str, Any]:
         """Every choice by the name of its parameter: all but the variants."""

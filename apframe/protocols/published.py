@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 from apframe import static_table
-from apframe.exceptions import ParameterError, PluginError, by_name
+from apframe.exceptions import ParameterError, PluginError, by_name, one_of
 from apframe.listing import Listing
 from apframe.plugins import Plugin, find_plugins
 from apframe.protocols.coco import COCO
@@ -13,7 +15,7 @@ from apframe.protocols.given import OPTIONS
 from apframe.protocols.protocol import Protocol
 from apframe.registry import Registry
 from apframe.similarity.named import as_iou_type
-from apframe.wording import same_name, spelled
+from apframe.wording import listed, same_name, spelled
 
 _CORE = {  # where each protocol is, and what it is for
     "COCO": ("apframe.protocols.coco:COCO", "objects, masks, keypoints and boundaries; the usual choice"),
@@ -50,7 +52,8 @@ def list_protocols(name: str | None = None) -> Listing:
     Returns
     -------
     A frame with name, iou_types, purpose and citation; it prints within 80 columns. `print(apframe.COCO)` prints all rules.
-    Protocols of other packages are in it. Of one that cannot be imported, the purpose says why.
+    The purpose says which options stand for another protocol, and the list leaves that out. Protocols of other packages are in
+    it; of one that cannot be imported, the purpose says why.
 
     Raises
     ------
@@ -61,8 +64,10 @@ def list_protocols(name: str | None = None) -> Listing:
     ('proposals', 'bbox', 'recall of proposals without categories')
     """
     add_plugins()
-    table = Listing([_described(each) for each in PUBLISHED], schema=["name", "iou_types", "purpose", "citation"], orient="row")
-    return table.named("protocol", name)
+    twins = {twin for options in static_table.TWINS.values() for values in options.values() for twin in values.values()}
+    known = {each.lower(): each for each in PUBLISHED}
+    names = [each for each in PUBLISHED if each not in twins] if name is None else [by_name("protocol", name, known)]
+    return Listing(map(_described, names), schema=["name", "iou_types", "purpose", "citation"], orient="row")
 
 
 def _described(name: str) -> tuple[str, str, str, str]:
@@ -72,7 +77,9 @@ def _described(name: str) -> tuple[str, str, str, str]:
     except PluginError as error:
         return name.lower(), "", str(error), ""
     purpose = _ROWS[name][1] if name in _ROWS else home.purpose if isinstance(home, Plugin) else ""
-    return name.lower(), ", ".join(protocol.iou_types), purpose, protocol.citation
+    options = static_table.TWINS.get(name, {})
+    twins = [f"; {option} {value}: {twin.lower()}" for option in options for value, twin in options[option].items()]
+    return name.lower(), ", ".join(protocol.iou_types), "".join([purpose, *twins]), protocol.citation
 
 
 def as_protocol(value: Any) -> Protocol:
@@ -97,6 +104,44 @@ def as_protocol(value: Any) -> Protocol:
             remedy = f"{error.remedy}; choose a similarity with {spelled('iou_type', '')}"
             raise ParameterError(error.problem, remedy) from None
         raise
+
+
+def twin(protocol: Protocol, option: str, value: str) -> Protocol:
+    """The published twin that an option of a protocol stands for, with what else was changed in the protocol.
+
+    Raises
+    ------
+    ParameterError
+        the protocol has no such option; the value is none of its values; what the option changes has been changed
+
+    >>> from apframe.protocols.coco import COCO
+    >>> twin(COCO, "mean", "plain")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: mean: COCO is published with one mean; leave it out
+    """
+    twins = static_table.TWINS.get(protocol.name, {}).get(option)
+    if twins is None:
+        raise ParameterError(f"{protocol.name} is published with one {option}", "leave it out", option=option)
+    name = twins[one_of(option, value, list(twins))]
+    own, other = (PUBLISHED[each].variant(protocol.iou_type).choices() for each in (protocol.name, name))
+    changes = {each: choice for each, choice in other.items() if choice != own[each]}
+    if changed := [each for each in changes if getattr(protocol, each) != own[each]]:
+        raise ParameterError(f"{protocol.name} has other {listed(changed)} than published", f"begin with apframe.{name}")
+    variants = tuple(twin(variant, option, value) for variant in protocol.variants)
+    return replace(protocol, **changes, variants=variants)
+
+
+def at_version(protocol: Protocol, version: str) -> Protocol:
+    """The protocol as its program had it in a version, see `Protocol.at_version`."""
+    if not re.fullmatch(r"\d+(\.\d+)*", version):
+        raise ParameterError(f"must be numbers such as 8.4.35, not {version!r}", option="version")
+    last_ones = static_table.TWINS.get(protocol.name, {}).get("version", {version: ""})
+    later = [last for last in last_ones if _numbers(last) >= _numbers(version)]
+    return twin(protocol, "version", min(later, key=_numbers)) if later else protocol
+
+
+def _numbers(version: str) -> list[int]:
+    return [*map(int, version.split("."))]
 
 
 def departures(protocol: Protocol) -> list[str]:

@@ -30,6 +30,8 @@ PURPOSES = {
     "VISDRONE_MEAN": "VisDrone with the plain mean over classes",
 }
 """What each protocol is for, as `apframe.list_protocols` says it."""
+TWINS = {"VISDRONE": {"mean": {"plain": "VISDRONE_MEAN"}}}
+"""The protocols that options of another one stand for."""
 
 
 _ENOUGH = 0.5

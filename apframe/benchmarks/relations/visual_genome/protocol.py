@@ -15,6 +15,8 @@ PURPOSES = {
     "VISUAL_GENOME_MEAN": "the mean over relations: mR@20, mR@50, mR@100",
 }
 """What each protocol is for, as `apframe.list_protocols` says it."""
+TWINS = {"VISUAL_GENOME": {"mean": {"plain": "VISUAL_GENOME_MEAN"}}}
+"""The protocols that options of another one stand for."""
 
 _RELATIONS = Protocol(
     name="VISUAL_GENOME",

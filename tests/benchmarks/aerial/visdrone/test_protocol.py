@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +184,14 @@ def test_definitions_that_have_no_means_by_images() -> None:
     for definition in (NuScenes(), Trapezoid()):
         with pytest.raises(ParameterError, match="weighted sum"):
             apf.Protocol("MINE", "", metrics=definition, rules=(*STANDARD_ROWS, MeansByImages()))  # type: ignore[arg-type]
+
+
+def test_the_plain_mean_is_an_option() -> None:
+    assert apf.VISDRONE.with_options(mean="plain") == apf.VISDRONE_MEAN
+    few = apf.VISDRONE.with_options(mean="plain", max_detections=[1, 5])
+    assert few == apf.VISDRONE_MEAN.with_options(max_detections=[1, 5])
+    with pytest.raises(ParameterError, match=r"^mean is \"plain\", not 'weighted'$"):
+        apf.VISDRONE.with_options(mean="weighted")
+    changed = replace(apf.VISDRONE, rules=apf.VISDRONE.rules[:-1])
+    with pytest.raises(ParameterError, match=r"^VISDRONE has other 'rules' than published; begin with apframe\.VISDRONE_MEAN$"):
+        changed.with_options(mean="plain")

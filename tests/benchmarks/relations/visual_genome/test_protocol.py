@@ -267,3 +267,8 @@ def test_a_column_is_missing() -> None:
     without = {name: value for name, value in RIDING.items() if name != "object_name"}
     with pytest.raises(ColumnError, match="detections: no column object_name"):
         evaluate(small([RIDING], [without | {"score": 0.5}]))
+
+
+def test_the_mean_over_relations_is_an_option() -> None:
+    made = apf.VISUAL_GENOME.with_options(mean="plain")
+    assert made == apf.VISUAL_GENOME_MEAN and made.variants == apf.VISUAL_GENOME_MEAN.variants

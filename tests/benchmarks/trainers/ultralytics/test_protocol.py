@@ -275,3 +275,24 @@ def test_slices_subsets_stored_sets_shards_updates_and_intervals(name: str, tmp_
     images = dataset.images.with_columns(weather=pl.Series(["fog", "clear", "rain"] * 4))
     dataset = apf.Dataset(images, dataset.categories, dataset.annotations)
     assert_same_everywhere(dataset, apf.read_coco_results(results), name, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("8.3", apf.ULTRALYTICS_8_4_35), ("8.4.36", apf.ULTRALYTICS_8_4_35), ("8.4.37", apf.ULTRALYTICS_8_4_175),
+        ("8.4.175", apf.ULTRALYTICS_8_4_175), ("8.4.176", apf.ULTRALYTICS), ("9", apf.ULTRALYTICS),
+    ],
+)  # fmt: skip
+def test_versions_are_those_that_print_alike(version: str, expected: apf.Protocol) -> None:
+    made = apf.ULTRALYTICS.at_version(version)
+    assert made == expected and made.variants == expected.variants
+    assert apf.ULTRALYTICS.variant("segm").at_version(version) == expected.variant("segm")
+
+
+def test_what_is_no_version_is_refused() -> None:
+    for wrong in ("v8", "8.4.x", "", "8..4"):
+        with pytest.raises(ParameterError, match=r"^version must be numbers such as 8\.4\.35, not "):
+            apf.ULTRALYTICS.at_version(wrong)
+    with pytest.raises(ParameterError, match=r"^version: COCO is published with one version; leave it out$"):
+        apf.COCO.at_version("2")
