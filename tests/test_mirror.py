@@ -108,7 +108,16 @@ TESTED_IN = {
     "training/test_losses.py": "training/torch_losses",
 }
 IN_THEIR_DOCTESTS = ["lazily", "metrics/segments", "registry", "wording"]
-OF_MANY_MODULES = ("docs", "fuzz", "parity", "pins", "plugins", "properties", "speed")  # folders that mirror nothing
+OF_MANY_MODULES = (
+    "conformance",
+    "docs",
+    "fuzz",
+    "parity",
+    "pins",
+    "plugins",
+    "properties",
+    "speed",
+)  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {
     "formats/test_crashes.py", "formats/test_unwritable.py", "metrics/test_branches.py",

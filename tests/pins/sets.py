@@ -240,9 +240,8 @@ def cases(name: str, folder: Path) -> Iterator[tuple[str, str, Callable[[], apf.
         variant = f"{name} {label}"
         for setting, options in {label: {}, **OTHERS.get(variant, {})}.items():
             options = {"protocol": name, "iou_type": label, **options}
-            keys = (f"{name} {setting}", variant, name)
-            make, files = (next((of[key] for key in keys if key in of), None) for of in (GENERATED, FILES))
-            generate = partial(make, np.random.default_rng(SEED), folder)
+            files = next((FILES[key] for key in (f"{name} {setting}", variant, name) if key in FILES), None)
+            generate = partial(maker_of(name, label, setting), np.random.default_rng(SEED), folder)
             yield setting, "generated", partial(_evaluated, generate, options)
             if files:
                 paths = [DATA / each for each in files]
@@ -258,13 +257,23 @@ def _first_images(truth: Path, found: Path) -> Tables:
     return apf.Dataset(images, dataset.categories, dataset.annotations.filter(kept)), detections
 
 
-def _evaluated(make: Callable[[], Tables], options: dict[str, Any]) -> apf.Evaluation:
-    """The evaluation, with a key of the images, of the categories and of the objects, and a weight of the images."""
-    dataset, found = make()
+def keyed(dataset: apf.Dataset, found: pl.DataFrame) -> Tables:
+    """The tables with a key of the images, of the categories and of the objects, and a weight of the images."""
     tables = zip(KEYS, (dataset.images, dataset.categories, dataset.annotations, found), strict=True)
-    keyed = [
+    frames = [
         frame.with_columns(pl.Series(key, [values[row % len(values)] for row in range(frame.height)], pl.String))
         for (key, values), frame in tables
     ]
-    images = keyed[0].with_columns(weight=0.25 + pl.int_range(pl.len()) % 3)
-    return apf.evaluate(apf.Dataset(images, *keyed[1:3]), keyed[3], **options)
+    images = frames[0].with_columns(weight=0.25 + pl.int_range(pl.len()) % 3)
+    return apf.Dataset(images, *frames[1:3]), frames[3]
+
+
+def maker_of(name: str, iou_type: str, setting: str) -> Maker:
+    """What makes the set of a protocol, a variant or a setting."""
+    keys = (f"{name} {setting}", f"{name} {iou_type}", name)
+    return next(GENERATED[key] for key in keys if key in GENERATED)
+
+
+def _evaluated(make: Callable[[], Tables], options: dict[str, Any]) -> apf.Evaluation:
+    dataset, found = keyed(*make())
+    return apf.evaluate(dataset, found, **options)

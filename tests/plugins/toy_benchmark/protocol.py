@@ -14,6 +14,7 @@ from apframe.metrics.metric import KINDS
 from apframe.metrics.sums_of_matches import OfSums
 from apframe.protocols.ranges import ALL
 from apframe.protocols.rules.crowds import CrowdsIgnored
+from apframe.protocols.rules.filters import refuse_unusable
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule, States
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
@@ -35,6 +36,11 @@ class IgnoreUnlit(Rule):
     line: ClassVar[str] = "ignored"
     description: ClassVar[str] = "not lit (lit)"
     columns: ClassVar[tuple[str, ...]] = ("annotations.lit",)
+
+    def rows(self, inputs: Inputs) -> Inputs:
+        """The same rows; a `ColumnError` if `lit` is text."""
+        refuse_unusable(inputs, "annotations", ["lit"])
+        return inputs
 
     def states(self, inputs: Inputs) -> States:
         """Annotations that do not count."""

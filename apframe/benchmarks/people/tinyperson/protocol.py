@@ -12,6 +12,7 @@ from apframe.metrics.points import SPACING
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.ranges import AreaRange
 from apframe.protocols.rules.crowds import IgnoredAsCrowds
+from apframe.protocols.rules.filters import refuse_unusable
 from apframe.protocols.rules.ignored import IgnoreFlagged, flags
 from apframe.protocols.rules.malformed import MalformedIgnoredByArea
 from apframe.protocols.rules.rule import Rule
@@ -38,7 +39,14 @@ class IgnoreUncertain(Rule):
     columns: ClassVar[tuple[str, ...]] = ("annotations.uncertain",)
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """Annotations with `ignore`."""
+        """Annotations with `ignore`.
+
+        Raises
+        ------
+        ColumnError
+            `uncertain` is text
+        """
+        refuse_unusable(inputs, "annotations", ["uncertain"])
         uncertain = flags(inputs.dataset.annotations, "uncertain")
         if uncertain is None:
             return inputs
