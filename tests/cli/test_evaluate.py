@@ -19,18 +19,8 @@ from apframe.evaluation.comparison.influences import read_influences
 from apframe.matching.matchers import MATCHERS
 from tests.cli.test_command import RESULTS, TRUTH, command, files
 from tests.cli.test_rank import Done, apframe
-from tests.protocols.test_protocol_values import (
-    COUNTS,
-    HEADLINES,
-    MASKS,
-    MASKS_FOUND,
-    ONE_HIT,
-    ONE_OF_TWO,
-    QUERY,
-    TINY,
-    VERIFIED,
-    tiny,
-)
+from tests.conformance.tiny import MASKS, MASKS_FOUND, ONE_HIT, ONE_OF_TWO, VERIFIED
+from tests.protocols.test_protocol_values import COUNTS, HEADLINES, QUERY, TINY, tiny
 
 
 class Command:

@@ -8,7 +8,8 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.report.compared import Compared
 from apframe.report.write import about, sections_of
-from tests.protocols.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY
+from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
+from tests.protocols.test_protocol_values import TINY
 
 ONE_IMAGE = ONE_OF_TWO | {"images": ONE_OF_TWO["images"][:1], "annotations": ONE_OF_TWO["annotations"][:1]}
 

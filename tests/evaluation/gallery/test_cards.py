@@ -9,7 +9,8 @@ import pytest
 
 import apframe as apf
 from apframe.evaluation.gallery.cards import choose_cards, find_cards
-from tests.protocols.test_protocol_values import ELSEWHERE, ONE_HIT, ONE_OF_TWO, RANKED, tiny
+from tests.conformance.tiny import ELSEWHERE, ONE_HIT, ONE_OF_TWO
+from tests.protocols.test_protocol_values import RANKED, tiny
 
 STREET = Path(__file__).parents[3] / "data" / "street"
 

@@ -11,7 +11,8 @@ from apframe.exceptions import ApframeWarning
 from apframe.report.compared import Compared
 from apframe.report.section import Chart
 from apframe.report.sections import honest
-from tests.protocols.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
+from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
+from tests.protocols.test_protocol_values import RANKED, tiny
 from tests.report.sections.test_kinds import of, tables
 
 

@@ -13,7 +13,8 @@ from apframe.protocols.protocol import Protocol
 from apframe.report.compared import Compared
 from apframe.report.section import Details, Section, Table
 from apframe.report.sections import kinds, leaderboard
-from tests.protocols.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, RANKED, tiny
+from tests.conformance.tiny import CATEGORIES, ONE_HIT, ONE_OF_TWO
+from tests.protocols.test_protocol_values import RANKED, tiny
 
 KINDS = ["cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"]
 

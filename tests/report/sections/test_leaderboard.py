@@ -15,7 +15,8 @@ from apframe.report.compared import Compared
 from apframe.report.section import Section
 from apframe.report.sections import leaderboard
 from apframe.report.write import sections_of
-from tests.protocols.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, RANKED, TINY, tiny
+from tests.conformance.tiny import CATEGORIES, ONE_HIT, ONE_OF_TWO
+from tests.protocols.test_protocol_values import RANKED, TINY, tiny
 from tests.report.sections.test_kinds import tables
 
 NAMES = ["model_a", "model_b", "half_b"]

@@ -21,7 +21,8 @@ from apframe.exceptions import ApframeWarning
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Section
 from apframe.report.sections import labels, look
-from tests.protocols.test_protocol_values import ELSEWHERE, ONE_HIT, ONE_OF_TWO, RANKED, tiny
+from tests.conformance.tiny import ELSEWHERE, ONE_HIT, ONE_OF_TWO
+from tests.protocols.test_protocol_values import RANKED, tiny
 from tests.report.sections.test_kinds import of
 
 BAD = "<img src=x onerror=alert(1)>"

@@ -13,7 +13,8 @@ from apframe.exceptions import NoAnnotationsWarning
 from apframe.report.compared import Compared
 from apframe.report.section import Chart, Table
 from apframe.report.sections import mistaken
-from tests.protocols.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
+from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
+from tests.protocols.test_protocol_values import RANKED, tiny
 from tests.report.sections.test_kinds import of
 
 

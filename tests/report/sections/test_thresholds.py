@@ -14,7 +14,8 @@ from apframe.report.page import page
 from apframe.report.section import Chart, Details, Table
 from apframe.report.sections import thresholds
 from apframe.report.tables import table_markup
-from tests.protocols.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
+from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
+from tests.protocols.test_protocol_values import RANKED, tiny
 from tests.report.sections.test_kinds import of
 
 RATES = ["precision", "recall", "f1"]
