@@ -25,3 +25,4 @@ def _of_all(table: str) -> dict[str, Any]:
 
 
 HAND = _of_all("HAND")
+LOOPS = _of_all("LOOPS")

@@ -13,7 +13,7 @@ import polars as pl
 
 import apframe as apf
 from tests.benchmarks.aerial.dota import test_protocol as test_dota
-from tests.benchmarks.aerial.visdrone import test_protocol as test_visdrone
+from tests.benchmarks.aerial.visdrone import row as visdrone
 from tests.benchmarks.driving.bdd100k import test_protocol as test_bdd100k
 from tests.benchmarks.driving.driving_boxes import generated as cuboids
 from tests.benchmarks.driving.kitti import test_protocol as test_kitti
@@ -181,7 +181,7 @@ GENERATED: dict[str, Maker] = {
     **dict.fromkeys(("COCO_PANOPTIC", "CITYSCAPES_PANOPTIC"), _segments),
     "SEMANTIC": _pixels,
     **dict.fromkeys(("DOTA", "DOTA_V1", "DOTA_V15", "MMROTATE"), ROTATED),
-    **dict.fromkeys(("VISDRONE", "VISDRONE_MEAN"), _coco(test_visdrone.scenes, 8)),
+    **dict.fromkeys(("VISDRONE", "VISDRONE_MEAN"), _coco(visdrone.scenes, 8)),
     **{f"{name} bbox": _coco(test_ultralytics.scenes, 8) for name in apf.PUBLISHED if name.startswith("ULTRALYTICS")},
     **{f"{name} segm": _coco(generated.masks, 5) for name in apf.PUBLISHED if name.startswith("ULTRALYTICS")},
     "THUMOS14": _rows(test_thumos14.videos, 8, [*test_thumos14.ACTIONS, test_thumos14.AMBIGUOUS]),
