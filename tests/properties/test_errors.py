@@ -163,7 +163,11 @@ def test_ground_truth_as_detections_has_no_errors(case: Case, matching: str) -> 
 
 
 @half_as_often
-@given(cases(ties=False), st.sampled_from(OF_LISTS), st.randoms(use_true_random=False))
+@given(
+    cases(ties=False),
+    st.sampled_from([name for name in OF_LISTS if name != "file_order"]),  # which goes by the order of annotations
+    st.randoms(use_true_random=False),
+)
 def test_the_order_of_rows_does_not_matter(case: Case, matching: str, random: Any) -> None:
     order = list(range(len(case.results)))
     random.shuffle(order)
