@@ -22,12 +22,6 @@ def published_for(*iou_types: str) -> list[str]:
     return [name.lower() for name, (*_, own) in static_table.PROTOCOLS.items() if not {*iou_types}.isdisjoint(own)]
 
 
-def published(name: str) -> Any:
-    """The protocol of a benchmark, imported."""
-    home, *_ = static_table.PROTOCOLS[name.upper()]
-    return imported(home)
-
-
 def imported(home: str) -> Any:
     """What "module:name" stands for; "module:Class()" is a new value of the class.
 
@@ -73,6 +67,14 @@ class Registry(MutableMapping[str, Value], Generic[Value]):
             found = same_name(name, self)
         return found
 
+    def knows(self, name: Any) -> bool:
+        """Whether this name is here; the protocols of other packages may have to be imported for it.
+
+        >>> Registry({"best_overlap": 1}).knows("Best-Overlap"), Registry({}).knows(None)
+        (False, False)
+        """
+        return isinstance(name, str) and (name in self or self.known(name) == name)
+
     def name_of(self, value: Any) -> str | None:
         """The name of a class or of any other value that has a module and a name; None if it has none here.
 
@@ -97,6 +99,9 @@ class Registry(MutableMapping[str, Value], Generic[Value]):
     def __delitem__(self, name: str) -> None:
         del self._homes[name]
         self._imported.pop(name, None)
+
+    def __repr__(self) -> str:
+        return f"Registry({', '.join(self._homes)})"
 
     def __contains__(self, name: object) -> bool:
         return name in self._homes

@@ -8,8 +8,9 @@ import polars as pl
 
 from apframe.checks.findings import Finding, as_sentence, of_rows, of_table
 from apframe.evaluation.diagnose.filtered import EQUAL_REMEDY, detections_per_image, why_equal, why_filtered
+from apframe.protocols.published import PUBLISHED
 from apframe.protocols.rules.limits import RequireAtMost
-from apframe.registry import published, published_for
+from apframe.registry import published_for
 from apframe.rows import first_few
 from apframe.tables.shapes.catalogue import shape_of
 from apframe.tables.shapes.relations import RELATIONS
@@ -138,7 +139,7 @@ def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
             yield Finding("note", what, "images", len(ids), first_few(ids), problem, remedy, "predicate")
     if "velocity_x" in detections.columns:
         for name in published_for("distance"):
-            yield from _check_limit(images, name.upper(), published(name).rule(RequireAtMost))
+            yield from _check_limit(images, name.upper(), PUBLISHED[name.upper()].rule(RequireAtMost))
 
 
 def _check_limit(images: pl.DataFrame, name: str, rule: RequireAtMost | None) -> Iterable[Finding]:
@@ -146,5 +147,5 @@ def _check_limit(images: pl.DataFrame, name: str, rule: RequireAtMost | None) ->
     if rule is not None and (beyond := images.filter(pl.col("len") > rule.limit)).height:
         ids, most = beyond["image_id"].sort(), beyond.select(pl.max("len")).item()
         problem = f"have more than {rule.limit} detections ({most:,} at most), which {name} refuses"
-        remedy = f"Keep the {rule.limit} with the highest scores of each."
+        remedy = f"Keep the {rule.limit} with the highest scores of each image."
         yield Finding("warning", "too_many_detections", "images", len(ids), first_few(ids), problem, remedy, "predicate")

@@ -212,8 +212,8 @@ class Evaluation(QueryableResult):
     def pairs(self) -> pl.DataFrame:
         """detection_id, annotation_id, similarity: pairs of an image and category that reach the lowest threshold.
 
-        Detections beyond the largest of max_detections have none; pooled categories pair by image alone. Of Argoverse 2, these
-        are the claims: a detection's nearest annotation alone.
+        Detections beyond the largest of max_detections have none; pooled categories pair by image alone. If detections claim
+        annotations, these are the claims: a detection's nearest annotation alone.
         """
         return self._kept("pairs", lambda: self._pipeline.pairs())
 

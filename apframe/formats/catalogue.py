@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from apframe import static_table
-from apframe.exceptions import FormatError, ParameterError, PluginError, PluginWarning, UnknownIdError, by_name, warn
+from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name
 from apframe.formats.class_names import joined_tables, with_known_classes
 from apframe.formats.coco import coco_in_memory, has_scores, read_result_columns
 from apframe.formats.files import reading_from, seen_at, settled_kind
@@ -24,7 +24,7 @@ from apframe.formats.stored_sets import with_own_paths
 from apframe.formats.urls import read_url, url_of
 from apframe.listing import Listing
 from apframe.paths import files_in, folders_in, kind_at, reading_once
-from apframe.plugins import find_plugins
+from apframe.plugins import LOCK, find_plugins, load_plugins
 from apframe.registry import Registry
 from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
 from apframe.tables.canonical import canonical
@@ -76,19 +76,16 @@ def list_formats(name: str | None = None) -> Listing:
 
 
 def add_plugins() -> bool:
-    """Enter the formats of other packages, unless their names are there; whether there were some.
+    """Enter the formats of other packages, unless their names are there; whether there are some.
 
     A warning names those that cannot be imported.
     """
-    found = [plugin for plugin in find_plugins("format") if plugin.name not in FORMATS]
-    for plugin in found:
-        FORMATS[plugin.name] = plugin
-        try:
-            each = plugin.load()
-            ROWS[plugin.name] = FormatRow(plugin.home, each.writable, each.dataset_looks, each.results_looks)
-        except PluginError as error:
-            warn(str(error), PluginWarning)
-    return bool(found)
+    with LOCK:
+        for plugin, each in load_plugins("format"):
+            if same_name(plugin.name, FORMATS) is None:
+                FORMATS[plugin.name] = plugin
+                ROWS[plugin.name] = FormatRow("", each.writable, each.dataset_looks, each.results_looks)
+    return bool(load_plugins("format"))
 
 
 def names_of_written(role: str, kind: str) -> list[str]:
@@ -111,6 +108,9 @@ def as_format(name: str) -> Format:
     """
     refuse_benchmark(name)
     if same_name(name, FORMATS) is None:
+        for plugin in find_plugins("format"):
+            if same_name(name, [plugin.name]) is not None:
+                plugin.load()
         add_plugins()
     return by_name("format", name, FORMATS)
 
@@ -415,7 +415,7 @@ def _likely(path: Path, kind: str, role: str) -> list[Format]:
 
 def _among(path: Path, kind: str, role: str) -> list[Format]:
     seen, able = seen_at(path, kind), []
-    for name, row in ROWS.items():
+    for name, row in [*ROWS.items()]:  # other threads may enter plugins
         pattern = row.looks(role).get(kind)
         if pattern is not None and re.search(pattern.encode(), seen):
             able.append(FORMATS[name])

@@ -108,7 +108,15 @@ def seen_at(path: Path, kind: str) -> bytes:
         head = read_head(path)
         return b"\n".join([os.fsencode(path.name).replace(b"\n", b" "), head, read_tail(path, len(head))])
     with reading_from(path), os.scandir(path) as entries:
-        return b"\n".join(sorted(os.fsencode(each.name) + b"/" * each.is_dir() for each in entries))
+        return b"\n".join(sorted(os.fsencode(each.name) + b"/" * _is_folder(each) for each in entries))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder; a link that cannot be followed is none."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def read_text(path: Path) -> str:

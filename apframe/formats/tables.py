@@ -248,7 +248,7 @@ def columns_of(path: Path) -> Mapping[str, Any]:
 
 
 def is_of_sweeps(columns: Collection[str]) -> bool:
-    """Whether columns are those of Argoverse 2.
+    """Whether columns are those of annotated sweeps.
 
     >>> is_of_sweeps(["timestamp_ns", "category", "tx_m"]), is_of_sweeps(["image_id", "cuboid_x"])
     (True, False)

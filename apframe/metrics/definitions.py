@@ -247,9 +247,8 @@ def list_definitions(name: str | None = None) -> Listing:
     'sum over k of p_k (r_k - r_(k-1))'
     """
     texts = read_texts()
-    of_benchmarks = [
-        [getattr(DEFINITIONS[each], column) for column in texts.columns] for each in DEFINITIONS if each not in texts["name"]
-    ]
+    others = [DEFINITIONS[each] for each in DEFINITIONS if each not in texts["name"]]
+    of_benchmarks = [[getattr(each, column, "") for column in texts.columns] for each in others]
     return Listing(texts.vstack(pl.DataFrame(of_benchmarks, texts.schema, orient="row"))).named("definition", name)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from apframe.exceptions import ParameterError
 from apframe.matching.matchers import MATCHERS
 from apframe.metrics.average_precision import DetectionCount, Recall
+from apframe.metrics.definitions import DEFINITIONS
 from apframe.protocols.headlines import KINDS
 from apframe.protocols.ranges import ApplyLevels
 from apframe.protocols.rules.crowds import CrowdsCountOnce
@@ -57,7 +58,8 @@ protocol; coco101 goes with score, best_overlap, nearest, shared, similarity, op
     if protocol.category_thresholds:
         matcher.require_reaching("thresholds by category", "give one for all", "iou_thresholds")
     if protocol.errors is not None and not definition.averages_errors:
-        raise ParameterError(f"errors of boxes are not averaged with {definition}", "choose another one", option="metrics")
+        able = ", ".join(name for name, each in DEFINITIONS.items() if each.averages_errors)
+        raise ParameterError(f"errors of boxes are averaged with {able}, not {definition}", option="metrics")
     one_list = next((metric for metric in protocol.metrics if metric.reads_one_list), None)
     if one_list is not None and (matcher.at_cut_offs or not protocol.has_precision):
         how = "matches anew at each score cut-off" if protocol.has_precision else "has no precision"

@@ -9,13 +9,13 @@ from typing import Any
 from apframe import static_table
 from apframe.exceptions import ParameterError, PluginError, by_name, one_of
 from apframe.listing import Listing
-from apframe.plugins import Plugin, find_plugins
+from apframe.plugins import LOCK, Plugin, find_plugins
 from apframe.protocols.coco import COCO
 from apframe.protocols.given import OPTIONS
 from apframe.protocols.protocol import Protocol
 from apframe.registry import Registry
 from apframe.similarity.named import as_iou_type
-from apframe.wording import listed, same_name, spelled
+from apframe.wording import same_name, spelled
 
 _CORE = {  # where each protocol is, and what it is for
     "COCO": ("apframe.protocols.coco:COCO", "objects, masks, keypoints and boundaries; the usual choice"),
@@ -36,9 +36,10 @@ PUBLISHED: Registry[Protocol] = Registry({name: home for name, (home, _) in _ROW
 
 def add_plugins() -> None:
     """Enter the protocols of other packages into PUBLISHED; names that are there stay as they are."""
-    for plugin in find_plugins("protocol"):
-        if plugin.name.upper() not in PUBLISHED:
-            PUBLISHED[plugin.name.upper()] = plugin
+    with LOCK:
+        for plugin in find_plugins("protocol"):
+            if same_name(plugin.name, PUBLISHED) is None:
+                PUBLISHED[plugin.name.upper()] = plugin
 
 
 def list_protocols(name: str | None = None) -> Listing:
@@ -78,7 +79,11 @@ def _described(name: str) -> tuple[str, str, str, str]:
         return name.lower(), "", str(error), ""
     purpose = _ROWS[name][1] if name in _ROWS else home.purpose if isinstance(home, Plugin) else ""
     options = static_table.TWINS.get(name, {})
-    twins = [f"; {option} {value}: {twin.lower()}" for option in options for value, twin in options[option].items()]
+    twins = [
+        f"; {'up to version' if option == 'version' else option} {value}: {twin.lower()}"
+        for option in options
+        for value, twin in options[option].items()
+    ]
     return name.lower(), ", ".join(protocol.iou_types), "".join([purpose, *twins]), protocol.citation
 
 
@@ -117,31 +122,44 @@ def twin(protocol: Protocol, option: str, value: str) -> Protocol:
     >>> from apframe.protocols.coco import COCO
     >>> twin(COCO, "mean", "plain")
     Traceback (most recent call last):
-    apframe.exceptions.ParameterError: mean: COCO is published with one mean; leave it out
+    apframe.exceptions.ParameterError: mean: COCO does not depend on a mean; leave it out
     """
-    twins = static_table.TWINS.get(protocol.name, {}).get(option)
-    if twins is None:
-        raise ParameterError(f"{protocol.name} is published with one {option}", "leave it out", option=option)
-    name = twins[one_of(option, value, list(twins))]
-    own, other = (PUBLISHED[each].variant(protocol.iou_type).choices() for each in (protocol.name, name))
-    changes = {each: choice for each, choice in other.items() if choice != own[each]}
-    if changed := [each for each in changes if getattr(protocol, each) != own[each]]:
-        raise ParameterError(f"{protocol.name} has other {listed(changed)} than published", f"begin with apframe.{name}")
-    variants = tuple(twin(variant, option, value) for variant in protocol.variants)
-    return replace(protocol, **changes, variants=variants)
+    _, twins = _twins(protocol, option)
+    return _turned_into(twins[one_of(option, value, list(twins))], protocol, option)
 
 
 def at_version(protocol: Protocol, version: str) -> Protocol:
     """The protocol as its program had it in a version, see `Protocol.at_version`."""
-    if not re.fullmatch(r"\d+(\.\d+)*", version):
-        raise ParameterError(f"must be numbers such as 8.4.35, not {version!r}", option="version")
-    last_ones = static_table.TWINS.get(protocol.name, {}).get("version", {version: ""})
-    later = [last for last in last_ones if _numbers(last) >= _numbers(version)]
-    return twin(protocol, "version", min(later, key=_numbers)) if later else protocol
+    latest, twins = _twins(protocol, "version")
+    if not (isinstance(version, str) and re.fullmatch(r"\d+(\.\d+)*", version)):
+        raise ParameterError(f"must be numbers as text, such as '8.4.35', not {version!r}", option="version")
+    until = min((last for last in twins if _numbers(last) >= _numbers(version)), key=_numbers, default=None)
+    return _turned_into(latest if until is None else twins[until], protocol, "version")
+
+
+def _twins(protocol: Protocol, option: str) -> tuple[str, dict[str, str]]:
+    """The protocol without the option, of this one or of the one that it is a twin of, and the twins by value."""
+    for name, options in static_table.TWINS.items():
+        if option in options and protocol.name in (name, *options[option].values()):
+            return name, options[option]
+    raise ParameterError(f"{protocol.name} does not depend on a {option}", "leave it out", option=option)
+
+
+def _turned_into(name: str, protocol: Protocol, option: str) -> Protocol:
+    """A protocol with the choices of a published one of its family, in which these differ from each other."""
+    base, twins = _twins(protocol, option)
+    family = {each: PUBLISHED[each].variant(protocol.iou_type).choices() for each in (base, *twins.values())}
+    changes = {each: choice for each, choice in family[name].items() if any(own[each] != choice for own in family.values())}
+    changed = [each for each in changes if all(getattr(protocol, each) != own[each] for own in family.values())]
+    if changed:
+        raise ParameterError(f"{' and '.join(changed)} of {protocol.name} was changed", f"begin with apframe.{name}", option=option)
+    variants = tuple(_turned_into(name, variant, option) for variant in protocol.variants)
+    return replace(protocol, **changes, variants=variants)
 
 
 def _numbers(version: str) -> list[int]:
-    return [*map(int, version.split("."))]
+    """The numbers of a version, without zeros at the end."""
+    return [*map(int, re.sub(r"(\.0+)+$", "", version).split("."))]
 
 
 def departures(protocol: Protocol) -> list[str]:

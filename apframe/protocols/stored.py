@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from apframe import static_table
 from apframe.exceptions import FormatError, ParameterError
 from apframe.matching.matchers import MATCHERS
-from apframe.metrics.definitions import as_definition, choices_of
+from apframe.metrics.definitions import DEFINITIONS, as_definition, choices_of
 from apframe.metrics.metric import KINDS
 from apframe.protocols.headlines import Part
 from apframe.registry import Registry
-from apframe.similarity.named import as_choices, as_similarity
+from apframe.similarity.named import SIMILARITIES, as_choices, as_similarity
 from apframe.wording import frozen, shown
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ class _Kinds:
         ParameterError
             the value has no name, or a parameter that cannot be stored
         """
-        module, name = type(value).__module__, self.homes.name_of(type(value))
+        name = self.homes.name_of(type(value))
         if name is None:
-            remedy = f'add it first: {self.place}["a_name"] = "{module}:{type(value).__qualname__}"'
+            remedy = f'add it first: {self.place}["a_name"] = "{type(value).__module__}:{type(value).__qualname__}"'
             raise ParameterError(f"{value!r} has no name to be stored by", remedy, option=self.option)
-        package = module.split(".")[0]
-        own = {} if package == "apframe" else {"package": package}
-        choices = {self.tag: name} | own | {each.name: _stored(getattr(value, each.name)) for each in fields(value)}
+        choices = (
+            {self.tag: name} | package_of(value) | {each.name: _stored(getattr(value, each.name)) for each in fields(value)}
+        )
         try:
             json.dumps(choices)
         except TypeError as error:
@@ -84,23 +84,40 @@ class _Kinds:
             there is none of that name, or its entry is wrong; what a stored evaluation names is never imported
         """
         given = dict(choices)
-        name, package = given.pop(self.tag), given.pop("package", None)
-        entry = f"{self.place}[{shown(name)}]"
-        if self.homes.known(name) != name:
-            known = f"it is of the package {shown(package)}: " if package else ""
-            remedy = f'{known}add it before you read: {entry} = "its_module:ItsClass"'
-            raise FormatError(f"the {self.tag} {shown(name)} is not known here", remedy)
+        name = given.pop(self.tag)
+        self.refuse_unknown(name, given.pop("package", None))
         try:
             return self.homes[name](**{name: _restored(value) for name, value in given.items()})
         except (ImportError, AttributeError, TypeError, ValueError) as error:
             problem = f"the {self.tag} {shown(name)} cannot be made ({error})"
+            entry = f"{self.place}[{shown(name)}]"
             raise FormatError(problem, f"check {entry}, which is {self.homes.home(name)!r}, or evaluate again") from error
+
+    def refuse_unknown(self, name: Any, package: str | None) -> None:
+        """Raise a `FormatError` if there is none of a stored name, which was of a package."""
+        if not self.homes.knows(name):
+            known = f"it is of the package {shown(package)}: " if package else ""
+            remedy = f'{known}add it before you read: {self.place}[{shown(name)}] = "its_module:ItsClass"'
+            raise FormatError(f"the {self.tag} {shown(name)} is not known here", remedy)
 
 
 _RANGES = _Kinds("range", RANGES, "apframe.protocols.stored.RANGES", "ranges")
 STORED_RULES = _Kinds("rule", RULES, "apframe.protocols.stored.RULES", "rules")
 _METRICS = _Kinds("metric", KINDS, "apframe.metrics.metric.KINDS", "metrics")
 _MATCHERS = _Kinds("matcher", MATCHERS, "apframe.matching.matchers.MATCHERS", "matcher")
+_DEFINITIONS = _Kinds("definition", DEFINITIONS, "apframe.metrics.definitions.DEFINITIONS", "metrics")
+_SIMILARITIES = _Kinds("similarity", SIMILARITIES, "apframe.similarity.named.SIMILARITIES", "similarity")
+
+
+def package_of(value: Any) -> dict[str, str]:
+    """The package of a value that is none of apframe's, as it is stored beside its name.
+
+    >>> from fractions import Fraction
+    >>> package_of(Fraction(1))
+    {'package': 'fractions'}
+    """
+    package = type(value).__module__.split(".")[0]
+    return {} if package == "apframe" else {"package": package}
 
 
 def _stored(value: Any) -> Any:
@@ -111,7 +128,9 @@ def _stored(value: Any) -> Any:
         return value
     if KINDS.name_of(type(value)) is not None:
         return _METRICS.choices(value)
-    return choices_of(value) or {each.name: _stored(getattr(value, each.name)) for each in fields(value)}
+    if choices := choices_of(value):
+        return choices | package_of(value)
+    return {each.name: _stored(getattr(value, each.name)) for each in fields(value)}
 
 
 def _restored(value: Any) -> Any:
@@ -122,6 +141,7 @@ def _restored(value: Any) -> Any:
         return _METRICS.value(value)
     if isinstance(value, Mapping) and "definition" in value:
         own = {name: _restored(each) for name, each in value.items()}
+        _DEFINITIONS.refuse_unknown(own["definition"], own.pop("package", None))
         return replace(as_definition(own.pop("definition")), **own)
     return value
 
@@ -129,7 +149,7 @@ def _restored(value: Any) -> Any:
 def as_dict(protocol: Protocol) -> dict[str, Any]:
     """All choices of a protocol as what JSON holds, without the variants: see `Protocol.as_dict`."""
     own = {
-        "similarity": as_choices(protocol.similarity),
+        "similarity": as_choices(protocol.similarity) | package_of(protocol.similarity),
         "matcher": _MATCHERS.choices(protocol.matcher),
         "ranges": [_RANGES.choices(each) for each in protocol.ranges],
         "rules": [STORED_RULES.choices(rule) for rule in protocol.rules],
@@ -148,8 +168,10 @@ def from_dict(choices: Mapping[str, Any]) -> dict[str, Any]:
         a rule, a matcher or a metric is not known; the error says what to add
     """
     made = {name: frozen(value) for name, value in choices.items()}
+    similarity = dict(made["similarity"])
+    _SIMILARITIES.refuse_unknown(similarity["name"], similarity.pop("package", None))
     return made | {
-        "similarity": as_similarity(made["similarity"]),
+        "similarity": as_similarity(similarity),
         "matcher": _MATCHERS.value(made["matcher"]),
         "ranges": tuple(_RANGES.value(each) for each in made["ranges"]),
         "rules": tuple(STORED_RULES.value(each) for each in made["rules"]),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.registry import published, published_for
+from apframe.registry import imported, published_for
 from apframe.rows import refuse_rows
 from apframe.similarity.pairs import Similarity, join_on_cell, require
+from apframe.static_table import PROTOCOLS
 from apframe.tables.shapes.keypoints import KEYPOINTS, REMEDY, are_not_finite, keypoint_lengths, keypoint_rows
 from apframe.tables.shapes.shape import Shape
 
@@ -113,8 +114,8 @@ class OKS(Similarity):
         lengths = pl.concat([detections["keypoints"].list.len(), annotations["keypoints"].list.len()]).unique().to_list()
         if len(lengths) == 1 and lengths[0] and lengths[0] % 3 == 0 and lengths[0] != 3 * len(self.sigmas):
             number = lengths[0] // 3
-            others = (name for name in published_for("keypoints") if len(published(name).similarity.sigmas) == number)
-            or_another = "".join(f", or choose the protocol {name}" for name in others)
+            sigmas = {name: imported(PROTOCOLS[name.upper()][0]).similarity.sigmas for name in published_for("keypoints")}
+            or_another = "".join(f", or choose the protocol {name}" for name, own in sigmas.items() if len(own) == number)
             raise ParameterError(
                 f"all objects have {number} keypoints, but there are {len(self.sigmas)} sigmas",
                 f"give {number} sigmas, one for each keypoint: similarity=apf.OKS(sigmas=...){or_another}",

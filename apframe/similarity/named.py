@@ -42,7 +42,7 @@ def as_similarity(value: Any) -> Similarity:
     """
     if isinstance(value, Similarity):
         return value
-    if isinstance(value, Mapping) and SIMILARITIES.known(value.get("name")) == value.get("name"):
+    if isinstance(value, Mapping) and SIMILARITIES.knows(value.get("name")):
         kind = SIMILARITIES[value["name"]]
         parameters = {name: item for name, item in value.items() if name != "name"}
         try:

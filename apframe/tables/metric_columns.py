@@ -16,7 +16,7 @@ METRICS_OF_SOME = tuple(
         "aoe": "their mean orientation error, radians",
         "ave": "their mean velocity error, m/s",
         "aae": "their mean attribute error, 0 to 1",
-        "cds": "AP times the mean of 1 - error, of Argoverse 2",
+        "cds": "AP times the mean of 1 - error, where the protocol has it",
         "n_images": "images with annotations that count, where categories weigh as many",
         "lamr": "log-average miss rate, where the protocol has it; null without positives",
         "cpm": "mean sensitivity of the FROC curve, where the protocol has it; null without positives",

@@ -10,7 +10,7 @@ import pytest
 from apframe.exceptions import ParameterError
 from apframe.lists.expressions import average_precision, precision, precision_at_recall, recall
 from apframe.lists.list_average_precision import Normalized
-from apframe.metrics.definitions import Coco101, Step, as_definition, list_definitions
+from apframe.metrics.definitions import DEFINITIONS, Coco101, Step, as_definition, list_definitions
 from apframe.metrics.points import read_texts
 from apframe.metrics.score_cutoffs import Waymo
 
@@ -175,3 +175,11 @@ def test_definitions_are_values() -> None:
     assert str(Waymo(0.1)) == "waymo(0.1)"
     for value in (Waymo(0.1), Normalized(1e6), Normalized(1234567), Normalized(0.5)):
         assert as_definition(str(value)) == value
+
+
+def test_definitions_of_ones_own_are_listed_without_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mine(Step):
+        name = "mine"
+
+    monkeypatch.setitem(DEFINITIONS, "mine", Mine)
+    assert list_definitions("mine").row(0) == ("mine", "", "", "", "", "")

@@ -7,16 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from apframe import plugins
 from apframe.formats.catalogue import FORMATS, ROWS
 from apframe.matching.matchers import MATCHERS
 from apframe.metrics.definitions import DEFINITIONS
 from apframe.metrics.metric import KINDS
-from apframe.plugins import find_plugins
 from apframe.protocols.published import PUBLISHED
 from apframe.protocols.stored import RULES
 from apframe.similarity.named import SIMILARITIES
 
 TOY = Path(__file__).parent  # where toy_benchmark is installed
+
+
+def _forget() -> None:
+    for known in (plugins.find_plugins, plugins.load_plugins, plugins._loaded):
+        known.cache_clear()
 
 
 @contextmanager
@@ -25,12 +30,12 @@ def installed(folder: Path) -> Iterator[None]:
     registries = (PUBLISHED, FORMATS, ROWS, RULES, MATCHERS, KINDS, DEFINITIONS, SIMILARITIES)
     names, modules = [set(each) for each in registries], set(sys.modules)
     sys.path.insert(0, str(folder))
-    find_plugins.cache_clear()
+    _forget()
     try:
         yield
     finally:
         sys.path.remove(str(folder))
-        find_plugins.cache_clear()
+        _forget()
         for registry, before in zip(registries, names, strict=True):
             for name in set(registry) - before:
                 del registry[name]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, PluginError, PluginWarning
 from apframe.formats.catalogue import choose_format
-from apframe.plugins import CONTRACT, Plugin
+from apframe.plugins import CONTRACT
 from tests.plugins.installed import TOY, installed
 
 TRUTH = "lamps\na 0 0 10 10 1\na 20 0 10 10 0\nb 0 0 10 10 1\nb 30 0 10 10 1\n"
@@ -126,10 +128,59 @@ def test_a_name_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
     package(tmp_path, "toy_coco", "")
     entries = tmp_path / "toy_coco-2.0.dist-info" / "entry_points.txt"
     entries.write_text(entries.read_text().replace("BROKEN", "coco").replace("broken =", "coco ="))
-    with installed(tmp_path):
+    with installed(tmp_path), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PluginWarning)
         assert apf.list_protocols("coco")["purpose"].item().startswith("objects, masks")
         assert apf.list_formats("coco")["title"].item() == "COCO JSON"
 
 
-def test_the_purpose_is_empty_where_the_module_does_not_say_it() -> None:
-    assert Plugin("protocol", "tau", "math:tau", "math 1").purpose == ""
+WRONG = {
+    "no protocol": ("BROKEN = 1\nBroken = dict", r"TypeError: 1 is no Protocol"),
+    "no format": ("import apframe\nBROKEN = apframe.COCO\nBroken = dict", r"TypeError: <class 'dict'> is no Format"),
+    "no pattern": (
+        "from apframe.formats.csv_table import Csv\nBROKEN = 1\n"
+        "class Broken(Csv):\n    name = 'broken'\n    dataset_looks = {'file': '('}",
+        r"error: missing \)",
+    ),
+    "another name": (
+        "from apframe.formats.csv_table import Csv\nBROKEN = 1\nclass Broken(Csv):\n    name = 'zz'", r"its name is 'zz'"
+    ),
+    "it ends the program": ("import sys\nsys.exit()", r"SystemExit"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "message"), WRONG.values(), ids=WRONG)
+def test_what_is_no_protocol_or_format_is_said(tmp_path: Path, code: str, message: str) -> None:
+    package(tmp_path, "wrong_toy", code)
+    with installed(tmp_path):
+        findings = apf.check({"images": [{"id": 1}], "categories": [], "annotations": []}).filter(check="broken_plugin")
+        assert findings["problem"].str.contains(message).any()
+        with pytest.warns(PluginWarning):
+            assert "broken" not in apf.list_formats()["format"]
+
+
+def test_a_broken_one_is_warned_of_once(tmp_path: Path) -> None:
+    package(tmp_path, "broken_toy", "raise ValueError('no')")
+    with installed(tmp_path), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            with pytest.raises(ParameterError, match=r"^no definition 'nope'"):
+                apf.as_definition("nope")
+    assert [each.category for each in caught] == [PluginWarning]
+
+
+@pytest.mark.usefixtures("toy")
+def test_threads_find_it_too(files: tuple[Path, Path]) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: apf.read_dataset(files[0]).annotations.height, range(16)))
+    assert found == [4] * 16
+
+
+def test_other_spellings_of_a_name_that_is_there(tmp_path: Path) -> None:
+    package(tmp_path, "toy_faces", "")
+    entries = tmp_path / "toy_faces-2.0.dist-info" / "entry_points.txt"
+    entries.write_text("[apframe.protocols]\nWIDER-FACE = toy_faces:X\n\n[apframe.formats]\nwider-face = toy_faces:X\n")
+    with installed(tmp_path), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PluginWarning)
+        assert apf.list_protocols("wider_face")["purpose"].item().startswith("faces")
+        assert apf.list_formats("wider_face")["title"].item() == "WIDER FACE"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe.collecting import collecting
 from apframe.evaluation.comparison.intervals import units_if_asked
-from apframe.evaluation.slices.keys import Breakdown, make_keys
-from apframe.exceptions import NoAnnotationsWarning, ParameterError, one_of, warn
+from apframe.evaluation.slices.keys import Bins, Breakdown, make_keys
+from apframe.exceptions import NoAnnotationsWarning, ParameterError, one_of, warn, warn_again
 from apframe.protocols.headlines import headlines
 from apframe.tables.conditions import conjunction
 from apframe.tables.tables import RESULTS, SUPPORT
@@ -52,7 +53,7 @@ def by(
         `{"weather": ["fog", "rain"]}` takes these values alone; rows of others are in no slice. Also
         `apframe.bins` and `apframe.quantiles` for numbers, or a dict from names of slices to conditions (see `where`; several
         in a list), for slices that overlap. A list of keys is the same as these one by one. A `Breakdown` of a benchmark
-        is matched again in each of its slices; its column comes first.
+        is matched again in each of its slices; its column comes first, and marginals do not roll it up.
     level
         "summary": means over the categories of the slice. "category": a row for each category.
     marginals
@@ -87,12 +88,12 @@ def by(
     [('clear', 1.0, 1), ('fog', 0.0, 1)]
     """
     check_level(self, level)
-    columns = [key for key in keys if not isinstance(key, Breakdown)]
-    if broken_down := [key for key in keys if isinstance(key, Breakdown)]:
-        first, others = broken_down[0], (*broken_down[1:], *columns)
+    each_one = [inner for key in keys for inner in (key if isinstance(key, (list, tuple)) else [key])]
+    broken_down = [key for key in each_one if isinstance(key, Breakdown)]
+    columns = [key for key in each_one if not isinstance(key, Breakdown)]
+    if broken_down:
         again = partial(by, level=level, marginals=marginals, intervals=intervals, unit=unit, within=within)
-        found = ((bin_, again(self._of(part), *others)) for bin_, part in first.parts(self._pipeline.inputs.in_memory))
-        return pl.concat(table.select(pl.lit(bin_).alias(first.name), pl.all()) for bin_, table in found)
+        return _by_parts(self, broken_down[0], (*broken_down[1:], *columns), again)
     units = units_if_asked(self, unit, within, intervals=intervals)
     from apframe.evaluation.slices.slices import make_slicings, tabulate  # brings in NumPy
 
@@ -114,6 +115,21 @@ def by(
 
         table = with_intervals(self, table, made, slicings, categories, units)
     return table if marginals else table.drop("rolled_up")
+
+
+def _by_parts(
+    self: Evaluation, key: Breakdown, others: Sequence[SliceKey | Breakdown], again: Callable[..., pl.DataFrame]
+) -> pl.DataFrame:
+    """The table of `by` of each part of a breakdown, below each other; a warning that all of them give is given once."""
+    names = [other.name if isinstance(other, Breakdown) else getattr(other, "column", other) for other in others]
+    if key.name in names:
+        raise ParameterError(f"{key.name} is given twice", "rename the column", option="by")
+    if any(isinstance(other, Bins) and other.of_quantiles for other in others):
+        raise ParameterError("quantiles differ from bin to bin of a breakdown", "give the edges with apframe.bins", option="by")
+    with collecting() as said:
+        found = [(bin_, again(self._of(part), *others)) for bin_, part in key.parts(self._pipeline.inputs.in_memory)]
+    warn_again(dict.fromkeys(said))
+    return pl.concat(table.select(pl.lit(bin_).alias(key.name), pl.all()) for bin_, table in found)
 
 
 def where(self: Evaluation, *conditions: Condition) -> Evaluation:

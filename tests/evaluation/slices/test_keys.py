@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import ParameterError
+from apframe.evaluation.slices.keys import Breakdown
+from apframe.exceptions import FewUnitsWarning, ParameterError
+from apframe.protocols.inputs import Inputs
 
 IMAGES = {
     "image_id": [1, 2], "weather": ["rain", "sun"], "camera": [1, 2], "AP": [1, 2], "n_images": [1, 2], "places": [[["a"]], []],
@@ -217,3 +220,31 @@ def test_images_outside_a_part_are_unknown_in_it() -> None:
 
 def test_a_misspelt_column_with_values_is_named() -> None:
     refused(lambda: evaluated().by({"wether": ["rain", "sun"]}), "no column 'wether'", "did you mean weather?")
+
+
+class OfSource(Breakdown):
+    """The detections of each source, matched alone."""
+
+    def parts(self, inputs: Inputs) -> Iterator[tuple[str, Inputs]]:
+        for source in ("a", "b"):
+            yield source, replace(inputs, detections=inputs.detections.filter(source=source), prepared={})
+
+
+def test_breakdowns_stand_among_other_keys() -> None:
+    evaluation, by_source = evaluated(), OfSource("by_source")
+    table = evaluation.by(["weather", by_source])
+    assert table.columns[:2] == ["by_source", "weather"]
+    assert table.select("by_source", "weather", "AR100").rows() == [
+        ("a", "rain", 1.0), ("a", "sun", 0.0), ("b", "rain", 0.0), ("b", "sun", 1.0)
+    ]  # fmt: skip
+    with pytest.warns(FewUnitsWarning) as caught:
+        evaluation.by(by_source, intervals=True)
+    assert len(caught) == len({str(each.message) for each in caught})
+
+
+def test_breakdowns_that_cannot_be_made() -> None:
+    evaluation, by_source = evaluated(), OfSource("weather")
+    refused(lambda: evaluation.by(by_source, "weather"), "by: weather is given twice", "rename the column")
+    refused(lambda: evaluation.by(by_source, by_source), "by: weather is given twice")
+    refused(lambda: evaluation.by(by_source, apf.quantiles("occlusion", 2)), "by: quantiles differ from bin to bin")
+    refused(lambda: evaluation.curves(by=[by_source]), "a key is a column name")  # type: ignore[list-item]

@@ -54,7 +54,7 @@ _LEAST = 0.01  # the IoU of a detection with an object that it may have been mea
 _VELOCITIES = (0.0, 0.2, 1.0, 3.0, 10.0, inf)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # expressions cannot be compared
 class _OfBoth(Breakdown):
     """Bins of a number that divide annotations and detections alike."""
 

@@ -52,7 +52,7 @@ class Thumos14(ReadOnly):
     dataset_is = "a folder of text files CLASS_test.txt (or CLASS_val.txt), one for each action, lines of video start end"
     results_are = "a text file, lines of video start end class score"
     dataset_looks = looks(folder=r"(?im)_(test|val)\.txt$")
-    results_looks = looks(file=TEXT)
+    results_looks = looks(file=rf"{TEXT}|\A[^\n]*\n\s*\S+\s+[-\d.e]+\s+[-\d.e]+\s")  # names may begin as JSON does
     results_ending = ".txt"
 
     def is_dataset(self, path: Path) -> bool:
