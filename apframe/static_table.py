@@ -354,7 +354,7 @@ FORMATS: dict[str, tuple[str, bool, dict[str, str], dict[str, str]]] = {
         "apframe.benchmarks.video.thumos14.format:Thumos14()",
         False,
         {"folder": "(?im)_(test|val)\\.txt$"},
-        {"file": "\\A[^\\n]*\\n\\s*[^\\[{\\s]"},
+        {"file": "\\A[^\\n]*\\n\\s*[^\\[{\\s]|\\A[^\\n]*\\n\\s*\\S+\\s+[-\\d.e]+\\s+[-\\d.e]+\\s"},
     ),
     "visdrone": (
         "apframe.benchmarks.aerial.visdrone.format:VisDrone()",

@@ -26,3 +26,4 @@ def _of_all(table: str) -> dict[str, Any]:
 
 HAND = _of_all("HAND")
 LOOPS = _of_all("LOOPS")
+SETS = _of_all("SETS")

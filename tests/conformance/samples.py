@@ -12,6 +12,7 @@ import polars as pl
 import apframe as apf
 
 Numbers = Mapping[str, float | None]
+NONE: Numbers = {}
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,13 @@ Loop = Callable[[np.random.Generator, int], Sample]
 """Makes the sample of a random generator and of a number, from which the number of images may follow."""
 
 
+def images_of(*sides: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """The ids of the images that have rows."""
+    return sorted({row["image_id"] for rows in sides for row in rows})
+
+
 def sample_of_rows(
-    images: Sequence[Any], annotations: Sequence[Any], found: Sequence[Any], names: Mapping[Any, str], numbers: Numbers
+    images: Sequence[Any], annotations: Sequence[Any], found: Sequence[Any], names: Mapping[Any, str], numbers: Numbers = NONE
 ) -> Sample:
     """A sample of rows with canonical names: images are ids or rows, `names` are those of the categories by id."""
     rows = [image if isinstance(image, dict) else {"image_id": image} for image in images]

@@ -26,7 +26,7 @@ from apframe.benchmarks.driving.waymo import breakdowns
 from apframe.exceptions import ApframeError
 from apframe.pycocotools.coco import COCO
 from apframe.pycocotools.cocoeval import COCOeval
-from tests.pins.sets import DATA, GENERATED, SEED, cases
+from tests.pins.sets import DATA, SEED, SETS, cases
 
 TOLERANCE = 1e-12
 PLACE = ("variant", "set", "table", "column")
@@ -146,7 +146,7 @@ def arrays() -> Iterator[str]:
     truth, found = _street()
     evaluations = {"bbox": apf.evaluate(truth, found)}
     for label in ("segm", "keypoints"):
-        evaluations[label] = apf.evaluate(*GENERATED[f"COCO {label}"](np.random.default_rng(SEED), DATA), iou_type=label)
+        evaluations[label] = apf.evaluate(*SETS[f"COCO {label}"](np.random.default_rng(SEED), DATA), iou_type=label)
     for label, of_label in evaluations.items():
         for name, array in of_label.arrays().items():
             yield f"arrays.{label}.{name} {_of_bytes(array)}"

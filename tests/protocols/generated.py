@@ -6,7 +6,7 @@ A seed and a number of images make a data set; hypothesis chooses both, and find
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass
@@ -22,7 +22,6 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 import apframe as apf
-from tests.parity.reference import close
 from tests.parity.strategies import half_as_often as half_as_often
 
 Row = dict[str, Any]
@@ -50,41 +49,6 @@ def sets(make: Maker, most: int = 6) -> st.SearchStrategy[tuple[Truth, list[Row]
         return make(np.random.default_rng(seed), n_images)
 
     return st.builds(made, st.integers(0, 2**32), st.integers(1, most)).filter(lambda data: data[1] and data[0]["annotations"])
-
-
-def joined(parts: Iterable[tuple[Truth, list[Row]]]) -> tuple[Truth, list[Row]]:
-    """Several sets as one, whose images have the number of their `set`: what is evaluated at once is fast."""
-    images: list[Row] = []
-    annotations: list[Row] = []
-    results: list[Row] = []
-    categories: list[Row] = []
-    for number, (truth, found) in enumerate(parts):
-        images += [image | {"id": 1000 * number + image["id"], "set": number} for image in truth["images"]]
-        for rows, own in ((annotations, truth["annotations"]), (results, found)):
-            rows += [row | {"image_id": 1000 * number + row["image_id"]} for row in own]
-        categories = truth["categories"]
-    annotations = [row | {"id": number} for number, row in enumerate(annotations, 1)]
-    return {"images": images, "categories": categories, "annotations": annotations}, results
-
-
-def joined_by_name(parts: Mapping[str, tuple[Truth, list[Row]]]) -> tuple[Truth, list[Row]]:
-    """As `joined`, of sets with images that have names as `image_id`; the images have the name of their `set`."""
-    images: list[Row] = []
-    annotations: list[Row] = []
-    results: list[Row] = []
-    for name, (truth, found) in parts.items():
-        images += [image | {"image_id": f"{name}/{image['image_id']}", "set": name} for image in truth["images"]]
-        for rows, own in ((annotations, truth["annotations"]), (results, found)):
-            rows += [row | {"image_id": f"{name}/{row['image_id']}"} for row in own]
-    return {"images": images, "annotations": annotations}, results
-
-
-def assert_sets_equal(evaluation: apf.Evaluation, expected: Sequence[Mapping[Any, float | None]], metric: str = "AP") -> None:
-    """Of joined sets, the number of each category in each `set`, which are in order, and its mean over the categories."""
-    by = evaluation.by("set", level="category")
-    assert by["category_id"].to_list() == [category for each in expected for category in each]
-    assert by[metric].to_list() == close(value for each in expected for value in each.values())
-    assert evaluation.by("set")[metric].to_list() == close(mean(each.values()) for each in expected)
 
 
 def framed(random: np.random.Generator, n_images: int, n_categories: int = N_CATEGORIES) -> Truth:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,23 +19,24 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-@given(sets(people))
-def test_keypoints_equal_reference(data: tuple[Truth, list[Row]]) -> None:
+def assert_parity(truth: Truth, results: list[Row], iou_type: str = "keypoints") -> None:
+    assert_equal(apf.evaluate(truth, results, iou_type=iou_type), by_pycocotools(truth, results, iou_type))
+
+
+@pytest.mark.parametrize("iou_type", ["keypoints", "bbox"])  # for bbox, the boxes of results are made of their keypoints
+@given(data=sets(people))
+def test_people_equal_reference(data: tuple[Truth, list[Row]], iou_type: str) -> None:
     # crowds, people without visible keypoints, and num_keypoints that say otherwise; more than 20 detections in a few images
-    truth, results = data
-    assert_equal(apf.evaluate(truth, results, iou_type="keypoints"), by_pycocotools(truth, results, "keypoints"))
+    assert_parity(*data, iou_type)
 
 
 @half_as_often
 @given(sets(partial(people, counted=False)))
 def test_visible_keypoints_are_counted_where_no_number_is_given(data: tuple[Truth, list[Row]]) -> None:
     truth, results = data
-    counted = truth | {
-        "annotations": [
-            row | {"num_keypoints": sum(visibility > 0 for visibility in row["keypoints"][2::3])}
-            for row in truth["annotations"]
-        ]
-    }
+    numbers = [sum(visibility > 0 for visibility in row["keypoints"][2::3]) for row in truth["annotations"]]
+    rows = [row | {"num_keypoints": number} for row, number in zip(truth["annotations"], numbers, strict=True)]
+    counted = truth | {"annotations": rows}
     assert_equal(apf.evaluate(truth, results, iou_type="keypoints"), by_pycocotools(counted, results, "keypoints"))
 
 
@@ -45,8 +45,7 @@ def test_visible_keypoints_are_counted_where_no_number_is_given(data: tuple[Trut
 def test_area_of_results_with_boxes_equals_reference(data: tuple[Truth, list[Row]], seed: int) -> None:
     truth, results = data
     sizes = np.random.default_rng(seed).choice([20.0, 32.0, 60.0, 96.0, 200.0], (len(results), 2)).tolist()
-    results = [row | {"bbox": [5.0, 5.0, *size]} for row, size in zip(results, sizes, strict=True)]
-    assert_equal(apf.evaluate(truth, results, iou_type="keypoints"), by_pycocotools(truth, results, "keypoints"))
+    assert_parity(truth, [row | {"bbox": [5.0, 5.0, *size]} for row, size in zip(results, sizes, strict=True)])
 
 
 @half_as_often
@@ -57,29 +56,16 @@ def test_own_sigmas_equal_reference(data: tuple[Truth, list[Row]], sigmas: list[
     assert_equal(evaluation, by_pycocotools(truth, results, "keypoints", sigmas=sigmas))
 
 
-@half_as_often
-@given(sets(people))
-def test_boxes_of_keypoints_equal_reference(data: tuple[Truth, list[Row]]) -> None:
-    # boxes are compared, and made of the keypoints of the results
-    truth, results = data
-    assert_equal(apf.evaluate(truth, results), by_pycocotools(truth, results, "bbox"))
-
-
 @pytest.mark.parametrize("iou_type", ["keypoints", "bbox"])
 def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
-    truth, results = people(np.random.default_rng(2), 12)
+    truth, results = people(np.random.default_rng(1), 20)
     paths = tmp_path / "truth.json", tmp_path / "results.json"
     for path, content in zip(paths, (truth, results), strict=True):
         path.write_text(json.dumps(content))
-    assert_equal(apf.evaluate(*paths, iou_type=iou_type), by_pycocotools(truth, results, iou_type))
-
-
-def test_summary_has_the_reference_s_ten_numbers_in_its_order() -> None:
-    data: Any = people(np.random.default_rng(1), 20)
-    summary = apf.evaluate(*data, iou_type="keypoints").summary
-    assert summary["metric"].to_list() == ["AP", "AP50", "AP75", "APm", "APl", "AR", "AR50", "AR75", "ARm", "ARl"]
+    evaluation = apf.evaluate(*paths, iou_type=iou_type)
+    assert_equal(evaluation, by_pycocotools(truth, results, iou_type))
     # they can be told apart: the numbers differ
-    assert summary["value"].n_unique() == 10
+    assert iou_type == "bbox" or evaluation.summary["value"].n_unique() == 10
 
 
 @pytest.mark.parametrize("box", [None, []], ids=["no box", "an empty list"])
@@ -100,5 +86,4 @@ def test_areas_are_those_of_the_keypoints_if_the_first_result_has_no_box(
 def test_nothing_found_or_nothing_there_equals_reference(missing: str) -> None:
     truth, results = people(np.random.default_rng(1), 3)
     truth = truth if missing == "results" else truth | {"annotations": []}
-    results = results if missing == "annotations" else []
-    assert_equal(apf.evaluate(truth, results, iou_type="keypoints"), by_pycocotools(truth, results, "keypoints"))
+    assert_parity(truth, results if missing == "annotations" else [])

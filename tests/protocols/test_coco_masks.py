@@ -21,15 +21,24 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 mask_sets = sets(masks)
-seeds = st.integers(0, 2**32)
+
+
+def assert_parity(truth: Truth, results: list[Row], iou_type: str = "segm") -> None:
+    assert_equal(apf.evaluate(truth, results, iou_type=iou_type), by_pycocotools(truth, results, iou_type))
+
+
+def without_boxes(rows: list[Row]) -> list[Row]:
+    return [{name: value for name, value in row.items() if name != "bbox"} for row in rows]
 
 
 @pytest.mark.slow
 @needs_sample
-def test_real_sample_equals_reference() -> None:
+@pytest.mark.parametrize("from_file", [False, True], ids=["in memory", "file"])
+@pytest.mark.parametrize("iou_type", ["segm", "bbox"])
+def test_real_sample_equals_reference(iou_type: str, from_file: bool) -> None:
     truth, results = (json.loads((SAMPLE / name).read_text()) for name in ("instances.json", "detections_segm.json"))
-    evaluation = apf.evaluate(SAMPLE / "instances.json", SAMPLE / "detections_segm.json", iou_type="segm")
-    assert_equal(evaluation, by_pycocotools(truth, results, "segm"))
+    source = SAMPLE / "detections_segm.json" if from_file else results
+    assert_equal(apf.evaluate(SAMPLE / "instances.json", source, iou_type=iou_type), by_pycocotools(truth, results, iou_type))
 
 
 @needs_sample
@@ -38,56 +47,39 @@ def test_real_sample_has_its_published_numbers() -> None:
     assert [round(values[name], 4) for name in ("AP", "AP50", "AP75")] == [0.3195, 0.5623, 0.2989]
 
 
-@pytest.mark.slow
-@needs_sample
-def test_real_sample_of_masks_evaluated_as_boxes_equals_reference() -> None:
-    truth, results = (json.loads((SAMPLE / name).read_text()) for name in ("instances.json", "detections_segm.json"))
-    for source in (SAMPLE / "detections_segm.json", results):
-        assert_equal(apf.evaluate(SAMPLE / "instances.json", source), by_pycocotools(truth, results, "bbox"))
-
-
+@pytest.mark.parametrize("iou_type", ["segm", "bbox"])  # for bbox, boxes are made of the masks
 @half_as_often
-@given(mask_sets)
-def test_masks_without_boxes_equal_reference(data: tuple[Truth, list[Row]]) -> None:
+@given(data=mask_sets)
+def test_masks_without_boxes_equal_reference(data: tuple[Truth, list[Row]], iou_type: str) -> None:
     # the area of a detection is that of its mask
-    truth, results = data
-    assert_equal(apf.evaluate(truth, results, iou_type="segm"), by_pycocotools(truth, results, "segm"))
-
-
-@pytest.mark.slow
-def test_annotations_without_boxes_of_a_file_are_those_in_memory(tmp_path: Path) -> None:
-    truth, results = masks(np.random.default_rng(3), 8)
-    without = [{name: value for name, value in row.items() if name != "bbox"} for row in truth["annotations"]]
-    path = tmp_path / "truth.json"
-    path.write_text(json.dumps(truth | {"annotations": without}))
-    expected = by_pycocotools(truth, results, "segm")
-    for source in (path, apf.read_coco(path), apf.read_coco(path, masks=True), truth | {"annotations": without}):
-        assert_equal(apf.evaluate(source, results, iou_type="segm"), expected)
+    assert_parity(*data, iou_type)
 
 
 @half_as_often
-@given(mask_sets, seeds, st.booleans())
+@given(mask_sets, st.integers(0, 2**32), st.booleans())
 def test_masks_with_boxes_equal_reference(data: tuple[Truth, list[Row]], seed: int, as_polygons: bool) -> None:
     # the area of a detection is that of its box, which is not the mask's; masks may be polygons or uncompressed then
     truth, results = data
-    results = with_boxes(np.random.default_rng(seed), results, as_polygons=as_polygons)
-    assert_equal(apf.evaluate(truth, results, iou_type="segm"), by_pycocotools(truth, results, "segm"))
-
-
-@half_as_often
-@given(mask_sets)
-def test_boxes_of_masks_equal_reference(data: tuple[Truth, list[Row]]) -> None:
-    # boxes are compared, and made of the masks
-    truth, results = data
-    assert_equal(apf.evaluate(truth, results), by_pycocotools(truth, results, "bbox"))
+    assert_parity(truth, with_boxes(np.random.default_rng(seed), results, as_polygons=as_polygons))
 
 
 @half_as_often
 @given(mask_sets)
 def test_ground_truth_without_boxes_equals_reference(data: tuple[Truth, list[Row]]) -> None:
     truth, results = data
-    bare = truth | {"annotations": [{k: v for k, v in row.items() if k != "bbox"} for row in truth["annotations"]]}
+    bare = truth | {"annotations": without_boxes(truth["annotations"])}
     assert_equal(apf.evaluate(bare, results, iou_type="segm"), by_pycocotools(truth, results, "segm"))
+
+
+@pytest.mark.slow
+def test_annotations_without_boxes_of_a_file_are_those_in_memory(tmp_path: Path) -> None:
+    truth, results = masks(np.random.default_rng(3), 8)
+    bare = truth | {"annotations": without_boxes(truth["annotations"])}
+    path = tmp_path / "truth.json"
+    path.write_text(json.dumps(bare))
+    expected = by_pycocotools(truth, results, "segm")
+    for source in (path, apf.read_coco(path), apf.read_coco(path, masks=True), bare):
+        assert_equal(apf.evaluate(source, results, iou_type="segm"), expected)
 
 
 @pytest.mark.slow
@@ -116,16 +108,14 @@ def test_areas_are_those_of_the_masks_if_the_first_result_has_no_box(iou_type: s
     path = tmp_path / "results.json"
     path.write_text(json.dumps(results))
     evaluation = apf.evaluate(truth, path if from_file else results, iou_type=iou_type)
-    bare = [{name: value for name, value in row.items() if name != "bbox"} for row in results]
-    assert_equal(evaluation, by_pycocotools(truth, bare, iou_type))
+    assert_equal(evaluation, by_pycocotools(truth, without_boxes(results), iou_type))
 
 
 @pytest.mark.parametrize("missing", ["results", "annotations", "both"])
 def test_nothing_found_or_nothing_there_equals_reference(missing: str) -> None:
     truth, results = masks(np.random.default_rng(1), 3)
     truth = truth if missing == "results" else truth | {"annotations": []}
-    results = results if missing == "annotations" else []
-    assert_equal(apf.evaluate(truth, results, iou_type="segm"), by_pycocotools(truth, results, "segm"))
+    assert_parity(truth, results if missing == "annotations" else [])
 
 
 @pytest.mark.parametrize(("box", "counted"), [(None, "small"), ([10, 10, 60, 60], "medium"), ([10, 10, 97, 97], "large")])

@@ -1,4 +1,4 @@
-"""Open Images: each rule on a table of its own, and any table against loops over the rules of TensorFlow's evaluators."""
+"""Open Images: each rule on a table of its own; see open_images_reference.py for loops over all of them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,9 @@ import pytest
 
 import apframe as apf
 from tests.parity.reference import close
-from tests.protocols.generated import (
-    BOX,
-    Row,
-    Truth,
-    area_under_envelope,
-    assert_sets_equal,
-    box_iou,
-    boxes,
-    joined,
-    mean,
-    on_many_sets,
-    tables,
-)
+from tests.protocols.generated import BOX, tables
+from tests.protocols.open_images_reference import average_precisions, judge_boxes, judge_masks
+from tests.protocols.row import some_masks, tables_of_masks, verified
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
@@ -41,72 +31,61 @@ def one_class(annotations: list[tuple[Any, bool]], detections: list[Any]) -> tup
     return apf.Dataset({"image_id": [1]}, {"category_id": [1]}, pl.DataFrame(truth)), pl.DataFrame(found)
 
 
-def outcomes(evaluation: apf.Evaluation) -> Outcomes:
-    return evaluation.matches().select("detection_id", "annotation_id", "outcome").rows()
-
-
 BOX_A, INSIDE, INSIDE_TOO, FAR = (0, 0, 10, 10), (40, 40, 10, 10), (60, 60, 10, 10), (200, 200, 10, 10)
 GROUP = (30, 30, 60, 60)
 A, G = (BOX_A, False), (GROUP, True)
-# annotations; detections; outcomes and AP of OPEN_IMAGES; the same of OPEN_IMAGES_CHALLENGE
-RULES: dict[str, tuple[list[Any], list[Any], Outcomes, float | None, Outcomes, float | None]] = {
-    "a hit is true": ([A], [BOX_A], [(1, 1, "tp")], 1.0, [(1, 1, "tp")], 1.0),
-    "an overlap of exactly .5 is enough": ([A], [(0, 0, 10, 5)], [(1, 1, "tp")], 1.0, [(1, 1, "tp")], 1.0),
-    "a little less is not": (
-        [A], [(0, 0, 10, 4.99)], [(1, None, "fp"), (None, 1, "fn")], 0.0, [(1, None, "fp"), (None, 1, "fn")], 0.0,
-    ),
+# annotations; detections; outcomes and AP of OPEN_IMAGES; the same of OPEN_IMAGES_CHALLENGE where they differ
+RULES: dict[str, tuple[list[Any], list[Any], tuple[Outcomes, float | None], tuple[Outcomes, float] | None]] = {
+    "a hit is true": ([A], [BOX_A], ([(1, 1, "tp")], 1.0), None),
+    "an overlap of exactly .5 is enough": ([A], [(0, 0, 10, 5)], ([(1, 1, "tp")], 1.0), None),
+    "a little less is not": ([A], [(0, 0, 10, 4.99)], ([(1, None, "fp"), (None, 1, "fn")], 0.0), None),
     "a second hit is false, and does not try another box": (
-        [A, ((0, 1, 10, 10), False)], [BOX_A, BOX_A],
-        [(1, 1, "tp"), (2, None, "fp"), (None, 2, "fn")], 0.5, [(1, 1, "tp"), (2, None, "fp"), (None, 2, "fn")], 0.5,
+        [A, ((0, 1, 10, 10), False)], [BOX_A, BOX_A], ([(1, 1, "tp"), (2, None, "fp"), (None, 2, "fn")], 0.5), None,
     ),
     # in the challenge the group is one of two positives
     "inside a group: ignored; the best of them counts in the challenge": (
         [A, G], [INSIDE, BOX_A, INSIDE_TOO],
-        [(1, 2, "ignored"), (2, 1, "tp"), (3, 2, "ignored")], 1.0,
-        [(1, 2, "tp"), (2, 1, "tp"), (3, 2, "ignored")], 1.0,
+        ([(1, 2, "ignored"), (2, 1, "tp"), (3, 2, "ignored")], 1.0), ([(1, 2, "tp"), (2, 1, "tp"), (3, 2, "ignored")], 1.0),
     ),
     # its rank is that of the best of them: behind a false one
     "the group counts where its best hit stands": (
         [G], [FAR, INSIDE, INSIDE_TOO],
-        [(1, None, "fp"), (2, 1, "ignored"), (3, 1, "ignored")], None,
-        [(1, None, "fp"), (2, 1, "tp"), (3, 1, "ignored")], 0.5,
+        ([(1, None, "fp"), (2, 1, "ignored"), (3, 1, "ignored")], None),
+        ([(1, None, "fp"), (2, 1, "tp"), (3, 1, "ignored")], 0.5),
     ),
     "a group that nothing hits is missed in the challenge": (
-        [A, G], [BOX_A], [(1, 1, "tp")], 1.0, [(1, 1, "tp"), (None, 2, "fn")], 0.5,
+        [A, G], [BOX_A], ([(1, 1, "tp")], 1.0), ([(1, 1, "tp"), (None, 2, "fn")], 0.5),
     ),
     # intersection over detection is compared, not over union: 10 x 5 of 10 x 10 lie inside the group
-    "half inside the group is enough": (
-        [G], [(40, 25, 10, 10)], [(1, 1, "ignored")], None, [(1, 1, "tp")], 1.0,
-    ),
+    "half inside the group is enough": ([G], [(40, 25, 10, 10)], ([(1, 1, "ignored")], None), ([(1, 1, "tp")], 1.0)),
     "less than half is not": (
-        [G], [(40, 24.99, 10, 10)], [(1, None, "fp")], None, [(1, None, "fp"), (None, 1, "fn")], 0.0,
+        [G], [(40, 24.99, 10, 10)], ([(1, None, "fp")], None), ([(1, None, "fp"), (None, 1, "fn")], 0.0),
     ),
     # the second hit of A lies in the group as well
     "a hit of a box that is taken tries the group": (
         [((40, 40, 10, 10), False), G], [INSIDE, (40, 40, 10, 9), FAR],
-        [(1, 1, "tp"), (2, 2, "ignored"), (3, None, "fp")], 1.0,
-        [(1, 1, "tp"), (2, 2, "tp"), (3, None, "fp")], 1.0,
+        ([(1, 1, "tp"), (2, 2, "ignored"), (3, None, "fp")], 1.0), ([(1, 1, "tp"), (2, 2, "tp"), (3, None, "fp")], 1.0),
     ),
     "a hit of a box does not count for the group around it": (
-        [((40, 40, 10, 10), False), G], [INSIDE], [(1, 1, "tp")], 1.0, [(1, 1, "tp"), (None, 2, "fn")], 0.5,
+        [((40, 40, 10, 10), False), G], [INSIDE], ([(1, 1, "tp")], 1.0), ([(1, 1, "tp"), (None, 2, "fn")], 0.5),
     ),
     # of two groups, that which it lies in most; the other one is not tried
     "the group that it lies in most": (
         [G, ((38, 38, 60, 60), True)], [(35, 35, 10, 10), (35, 35, 10, 10), (38, 38, 10, 10)],
-        [(1, 1, "ignored"), (2, 1, "ignored"), (3, 1, "ignored")], None,
-        [(1, 1, "tp"), (2, 1, "ignored"), (3, 1, "ignored"), (None, 2, "fn")], 0.5,
+        ([(1, 1, "ignored"), (2, 1, "ignored"), (3, 1, "ignored")], None),
+        ([(1, 1, "tp"), (2, 1, "ignored"), (3, 1, "ignored"), (None, 2, "fn")], 0.5),
     ),
 }  # fmt: skip
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_rules_one_by_one(rule: tuple[list[Any], list[Any], Outcomes, float | None, Outcomes, float | None]) -> None:
-    annotations, detections, plain, plain_ap, challenge, challenge_ap = rule
+@pytest.mark.parametrize("rule", RULES)
+def test_rules_one_by_one(rule: str) -> None:
+    annotations, detections, plain, challenge = RULES[rule]
     data = one_class(annotations, detections)
-    for protocol, expected, ap in ((PLAIN, plain, plain_ap), (CHALLENGE, challenge, challenge_ap)):
+    for protocol, (outcomes, ap) in ((PLAIN, plain), (CHALLENGE, challenge or plain)):
         evaluation = apf.evaluate(*data, protocol)
-        assert outcomes(evaluation) == expected
+        assert evaluation.matches().select("detection_id", "annotation_id", "outcome").rows() == outcomes
         assert evaluation.summary.rows() == [("AP", *close([ap]))]
 
 
@@ -132,12 +111,8 @@ def test_a_box_counts_for_the_parents_of_its_class(protocol: apf.Protocol) -> No
     found = {1: [(1, 0.9), (2, 0.8)], 2: [(2, 0.9)], 4: [(1, 0.9)]}
     metrics = apf.evaluate(*in_hierarchy(found), protocol).metrics
     # the dog is a mammal, a pet and, on two ways but once, an animal; the mammal is an animal
-    assert metrics.select("category_id", "n_positives", "n_detections", pl.col("ap").round(9)).rows() == [
-        (1, 2, 2, 1.0),
-        (2, 2, 1, 0.5),
-        (3, 1, 0, 0.0),
-        (4, 1, 1, 1.0),
-    ]
+    expected = [(1, 2, 2, 1.0), (2, 2, 1, 0.5), (3, 1, 0, 0.0), (4, 1, 1, 1.0)]
+    assert metrics.select("category_id", "n_positives", "n_detections", pl.col("ap").round(9)).rows() == expected
 
 
 def test_a_detection_does_not_count_for_the_parents_of_its_class() -> None:
@@ -171,76 +146,9 @@ VERIFIED = {
 def test_only_verified_classes_are_judged_in_the_challenge(lists: dict[str, list[list[int]]], judged: list[int]) -> None:
     data = in_hierarchy(EVERYWHERE, **lists)
     found = apf.evaluate(*data, CHALLENGE).matches().drop_nulls("detection_id")
-    assert found.sort("category_id").select("category_id", "outcome").rows() == [
-        (category, "tp" if category in (1, 2) else "fp") for category in judged
-    ]
+    expected = [(category, "tp" if category in (1, 2) else "fp") for category in judged]
+    assert found.sort("category_id").select("category_id", "outcome").rows() == expected
     assert apf.evaluate(*data, PLAIN).matches().drop_nulls("detection_id")["category_id"].sort().to_list() == [1, 2, 3, 4]
-
-
-# ---- any table, in loops
-
-
-def judge(annotations: list[Row], detections: list[Row], *, challenge: bool) -> list[bool | None]:
-    """What became of each detection of a class on an image, best score first; by the evaluators' two stages."""
-    singles = [row for row in annotations if not row["iscrowd"]]
-    groups = [row for row in annotations if row["iscrowd"]]
-    result: list[bool | None] = [False] * len(detections)
-    taken, hit = set(), set()
-    for place, detection in enumerate(detections):
-        overlaps = [box_iou(detection["bbox"], row["bbox"]) for row in singles]
-        best = int(np.argmax(overlaps)) if singles else -1
-        if singles and overlaps[best] >= 0.5 and best not in taken:
-            taken.add(best)
-            result[place] = True
-    for place, detection in enumerate(detections):
-        shares = [box_iou(detection["bbox"], row["bbox"], of_first=True) for row in groups]
-        best = int(np.argmax(shares)) if groups else -1
-        if not result[place] and groups and shares[best] >= 0.5:
-            result[place] = True if challenge and best not in hit else None
-            hit.add(best)
-    return result
-
-
-def average_precisions(truth: Truth, results: list[Row], *, challenge: bool) -> dict[int, float | None]:
-    values: dict[int, float | None] = {}
-    for category in (row["id"] for row in truth["categories"]):
-        judged: list[tuple[tuple[float, int], bool | None]] = []
-        positives = [row for row in truth["annotations"] if row["category_id"] == category]
-        for image in truth["images"]:
-            annotations = [row for row in positives if row["image_id"] == image["id"]]
-            cell = [row for row in results if (row["image_id"], row["category_id"]) == (image["id"], category)]
-            cell = sorted(cell, key=lambda row: (row["score"], row["place"]), reverse=True)
-            if not challenge or annotations or category in [*image["neg_category_ids"], *image["pos_category_ids"]]:
-                places = [(row["score"], row["place"]) for row in cell]
-                judged += zip(places, judge(annotations, cell, challenge=challenge), strict=True)
-        counted = [is_true for _, is_true in sorted(judged, key=lambda pair: pair[0], reverse=True) if is_true is not None]
-        n_positives = sum(challenge or not row["iscrowd"] for row in positives)
-        values[category] = area_under_envelope(counted, n_positives) if n_positives else None
-    return values
-
-
-def verified(random: np.random.Generator, n_images: int) -> tuple[Truth, list[Row]]:
-    """Boxes with more groups, lists of verified classes; `place` is the row: of equal scores the later comes first."""
-    truth, results = boxes(random, n_images)
-    for image in truth["images"]:
-        for name in ("pos_category_ids", "neg_category_ids"):
-            image[name] = (random.permutation(3)[: random.integers(0, 3)] + 1).tolist()
-    for row in truth["annotations"]:
-        row["is_crowd"] = row["iscrowd"] = bool(random.random() < 0.3)
-    return truth, [row | {"place": place} for place, row in enumerate(results)]
-
-
-@pytest.mark.parametrize("challenge", [False, True], ids=["plain", "challenge"])
-@on_many_sets
-def test_generated_sets_equal_loops(seeds: range, challenge: bool) -> None:
-    """Every set, of which all are evaluated at once; and the first one alone."""
-    parts = [verified(np.random.default_rng(seed), 1 + seed % 4) for seed in seeds]
-    expected = [average_precisions(*part, challenge=challenge) for part in parts]
-    protocol = CHALLENGE if challenge else PLAIN
-    assert_sets_equal(apf.evaluate(*tables(*joined(parts), "is_crowd"), protocol), expected)
-    alone = apf.evaluate(*tables(*parts[0], "is_crowd"), protocol)
-    assert alone.metrics.select("category_id", "ap").rows() == list(zip(expected[0], close(expected[0].values()), strict=True))
-    assert alone.summary["value"].to_list() == close([mean(expected[0].values())])
 
 
 @pytest.mark.parametrize(("places", "ap"), [([FAR, BOX_A], 1.0), ([BOX_A, FAR], 0.5)], ids=["a hit", "a false positive"])
@@ -250,7 +158,13 @@ def test_of_equal_scores_the_later_row_comes_first(places: list[Any], ap: float)
         assert apf.evaluate(truth, found.with_columns(score=0.5), protocol)["AP"] == ap
 
 
-def test_nothing_found() -> None:
-    truth, _ = one_class([A, G], [BOX_A])
-    for protocol in (PLAIN, CHALLENGE):
-        assert apf.evaluate(truth, [], protocol).summary.rows() == [("AP", 0.0)]
+@pytest.mark.parametrize("challenge", [False, True], ids=["plain", "challenge"])
+@pytest.mark.parametrize("iou_type", ["bbox", "segm"])
+def test_each_category_equals_loops(iou_type: str, challenge: bool) -> None:
+    """The number of the summary is compared on many sets; see row.py."""
+    make, judge = {"bbox": (verified, judge_boxes), "segm": (some_masks, judge_masks)}[iou_type]
+    truth, results = make(np.random.default_rng(5), 9)
+    expected = average_precisions(truth, results, judge, challenge=challenge)
+    data = tables_of_masks(truth, results) if iou_type == "segm" else tables(truth, results, "is_crowd")
+    metrics = apf.evaluate(*data, CHALLENGE if challenge else PLAIN, iou_type=iou_type).metrics
+    assert metrics.select("category_id", "ap").rows() == list(zip(expected, close(expected.values()), strict=True))

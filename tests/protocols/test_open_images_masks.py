@@ -1,38 +1,18 @@
-"""Masks of Open Images: each rule on a table of its own, and any table against a loop over the four steps of its evaluator."""
+"""Masks of Open Images: each rule on a table of its own; see open_images_reference.py for the four steps as loops."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pycocotools import mask
 
 import apframe as apf
 from apframe.exceptions import ColumnError, MaskSizeWarning
-from tests.parity.reference import close
-from tests.protocols.everywhere import assert_same_everywhere
-from tests.protocols.generated import (
-    BOX,
-    HEIGHT,
-    WIDTH,
-    Row,
-    Truth,
-    area_under_envelope,
-    assert_sets_equal,
-    box_iou,
-    half_as_often,
-    joined,
-    masks,
-    mean,
-    on_many_sets,
-    sets,
-)
+from tests.protocols.generated import BOX
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
@@ -54,21 +34,19 @@ def one_class(annotations: list[tuple[Place, str]], detections: list[tuple[Place
     """Annotations as (box, kind), where a `mask` fills its box; detections as (box that the mask fills, score)."""
     cell = {"image_id": 1, "category_id": 1}
     truth = [
-        cell
-        | {name: float(side) for name, side in zip(BOX, place, strict=True)}
-        | {"is_crowd": "group" in kind, "mask": filled(place) if "mask" in kind else None}
+        cell | dict(zip(BOX, map(float, place), strict=True)) | {"is_crowd": "group" in kind}
+        | {"mask": filled(place) if "mask" in kind else None}
         for place, kind in annotations
-    ]
+    ]  # fmt: skip
     found = [cell | {"score": score, "mask": filled(place)} for place, score in detections]
     image = {"image_id": [1], "image_width": [300], "image_height": [300]}
-    return apf.Dataset(image, {"category_id": [1]}, pl.DataFrame(truth, schema_overrides={"mask": pl.String})), pl.DataFrame(
-        found
-    )
+    frame = pl.DataFrame(truth, schema_overrides={"mask": pl.String})
+    return apf.Dataset(image, {"category_id": [1]}, frame), pl.DataFrame(found)
 
 
 Outcomes = list[tuple[int | None, int | None, str]]
 # annotations; detections; outcomes, positives and AP of the challenge; the same of OPEN_IMAGES where they differ
-RULES: dict[str, tuple[list[tuple[Place, str]], list[tuple[Place, float]], tuple[Outcomes, int, float], Any]] = {
+RULES: dict[str, tuple[list[tuple[Place, str]], list[tuple[Place, float]], tuple[Outcomes, int, float | None], Any]] = {
     "masks are hit or not": (
         [(A, "mask"), (B, "mask")], [(A, 0.9), (FAR, 0.8), (B, 0.7)],
         ([(1, 1, "tp"), (2, None, "fp"), (3, 2, "tp")], 2, 0.833333333), None,
@@ -108,6 +86,9 @@ RULES: dict[str, tuple[list[tuple[Place, str]], list[tuple[Place, float]], tuple
         [(GROUP, "mask group"), (INSIDE, "box")], [(INSIDE, 0.9), (INSIDE, 0.8)],
         ([(1, 1, "tp"), (2, 1, "ignored")], 1, 1.0), ([(1, 1, "ignored"), (2, 1, "ignored")], 0, None),
     ),
+    "without any mask all of it is boxes": (
+        [(A, "box"), (GROUP, "box group")], [(A, 0.9), (FAR, 0.8)], ([(1, 1, "ignored"), (2, None, "fp")], 0, None), None,
+    ),
 }  # fmt: skip
 
 
@@ -146,14 +127,6 @@ def test_masks_of_another_size_than_their_image() -> None:
     assert rows == [(1, 2, pytest.approx(1, abs=1e-12)), (2, 1, 1.0)]
 
 
-def test_without_any_mask_all_of_it_is_boxes() -> None:
-    evaluation = apf.evaluate(
-        *one_class([(A, "box"), (GROUP, "box group")], [(A, 0.9), (FAR, 0.8)]), CHALLENGE, iou_type="segm"
-    )
-    assert evaluation.matches()["outcome"].to_list() == ["ignored", "fp"]
-    assert evaluation.summary["value"].to_list() == [None]
-
-
 def test_other_thresholds_and_policies() -> None:
     # .8 of the mask at the lower threshold, the box at the higher one
     data = one_class([((0, 0, 10, 8), "mask"), (A, "box")], [(A, 0.9)])
@@ -166,20 +139,17 @@ def test_other_thresholds_and_policies() -> None:
     assert by_score.matches()["outcome"].to_list() == ["tp"]
 
 
-@pytest.mark.parametrize(
-    "masks",
-    [
-        [filled(A), "[]"],
-        [filled(A), '{"size": [300, 300], "counts": [90000]}'],
-        [[[0.0, 0.0, 10.0, 0.0, 10.0, 10.0, 0.0, 10.0]], []],
-        [json.loads(filled(A)), None],
-    ],
-    ids=["no polygons", "no pixels", "an empty list", "null"],
-)
+NO_PIXELS: dict[str, list[Any]] = {
+    "no polygons": [filled(A), "[]"],
+    "no pixels": [filled(A), '{"size": [300, 300], "counts": [90000]}'],
+    "an empty list": [[[0.0, 0.0, 10.0, 0.0, 10.0, 10.0, 0.0, 10.0]], []],
+    "null": [[[0.0, 0.0, 10.0, 0.0, 10.0, 10.0, 0.0, 10.0]], None],
+}
+
+
+@pytest.mark.parametrize("masks", NO_PIXELS.values(), ids=NO_PIXELS)
 def test_masks_without_pixels_are_none(masks: list[Any]) -> None:
     dataset, found = one_class([(A, "mask"), (B, "box")], [(B, 0.9), (A, 0.8)])
-    if not isinstance(masks[0], str):
-        masks = [None if each is None else [[float(value) for value in part] for part in each] for each in masks]
     annotations = dataset.annotations.with_columns(pl.Series("mask", masks))
     evaluation = apf.evaluate(apf.Dataset(dataset.images, dataset.categories, annotations), found, PLAIN, iou_type="segm")
     assert evaluation.matches().select("detection_id", "annotation_id", "outcome").rows() == [(1, 2, "ignored"), (2, 1, "tp")]
@@ -191,128 +161,3 @@ def test_masks_are_needed() -> None:
     evaluation = apf.evaluate(without, found, PLAIN, iou_type="segm")
     with pytest.raises(ColumnError, match="annotations: no column mask"):
         evaluation.matches()
-
-
-# ---- any table, in loops
-
-
-def some_masks(random: np.random.Generator, n_images: int) -> tuple[Truth, list[Row]]:
-    """Masks, more of them of groups, some annotations without one; of equal scores, the later `place` comes first."""
-    truth, results = masks(random, n_images)
-    for row in truth["annotations"]:
-        row["is_crowd"] = bool(random.random() < 0.3)
-        row["encoded"] = encoded(row["segmentation"])
-        if random.random() < 0.5:  # mostly the box of the mask, so that some detections hit it
-            row["bbox"] = mask.toBbox(row["encoded"]).tolist()
-        if random.random() < 0.4:
-            row["segmentation"] = None
-        row["has_mask"] = row["segmentation"] is not None and mask.area(row["encoded"]) > 0
-    found = [row | {"place": place} for place, row in enumerate(results)]
-    for image in truth["images"]:
-        image["weather"] = str(random.choice(["sun", "rain"]))
-    return truth, [row for row in found if mask.area(row["segmentation"])]
-
-
-def encoded(segmentation: Any) -> Any:
-    """Polygons and counts as the reference takes them."""
-    if isinstance(segmentation, list):
-        return mask.merge(mask.frPyObjects(segmentation, HEIGHT, WIDTH))
-    return segmentation if isinstance(segmentation["counts"], str) else mask.frPyObjects(segmentation, HEIGHT, WIDTH)
-
-
-def tables(truth: Truth, results: list[Row]) -> tuple[apf.Dataset, pl.DataFrame]:
-    annotations = [
-        {"image_id": row["image_id"], "category_id": row["category_id"], "is_crowd": row["is_crowd"]}
-        | dict(zip(BOX, map(float, row["bbox"]), strict=True))
-        | {"mask": None if row["segmentation"] is None else json.dumps(row["segmentation"])}
-        for row in truth["annotations"]
-    ]
-    images = pl.DataFrame(truth["images"]).rename({"id": "image_id", "width": "image_width", "height": "image_height"})
-    found = [
-        {name: row[name] for name in ("image_id", "category_id", "score")} | {"mask": json.dumps(row["segmentation"])}
-        for row in results
-    ]
-    return (
-        apf.Dataset(
-            images,
-            pl.DataFrame(truth["categories"]).rename({"id": "category_id"}),
-            pl.DataFrame(annotations, schema_overrides={"mask": pl.String}),
-        ),
-        pl.DataFrame(found),
-    )
-
-
-def judge(annotations: list[Row], detections: list[Row], *, challenge: bool) -> list[bool | None]:
-    """What became of each detection of a class on an image, best score first, by the evaluator's four steps."""
-    result: list[bool | None] = [False] * len(detections)
-    for of_masks in (True, False):
-        for of_groups in (False, True):
-            tried = [row for row in annotations if row["has_mask"] == of_masks and row["is_crowd"] == of_groups]
-            if not tried:
-                continue
-            shapes = [row["segmentation"] for row in detections]
-            if of_masks:
-                overlaps = mask.iou(shapes, [row["encoded"] for row in tried], [int(of_groups)] * len(tried))
-            else:
-                tight = [mask.toBbox(shape).tolist() for shape in shapes]
-                overlaps = np.array([[box_iou(box, row["bbox"], of_first=of_groups) for row in tried] for box in tight])
-            taken: set[int] = set()
-            for place, left_over in enumerate([each is False for each in result]):
-                best = int(np.argmax(overlaps[place]))
-                if not left_over or overlaps[place, best] < 0.5 or (best in taken and not of_groups):
-                    continue
-                counts = of_masks and (not of_groups or (challenge and best not in taken))
-                result[place] = True if counts else None
-                taken.add(best)
-    return result
-
-
-def average_precisions(truth: Truth, results: list[Row], *, challenge: bool) -> dict[int, float | None]:
-    values: dict[int, float | None] = {}
-    for category in (row["id"] for row in truth["categories"]):
-        outcomes: list[tuple[tuple[float, int], bool | None]] = []
-        own = [row for row in truth["annotations"] if row["category_id"] == category]
-        for image in truth["images"]:
-            annotations = [row for row in own if row["image_id"] == image["id"]]
-            cell = [row for row in results if (row["image_id"], row["category_id"]) == (image["id"], category)]
-            cell = sorted(cell, key=lambda row: (row["score"], row["place"]), reverse=True)
-            if cell and (annotations or not challenge):
-                places = [(row["score"], row["place"]) for row in cell]
-                outcomes += zip(places, judge(annotations, cell, challenge=challenge), strict=True)
-        counted = [is_true for _, is_true in sorted(outcomes, key=lambda pair: pair[0], reverse=True) if is_true is not None]
-        n_positives = sum(row["has_mask"] and (challenge or not row["is_crowd"]) for row in own)
-        values[category] = area_under_envelope(counted, n_positives) if n_positives else None
-    return values
-
-
-def assert_loops_agree(data: tuple[Truth, list[Row]], *, challenge: bool) -> None:
-    truth, results = data
-    evaluation = apf.evaluate(*tables(truth, results), CHALLENGE if challenge else PLAIN, iou_type="segm")
-    expected = average_precisions(truth, results, challenge=challenge)
-    found = dict(evaluation.metrics.select("category_id", "ap").rows())
-    assert list(found.values()) == close(expected[category] for category in found)
-    assert evaluation.summary["value"].to_list() == close([mean(expected.values())])
-
-
-@half_as_often
-@given(sets(some_masks), st.booleans())
-def test_any_table_equals_loops(data: tuple[Truth, list[Row]], challenge: bool) -> None:
-    assert_loops_agree(data, challenge=challenge)
-
-
-@on_many_sets
-def test_generated_sets_equal_loops(seeds: range) -> None:
-    """Every set, of which all are evaluated at once."""
-    parts = [some_masks(np.random.default_rng(seed), 4) for seed in seeds]
-    data = tables(*joined(parts))
-    for challenge, protocol in enumerate((PLAIN, CHALLENGE)):
-        expected = [average_precisions(*part, challenge=bool(challenge)) for part in parts]
-        assert_sets_equal(apf.evaluate(*data, protocol, iou_type="segm"), expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("protocol", [PLAIN, CHALLENGE], ids=["plain", "challenge"])
-def test_the_same_everywhere(protocol: apf.Protocol, tmp_path: Path) -> None:
-    dataset, found = tables(*some_masks(np.random.default_rng(5), 9))
-    scores = (np.random.default_rng(1).permutation(found.height) + 1) / (found.height + 1)
-    assert_same_everywhere(dataset, found.with_columns(score=scores), protocol, tmp_path, iou_type="segm")

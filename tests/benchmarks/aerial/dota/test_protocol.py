@@ -1,13 +1,11 @@
-"""DOTA: every number is that of plain loops over shapely's polygons."""
+"""DOTA: outcomes are those of plain loops over shapely's polygons, corners are angles, and the cases of the references."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -17,80 +15,17 @@ import apframe as apf
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.rules.classes import Classes
-from apframe.protocols.rules.ignored import IgnoreFlagged
+from tests.benchmarks.aerial.dota.row import CATEGORIES, Row, corners, judge, rotated
 from tests.parity.reference import close
 from tests.parity.voc_reference import average_precision
-from tests.protocols.everywhere import assert_same_everywhere
-from tests.protocols.generated import BOX, half_as_often, mean, on_many_sets, sets
-from tests.protocols.many_sets import together
+from tests.protocols.generated import BOX, half_as_often, mean, sets
 
-shapely = pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
+pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
     for name in ("NoAnnotationsWarning", "UnitWarning")  # some angles are a little more than a full turn
 ]
-
-Row = dict[str, Any]
-CATEGORIES = [1, 2]
-
-
-def corners(row: Row) -> list[float]:
-    """Around the box, turned counter-clockwise about its centre as one sees it: y points down, so its right end goes up."""
-    x, y = row["x"] + row["width"] / 2, row["y"] + row["height"] / 2
-    cos, sin = math.cos(row["angle"]), math.sin(row["angle"])
-    places = []
-    for right, down in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
-        dx, dy = right * row["width"] / 2, down * row["height"] / 2
-        places += [x + dx * cos + dy * sin, y - dx * sin + dy * cos]
-    return places
-
-
-def overlap(one: Row, other: Row) -> float:
-    mine, theirs = (shapely.Polygon(np.reshape(corners(row), (4, 2))) for row in (one, other))
-    shared = mine.intersection(theirs).area
-    return shared / (mine.area + theirs.area - shared)
-
-
-def rotated(random: np.random.Generator, n_images: int) -> tuple[Any, Any]:
-    """Rotated boxes, some difficult, some alike; results near them, all of different score."""
-    annotations: list[Row] = []
-    results: list[Row] = []
-    for image_id in range(1, n_images + 1):
-        for _ in range(random.integers(0, 5)):
-            row = {"image_id": image_id, "category_id": int(random.choice(CATEGORIES))}
-            row |= dict(zip(BOX, [*random.uniform(0, 60, 2), *random.uniform(5, 60, 2)], strict=True))
-            row["angle"] = float(random.choice([0, math.pi / 2, random.uniform(-4, 4)]))
-            copies = 1 + int(random.random() < 0.2)
-            annotations += [row | {"ignore": bool(random.random() < 0.2)} for _ in range(copies)]
-            for _ in range(random.integers(0, 4)):
-                moves = {name: row[name] + random.normal(0, 3) for name in ("x", "y")}
-                moves["angle"] = row["angle"] + float(random.choice([0, math.pi, random.normal(0, 0.2)]))
-                results.append(row | moves)
-    scores = (random.permutation(len(results)) + 1) / (len(results) + 1)
-    results = [row | {"score": score} for row, score in zip(results, scores.tolist(), strict=True)]
-    return {"images": list(range(1, n_images + 1)), "annotations": annotations}, results
-
-
-def judge(truth: Any, results: list[Row], category: int, protocol: apf.Protocol = apf.DOTA) -> list[bool | None]:
-    """What became of each detection, best score first: true, false, or None where it is ignored."""
-    outcomes: list[bool | None] = []
-    taken = set[int]()
-    for row in sorted((row for row in results if row["category_id"] == category), key=lambda row: -row["score"]):
-        here = [
-            (overlap(row, other), -number)
-            for number, other in enumerate(truth["annotations"])
-            if (other["image_id"], other["category_id"]) == (row["image_id"], category)
-        ]
-        best, number = max(here, default=(0.0, 0))
-        if best < 0.5 or (best == 0.5 and protocol.matcher.strict):
-            outcomes.append(False)
-        elif truth["annotations"][-number]["ignore"] and protocol.rule(IgnoreFlagged):
-            outcomes.append(None)
-        else:
-            outcomes.append(-number not in taken)
-            taken.add(-number)
-    return outcomes
 
 
 def dataset(truth: Any, annotations: pl.DataFrame) -> apf.Dataset:
@@ -177,40 +112,6 @@ def test_rules_one_by_one(annotations: pl.DataFrame, found: list[tuple[float, fl
     assert matches.select("detection_id", "annotation_id", "outcome").rows() == expected
 
 
-def test_nothing_found() -> None:
-    truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, upright([(0, 10)]))
-    assert apf.evaluate(truth, [], apf.DOTA).summary.rows() == [("AP", 0.0)]
-
-
-CLASSES = ["plane", "bridge"]
-
-
-@on_many_sets
-@pytest.mark.parametrize("protocol", [apf.DOTA_V1, apf.DOTA_V15, apf.MMROTATE], ids=lambda protocol: protocol.name)
-def test_what_others_print_equals_loops(protocol: apf.Protocol, seeds: range) -> None:
-    """Every set with any rows, of which all are evaluated at once."""
-    made = {seed: rotated(np.random.default_rng(seed), 1 + seed % 3) for seed in seeds}
-    rows = {seed: (truth["annotations"], results) for seed, (truth, results) in made.items() if truth["annotations"] or results}
-    annotations, results, images = together(rows)
-    named = apf.Dataset(images, {"category_id": CATEGORIES, "name": CLASSES}, by_angle(annotations))
-    evaluation = apf.evaluate(named, by_angle(results), protocol)
-    n = {"DOTA_V1": 15, "DOTA_V15": 16}.get(protocol.name)
-    assert evaluation.by("category_id").height == (len(CATEGORIES) if n is None else n)
-    found = evaluation.by("set").sort("set")["AP"].to_list()
-    assert found == close([expected_of(*made[seed], protocol, n) for seed in rows])
-
-
-def expected_of(truth: Any, results: list[Row], protocol: apf.Protocol, n: int | None) -> float | None:
-    """The mean over the categories, or over as many as the protocol has, `n`."""
-    values = []
-    for category in CATEGORIES:
-        rows = [row for row in truth["annotations"] if row["category_id"] == category]
-        n_positives = sum(not (row["ignore"] and protocol.rule(IgnoreFlagged)) for row in rows)
-        ap = average_precision(judge(truth, results, category, protocol), n_positives, 2007)
-        values.append(0.0 if ap is None and protocol.counts_absent else ap)
-    return mean(values) if n is None else sum(value or 0 for value in values) / n
-
-
 def square(x: float, y: float = 0) -> list[float]:
     return [x, y, x + 20, y, x + 20, y + 20, x, y + 20]
 
@@ -251,19 +152,10 @@ def test_cases_of_the_references(name: str) -> None:
         classes = protocol.rule(Classes)
         n = len(classes.names) if classes else 1
         assert evaluation.summary["value"].to_list() == [pytest.approx(value / n, abs=1e-9)]
+        assert evaluation.by("category_id").height == n
 
 
 def test_list_a_as_the_area_under_the_curve() -> None:
     protocol = replace(apf.DOTA_V1, metrics=(AveragePrecision(Interpolated(), counts_absent=True),))
     evaluation = apf.evaluate(*one_class(*CASES["list A"][:2]), protocol)
     assert evaluation.metrics.filter(category_id=1)["ap"].to_list() == [pytest.approx(0.755555556, abs=1e-9)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("protocol", [apf.DOTA_V1, apf.MMROTATE], ids=lambda each: each.name)
-def test_slices_subsets_stored_sets_shards_updates_and_intervals(protocol: apf.Protocol, tmp_path: Path) -> None:
-    truth, results = rotated(np.random.default_rng(5), 12)
-    images = pl.DataFrame({"image_id": truth["images"], "weather": ["fog", "clear"] * 6})
-    categories = {"category_id": CATEGORIES, "name": CLASSES}
-    dataset = apf.Dataset(images, categories, by_angle(truth["annotations"]))
-    assert_same_everywhere(dataset, by_angle(results), protocol, tmp_path)

@@ -9,6 +9,7 @@ import numpy as np
 
 import apframe as apf
 from tests.benchmarks.aerial.visdrone.reference import evaluate
+from tests.conformance.makers import Maker, coco
 from tests.conformance.samples import Loop, Sample, sample_of_coco
 from tests.conformance.tiny import ELSEWHERE, IMAGES, SQUARE, Hand, at, found, truth_of
 
@@ -78,3 +79,6 @@ def loop(random: np.random.Generator, number: int, *, plain: bool) -> Sample:
 
 
 LOOPS: dict[str, Loop] = {"VISDRONE": partial(loop, plain=False), "VISDRONE_MEAN": partial(loop, plain=True)}
+
+
+SETS: dict[str, Maker] = dict.fromkeys(("VISDRONE", "VISDRONE_MEAN"), coco(scenes, 8))

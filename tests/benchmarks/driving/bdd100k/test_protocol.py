@@ -5,61 +5,32 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from pycocotools import mask as coco_mask
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, ShapesLeftOutWarning, UnknownCategoryWarning, UnknownImageWarning
+from tests.benchmarks.driving.bdd100k.row import CLASSES, IGNORED, RENAMED, Json, frame, generated, label, masked, rectangle
 from tests.kits import run_kit
-from tests.protocols.rules_of import classes_of
 
-Json = dict[str, Any]
-CLASSES, RENAMED, IGNORED = (
-    classes_of(apf.BDD100K).names,
-    dict(classes_of(apf.BDD100K).renamed),
-    dict(classes_of(apf.BDD100K).crowds),
-)
 HALF = 0.5049504950495049  # one of two, with a precision of 1 at 51 of 101 levels
+SQUARE = (0, 0, 9, 9)
 
 
-def label(category: str, corners: tuple[float, ...], score: float | None = None, **attributes: Any) -> Json:
-    made: Json = {"id": "1", "category": category, "box2d": dict(zip(("x1", "y1", "x2", "y2"), corners, strict=True))}
-    made |= {"attributes": attributes} if attributes else {}
-    return made if score is None else made | {"score": score}
-
-
-def masked(category: str, pixels: np.ndarray, score: float | None = None) -> Json:
-    rle = coco_mask.encode(np.asfortranarray(pixels.astype(np.uint8)))
-    made: Json = {"id": "1", "category": category, "rle": {"size": [*pixels.shape], "counts": rle["counts"].decode()}}
-    return made if score is None else made | {"score": score}
-
-
-def rectangle(left: int, top: int, right: int, bottom: int) -> np.ndarray:
-    pixels = np.zeros((60, 80), dtype=bool)
-    pixels[top:bottom, left:right] = True
-    return pixels
-
-
-def frame(name: str, *labels: Json) -> Json:
-    return {"name": name, "labels": [*labels]}
+def written(folder: Path, *sides: list[Json]) -> list[Path]:
+    """Frames with objects, and with predictions, as Scalabel's files."""
+    paths = [folder / "truth.json", folder / "found.json"]
+    for path, frames in zip(paths, sides, strict=True):
+        path.write_text(json.dumps(frames))
+    return paths
 
 
 def numbers(folder: Path, truth: list[Json], found: list[Json], iou_type: str = "bbox") -> dict[str, float | None]:
-    """The summary of these frames, written as Scalabel's files."""
-    for name, frames in (("truth", truth), ("found", found)):
-        (folder / f"{name}.json").write_text(json.dumps(frames))
-    evaluation = apf.evaluate(
-        folder / "truth.json", folder / "found.json", "bdd100k",
-        iou_type=iou_type, format="scalabel", results_format="scalabel",
-    )  # fmt: skip
-    return dict(evaluation.summary.rows())
-
-
-SQUARE = (0, 0, 9, 9)
+    """The summary of these frames."""
+    of_files = {"format": "scalabel", "results_format": "scalabel"}
+    return dict(apf.evaluate(*written(folder, truth, found), "bdd100k", iou_type=iou_type, **of_files).summary.rows())
 
 
 def test_s1_corners_are_inclusive(tmp_path: Path) -> None:
@@ -80,22 +51,14 @@ def test_s2_an_ignored_box_takes_any_number(ignored: Json, tmp_path: Path) -> No
 def test_s3_classes_are_renamed(tmp_path: Path) -> None:
     """Of detections too; those of the three ignored ones count, as they are of the class then."""
     for old, new in RENAMED.items():
-        truth, found = [frame("a", label(old, SQUARE))], [frame("a", label(new, SQUARE, 0.9))]
-        assert numbers(tmp_path, truth, found)["AP"] == numbers(tmp_path, found_as_truth(found), scored(truth))["AP"]
-        assert numbers(tmp_path, truth, found)["AP"] == pytest.approx(1, abs=1e-9)
+        for one, other in ((old, new), (new, old)):
+            truth, found = [frame("a", label(one, SQUARE))], [frame("a", label(other, SQUARE, 0.9))]
+            assert numbers(tmp_path, truth, found)["AP"] == pytest.approx(1, abs=1e-9)
     for old, new in IGNORED.items():
         truth = [frame("a", label(new, SQUARE), label(old, (100, 100, 199, 199)))]
         found = [frame("a", label(new, SQUARE, 0.5), label(new, (110, 110, 120, 120), 0.9), label(old, (0, 0, 9, 8), 0.4))]
         assert numbers(tmp_path, truth, found)["AP"] == pytest.approx(1, abs=1e-9)
         assert numbers(tmp_path, truth[:1], [frame("a", label(old, SQUARE, 0.5))])["AP"] == pytest.approx(1, abs=1e-9)
-
-
-def found_as_truth(frames: list[Json]) -> list[Json]:
-    return [frame(each["name"], *({**one, "score": None} for one in each["labels"])) for each in frames]
-
-
-def scored(frames: list[Json]) -> list[Json]:
-    return [frame(each["name"], *({**one, "score": 0.5} for one in each["labels"])) for each in frames]
 
 
 def test_s4_without_predictions_all_is_0(tmp_path: Path) -> None:
@@ -117,20 +80,17 @@ def test_a_frame_whose_masks_overlap_loses_its_predictions(tmp_path: Path) -> No
     apart = [masked("car", near, 0.9), masked("bus", far, 0.8)]
     overlapping = [masked("car", near, 0.7), masked("bus", rectangle(39, 39, 80, 60), 0.6)]
     assert numbers(tmp_path, truth, [frame("a", *apart), frame("b", *apart)], "segm")["AP"] == pytest.approx(1, abs=1e-9)
-    with pytest.warns(
-        ShapesLeftOutWarning, match=r"masks overlap on 1 image \('b'\), which lose all their 2 detections by the"
-    ):
+    lost = r"masks overlap on 1 image \('b'\), which lose all their 2 detections by the"
+    with pytest.warns(ShapesLeftOutWarning, match=lost):
         found = numbers(tmp_path, truth, [frame("a", *apart), frame("b", *overlapping)], "segm")
     assert found["AP"] == pytest.approx(HALF, abs=1e-9)
 
 
 def test_results_without_masks_are_told_that_they_lack_them(tmp_path: Path) -> None:
-    boxes = [frame("a.jpg", label("car", SQUARE, 0.9))]
-    for truth in ([frame("a.jpg", label("car", SQUARE))], [frame("a.jpg", masked("car", rectangle(0, 0, 9, 9)))]):
-        with pytest.raises(
-            ColumnError, match=r"^detections: no column mask, needed to compare by intersection over union of m"
-        ):
-            numbers(tmp_path, truth, boxes, "segm")
+    message = r"^detections: no column mask, needed to compare by intersection over union of m"
+    for one in (label("car", SQUARE), masked("car", rectangle(0, 0, 9, 9))):
+        with pytest.raises(ColumnError, match=message):
+            numbers(tmp_path, [frame("a.jpg", one)], [frame("a.jpg", label("car", SQUARE, 0.9))], "segm")
 
 
 def test_other_classes_are_left_out_and_misspelled_ones_asked_about(tmp_path: Path) -> None:
@@ -138,20 +98,16 @@ def test_other_classes_are_left_out_and_misspelled_ones_asked_about(tmp_path: Pa
     with pytest.warns(UnknownCategoryWarning, match=r"^BDD100K does not evaluate 'cars', did you mean car\?$"):
         found = numbers(tmp_path, truth, [frame("a", label("car", SQUARE, 0.9))])
     assert found["AP"] == pytest.approx(1, abs=1e-9)
-    with pytest.raises(
-        ParameterError,
-        match=r"^protocol: BDD100K evaluates 'pedestrian', .*, but the categories are 'cat'; rename yours with category_map",
-    ):
+    message = r"^protocol: BDD100K evaluates 'pedestrian', .*, but the categories are 'cat'; rename yours with category_map"
+    with pytest.raises(ParameterError, match=message):
         numbers(tmp_path, [frame("a", label("cat", SQUARE))], [])
 
 
 def test_a_map_of_the_users_own_comes_first(tmp_path: Path) -> None:
-    (tmp_path / "truth.json").write_text(json.dumps([frame("a", label("auto", SQUARE), label("van", (50, 50, 59, 59)))]))
-    (tmp_path / "found.json").write_text(json.dumps([frame("a", label("auto", SQUARE, 0.9))]))
+    truth = [frame("a", label("auto", SQUARE), label("van", (50, 50, 59, 59)))]
+    files = written(tmp_path, truth, [frame("a", label("auto", SQUARE, 0.9))])
     with warnings.catch_warnings(action="error"):
-        evaluation = apf.evaluate(
-            tmp_path / "truth.json", tmp_path / "found.json", apf.BDD100K, category_map={"auto": "car"}, categories=["car"]
-        )
+        evaluation = apf.evaluate(*files, apf.BDD100K, category_map={"auto": "car"}, categories=["car"])
     assert evaluation.metrics["category_id"].unique().to_list() == ["car"]
     assert evaluation.summary["value"][0] == pytest.approx(HALF, abs=1e-9)
 
@@ -173,30 +129,6 @@ print(json.dumps([{name: None if value != value else float(value) for name, valu
 """
 
 
-def generated(random: np.random.Generator, iou_type: str) -> tuple[list[Json], list[Json]]:
-    """Frames with objects of four classes, some ignored or crowds, and predictions near them, some elsewhere, some missing."""
-    truth, found = [], []
-    for number in range(random.integers(1, 7)):
-        labels, results = [], []
-        for _ in range(random.integers(0, 5)):
-            name = str(random.choice(CLASSES[:4]))
-            left, top = (int(each) for each in random.integers(0, 40, 2))
-            right, bottom = left + int(random.integers(3, 38)), top + int(random.integers(3, 20))
-            flags = {flag: True for flag in ("ignored", "crowd", "occluded") if random.random() < 0.12}
-            shifts = random.integers(-1, 3, 4)
-            near = [max(each + int(shift), 0) for each, shift in zip((left, top, right, bottom), shifts, strict=True)]
-            is_found, score = random.random() < 0.8, float(random.random())
-            if iou_type == "bbox":
-                labels.append(label(name, (left, top, right, bottom), **flags))
-                results += [label(name, tuple(near), score)] * is_found
-            else:
-                labels.append(masked(name, rectangle(left, top, right, bottom)) | {"attributes": flags})
-                results += [masked(name, rectangle(*near), score)] * is_found
-        truth.append(frame(f"f{number}.jpg", *labels))
-        found += [frame(f"f{number}.jpg", *results)] * (random.random() < 0.9)
-    return truth, found
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["bbox", "segm"])
 @pytest.mark.filterwarnings(
@@ -205,26 +137,15 @@ def generated(random: np.random.Generator, iou_type: str) -> tuple[list[Json], l
 def test_all_twelve_numbers_are_scalabels(iou_type: str, tmp_path: Path) -> None:
     sets = [generated(np.random.default_rng(seed), iou_type) for seed in range(60)]
     sets = [(truth, found) for truth, found in sets if any(each["labels"] for each in truth)]
-    given = {"classes": CLASSES, "iou_type": iou_type, "sets": sets}
-    expected = run_kit("scalabel", SCRIPT, given)
-    for (truth, found), values in zip(sets, expected, strict=True):
-        ours = numbers(tmp_path, truth, found, iou_type)
-        assert ours.keys() == values.keys()
-        for name, value in ours.items():
-            theirs = None if values[name] is None else pytest.approx(values[name] / 100, abs=1e-9)
-            assert value == theirs, (name, truth, found)
+    expected = run_kit("scalabel", SCRIPT, {"classes": CLASSES, "iou_type": iou_type, "sets": sets})
+    for (truth, found), percent in zip(sets, expected, strict=True):
+        values = {name: None if value is None else value / 100 for name, value in percent.items()}
+        assert numbers(tmp_path, truth, found, iou_type) == pytest.approx(values, abs=1e-9), (truth, found)
 
 
 def test_what_frames_in_memory_need() -> None:
     """Ids may be numbers, with names in the table of categories."""
-    box = {
-        "image_id": [1, 1],
-        "category_id": [7, 8],
-        "x": [0.0, 20.0],
-        "y": [0.0, 0.0],
-        "width": [10.0] * 2,
-        "height": [10.0] * 2,
-    }
+    box = {"image_id": [1, 1], "category_id": [7, 8], "x": [0.0, 20], "y": [0.0, 0], "width": [10.0] * 2, "height": [10.0] * 2}
     truth = apf.Dataset({"image_id": [1]}, pl.DataFrame({"category_id": [7, 8], "name": ["van", "car"]}), box)
     evaluation = apf.evaluate(truth, {**box, "score": [0.5, 0.4]}, apf.BDD100K)
     assert evaluation.dataset.categories.select("category_id", "name").rows() == [(8, "car")]
@@ -234,26 +155,21 @@ def test_what_frames_in_memory_need() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissedCategoryWarning")
 def test_all_that_follows_has_the_classes(tmp_path: Path) -> None:
-    """Slices, stored sets, shards and batches give the same numbers, for the same names."""
+    """Slices, stored sets, shards and batches give the same numbers, for the same names: nothing is renamed twice."""
     names = {"rider": "van", "car": "other person", "truck": "person"}
     truth, found = generated(np.random.default_rng(4), "bbox")
     for one in (one for each in truth for one in each["labels"]):
         one["category"] = names.get(one["category"], one["category"])
-    (tmp_path / "truth.json").write_text(json.dumps(truth))
-    (tmp_path / "found.json").write_text(json.dumps(found))
-    files = tmp_path / "truth.json", tmp_path / "found.json"
+    files = written(tmp_path, truth, found)
     whole = apf.evaluate(*files, apf.BDD100K)
-    classes = whole.by("name").select("name", "AP", "n_annotations")
-    assert set(classes["name"]) == set(CLASSES)
+    assert set(whole.by("name")["name"]) == set(CLASSES)
     assert whole.summary["value"][0] > 0.05
     whole.write_parquet(tmp_path / "run")
     apf.write_shards(*files, tmp_path / "shards", 2)
     in_batches = apf.Evaluator(files[0], apf.BDD100K)
     in_batches.update(apf.read_results(files[1]))
-    for other in (
-        apf.read_evaluation(tmp_path / "run"),
-        apf.evaluate_shards(str(tmp_path / "shards" / "*"), protocol=apf.BDD100K),
-        in_batches.compute(),
-    ):
+    sharded = apf.evaluate_shards(str(tmp_path / "shards" / "*"), protocol=apf.BDD100K)
+    for other in (apf.read_evaluation(tmp_path / "run"), sharded, in_batches.compute()):
         assert other.summary.rows() == whole.summary.rows()
-        assert other.by("name").select("name", "AP", "n_annotations").rows() == classes.rows()
+        classes = [each.by("name").select("name", "AP", "n_annotations").rows() for each in (other, whole)]
+        assert classes[0] == classes[1]

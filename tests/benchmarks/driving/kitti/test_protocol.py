@@ -1,10 +1,9 @@
-"""KITTI: the development kit's numbers on hand cases, and those of plain loops on generated data."""
+"""KITTI: the development kit's numbers on hand cases, its rules one by one, and what plain loops count at each cut-off."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,15 +20,16 @@ from apframe.lists.expressions import average_precision
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.ranges import Level
-from tests.benchmarks.driving.kitti import reference as kitti_reference
-from tests.benchmarks.driving.turned_cuboids import OVERLAPS, remembered
+from tests.benchmarks.driving.kitti import reference
+from tests.benchmarks.driving.kitti.row import TYPES, dt, generated, gt, of_classes
 from tests.cli.test_command import command
+from tests.conformance.samples import images_of, sample_of_rows, together
 from tests.parity.strategies import half_as_often
-from tests.protocols.many_sets import slices_of
+from tests.protocols.generated import on_many_sets
 
 Row = dict[str, Any]
-LEVELS = ["easy", "moderate", "hard"]
-TYPES = ["Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Cyclist", "DontCare"]
+Sets = tuple[list[Row], list[Row]]
+LEVELS = [*reference.LEVELS]
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
@@ -37,22 +37,18 @@ pytestmark = [
 ]
 
 
-def gt(category: str, left: float, top: float, right: float, bottom: float, **others: Any) -> Row:
-    box = {"x": float(left), "y": float(top), "width": float(right - left), "height": float(bottom - top)}
-    return {"image_id": "000000", "category_id": category, "truncated": 0.0, "occluded": 0, "alpha": 0.0} | box | others
+def evaluated(annotations: list[Row], detections: list[Row], **options: Any) -> apf.Evaluation:
+    images = images_of(annotations)
+    truth = apf.Dataset({"image_id": images}, {"category_id": TYPES, "name": TYPES}, pl.DataFrame(annotations))
+    return apf.evaluate(truth, pl.DataFrame(detections), **({"protocol": apf.KITTI} | options))
 
 
-def dt(category: str, left: float, top: float, right: float, bottom: float, score: float, **others: Any) -> Row:
-    row = gt(category, left, top, right, bottom) | {"score": score} | others
-    return {name: value for name, value in row.items() if name not in ("truncated", "occluded")}
-
-
-def dataset(annotations: list[Row], images: list[str] | None = None) -> apf.Dataset:
-    ids = images or list(dict.fromkeys(row["image_id"] for row in annotations))
-    return apf.Dataset({"image_id": ids}, {"category_id": TYPES, "name": TYPES}, pl.DataFrame(annotations))
+def without(rows: list[Row], *names: str) -> list[Row]:
+    return [{name: value for name, value in row.items() if name not in names} for row in rows]
 
 
 def numbers(evaluation: apf.Evaluation, name: str = "Car", metric: str = "AP") -> list[float | None]:
+    """Those of a class at the three levels, in per cent as the kit has them."""
     values = dict(evaluation.summary.rows())
     return [None if (value := values[f"{metric}_{name}_{level}"]) is None else 100 * value for level in LEVELS]
 
@@ -65,11 +61,7 @@ def found(first: int = 0, last: int = 8) -> list[Row]:
     return [dt("Car", 200 * i, 100, 200 * i + 100, 200, 0.9 - 0.05 * i) for i in range(first, last)]
 
 
-VAN, TRUCK, SITTING = (
-    gt("Van", 2000, 100, 2100, 200),
-    gt("Truck", 2000, 100, 2100, 200),
-    gt("Person_sitting", 2000, 100, 2100, 200),
-)
+VAN, TRUCK, SITTING = (gt(name, 2000, 100, 2100, 200) for name in ("Van", "Truck", "Person_sitting"))
 ELSEWHERE = dt("Car", 2000, 100, 2100, 200, 0.95)
 REGION = gt("DontCare", 1300, 20, 2100, 200)
 LOW = gt("Car", 1400, 100, 1500, 140)
@@ -100,23 +92,20 @@ HAND = {
     "K15 the van comes first": ([BESIDE, BEHIND, *cars(1)], [dt("Car", 6, 100, 106, 200, 0.9), *found(1)], 15, 15),
     "K15 the car comes first": ([BEHIND, BESIDE, *cars(1)], [dt("Car", 6, 100, 106, 200, 0.9), *found(1)], 17.5, 17.5),
 }  # fmt: skip
+AT_11 = {"eight cars, all found": 18.181818182, "K1 one car": 9.090909091, "K2b a truck is": 16.161616162}
 
 
 @pytest.mark.parametrize("case", HAND)
 def test_the_kits_numbers(case: str) -> None:
     annotations, detections, easy, others = HAND[case]
-    values = numbers(apf.evaluate(dataset(annotations), pl.DataFrame(detections), protocol=apf.KITTI))
-    assert values == pytest.approx([easy, others, others], abs=1e-8)
+    assert numbers(evaluated(annotations, detections)) == pytest.approx([easy, others, others], abs=1e-8)
 
 
 @pytest.mark.slow
-def test_eleven_positions() -> None:
-    def at_11(annotations: list[Row], detections: list[Row]) -> list[float | None]:
-        return numbers(apf.evaluate(dataset(annotations), pl.DataFrame(detections), "kitti", recall_positions=11))
-
-    assert at_11(cars(), found()) == pytest.approx([18.181818182] * 3, abs=1e-8)
-    assert at_11(cars(0, 1), found(0, 1)) == pytest.approx([9.090909091] * 3, abs=1e-8)
-    assert at_11([*cars(), TRUCK], [*found(), ELSEWHERE]) == pytest.approx([16.161616162] * 3, abs=1e-8)
+@pytest.mark.parametrize("case", AT_11)
+def test_eleven_positions(case: str) -> None:
+    ev = evaluated(*HAND[case][:2], recall_positions=11)
+    assert numbers(ev) == pytest.approx([AT_11[case]] * 3, abs=1e-8)
 
 
 @pytest.mark.parametrize("iou_type", ["bev", "3d"])
@@ -127,39 +116,30 @@ def test_k3_regions_are_of_the_image_alone(iou_type: str) -> None:
 
     annotations = [*(placed(row, 10 * i) for i, row in enumerate(cars())), REGION]
     detections = [*(placed(row, 10 * i) for i, row in enumerate(found())), placed(dt("Car", 1800, 120, 1900, 220, 0.95), 200)]
-    ev = apf.evaluate(dataset(annotations), pl.DataFrame(detections), protocol=apf.KITTI, iou_type=iou_type)
-    assert numbers(ev) == pytest.approx([15.555555556] * 3, abs=1e-8)
+    assert numbers(evaluated(annotations, detections, iou_type=iou_type)) == pytest.approx([15.555555556] * 3, abs=1e-8)
 
 
 @pytest.mark.slow
 def test_perfect_results_need_41_positives_for_a_perfect_number() -> None:
     for n, at_40, at_11 in ((1, 0, 100 / 11), (8, 17.5, 200 / 11), (40, 97.5, 1000 / 11), (41, 100, 100), (50, 100, 100)):
-        annotations, detections = [gt("Car", 0, 0, 100, 100, image_id=str(i)) for i in range(n)], []
+        annotations = [gt("Car", 0, 0, 100, 100, image_id=str(i)) for i in range(n)]
         detections = [dt("Car", 0, 0, 100, 100, (n - i) / n, image_id=str(i)) for i in range(n)]
         for positions, expected in ((40, at_40), (11, at_11)):
-            ev = apf.evaluate(dataset(annotations), pl.DataFrame(detections), "kitti", recall_positions=positions)
-            assert numbers(ev) == pytest.approx([expected] * 3, abs=1e-9)
-            assert numbers(ev, metric="AOS") == pytest.approx([expected] * 3, abs=1e-9)
+            ev = evaluated(annotations, detections, recall_positions=positions)
+            assert [*numbers(ev), *numbers(ev, metric="AOS")] == pytest.approx([expected] * 6, abs=1e-9)
 
 
 def test_k10_sitting_persons_are_neighbours_of_pedestrians() -> None:
     annotations = [row | {"category_id": "Pedestrian"} for row in cars()] + [SITTING]
-    detections = [row | {"category_id": "Pedestrian"} for row in (*found(), ELSEWHERE)]
-    ev = apf.evaluate(dataset(annotations), pl.DataFrame(detections), protocol=apf.KITTI)
+    ev = evaluated(annotations, [row | {"category_id": "Pedestrian"} for row in (*found(), ELSEWHERE)])
     assert numbers(ev, "Pedestrian") == pytest.approx([17.5] * 3, abs=1e-8)
     assert numbers(ev, "Car") == [None] * 3
 
 
 def test_k13_the_exact_one_faces_backwards() -> None:
-    turned = [dt("Car", 10, 100, 110, 200, 0.95), dt("Car", 0, 100, 100, 200, 0.7, alpha=math.pi), *found(1)]
-    ev = apf.evaluate(dataset(cars()), pl.DataFrame(turned), protocol=apf.KITTI)
+    ev = evaluated(cars(), [dt("Car", 10, 100, 110, 200, 0.95), dt("Car", 0, 100, 100, 200, 0.7, alpha=math.pi), *found(1)])
     assert numbers(ev) == pytest.approx([16.388888889] * 3, abs=1e-8)
     assert numbers(ev, metric="AOS") == pytest.approx([15.277777778] * 3, abs=1e-8)
-
-
-def test_no_matching_fits_levels_and_a_definition_without_cut_offs() -> None:
-    with pytest.raises(ParameterError, match=r"interpolated goes with no matching where levels have `detections`$"):
-        replace(apf.KITTI, metrics=(AveragePrecision(Interpolated()),), headlines=("AP",))
 
 
 def test_levels_that_leave_out_detections_are_apart_from_the_others() -> None:
@@ -172,8 +152,7 @@ def test_levels_that_leave_out_detections_are_apart_from_the_others() -> None:
 
     def counts(*levels: Level) -> pl.DataFrame:
         protocol = replace(apf.KITTI, ranges=levels, headlines=("AP", "AP{area}"))
-        evaluation = apf.evaluate(dataset(annotations), pl.DataFrame(detections), protocol)
-        return evaluation.metrics.filter(area_range="narrow").drop("area_range")
+        return evaluated(annotations, detections, protocol=protocol).metrics.filter(area_range="narrow").drop("area_range")
 
     alone = counts(narrow)
     assert counts(easy, narrow).equals(alone) and counts(narrow, easy).equals(alone)
@@ -182,20 +161,17 @@ def test_levels_that_leave_out_detections_are_apart_from_the_others() -> None:
 
 @pytest.mark.slow
 def test_k14_one_detection_without_alpha_leaves_no_orientation() -> None:
-    unknown = [*found()[:-1], found()[-1] | {"alpha": None}]
-    ev = apf.evaluate(dataset(cars()), pl.DataFrame(unknown), protocol=apf.KITTI)
+    ev = evaluated(cars(), [*found()[:-1], found()[-1] | {"alpha": None}])
     assert numbers(ev, metric="AOS") == [None] * 3 and numbers(ev) == pytest.approx([17.5] * 3, abs=1e-8)
-    without = apf.evaluate(dataset(cars()), pl.DataFrame(found()).drop("alpha"), protocol=apf.KITTI)
-    assert numbers(without, metric="AOS") == [None] * 3
+    assert numbers(evaluated(cars(), without(found(), "alpha")), metric="AOS") == [None] * 3
     for category in ("Pedestrian", "Truck"):  # the latter is not evaluated
-        other = dt(category, 3000, 0, 3100, 100, 0.5, alpha=None)
-        ev = apf.evaluate(dataset(cars()), pl.DataFrame([*found(), other]), protocol=apf.KITTI)
+        ev = evaluated(cars(), [*found(), dt(category, 3000, 0, 3100, 100, 0.5, alpha=None)])
         assert numbers(ev, metric="AOS") == [None] * 3 and numbers(ev) == pytest.approx([17.5] * 3, abs=1e-8)
         assert "no AOS: 1 of 9 detections without alpha (-10 in files)" in ev.notes
         assert numbers(ev.where("name = 'Car'"), metric="AOS") == [None] * 3
 
 
-def street(*, shifted: bool) -> tuple[list[Row], list[Row]]:
+def street(*, shifted: bool) -> Sets:
     """K21, or K20 where detections are not shifted and turned a little further."""
 
     def cuboid(x: float, y: float, z: float, rotation: float) -> Row:
@@ -221,6 +197,22 @@ def street(*, shifted: bool) -> tuple[list[Row], list[Row]]:
     return annotations, detections
 
 
+def as_files(folder: Path, rows: list[Row]) -> str:
+    """A folder with a file for each image, with six decimals."""
+    folder.mkdir()
+    for row in rows:
+        height, middle = row["cuboid_height"], row["cuboid_z"]
+        sizes = [
+            *(row["x"], row["y"], row["x"] + row["width"], row["y"] + row["height"]), height, row["cuboid_width"],
+            row["cuboid_length"], row["cuboid_x"], height / 2 - middle, row["cuboid_y"], -row["cuboid_yaw"],
+            *([row["score"]] if "score" in row else []),
+        ]  # fmt: skip
+        front = [row["category_id"], f"{row.get('truncated', -1):.6f}", str(row.get("occluded", -1)), f"{row['alpha']:.6f}"]
+        with (folder / f"{row['image_id']}.txt").open("a") as file:
+            file.write(" ".join([*front, *(f"{number:.6f}" for number in sizes)]) + "\n")
+    return str(folder)
+
+
 # case, what is compared, metric; R11 and R40 of the three levels
 STREET = [
     (True, "bbox", "AP", (23.691460055, 51.919191919, 70.674982912), (21.060606061, 53.611111111, 72.737218045)),
@@ -234,349 +226,18 @@ STREET = [
 @pytest.mark.slow
 @pytest.mark.parametrize("positions", [11, 40])
 @pytest.mark.parametrize(("shifted", "iou_type", "metric", "r11", "r40"), STREET)
-def test_k21_and_k20(
-    shifted: bool, iou_type: str, metric: str, r11: tuple[float, ...], r40: tuple[float, ...], positions: int
-) -> None:
-    annotations, detections = street(shifted=shifted)
-    ev = apf.evaluate(dataset(annotations), pl.DataFrame(detections), "kitti", iou_type=iou_type, recall_positions=positions)
-    assert numbers(ev, metric=metric) == pytest.approx(r11 if positions == 11 else r40, abs=1e-8)
-
-
-SOME_TYPES = [each for each, n in zip(TYPES, (8, 2, 1, 4, 2, 2, 1), strict=True) for _ in range(n)]
-
-
-def one_of(random: np.random.Generator, values: Sequence[Any]) -> Any:
-    return values[random.integers(len(values))]  # faster than `random.choice`, which makes an array of them
-
-
-def generated(random: np.random.Generator, n_images: int) -> tuple[list[Row], list[Row]]:
-    """Crowded images with all types, of heights around the limits; results near objects, and elsewhere, no two scores equal."""
-    annotations, detections = [], []
-    for image in range(n_images):
-        key = {"image_id": f"{image:06d}"}
-        for _ in range(random.integers(1, 8)):
-            left, top = random.integers(0, 60, 2)
-            width, height = one_of(random, [20, 30, 60]), one_of(random, [20, 24, 25, 26, 39, 40, 41, 60])
-            attributes = {"occluded": int(random.integers(0, 4)), "truncated": one_of(random, [0.0, 0.15, 0.2, 0.3, 0.6])}
-            category = one_of(random, SOME_TYPES)
-            row = gt(category, left, top, left + width, top + height, alpha=float(random.uniform(-3, 3)), **attributes, **key)
-            annotations.append(row)
-            for _ in range(random.integers(0, 4)):
-                right, down = (one_of(random, [0, 0, 1, 2, 3, 5]) for _ in range(2))
-                kind = category if random.random() < 0.8 else one_of(random, TYPES[:-1])
-                bottom = top + height + one_of(random, [0, 0, -1, 1])
-                moved = dt(kind, left + right, top + down, left + width + right, bottom + down, 0.0, **key)
-                detections.append(moved | {"alpha": float(random.uniform(-3, 3))})
-    if not detections:
-        detections = [dt("Car", 0, 0, 30, 30, 0.0, image_id="000000")]
-    scores = (random.permutation(len(detections)) + 1) / (len(detections) + 1)
-    return annotations, [row | {"score": float(score)} for row, score in zip(detections, scores, strict=True)]
-
-
-data = st.builds(lambda seed, n: generated(np.random.default_rng(seed), n), st.integers(0, 2**32), st.integers(1, 5))
-
-
-def evaluated(annotations: list[Row], detections: list[Row], **options: Any) -> apf.Evaluation:
-    images = sorted({row["image_id"] for row in annotations})
-    return apf.evaluate(dataset(annotations, images), pl.DataFrame(detections), protocol=apf.KITTI, **options)
-
-
-def with_cuboids(random: np.random.Generator, rows: list[Row]) -> list[Row]:
-    """The rows with cuboids that overlap about as much as their boxes; a few, and regions, have none."""
-
-    def near(value: float, by: float) -> float:
-        return float(value + random.normal(0, by))
-
-    names = ("x", "y", "z", "length", "width", "height", "yaw")
-    made = []
-    for row in rows:
-        width, height = row["width"] / 12, row["height"] / 15
-        places = (near(row["x"] / 12, 0.02), near(row["y"] / 12, 0.02), near(0.8, 0.05), width, height, near(1.5, 0.05))
-        has_none = row["category_id"] == "DontCare" or random.random() < 0.05
-        cuboid = [None] * 7 if has_none else [*places, near(0.4, 0.04)]
-        made.append(row | dict(zip([f"cuboid_{name}" for name in names], cuboid, strict=True)))
-    return made
-
-
-def same_as_loops(
-    ev: apf.Evaluation, annotations: list[Row], detections: list[Row], positions: int = 40, iou_type: str = "bbox"
-) -> None:
-    alike, is_boxes = OVERLAPS.get(iou_type, kitti_reference.overlap), iou_type == "bbox"
-    for name in kitti_reference.NAMES:
-        loops = [
-            kitti_reference.evaluate(annotations, detections, name, level, positions, alike, regions=is_boxes)
-            for level in LEVELS
-        ]
-        for metric, expected in zip(("AP", "AOS") if is_boxes else ("AP",), zip(*loops, strict=True), strict=False):
-            scaled = [None if value is None else 100 * value for value in expected]
-            assert numbers(ev, name, metric) == pytest.approx(scaled, abs=1e-7), (name, metric)
-
-
-def same_on_sets(seeds: range, iou_type: str, positions: int) -> None:
-    sets, alike = {}, remembered(OVERLAPS.get(iou_type, kitti_reference.overlap))
-    for seed in seeds:
-        random = np.random.default_rng(seed)
-        sets[seed] = generated(random, 4 + seed % 5)
-        if iou_type != "bbox":
-            sets[seed] = with_cuboids(random, sets[seed][0]), with_cuboids(random, sets[seed][1])
-    table = slices_of(sets, TYPES, apf.KITTI, "category", iou_type=iou_type, recall_positions=positions)
-    by_set = {(row["set"], row["name"]): row for row in table.rows(named=True)}
-    n_found = 0
-    for seed, rows in sets.items():
-        for name in kitti_reference.NAMES:
-            for level in LEVELS:
-                ap, aos = kitti_reference.evaluate(*rows, name, level, positions, alike, regions=iou_type == "bbox")
-                row = by_set.get((seed, name), {})
-                assert row.get(f"AP_{level}") == pytest.approx(ap, abs=1e-9), (seed, name, level)
-                assert iou_type != "bbox" or row.get(f"AOS_{level}") == pytest.approx(aos, abs=1e-9), (seed, name, level)
-                n_found += bool(ap)
-    assert n_found > len(sets)
-
-
-@pytest.mark.parametrize("iou_type", ["bbox", "bev", "3d"])
-def test_as_plain_loops_on_fifty_sets(iou_type: str) -> None:
-    same_on_sets(range(50), iou_type, 40)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("iou_type", "positions"), [("bbox", 11), ("bbox", 40), ("bev", 40), ("3d", 40)])
-def test_as_plain_loops_on_five_hundred_sets(iou_type: str, positions: int) -> None:
-    same_on_sets(range(50, 550), iou_type, positions)
-
-
-@half_as_often
-@given(data, st.sampled_from([11, 40]))
-def test_as_plain_loops(sets: tuple[list[Row], list[Row]], positions: int) -> None:
-    annotations, detections = sets
-    same_as_loops(evaluated(annotations, detections, recall_positions=positions), annotations, detections, positions)
-
-
-@pytest.mark.slow
-@half_as_often
-@given(data)
-def test_classes_of_a_choice_have_the_sizesof_all(sets: tuple[list[Row], list[Row]]) -> None:
-    if not any(row["category_id"] == "Car" for row in sets[0]):
-        return
-    every, alone = evaluated(*sets), evaluated(*sets, categories=["Car"])
-    assert numbers(alone) == pytest.approx(numbers(every), abs=1e-9) and numbers(alone, "Cyclist") == [None] * 3
-    part = every.where("name = 'Car'")
-    assert numbers(part) == pytest.approx(numbers(every), abs=1e-9)
-
-
-@pytest.mark.slow
-@half_as_often
-@given(data, st.data())
-def test_slices_of_images_are_evaluations_of_them(sets: tuple[list[Row], list[Row]], draw: st.DataObject) -> None:
-    annotations, detections = sets
-    images = sorted({row["image_id"] for row in annotations})
-    values = [draw.draw(st.sampled_from("ab")) for _ in images]
-    weather = dict(zip(images, values, strict=True))
-    whole = apf.evaluate(
-        dataset(annotations, images).with_images(pl.DataFrame({"image_id": images, "weather": values})),
-        pl.DataFrame(detections), protocol=apf.KITTI,
-    )  # fmt: skip
-    table = whole.by("weather", level="category")
-    for value in set(values):
-        own = [[row for row in rows if weather[row["image_id"]] == value] for rows in (annotations, detections)]
-        part = whole.where(f"weather = '{value}'")
-        same_as_loops(part, *own)
-        for row in table.filter(weather=value).rows(named=True):
-            expected = (
-                [kitti_reference.evaluate(*own, row["name"], level) for level in LEVELS]
-                if row["name"] in kitti_reference.NAMES
-                else []
-            )
-            assert [row[f"AP_{level}"] for level in LEVELS] == pytest.approx([ap for ap, _ in expected], abs=1e-9)
-            assert [row[f"AOS_{level}"] for level in LEVELS] == pytest.approx([aos for _, aos in expected], abs=1e-9)
-
-
-@half_as_often
-@given(data)
-def test_counts_at_every_cut_off_are_those_of_the_second_pass(sets: tuple[list[Row], list[Row]]) -> None:
-    annotations, detections = sets
-    ev = evaluated(annotations, detections)
-    for level in LEVELS:
-        table = ev.thresholds(area_range=level)
-        for row in table.rows(named=True):
-            images = kitti_reference.images_of(annotations, detections, row["name"], level)
-            counts = [
-                kitti_reference.second_pass(
-                    image,
-                    kitti_reference.THRESHOLDS[row["name"]],
-                    row["score_threshold"],
-                    kitti_reference.overlap,
-                    regions=True,
-                )
-                for image in images
-            ]
-            assert [row[name] for name in ("tp", "fp", "fn")] == [sum(each) for each in list(zip(*counts, strict=True))[:3]]
-        curve = ev.curves(area_range=level)
-        assert curve.select("score", "tp", "fp", "precision").rows() == table.filter(tp=0, fp=0).height * [] + [
-            (row["score_threshold"], row["tp"], row["fp"], row["precision"])
-            for row in table.rows(named=True) if row["tp"] + row["fp"]
-        ]  # fmt: skip
-
-
-@half_as_often
-@given(data)
-def test_matches_are_those_of_all_detections(sets: tuple[list[Row], list[Row]]) -> None:
-    annotations, detections = sets
-    ev = evaluated(annotations, detections)
-    for level in LEVELS:
-        outcomes = ev.matches(area_range=level).group_by("category_id").agg(
-            *((pl.col("outcome") == name).sum().alias(name) for name in ("tp", "fp", "fn"))
-        )  # fmt: skip
-        for name, *counted in outcomes.rows():
-            images = kitti_reference.images_of(annotations, detections, name, level)
-            threshold = kitti_reference.THRESHOLDS[name]
-            counts = [
-                kitti_reference.second_pass(each, threshold, 0.0, kitti_reference.overlap, regions=True) for each in images
-            ]
-            assert counted == [sum(each) for each in list(zip(*counts, strict=True))[:3]]
-
-
-@pytest.mark.slow
-@half_as_often
-@given(data, st.integers(0, 2**32))
-def test_image_weights_are_copies_of_images(sets: tuple[list[Row], list[Row]], seed: int) -> None:
-    annotations, detections = sets
-    images = sorted({row["image_id"] for row in annotations})
-    weights = np.random.default_rng(seed).integers(0, 4, len(images))
-    if not weights.sum():
-        return
-    frame = pl.DataFrame({"image_id": images, "weight": weights})
-    ev = apf.evaluate(dataset(annotations, images).with_images(frame), pl.DataFrame(detections), protocol=apf.KITTI)
-    known = ev.intervals(weights="weight", n_resamples=1, method="bootstrap") if len(images) > 1 else None
-    if known is None:
-        return
-    estimates = dict(known.select("metric", "estimate").rows())
-    copied = [
-        [row | {"image_id": f"{row['image_id']}-{copy}"} for row in rows
-         for copy in range(int(weights[images.index(row["image_id"])]))]
-        for rows in (annotations, detections)
-    ]  # fmt: skip
-    for name in kitti_reference.NAMES:
-        for level in LEVELS:
-            ap, aos = kitti_reference.evaluate(*copied, name, level)
-            assert estimates[f"AP_{name}_{level}"] == pytest.approx(ap, abs=1e-9)
-            assert estimates[f"AOS_{name}_{level}"] == pytest.approx(aos, abs=1e-9)
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"^matching: definition r40 does not go with matching 'score'; use both of one"):
-        apf.KITTI.with_options(matching="score")
-    with pytest.raises(ParameterError, match=r"^matching: definition coco101 does not go with matching 'by_annotation'"):
-        apf.COCO.with_options(matching="by_annotation")
-    with pytest.raises(ParameterError, match=r"^recall_positions are 40 or 11, not 12"):
-        apf.KITTI.with_options(recall_positions=12)
-    with pytest.raises(ParameterError, match=r"^recall_positions: the definition coco101 does not use recall positions"):
-        apf.COCO.with_options(recall_positions=11)
-    with pytest.raises(ParameterError, match=r"^area_ranges:? KITTI has levels of difficulty in place of area ranges"):
-        apf.KITTI.with_options(area_ranges={"small": (0, 9)})
-    with pytest.raises(ParameterError, match=r"^max_detections:? matching 'by_annotation' takes one number"):
-        apf.KITTI.with_options(max_detections=[1, 10])
-    ranked = pl.DataFrame({"relevant": [1], "score": [1.0]})
-    with pytest.raises(ParameterError, match=r"^definition: r40 is made of counts at score cut-offs"):
-        ranked.select(average_precision("relevant", "score", n_positives=1, definition="r40"))
-    ev = apf.evaluate(dataset(cars()), pl.DataFrame(found()), protocol=apf.KITTI)
-    with pytest.raises(ParameterError, match=r"^protocol: KITTI matches again at every score cut-off"):
-        ev.error_impact()
-    with pytest.raises(ParameterError, match=r"^arrays: r40 has no recall levels"):
-        ev.arrays()
-
-
-def test_missing_columns_and_classes_are_named() -> None:
-    plain = dataset([{name: value for name, value in row.items() if name != "occluded"} for row in cars()])
-    with pytest.raises(ColumnError, match=r"^annotations: no column occluded; add it, as null where it is unknown"):
-        apf.evaluate(plain, pl.DataFrame(found()), protocol=apf.KITTI)
-    named = apf.Dataset({"image_id": ["000000"]}, {"category_id": ["vehicle"], "name": ["vehicle"]}, {})
-    with pytest.raises(
-        ParameterError, match=r"^protocol: KITTI evaluates .Car., .Pedestrian., .Cyclist., but the categories are .vehic"
-    ):
-        apf.evaluate(named, {}, protocol=apf.KITTI)
-
-
-@pytest.mark.parametrize("table", ["annotations", "detections"])
-@pytest.mark.parametrize("iou_type", ["bbox", "bev", "3d"])
-def test_cuboids_need_the_box_in_the_image(table: str, iou_type: str) -> None:
-    sides = dict(zip(("annotations", "detections"), street(shifted=False), strict=True))
-    box = {"x", "y", "width", "height", "bbox"}
-    sides[table] = [{name: value for name, value in row.items() if name not in box} for row in sides[table]]
-    problem = rf"^{table}: no column x, y, width, height; KITTI needs the box in the image, in pixels, beside the cuboid"
-    with pytest.raises(ColumnError, match=problem):
-        apf.evaluate(dataset(sides["annotations"]), pl.DataFrame(sides["detections"]), protocol=apf.KITTI, iou_type=iou_type)
-
-
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [("annotations", "truncated"), ("annotations", "occluded"), ("annotations", "alpha"), ("detections", "alpha")],
-)
-def test_what_is_no_finite_number_is_refused(table: str, column: str) -> None:
-    sides = {"annotations": cars(), "detections": found()}
-    key = f"{table.removesuffix('s')}_id"
-    for value, error, problem in (
-        ("1", ColumnError, rf"^{table}\.{column} must hold numbers, not String$"),
-        (float("nan"), RowError, rf"^{table}: {column} is not a finite number where {key} is 1, 2, 3, "),
-    ):
-        changed = sides | {table: [row | {column: value} for row in sides[table]]}
-        with pytest.raises(error, match=problem):
-            apf.evaluate(dataset(changed["annotations"]), pl.DataFrame(changed["detections"]), protocol=apf.KITTI)
-
-
-def test_detections_are_counted_without_their_copies() -> None:
-    low = dt("Car", 2000, 100, 2100, 120, 0.3)  # of 20 px, with a copy in each other class
-    with pytest.warns(UnknownCategoryWarning, match=r"^1 of 9 detections has an unknown category_id and was dropped: 'Cars'"):
-        ev = apf.evaluate(dataset(cars()), pl.DataFrame([*found(0, 7), low, found(7)[0] | {"category_id": "Cars"}]), "kitti")
-    assert "8 detections" in repr(ev)
-
-
-def test_low_detections_do_not_stop_intervals_by_category() -> None:
-    annotations = [gt("Car", 0, 0, 100, 100, image_id=str(i)) for i in range(4)]
-    detections = [dt("Car", 0, 0, 100, 100 - 80 * (i == 3), 0.9, image_id=str(i)) for i in range(4)]
-    ev = apf.evaluate(dataset(annotations), pl.DataFrame(detections), protocol=apf.KITTI)
-    table = ev.intervals(by="name", n_resamples=3, method="bootstrap").filter(metric="AP_moderate", name="Car")
-    assert table["estimate"].to_list() == pytest.approx([2 / 40])
-
-
-def test_the_number_that_stands_for_all_is_of_the_moderate_level() -> None:
-    ev = apf.evaluate(dataset(cars()), pl.DataFrame(found()), protocol=apf.KITTI)
-    assert ev.to_dict(per_category=True)["AP_moderate/Car"] == pytest.approx(0.175)
-
-
-def text_of(row: Row) -> str:
-    """A row as a line of KITTI's files, with six decimals."""
-    height, middle = row["cuboid_height"], row["cuboid_z"]
-    sizes = [
-        *(row["x"], row["y"], row["x"] + row["width"], row["y"] + row["height"]), height, row["cuboid_width"],
-        row["cuboid_length"], row["cuboid_x"], height / 2 - middle, row["cuboid_y"], -row["cuboid_yaw"],
-        *([row["score"]] if "score" in row else []),
-    ]  # fmt: skip
-    front = [row["category_id"], f"{row.get('truncated', -1):.6f}", str(row.get("occluded", -1)), f"{row['alpha']:.6f}"]
-    return " ".join([*front, *(f"{number:.6f}" for number in sizes)])
-
-
-def as_files(folder: Path, rows: list[Row]) -> str:
-    """A folder with a file for each image."""
-    folder.mkdir()
-    for image in sorted({row["image_id"] for row in rows}):
-        lines = [text_of(row) for row in rows if row["image_id"] == image]
-        (folder / f"{image}.txt").write_text("\n".join(lines) + "\n")
-    return str(folder)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("shifted", "iou_type", "metric", "r11", "r40"), STREET)
-def test_k21_and_k20_from_files_to_numbers_by_the_command(
-    shifted: bool, iou_type: str, metric: str, r11: tuple[float, ...], r40: tuple[float, ...],
+def test_k21_and_k20_of_rows_and_from_files_to_numbers_by_the_command(
+    shifted: bool, iou_type: str, metric: str, r11: tuple[float, ...], r40: tuple[float, ...], positions: int,
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    paths = [as_files(tmp_path / name, rows) for name, rows in zip(("label_2", "found"), street(shifted=shifted), strict=True)]
-    for further, expected in (((), r40), (("--recall-positions", "11"), r11)):
-        arguments = ("eval", *paths, "--protocol", "kitti", "--iou-type", iou_type, "--json", *further)
-        code, printed, _ = command(capsys, monkeypatch, *arguments)
-        values = json.loads(printed)
-        assert code == 0
-        assert [100 * values[f"{metric}_Car_{level}"] for level in LEVELS] == pytest.approx(expected, abs=1e-8)
+    sides, expected = street(shifted=shifted), pytest.approx(r11 if positions == 11 else r40, abs=1e-8)
+    assert numbers(evaluated(*sides, iou_type=iou_type, recall_positions=positions), metric=metric) == expected
+    paths = [as_files(tmp_path / name, rows) for name, rows in zip(("label_2", "found"), sides, strict=True)]
+    further = ("--recall-positions", "11") if positions == 11 else ()
+    arguments = ("eval", *paths, "--protocol", "kitti", "--iou-type", iou_type, "--json", *further)
+    code, printed, _ = command(capsys, monkeypatch, *arguments)
+    values = json.loads(printed)
+    assert code == 0 and [100 * values[f"{metric}_Car_{level}"] for level in LEVELS] == expected
 
 
 @pytest.mark.slow
@@ -595,3 +256,148 @@ def test_two_results_are_compared_by_the_moderate_level(
     assert 100 * rows["AP_Car_moderate"]["estimate_a"] == pytest.approx(STREET[0][4][1], abs=1e-8)
     assert rows["AP_moderate"]["difference"] == pytest.approx(b - a) and a > b
     assert rows["AP_moderate"]["low"] <= rows["AP_moderate"]["difference"] <= rows["AP_moderate"]["high"] < 0
+
+
+data = st.builds(lambda seed, n: generated(np.random.default_rng(seed), n), st.integers(0, 2**32), st.integers(1, 5))
+
+
+@half_as_often
+@given(data, st.sampled_from([11, 40]))
+def test_as_plain_loops(sets: Sets, positions: int) -> None:
+    ev = evaluated(*sets, recall_positions=positions)
+    for name, of_class in of_classes(*sets, positions).items():
+        for metric in ("AP", "AOS"):
+            expected = [value and 100 * value for key, value in of_class.items() if key.startswith(metric)]
+            assert numbers(ev, name, metric) == pytest.approx(expected, abs=1e-7), (name, metric)
+
+
+@on_many_sets
+def test_classes_of_slices_at_eleven_positions_as_plain_loops(seeds: range) -> None:
+    sets = [generated(np.random.default_rng(seed), 4 + seed % 5) for seed in seeds]
+    dataset, found = together([sample_of_rows(images_of(*each), *each, dict(zip(TYPES, TYPES, strict=True))) for each in sets])
+    table = apf.evaluate(dataset, found, apf.KITTI, recall_positions=11).by("set", level="category")
+    rows = {(row["set"], row["name"]): row for row in table.iter_rows(named=True)}
+    for number, both in enumerate(sets):
+        for name, expected in of_classes(*both, positions=11).items():
+            row = rows.get((number, name), {})
+            assert {metric: row.get(metric) for metric in expected} == pytest.approx(expected, abs=1e-9), (number, name)
+    assert table.select(pl.col("^AP_.*$") > 0).sum().sum_horizontal().item() > len(sets)
+
+
+@pytest.mark.slow
+@half_as_often
+@given(data)
+def test_classes_of_a_choice_have_the_sizes_of_all(sets: Sets) -> None:
+    if not any(row["category_id"] == "Car" for row in sets[0]):
+        return
+    every, alone = evaluated(*sets), evaluated(*sets, categories=["Car"])
+    assert numbers(alone) == pytest.approx(numbers(every), abs=1e-9) and numbers(alone, "Cyclist") == [None] * 3
+    assert numbers(every.where("name = 'Car'")) == pytest.approx(numbers(every), abs=1e-9)
+
+
+def counted(sets: Sets, name: str, level: str, cut_off: float) -> list[float]:
+    """True positives, false positives and misses by the second pass."""
+    of_images = [
+        reference.second_pass(image, reference.THRESHOLDS[name], cut_off, reference.overlap, regions=True)
+        for image in reference.images_of(*sets, name, level)
+    ]
+    return [sum(each) for each in list(zip(*of_images, strict=True))[:3]]
+
+
+@half_as_often
+@given(data)
+def test_counts_at_every_cut_off_and_of_all_detections_are_those_of_the_second_pass(sets: Sets) -> None:
+    ev, counts = evaluated(*sets), ("tp", "fp", "fn")
+    for level in LEVELS:
+        table = ev.thresholds(area_range=level)
+        for row in table.rows(named=True):
+            assert [row[name] for name in counts] == counted(sets, row["name"], level, row["score_threshold"])
+        some = table.filter(pl.col("tp") + pl.col("fp") > 0).select("score_threshold", "tp", "fp", "precision")
+        assert ev.curves(area_range=level).select("score", "tp", "fp", "precision").rows() == some.rows()
+        outcomes = [(pl.col("outcome") == name).sum().alias(name) for name in counts]
+        for name, *of_all in ev.matches(area_range=level).group_by("category_id").agg(outcomes).rows():
+            assert of_all == counted(sets, name, level, 0.0)
+
+
+# a protocol, options that it cannot have, and the message
+REFUSED = [
+    (apf.KITTI, {"matching": "score"}, "matching: definition r40 does not go with matching 'score'; use both of one"),
+    (apf.COCO, {"matching": "by_annotation"}, "matching: definition coco101 does not go with matching 'by_annotation'"),
+    (apf.KITTI, {"recall_positions": 12}, "recall_positions are 40 or 11, not 12"),
+    (apf.COCO, {"recall_positions": 11}, "recall_positions: the definition coco101 does not use recall positions"),
+    (apf.KITTI, {"area_ranges": {"small": (0, 9)}}, "area_ranges:? KITTI has levels of difficulty in place of area ranges"),
+    (apf.KITTI, {"max_detections": [1, 10]}, "max_detections:? matching 'by_annotation' takes one number"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "options", "message"), REFUSED)
+def test_options_that_do_not_fit_are_refused(protocol: apf.Protocol, options: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{message}"):
+        protocol.with_options(**options)
+
+
+def test_what_does_not_fit_levels_and_cut_offs_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"interpolated goes with no matching where levels have `detections`$"):
+        replace(apf.KITTI, metrics=(AveragePrecision(Interpolated()),), headlines=("AP",))
+    ranked = pl.DataFrame({"relevant": [1], "score": [1.0]})
+    with pytest.raises(ParameterError, match=r"^definition: r40 is made of counts at score cut-offs"):
+        ranked.select(average_precision("relevant", "score", n_positives=1, definition="r40"))
+    ev = evaluated(cars(), found())
+    with pytest.raises(ParameterError, match=r"^protocol: KITTI matches again at every score cut-off"):
+        ev.error_impact()
+    with pytest.raises(ParameterError, match=r"^arrays: r40 has no recall levels"):
+        ev.arrays()
+
+
+def test_missing_columns_and_classes_are_named() -> None:
+    with pytest.raises(ColumnError, match=r"^annotations: no column occluded; add it, as null where it is unknown"):
+        evaluated(without(cars(), "occluded"), found())
+    named = apf.Dataset({"image_id": ["000000"]}, {"category_id": ["vehicle"], "name": ["vehicle"]}, {})
+    with pytest.raises(
+        ParameterError, match=r"^protocol: KITTI evaluates .Car., .Pedestrian., .Cyclist., but the categories are .vehic"
+    ):
+        apf.evaluate(named, {}, protocol=apf.KITTI)
+
+
+@pytest.mark.parametrize("table", ["annotations", "detections"])
+@pytest.mark.parametrize("iou_type", ["bbox", "bev", "3d"])
+def test_cuboids_need_the_box_in_the_image(table: str, iou_type: str) -> None:
+    sides = dict(zip(("annotations", "detections"), street(shifted=False), strict=True))
+    sides[table] = without(sides[table], "x", "y", "width", "height")
+    problem = rf"^{table}: no column x, y, width, height; KITTI needs the box in the image, in pixels, beside the cuboid"
+    with pytest.raises(ColumnError, match=problem):
+        evaluated(*sides.values(), iou_type=iou_type)
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("annotations", "truncated"), ("annotations", "occluded"), ("annotations", "alpha"), ("detections", "alpha")],
+)
+def test_what_is_no_finite_number_is_refused(table: str, column: str) -> None:
+    sides = {"annotations": cars(), "detections": found()}
+    key = f"{table.removesuffix('s')}_id"
+    for value, error, problem in (
+        ("1", ColumnError, rf"^{table}\.{column} must hold numbers, not String$"),
+        (float("nan"), RowError, rf"^{table}: {column} is not a finite number where {key} is 1, 2, 3, "),
+    ):
+        changed = sides | {table: [row | {column: value} for row in sides[table]]}
+        with pytest.raises(error, match=problem):
+            evaluated(*changed.values())
+
+
+def test_detections_are_counted_without_their_copies() -> None:
+    low = dt("Car", 2000, 100, 2100, 120, 0.3)  # of 20 px, with a copy in each other class
+    with pytest.warns(UnknownCategoryWarning, match=r"^1 of 9 detections has an unknown category_id and was dropped: 'Cars'"):
+        ev = evaluated(cars(), [*found(0, 7), low, found(7)[0] | {"category_id": "Cars"}])
+    assert "8 detections" in repr(ev)
+
+
+def test_low_detections_do_not_stop_intervals_by_category() -> None:
+    annotations = [gt("Car", 0, 0, 100, 100, image_id=str(i)) for i in range(4)]
+    ev = evaluated(annotations, [dt("Car", 0, 0, 100, 100 - 80 * (i == 3), 0.9, image_id=str(i)) for i in range(4)])
+    table = ev.intervals(by="name", n_resamples=3, method="bootstrap").filter(metric="AP_moderate", name="Car")
+    assert table["estimate"].to_list() == pytest.approx([2 / 40])
+
+
+def test_the_number_that_stands_for_all_is_of_the_moderate_level() -> None:
+    assert evaluated(cars(), found()).to_dict(per_category=True)["AP_moderate/Car"] == pytest.approx(0.175)

@@ -66,7 +66,8 @@ def scores_first(gts: Sequence[Row], dts: Sequence[Row], threshold: float, alike
 
 
 def agreement(one: Row, other: Row) -> float:
-    difference = (one["cuboid_yaw"] - other["cuboid_yaw"] + math.pi) % (2 * math.pi) - math.pi
+    yaw, their_yaw = (row.get("cuboid_yaw", 0.0) for row in (one, other))  # boxes of images have none
+    difference = (yaw - their_yaw + math.pi) % (2 * math.pi) - math.pi
     return 1 - abs(difference) / math.pi
 
 

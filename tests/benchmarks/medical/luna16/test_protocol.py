@@ -1,124 +1,40 @@
-"""LUNA16: CPM is that of loops over the rules of its script, and of the cases that the script was run on."""
+"""LUNA16: CPM with other limits is that of loops over the rules of its script; the cases that the script was run on."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError
+from tests.benchmarks.medical.luna16.row import Data, Row, cpm, loop, scans
+from tests.conformance.samples import together
 from tests.metrics.reading import under_weights
 from tests.parity.reference import close
-from tests.protocols.generated import joined_by_name, on_many_sets, sets
-from tests.protocols.parts_of_sets import assert_parts_are_the_whole
+from tests.protocols.generated import on_many_sets
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning",
     "ignore::apframe.exceptions.FewUnitsWarning",
 )  # fmt: skip
 
-Row = dict[str, Any]
-Data = tuple[dict[str, list[Row]], list[Row]]
-POINTS = [2.0**k for k in range(-3, 4)]
-CENTRE = ("sphere_x", "sphere_y", "sphere_z")
-
-
-def is_inside(mark: Row, finding: Row) -> bool:
-    radius = 5.0 if finding["sphere_diameter"] < 0 else finding["sphere_diameter"] / 2
-    return mark["image_id"] == finding["image_id"] and sum((mark[k] - finding[k]) ** 2 for k in CENTRE) < radius**2
-
-
-def points_of(truth: dict[str, list[Row]], results: list[Row], most: int = 100) -> tuple[list[float], list[float]]:
-    """False positives per scan and sensitivities of the FROC curve, from (0, 0) on."""
-    kept: list[Row] = []
-    for scan in truth["images"]:
-        own = [row for row in results if row["image_id"] == scan["image_id"]]
-        ranked = sorted((row["score"] for row in own), reverse=True)
-        kept += [row for row in own if len(own) <= most or row["score"] > ranked[most]]
-    nodules = [row for row in truth["annotations"] if not row["ignore"]]
-    hits = [max((row["score"] for row in kept if is_inside(row, nodule)), default=None) for nodule in nodules]
-    false = [row["score"] for row in kept if not any(is_inside(row, finding) for finding in truth["annotations"])]
-    found = [score for score in hits if score is not None]
-    fppi, sensitivity = [0.0], [0.0]
-    for cut in sorted({*found, *false}, reverse=True):
-        fppi.append(sum(score >= cut for score in false) / len(truth["images"]))
-        sensitivity.append(sum(score >= cut for score in found) / len(nodules))
-    return fppi, sensitivity
-
-
-def cpm(truth: dict[str, list[Row]], results: list[Row], most: int = 100) -> float | None:
-    """The mean over the seven points, on straight lines."""
-    if all(row["ignore"] for row in truth["annotations"]):
-        return None
-    fppi, sensitivity = points_of(truth, results, most)
-    values = []
-    for point in POINTS:
-        left = max(k for k, at in enumerate(fppi) if at <= point)
-        value = sensitivity[left]
-        if left + 1 < len(fppi):
-            share = (point - fppi[left]) / (fppi[left + 1] - fppi[left])
-            value += share * (sensitivity[left + 1] - sensitivity[left])
-        values.append(value)
-    return sum(values) / len(values)
-
-
-def scans(random: np.random.Generator, n_images: int) -> Data:
-    """Nodules and excluded findings that overlap, marks near them and elsewhere, with many equal scores."""
-    annotations: list[Row] = []
-    results: list[Row] = []
-    names = [f"scan {key}" for key in range(n_images)]
-    for name in names:
-        findings = []
-        for _ in range(random.integers(0, 5)):
-            centre = (random.integers(0, 25, 3) * (1, 0.5, 0.25)).tolist()
-            diameter = float(random.choice([-1, 4, 8, 12]))
-            findings.append(
-                {"image_id": name, "category_id": "nodule", **dict(zip(CENTRE, centre, strict=True)),
-                 "sphere_diameter": diameter, "ignore": bool(random.random() < 0.25)}
-            )  # fmt: skip
-        annotations += findings
-        places = [[row[key] for key in CENTRE] for row in findings for _ in range(random.integers(0, 4))]
-        places += random.integers(0, 60, (random.integers(0, 4), 3)).astype(float).tolist()
-        for place in places:
-            moved = (np.array(place) + random.integers(-4, 5, 3)).tolist()
-            score = float(random.integers(1, 12)) / 12
-            results.append({"image_id": name, "category_id": "nodule", **dict(zip(CENTRE, moved, strict=True)), "score": score})
-    results = [results[place] for place in random.permutation(len(results))]
-    return {"images": [{"image_id": name} for name in names], "annotations": annotations}, results
-
-
-def dataset_of(truth: dict[str, list[Row]]) -> apf.Dataset:
-    return apf.Dataset(pl.DataFrame(truth["images"]), {"category_id": ["nodule"]}, pl.DataFrame(truth["annotations"]))
-
 
 def evaluate(data: Data, **options: Any) -> apf.Evaluation:
-    return apf.evaluate(dataset_of(data[0]), pl.DataFrame(data[1]), "luna16", **options)
-
-
-@given(sets(scans), st.sampled_from([100, 3]))
-def test_cpm_equals_loops(data: Data, most: int) -> None:
-    evaluation = evaluate(data, max_detections=most)
-    assert evaluation.summary.rows() == [("CPM", *close([cpm(*data, most)]))]
+    images, annotations, found = (pl.DataFrame(rows) for rows in (data[0]["images"], data[0]["annotations"], data[1]))
+    return apf.evaluate(apf.Dataset(images, {"category_id": ["nodule"]}, annotations), found, "luna16", **options)
 
 
 @on_many_sets
-def test_cpm_of_many_sets_equals_loops(seeds: range) -> None:
-    """Every set, of which all are evaluated at once, with several limits of marks in a scan."""
-    parts = {f"{seed:03}": scans(np.random.default_rng(seed), 1 + seed % 12) for seed in seeds}
-    data = joined_by_name(parts)
-    for most in (100, 2, 3, 6):
-        evaluation = evaluate(data, max_detections=most)
-        by = evaluation.by("set")
-        assert by["set"].to_list() == list(parts)
-        assert by["CPM"].to_list() == close(cpm(*part, most) for part in parts.values())
-        assert most < 100 or len(evaluation.detections) - len(data[1]) > 20  # marks in several findings
+@pytest.mark.parametrize("most", [2, 3, 6])
+def test_cpm_with_other_limits_of_marks_in_a_scan_equals_loops(most: int, seeds: range) -> None:
+    samples = [loop(np.random.default_rng(seed), seed, most) for seed in seeds]
+    dataset, found = together(samples)
+    evaluation = apf.evaluate(dataset, found, "luna16", max_detections=most)
+    assert evaluation.by("set")["CPM"].to_list() == close(sample.numbers["CPM"] for sample in samples)
+    assert evaluation.detections["expanded_from"].count() > 20  # marks in several findings
 
 
 Place = tuple[str, float]
@@ -179,30 +95,8 @@ def test_the_column_is_that_of_froc() -> None:
     assert evaluation.metrics["cpm"].to_list() == close(evaluation.froc(interpolate=True)["cpm"].to_list()[:1])
 
 
-def test_stored_sets_slices_and_updates_have_the_same_numbers(tmp_path: Path) -> None:
-    truth, results = scans(np.random.default_rng(5), 12)
-    for number, image in enumerate(truth["images"]):
-        image["scanner"] = "one" if number % 3 else "two"
-    data = truth, results
-    evaluation = evaluate(data)
-    evaluation.write_parquet(tmp_path / "stored")
-    for each in (evaluation, apf.read_evaluation(tmp_path / "stored")):
-        assert_frame_equal(each.summary, evaluation.summary)
-        by = each.by("scanner")
-        for scanner in ("one", "two"):
-            some = {image["image_id"] for image in truth["images"] if image["scanner"] == scanner}
-            inside = [[row for row in rows if row["image_id"] in some] for rows in (*truth.values(), results)]
-            expected = close([cpm({"images": inside[0], "annotations": inside[1]}, inside[2])])
-            assert by.filter(scanner=scanner)["CPM"].to_list() == expected
-            assert each.where(pl.col("scanner") == scanner).summary["value"].to_list() == expected
-    evaluator = apf.Evaluator(dataset_of(truth), "luna16")
-    found = pl.DataFrame(results)
-    for name in found["image_id"].unique().sort():
-        evaluator.update(found.filter(pl.col("image_id") == name))
-    assert_frame_equal(evaluator.compute().summary, evaluation.summary)
-
-
 def test_weights_are_copies_of_scans() -> None:
+    """Also where many scores are equal."""
     random = np.random.default_rng(5)
     truth, results = scans(random, 6)
     weights = random.integers(0, 4, (6, 5)).astype(float)
@@ -220,18 +114,6 @@ def test_weights_are_copies_of_scans() -> None:
     assert halves[0, 0] == pytest.approx(evaluation.summary["value"][0], abs=1e-9)
 
 
-def test_intervals_and_comparisons() -> None:
-    truth, results = scans(np.random.default_rng(7), 30)
-    shifted = [row | {"sphere_x": row["sphere_x"] + 2} for row in results]
-    a, b = (evaluate((truth, rows)) for rows in (results, shifted))
-    intervals = a.intervals(n_resamples=100, method="bootstrap")
-    assert intervals["metric"].to_list() == ["CPM"]
-    assert intervals["estimate"].to_list() == close(a.summary["value"].to_list())
-    assert (intervals["low"] < intervals["estimate"]).all() and (intervals["estimate"] < intervals["high"]).all()
-    compared = a.compare(b, n_resamples=50, method="bootstrap")
-    assert compared["difference"].to_list() == close([b.summary["value"][0] - a.summary["value"][0]])
-
-
 def test_a_nodule_needs_a_diameter() -> None:
     truth, results = in_two_scans(FOUR, [("a", 0, 0.9)])
     annotations = pl.DataFrame(truth["annotations"]).drop("sphere_diameter")
@@ -242,14 +124,3 @@ def test_a_nodule_needs_a_diameter() -> None:
 def test_a_report_needs_the_rule_of_its_lines() -> None:
     with pytest.raises(ParameterError, match="LAMR needs a metric of it, such as MissRates"):
         apf.Protocol("mine", "", headlines=("LAMR",), metrics=apf.LUNA16.metrics)
-
-
-@pytest.mark.slow
-def test_parts_are_the_whole(tmp_path: Path) -> None:
-    truth, results = scans(np.random.default_rng(11), 12)
-    for number, image in enumerate(truth["images"]):
-        image["scanner"] = ["one", "two"][number % 2]
-    found = pl.DataFrame(results)
-    scores = (np.random.default_rng(1).permutation(found.height) + 1) / (found.height + 1)
-    one = assert_parts_are_the_whole(dataset_of(truth), found.with_columns(score=scores), apf.LUNA16, tmp_path, "scanner")
-    assert one.detections["expanded_from"].count()  # some marks are in two findings

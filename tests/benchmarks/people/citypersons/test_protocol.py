@@ -1,4 +1,4 @@
-"""CITYPERSONS, CALTECH, EUROCITY: the cases of the script, its rules as a plain loop on generated sets, and what follows."""
+"""CITYPERSONS, CALTECH, EUROCITY: the cases of the script, its rules one by one, and what is special after the matches."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError, UnknownValueWarning
 from apframe.metrics.miss_rates import LAMR_POINTS, MissRates
 from apframe.protocols.headlines import headlines
-from tests.benchmarks.people.citypersons.reference import BOUNDS, POINTS, eurocity, miss_rates
+from tests.benchmarks.people.citypersons.reference import BOUNDS, POINTS, miss_rates
+from tests.benchmarks.people.citypersons.row import Row, generated, person
+from tests.benchmarks.people.citypersons.row import detection as found
 from tests.metrics.reading import under_weights
-from tests.protocols.generated import on_many_sets
-from tests.protocols.many_sets import Sets, together
 
-Row = dict[str, Any]
-IMAGES = range(1, 5)
 NAMES = tuple(f"LAMR_{subset}" for subset in BOUNDS)
 OF_2017 = slice(4)
 
@@ -34,27 +31,14 @@ def exactly(values: Any) -> Any:
     return pytest.approx(values, abs=1e-9)
 
 
-def person(x: float, y: float, width: float, height: float, visible: float = 0.9, image: int = 1, ignore: int = 0) -> Row:
-    return {"image_id": image, "category_id": 1, "x": x, "y": y, "width": width, "height": height, "vis_ratio": visible,
-            "ignore": bool(ignore)}  # fmt: skip
-
-
-def found(x: float, y: float, width: float, height: float, score: float, image: int = 1) -> Row:
-    return {"image_id": image, "category_id": 1, "x": x, "y": y, "width": width, "height": height, "score": score}
-
-
-def evaluate(
-    truth: list[Row], detections: list[Row], protocol: apf.Protocol = apf.CITYPERSONS, images: Any = 10, **options: Any
-) -> apf.Evaluation:
+def evaluate(truth: Any, detections: list[Row], protocol: apf.Protocol = apf.CITYPERSONS, images: Any = 10) -> apf.Evaluation:
     rows = {"image_id": list(range(1, images + 1))} if isinstance(images, int) else images
-    dataset = apf.Dataset(rows, {"category_id": [1], "name": ["pedestrian"]}, pl.DataFrame(truth) if truth else {})
-    table: Any = pl.DataFrame(detections) if detections else {}
-    return apf.evaluate(dataset, table, protocol=protocol, **options)
+    dataset = apf.Dataset(rows, {"category_id": [1], "name": ["pedestrian"]}, pl.DataFrame(truth))
+    return apf.evaluate(dataset, pl.DataFrame(detections), protocol)
 
 
 def summary(evaluation: apf.Evaluation) -> list[float | None]:
-    values = dict(evaluation.summary.rows())
-    return [values[name] for name in NAMES]
+    return [evaluation[name] for name in NAMES]
 
 
 A, M = person(0, 0, 41, 100), person(100, 0, 41, 100)
@@ -91,10 +75,11 @@ def test_people_outside_the_subset_are_regions() -> None:
 @pytest.mark.parametrize(("inside", "value"), [(25, 0.4), (24, 0.478985948)])
 def test_detections_half_in_a_region_are_ignored(inside: float, value: float) -> None:
     region = person(500, 0, 300, 300, ignore=1, image=2)
-    values = summary(evaluate([*FIVE, region], [*THREE, found(450 + inside, 0, 50, 100, 0.95, image=2)]))
-    assert values[0] == exactly(value)
+    evaluation = evaluate([*FIVE, region], [*THREE, found(450 + inside, 0, 50, 100, 0.95, image=2)])
+    assert evaluation["LAMR_reasonable"] == exactly(value)
 
 
+AS_PUBLISHED = replace(apf.CITYPERSONS, name="mine", metrics=(apf.CITYPERSONS.metrics[0], MissRates()))
 PATTERN = [found(900, 0, 41, 100, 0.9), found(0, 0, 41, 100, 0.8), found(1200, 0, 41, 100, 0.7), found(100, 0, 41, 100, 0.6)]
 FOUR = [person(100 * k, 0, 41, 100) for k in range(4)]
 
@@ -103,21 +88,18 @@ def test_points_before_the_first_row_read_the_last_one() -> None:
     in_front = found(200, 0, 41, 100, 0.95)
     assert summary(evaluate(FOUR, PATTERN))[0] == exactly(0.547143690)
     assert summary(evaluate(FOUR, [in_front, *PATTERN]))[0] == exactly(0.475214249)
-    as_published = replace(apf.CITYPERSONS, name="mine", metrics=(apf.CITYPERSONS.metrics[0], MissRates()))
-    assert summary(evaluate(FOUR, PATTERN, as_published))[0] == exactly(0.744547662)
+    assert summary(evaluate(FOUR, PATTERN, AS_PUBLISHED))[0] == exactly(0.744547662)
 
 
 def test_without_detections_misses_or_people() -> None:
     assert summary(evaluate(FIVE, []))[OF_2017] == [1, 1, None, 1]
     perfect = [found(row["x"], row["y"], row["width"], row["height"], 0.9) for row in FIVE]
     assert summary(evaluate(FIVE, perfect))[OF_2017] == [0, 0, None, 0]
-    published = replace(apf.CITYPERSONS, name="mine", metrics=(apf.CITYPERSONS.metrics[0], MissRates()))
-    assert summary(evaluate(FIVE, perfect, published))[OF_2017] == exactly([1e-10, 1e-10, None, 1e-10])
+    assert summary(evaluate(FIVE, perfect, AS_PUBLISHED))[OF_2017] == exactly([1e-10, 1e-10, None, 1e-10])
 
 
 def test_a_visible_share_at_a_bound_is_in_two_subsets() -> None:
-    shares = [0.1, 0.2, 0.65, 0.9]
-    evaluation = evaluate([person(100 * k, 0, 41, 100, share) for k, share in enumerate(shares)], [])
+    evaluation = evaluate([person(100 * k, 0, 41, 100, share) for k, share in enumerate([0.1, 0.2, 0.65, 0.9])], [])
     counted = dict(evaluation.metrics.select("area_range", "n_positives").rows())
     of_2017 = {"reasonable": 2, "small": 0, "heavy": 2, "all": 3}
     assert counted == of_2017 | {"bare": 1, "partial": 2, "heavy_2019": 3}
@@ -126,9 +108,9 @@ def test_a_visible_share_at_a_bound_is_in_two_subsets() -> None:
 def test_subsets_since_2019_by_hand() -> None:
     """Of four people of one height, those with a visible share of .1 and .65 are found."""
     people = [person(100 * k, 0, 41, 100, share) for k, share in enumerate([0.1, 0.4, 0.65, 0.95])]
-    values = dict(evaluate(people, [found(0, 0, 41, 100, 0.9), found(200, 0, 41, 100, 0.8)]).summary.rows())
+    evaluation = evaluate(people, [found(0, 0, 41, 100, 0.9), found(200, 0, 41, 100, 0.8)])
     expected = {"reasonable": 1 / 2, "heavy": 1 / 2, "bare": 1, "partial": 0, "heavy_2019": 1 / 3}
-    assert {name: values[f"LAMR_{name}"] for name in expected} == exactly(expected)
+    assert {name: evaluation[f"LAMR_{name}"] for name in expected} == exactly(expected)
 
 
 def test_persons_are_pedestrians_and_the_visible_share_is_needed() -> None:
@@ -146,103 +128,46 @@ def test_visible_shares_are_finite(visible: Row) -> None:
         evaluate([A | {"vis_bbox": None}, M | visible], [])
 
 
-JSON_OF_THE_KIT = {
-    "images": [{"id": k, "im_name": f"{k}.png", "width": 2048, "height": 1024} for k in range(1, 11)],
-    "categories": [{"id": 1, "name": "pedestrian"}],
-    "annotations": [
+@pytest.mark.parametrize("lacking", [(), ("vis_bbox",), ("vis_ratio",), ("vis_bbox", "vis_ratio")])
+def test_files_of_the_kit(tmp_path: Path, lacking: tuple[str, ...]) -> None:
+    def box_of(row: Row) -> list[float]:
+        return [row[name] for name in ("x", "y", "width", "height")]
+
+    people: list[Row] = [
         {"id": number, "image_id": 1, "category_id": 1, "iscrowd": 0, "ignore": 0, "vis_ratio": 0.9, "height": row["height"],
-         "bbox": [row[name] for name in ("x", "y", "width", "height")],
-         "vis_bbox": [row["x"], row["y"], row["width"], 0.9 * row["height"]]}
+         "bbox": box_of(row), "vis_bbox": [*box_of(row)[:3], 0.9 * row["height"]]}
         for number, row in enumerate(FIVE, 1)
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("lacking", ["nothing", "vis_bbox", "vis_ratio", "both"])
-def test_files_of_the_kit(tmp_path: Path, lacking: str) -> None:
-    data = json.loads(json.dumps(JSON_OF_THE_KIT))
-    for name in ("vis_bbox", "vis_ratio"):
-        if lacking in (name, "both"):
-            del data["annotations"][3][name]
-    (tmp_path / "val_gt.json").write_text(json.dumps(data))
-    boxes = [{"image_id": row["image_id"], "category_id": 1, "score": row["score"],
-              "bbox": [row[name] for name in ("x", "y", "width", "height")]} for row in THREE]  # fmt: skip
-    (tmp_path / "results.json").write_text(json.dumps(boxes))
+    ]  # fmt: skip
+    for name in lacking:
+        del people[3][name]
+    images = [{"id": k, "im_name": f"{k}.png", "width": 2048, "height": 1024} for k in range(1, 11)]
+    truth = {"images": images, "categories": [{"id": 1, "name": "pedestrian"}], "annotations": people}
+    results = [{"image_id": 1, "category_id": 1, "score": row["score"], "bbox": box_of(row)} for row in THREE]
+    for name, data in (("val_gt", truth), ("results", results)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(data))
+    is_unknown = len(lacking) == 2
     note = "1 annotation without vis_ratio or vis_bbox (4): counted in every subset of CITYPERSONS"
-    with nullcontext() if lacking != "both" else pytest.warns(UnknownValueWarning, match=re.escape(note)):
+    with pytest.warns(UnknownValueWarning, match=re.escape(note)) if is_unknown else nullcontext():
         evaluation = apf.evaluate(tmp_path / "val_gt.json", tmp_path / "results.json", protocol="citypersons")
-    assert evaluation.notes == ((note,) if lacking == "both" else ())
+    assert evaluation.notes == ((note,) if is_unknown else ())
     # the fourth person, who is found, is heavily occluded too if nothing is known
-    assert summary(evaluation)[OF_2017] == exactly([0.4, 1 / 3, 0.0 if lacking == "both" else None, 0.4])
+    assert summary(evaluation)[OF_2017] == exactly([0.4, 1 / 3, 0.0 if is_unknown else None, 0.4])
 
 
-def generated(rng: np.random.Generator, n_images: int = 4) -> tuple[list[Row], list[Row]]:
-    """People and regions of many sizes and visible shares, and detections near them or anywhere, at most 12 of an image."""
-    truth: list[Row] = []
-    detections: list[Row] = []
-    for image in range(1, n_images + 1):
-        for _ in range(rng.integers(0, 6)):
-            height = float(rng.choice([15, 20, 45, 50, 60, 75, 76, 94, 120]))
-            box = [float(rng.integers(0, 80)), float(rng.integers(0, 40)), float(round(height * 0.41)), height]
-            share = float(rng.choice([0.1, 0.2, 0.4, 0.65, 0.9]))
-            x, y, width, tall = box
-            truth.append(person(x, y, width, tall, share, image, int(rng.random() < 0.2)))
-            for _ in range(rng.integers(0, 3)):
-                off = rng.integers(-6, 7, 4) * (rng.random(4) < 0.6)
-                x, y, width, tall = (np.array(box) + off).tolist()
-                detections.append(found(x, y, max(width, 1.0), max(tall, 1.0), 0, image))
-        for _ in range(rng.integers(0, 3)):
-            tall = float(rng.choice([15, 16, 40, 60, 93.75, 130]))
-            detections.append(found(float(rng.integers(0, 300)), 0.0, 20.0, tall, 0, image))
-    for row, score in zip(detections, (rng.permutation(len(detections)) + 1) / (len(detections) + 1), strict=True):
-        row["score"] = float(score)
-    return truth, detections
-
-
-def by_set(sets: dict[int, Sets], protocol: apf.Protocol) -> list[list[float | None]]:
-    """The numbers of each set, with all of them evaluated at once."""
-    truth, detections, images = together(sets, IMAGES)
-    evaluation = evaluate(truth, detections, protocol, images)
-    return [list(row) for row in evaluation.by("set").sort("set").select(evaluation.summary["metric"].to_list()).rows()]
-
-
-@on_many_sets
-def test_as_a_plain_loop_does(seeds: range) -> None:
-    sets = {seed: generated(np.random.default_rng(seed)) for seed in seeds}
-    for found, rows in zip(by_set(sets, apf.CITYPERSONS), sets.values(), strict=True):
-        assert found == exactly(miss_rates(*rows, len(IMAGES)))
-
-
-def weathered(seed: int = 3, n_images: int = 12) -> tuple[list[Row], list[Row], Row]:
-    truth, detections = generated(np.random.default_rng(seed), n_images)
+def weathered(n_images: int = 12) -> tuple[list[Row], list[Row], Row]:
+    truth, detections = generated(np.random.default_rng(3), n_images)
     ids = list(range(1, n_images + 1))
     return truth, detections, {"image_id": ids, "weather": ["rain" if k % 3 == 0 else "clear" for k in ids]}
 
 
-def on(images: list[int], rows: list[Row]) -> list[Row]:
-    return [row for row in rows if row["image_id"] in images]
-
-
-def test_slices_and_subsets_have_the_miss_rates_of_their_images() -> None:
-    truth, detections, images = weathered()
-    evaluation = evaluate(truth, detections, images=images)
-    for weather, row in zip(("clear", "rain"), evaluation.by("weather").sort("weather").to_dicts(), strict=True):
-        ids = [image for image, own in zip(images["image_id"], images["weather"], strict=True) if own == weather]
-        expected = miss_rates(on(ids, truth), on(ids, detections), len(ids))
-        assert [row[name] for name in NAMES] == exactly(expected)
-        assert summary(evaluation.where(pl.col("weather") == weather)) == exactly(expected)
-
-
 def test_slices_of_objects_are_matched_again() -> None:
     truth, detections, images = weathered()
-    evaluation = evaluate(truth, detections, images=images)
-    wide = evaluation.by(apf.bins("annotations.width", [0, 30, 200]), "weather").sort("width", "weather")
-    low, high = 30, 200
-    for weather, row in zip(("clear", "rain"), wide.filter(width="[30, 200]").to_dicts(), strict=True):
+    by = evaluate(truth, detections, images=images).by(apf.bins("annotations.width", [0, 30, 200]), "weather")
+    people = [row | {"ignore": row["ignore"] or not 30 <= row["width"] <= 200} for row in truth]
+    for weather in ("clear", "rain"):
         ids = [image for image, own in zip(images["image_id"], images["weather"], strict=True) if own == weather]
-        people = [person | {"ignore": person["ignore"] or not low <= person["width"] <= high} for person in truth]
-        expected = miss_rates(on(ids, people), on(ids, detections), len(ids))
-        assert [row[name] for name in NAMES] == exactly(expected)
+        expected = miss_rates(*([row for row in rows if row["image_id"] in ids] for rows in (people, detections)), len(ids))
+        assert by.filter(width="[30, 200]", weather=weather).select(NAMES).row(0) == exactly(tuple(expected))
 
 
 @pytest.mark.slow
@@ -251,77 +176,36 @@ def test_slices_of_objects_are_matched_again() -> None:
 def test_weights_are_copies_of_images(row: str, together: bool) -> None:
     rule = MissRates(row, LAMR_POINTS, 0.0, ties_together=together)
     protocol = replace(apf.CITYPERSONS, name="mine", metrics=(apf.CITYPERSONS.metrics[0], rule))
-    truth, detections, _ = weathered(n_images=6)
-    evaluation = evaluate(truth, detections, protocol, images=6)
+    *sides, _ = weathered(n_images=6)
+    evaluation = evaluate(*sides, protocol, images=6)
     weights = np.random.default_rng(2).integers(0, 4, (6, 5)).astype(float)
-    for weighting in range(5):
-        copies = [(k, 10 * copy + k) for k in range(1, 7) for copy in range(int(weights[k - 1, weighting]))]
-        rows = [
-            [each | {"image_id": new} for k, new in copies for each in rows if each["image_id"] == k]
-            for rows in (truth, detections)
-        ]
-        expected = dict(evaluate(rows[0], rows[1], protocol, {"image_id": [new for _, new in copies]}).summary.rows())
-        for k, name in enumerate(NAMES):
-            own = under_weights(evaluation, "lamr", weights, area_range=k)[0, weighting]
-            assert own == pytest.approx(math.nan if expected[name] is None else expected[name], abs=1e-9, nan_ok=True)
+    for weighting, counts in enumerate(weights.T.astype(int).tolist()):
+        copies = [(k, 10 * copy + k) for k, n in enumerate(counts, 1) for copy in range(n)]
+        made = [[each | {"image_id": new} for k, new in copies for each in rows if each["image_id"] == k] for rows in sides]
+        expected = summary(evaluate(*made, protocol, {"image_id": [new for _, new in copies]}))
+        own = [under_weights(evaluation, "lamr", weights, area_range=k)[0, weighting] for k in range(len(NAMES))]
+        assert own == pytest.approx([math.nan if value is None else value for value in expected], abs=1e-9, nan_ok=True)
     halves, ones = (under_weights(evaluation, "lamr", np.full((6, 1), weight)) for weight in (0.5, 1.0))
     assert halves == exactly(ones)
 
 
-def test_intervals_and_comparisons() -> None:
+def test_less_of_the_miss_rate_is_better() -> None:
     truth, detections, images = weathered(n_images=30)
     worse = [row | {"x": row["x"] + 8} for row in detections]
     a, b = (evaluate(truth, rows, images=images) for rows in (detections, worse))
-    intervals = a.intervals(n_resamples=60, method="bootstrap")
-    assert intervals["metric"].to_list() == list(NAMES)
-    assert intervals["estimate"].to_list() == exactly(summary(a))
-    assert ((intervals["low"] < intervals["estimate"]) & (intervals["estimate"] < intervals["high"])).any()
-    by_weather = a.intervals(n_resamples=20, method="bootstrap", by="weather", metrics="LAMR_all")
-    assert by_weather["estimate"].to_list() == exactly(a.by("weather").sort("weather")["LAMR_all"].to_list())
     compared = a.compare(b, n_resamples=60, method="bootstrap", metrics="LAMR_all")
     assert compared["difference"].item() > 0 and compared["share_better"].item() < 0.1
-
-
-@pytest.mark.slow
-def test_stored_sets_queries_shards_and_updates_have_the_same_numbers(tmp_path: Path) -> None:
-    truth, detections, images = weathered()
-    evaluation = evaluate(truth, detections, images=images)
-    evaluation.write_parquet(tmp_path / "run")
-    stored = apf.read_evaluation(tmp_path / "run")
-    assert stored.protocol == apf.CITYPERSONS
-    assert_frame_equal(stored.summary, evaluation.summary)
-    assert_frame_equal(stored.by("weather"), evaluation.by("weather"))
-    query = "SELECT lamr FROM metrics WHERE area_range = 'reasonable'"
-    assert stored.sql(query).item() == exactly(evaluation["LAMR_reasonable"])
-    dataset = evaluation.dataset
-    for shard in range(3):
-        (tmp_path / "shards" / str(shard)).mkdir(parents=True)
-        ids = pl.Series(images["image_id"][shard::3]).implode()
-        tables = {"images": dataset.images, "annotations": dataset.annotations, "detections": evaluation.detections}
-        for name, frame in tables.items():
-            frame.filter(pl.col("image_id").is_in(ids)).write_parquet(tmp_path / "shards" / str(shard) / f"{name}.parquet")
-        dataset.categories.write_parquet(tmp_path / "shards" / str(shard) / "categories.parquet")
-    sharded = apf.evaluate_shards(str(tmp_path / "shards" / "*"), protocol=apf.CITYPERSONS)
-    assert_frame_equal(sharded.metrics, evaluation.metrics)
-    assert_frame_equal(sharded.by("weather"), evaluation.by("weather"))
-    evaluator = apf.Evaluator(dataset, protocol=apf.CITYPERSONS)
-    for shard in range(3):
-        ids = pl.Series(images["image_id"][shard::3]).implode()
-        evaluator.update(evaluation.detections.drop("detection_id").filter(pl.col("image_id").is_in(ids)))
-    assert_frame_equal(evaluator.compute().summary, evaluation.summary)
 
 
 def test_what_comes_after_the_matches() -> None:
     truth, detections, images = weathered()
     evaluation = evaluate(truth, detections, images=images)
-    outcomes = evaluation.matches(0.5, "small").filter(pl.col("detection_id").is_not_null())
+    outcomes = evaluation.matches(0.5, "small").drop_nulls("detection_id")
     assert {"tp", "fp", "ignored"} <= set(outcomes["outcome"])
     heights = outcomes.join(evaluation.detections, on="detection_id").filter(outcome="fp")["height"]
-    low, high = BOUNDS["small"][0] / 1.25, BOUNDS["small"][1] * 1.25
-    assert heights.is_between(low, high, "left").all()
-    impact = evaluation.error_impact(0.5).filter(pl.col("category_id").is_null())
-    assert impact.filter(error="fn")["delta_ap"].item() > 0
-    assert evaluation.errors(0.5).height and evaluation.curves(0.5).height and evaluation.thresholds(0.5).height
+    assert heights.is_between(50 / 1.25, 75 * 1.25, "left").all()
+    query = "SELECT lamr FROM metrics WHERE area_range = 'reasonable'"
+    assert evaluation.sql(query).item() == exactly(evaluation["LAMR_reasonable"])
     assert " Avg. Miss Rate   (LAMR) @[ IoU=0.50      | area=reasonable | maxDets=1000 ] = 0.488" in str(evaluation)
 
 
@@ -343,8 +227,7 @@ def test_what_comes_after_the_matches() -> None:
 def test_subsets_of_eurocity(height: float, occlusion: float | None, truncation: float | None, counted: list[str]) -> None:
     row = A | {"height": height, "occlusion": occlusion, "truncation": truncation}
     truth = pl.DataFrame([row], schema_overrides={"occlusion": pl.Float64, "truncation": pl.Float64})
-    dataset = apf.Dataset({"image_id": [1]}, {"category_id": [1], "name": ["pedestrian"]}, truth)
-    metrics = apf.evaluate(dataset, {}, protocol="eurocity").metrics
+    metrics = evaluate(truth, [], apf.EUROCITY, images=1).metrics
     assert metrics.filter(n_positives=1)["area_range"].to_list() == counted
 
 
@@ -352,26 +235,8 @@ def test_subsets_of_eurocity(height: float, occlusion: float | None, truncation:
 def test_eurocity_leaves_out_detections_at_the_bound(height: float, n_wrong: int) -> None:
     truth = [A | {"occlusion": 0.0, "truncation": 0.0}]
     evaluation = evaluate(truth, [found(500, 0, 20, height, 0.9)], apf.EUROCITY)
-    counted = evaluation.metrics.filter(area_range="reasonable")["n_detections"].item()
-    assert counted == n_wrong
+    assert evaluation.metrics.filter(area_range="reasonable")["n_detections"].item() == n_wrong
     assert evaluation["LAMR_reasonable"] == 1
-
-
-def in_euro_city(seed: int) -> Sets:
-    """A set whose people are occluded and cut off, and some of which are groups."""
-    rng = np.random.default_rng(seed)
-    truth, detections = generated(rng)
-    for row in truth:
-        row |= {"occlusion": float(rng.choice([0, 0.1, 0.4, 0.8])), "truncation": float(rng.choice([0, 0.1, 0.4, 0.8]))}
-        row["is_crowd"] = bool(rng.random() < 0.15)
-    return truth, detections
-
-
-@on_many_sets
-def test_eurocity_as_a_plain_loop_does(seeds: range) -> None:
-    sets = {seed: in_euro_city(seed) for seed in seeds}
-    for found, rows in zip(by_set(sets, apf.EUROCITY), sets.values(), strict=True):
-        assert found == exactly(eurocity(*rows, len(IMAGES)))
 
 
 @pytest.mark.parametrize("place", [0, 1])  # as a group, each detection is inside it
@@ -396,10 +261,8 @@ def test_eurocity_reads_miss_rates_as_published() -> None:
 
 def test_the_rule_is_said_and_refused() -> None:
     text = str(apf.CITYPERSONS)
-    assert (
-        "miss rates  LAMR is the geometric mean of 9 miss rates, at 0.01 to 1 false positives per image; each is that of"
-        in text
-    )
+    rule = "miss rates  LAMR is the geometric mean of 9 miss rates, at 0.01 to 1 false positives per image; each is that of"
+    assert rule in text
     assert "small (height from 50 up to 75, vis_ratio from 0.65; detections with height from 40 below 93.75 alone" in text
     assert [line.metric for line in headlines(apf.CITYPERSONS)] == list(NAMES)
     assert apf.CITYPERSONS.metrics[1] == MissRates("last_or_final", tuple(POINTS), 0.0, ties_together=False)

@@ -1,4 +1,4 @@
-"""COCO_PANOPTIC: the cases of the kit, the rules as a plain loop on generated sets, and everything after the matches."""
+"""COCO_PANOPTIC: the cases of the kit, the rules as a plain loop on generated sets, and tables without scores."""
 
 from __future__ import annotations
 
@@ -13,32 +13,26 @@ import pytest
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError
 from tests.benchmarks.pixels.panoptic.panoptic_maps import Side, evaluate, generated, means, quality
-from tests.metrics.reading import under_weights
 from tests.protocols.generated import on_many_sets
 
 CAR, PERSON, ROAD, SKY = 1, 2, 3, 4
 MEANS = ("PQ", "SQ", "RQ")
-Region = tuple[slice, slice]
 
 
-def rows(top: int, bottom: int, left: int = 0, right: int = 10) -> Region:
+def rows(top: int, bottom: int, left: int = 0, right: int = 10) -> tuple[slice, slice]:
     return slice(top, bottom), slice(left, right)
 
 
-def side(regions: list[tuple[int, Region | list[Region], bool]], **areas: int) -> Side:
-    """A 10 x 10 label map of (category, where, is it a crowd); the later ones are on top."""
+def of(*regions: tuple[Any, ...], **areas: int) -> Side:
+    """A 10 x 10 label map of categories, where they are, and maybe whether it is a crowd; the later ones are on top."""
     made = Side(np.zeros((10, 10), dtype=int))
-    for number, (_, where, _) in enumerate(regions, 1):
+    for number, (_, where, *_) in enumerate(regions, 1):
         for each in where if isinstance(where, list) else [where]:
             made.pixels[each] = number
-    for number, (category, _, crowd) in enumerate(regions, 1):
+    for number, (category, _, *crowd) in enumerate(regions, 1):
         area = areas.get(f"area_{category}", int((made.pixels == number).sum()))
-        made.segments.append({"id": number, "category_id": category, "iscrowd": int(crowd), "area": area})
+        made.segments.append({"id": number, "category_id": category, "iscrowd": int(any(crowd)), "area": area})
     return made
-
-
-def of(*regions: tuple[int, Region | list[Region]] | tuple[int, Region | list[Region], bool], **areas: int) -> Side:
-    return side([(*each, False)[:3] for each in regions], **areas)  # type: ignore[misc]
 
 
 A = of((ROAD, rows(0, 10)), (CAR, rows(0, 4))), of((ROAD, rows(0, 10)), (CAR, rows(0, 3)))
@@ -151,20 +145,6 @@ def test_stored_and_read_again(tmp_path: Path) -> None:
     assert again.summary.equals(evaluation.summary)
     assert again.by("weather").equals(evaluation.by("weather"))
     assert again.sql("SELECT round(avg(pq), 9) AS pq FROM metrics").item() == pytest.approx(of_summary(evaluation)[0], abs=1e-8)
-
-
-def test_resamples_are_sums_of_weighted_images(tmp_path: Path) -> None:
-    images = generated(11, n_images=24)
-    evaluation = evaluate(tmp_path, images)
-    times = np.array([[2.0, 0, 1, 3, 0, 1] * 4])
-    qualities = under_weights(evaluation, "pq", times.T)
-    assert np.nanmean(qualities) == pytest.approx(means(quality(images, [2, 0, 1, 3, 0, 1] * 4))[0])  # type: ignore[index]
-    drawn = evaluation.intervals(n_resamples=100, method="bootstrap", seed=5)
-    assert drawn.filter(metric="PQ")["estimate"].item() == pytest.approx(of_summary(evaluation)[0])
-    low, high = drawn.filter(metric="PQ").select("low", "high").row(0)
-    assert low < of_summary(evaluation)[0] < high
-    compared = evaluation.compare(evaluate(tmp_path, images), n_resamples=20, method="bootstrap")
-    assert compared["difference"].drop_nulls().to_list() == [0.0] * compared["difference"].count()
 
 
 def test_reports_leave_out_what_needs_scores(tmp_path: Path) -> None:

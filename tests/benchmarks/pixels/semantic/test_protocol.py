@@ -9,53 +9,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from PIL import Image
 
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, UnitWarning, UnknownCategoryWarning
-from tests.metrics.reading import under_weights
+from tests.benchmarks.pixels.semantic.row import N, generated, of_matrix, write
 from tests.protocols.generated import on_many_sets
-
-N = 4
-
-
-def write(folder: Path, maps: list[np.ndarray]) -> Path:
-    folder.mkdir(parents=True)
-    for k, values in enumerate(maps):
-        Image.fromarray(values.astype(np.uint8)).save(folder / f"{k}.png")
-    return folder
-
-
-def generated(seed: int, n_images: int = 5) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    rng = np.random.default_rng(seed)
-    truth, found = [], []
-    for k in range(n_images):
-        values = rng.integers(0, N - (k % 2), (8, 9))  # the last class is not on every image
-        truth.append(np.where(rng.random((8, 9)) < 0.15, 255, values))
-        found.append(np.where(rng.random((8, 9)) < 0.3, rng.integers(0, N, (8, 9)), values))
-    return truth, found
-
-
-def of_matrix(truth: list[np.ndarray], found: list[np.ndarray], ignored: tuple[int, ...] = (255,)) -> dict[str, float]:
-    """The numbers in a plain loop over pixels."""
-    matrix = np.zeros((256, 256))
-    for a, b in zip(truth, found, strict=True):
-        for one, other in zip(a.ravel(), b.ravel(), strict=True):
-            matrix[one, other] += one not in ignored
-    classes = [k for k in range(N) if k not in ignored and matrix[k].sum() + matrix[:, k].sum()]
-    iou = {k: matrix[k, k] / (matrix[k].sum() + matrix[:, k].sum() - matrix[k, k]) for k in classes}
-    own = {k: matrix[k].sum() for k in classes}
-    right = {k: matrix[k, k] / own[k] for k in classes if own[k]}
-    return {
-        "mIoU": sum(iou.values()) / len(classes),
-        "fwIoU": sum(own[k] * iou[k] for k in classes) / sum(own.values()),
-        "mACC": sum(right.values()) / len(right),
-        "pACC": sum(matrix[k, k] for k in classes) / sum(own.values()),
-    }
 
 
 def exactly(values: Any) -> Any:
     return pytest.approx(values, abs=1e-9)
+
+
+def written(folder: Path, maps: tuple[list[np.ndarray], list[np.ndarray]]) -> tuple[Path, Path]:
+    """The folders of the ground truth and of the results."""
+    return write(folder / "truth", maps[0]), write(folder / "found", maps[1])
 
 
 @on_many_sets
@@ -87,7 +54,7 @@ def numbers_by(evaluation: apf.Evaluation, key: str) -> dict[str, dict[str, floa
 
 def test_a_class_on_one_side_alone(tmp_path: Path) -> None:
     truth, found = [np.array([[0, 0, 1], [2, 2, 2]])], [np.array([[0, 0, 0], [2, 2, 3]])]
-    paths = write(tmp_path / "truth", truth), write(tmp_path / "found", found)
+    paths = written(tmp_path, (truth, found))
     with pytest.warns(UnknownCategoryWarning, match="unknown category_id and was dropped: 3"):
         unknown = apf.evaluate(*paths, "semantic")
     assert dict(unknown.summary.rows())["mIoU"] == exactly((2 / 3 + 0 + 2 / 3) / 3)
@@ -99,30 +66,18 @@ def test_a_class_on_one_side_alone(tmp_path: Path) -> None:
     assert dict(named.select("name", "accuracy").rows())["bus"] is None
 
 
-def test_stored_compared_resampled(tmp_path: Path) -> None:
+def test_compared_with_another_model(tmp_path: Path) -> None:
     truth, found = generated(3, 8)
-    paths = write(tmp_path / "truth", truth), write(tmp_path / "found", found)
-    evaluation = apf.evaluate(*paths, "semantic")
-    evaluation.write_parquet(tmp_path / "stored")
-    again = apf.read_evaluation(tmp_path / "stored")
-    assert again.protocol == apf.SEMANTIC and again.by("image_id").equals(evaluation.by("image_id"))
-    times = np.array([[2.0, 0, 1, 1, 1, 0, 3, 0]])
-    ious = under_weights(evaluation, "iou", times.T)
-    kept = [k for k, n in enumerate(times[0]) for _ in range(int(n))]
-    copied = [[side[k] for k in kept] for side in (truth, found)]
-    assert np.nanmean(ious) == exactly(of_matrix(copied[0], copied[1])["mIoU"])
-    drawn = evaluation.draws(metric="fwIoU", n_resamples=5, seed=1)
-    assert drawn.height == 5 and drawn["value"].n_unique() == 5
-    other = apf.evaluate(paths[0], write(tmp_path / "other", truth[::-1]), "semantic")
+    paths = written(tmp_path, (truth, found))
+    one, other = (apf.evaluate(paths[0], maps, "semantic") for maps in (paths[1], write(tmp_path / "other", truth[::-1])))
     with pytest.warns(match="only 8 images"):
-        compared = evaluation.compare(other, n_resamples=100)
-    difference = dict(evaluation.summary.rows())["mIoU"] - dict(other.summary.rows())["mIoU"]
-    assert abs(compared.filter(metric="mIoU")["difference"].item()) == exactly(abs(difference))
+        compared = one.compare(other, n_resamples=100)
+    differences = {metric: other[metric] - value for metric, value in one.summary.rows()}
+    assert dict(compared.select("metric", "difference").rows()) == exactly(differences)
 
 
 def test_there_are_no_scores(tmp_path: Path) -> None:
-    truth, found = generated(1)
-    evaluation = apf.evaluate(write(tmp_path / "truth", truth), write(tmp_path / "found", found), "semantic")
+    evaluation = apf.evaluate(*written(tmp_path, generated(1)), "semantic")
     assert evaluation.matches()["score"].null_count() == evaluation.matches().height
     for name in ("curves", "thresholds", "arrays", "errors", "error_impact", "label_errors", "calibration", "lrp", "froc"):
         with pytest.raises(ParameterError, match="SEMANTIC does not rank detections by score, so it has no"):
@@ -130,28 +85,16 @@ def test_there_are_no_scores(tmp_path: Path) -> None:
     assert evaluation.sql("SELECT count(*) FROM curves").item() == 0
 
 
-def test_shards_have_the_same_numbers(tmp_path: Path) -> None:
-    truth, found = generated(5, 6)
-    whole = apf.evaluate(write(tmp_path / "truth", truth), write(tmp_path / "found", found), "semantic")
-    apf.write_shards(whole.dataset, whole.detections, tmp_path / "shards", n=3)
-    sharded = apf.evaluate_shards(str(tmp_path / "shards" / "*"), protocol="semantic")
-    assert dict(sharded.summary.rows()) == exactly(dict(whole.summary.rows()))
-    assert sharded.by("image_id")["fwIoU"].to_list() == exactly(whole.by("image_id")["fwIoU"].to_list())
-
-
 def test_other_protocols_compare_no_pixels(tmp_path: Path) -> None:
-    truth, found = generated(2)
-    paths = write(tmp_path / "truth", truth), write(tmp_path / "found", found)
+    paths = written(tmp_path, generated(2))
     with pytest.raises(ColumnError, match="no boxes; there are segment_id: did you mean protocol coco_panoptic or semantic"):
         apf.evaluate(*paths)
-    boxes = "data/street/instances.json", "data/street/model_a.json"
     with pytest.raises(ColumnError, match="no column label_map, in which pixels are counted"):
-        apf.evaluate(*boxes, "semantic")
+        apf.evaluate("data/street/instances.json", "data/street/model_a.json", "semantic")
 
 
 def test_label_maps_of_classes_have_no_segments(tmp_path: Path) -> None:
-    truth, found = generated(2)
-    paths = write(tmp_path / "truth", truth), write(tmp_path / "found", found)
+    paths = written(tmp_path, generated(2))
     with pytest.warns(UnitWarning, match=r"segment_id is the category_id in all rows: .* did you mean protocol semantic\?"):
         evaluation = apf.evaluate(*paths, "coco_panoptic")
     stuff = evaluation.dataset.categories.with_columns(isthing=0)
@@ -165,8 +108,7 @@ def test_label_maps_of_classes_have_no_segments(tmp_path: Path) -> None:
 def test_nothing_found_is_zero(tmp_path: Path) -> None:
     """Without a match there are no pixels of matches either."""
     truth, _ = generated(3, 4)
-    paths = write(tmp_path / "truth", truth), write(tmp_path / "found", truth)
-    whole = apf.evaluate(*paths, "semantic")
+    whole = apf.evaluate(*written(tmp_path, (truth, truth)), "semantic")
     nothing = apf.evaluate(whole.dataset, whole.detections.clear(), "semantic")
     assert nothing.summary["value"].to_list() == [0.0] * 4
     assert nothing.intervals(n_resamples=4)["estimate"].to_list() == [0.0] * 4

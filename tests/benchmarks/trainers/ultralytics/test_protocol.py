@@ -1,4 +1,4 @@
-"""Ultralytics: the values of its own functions, every number that of plain loops, and what comes after."""
+"""Ultralytics: the values of its own functions, its rules one by one, and which labels are equal."""
 
 from __future__ import annotations
 
@@ -13,35 +13,24 @@ import apframe as apf
 from apframe.benchmarks.trainers.ultralytics.definitions import Ultralytics, UltralyticsBefore
 from apframe.exceptions import ParameterError
 from apframe.metrics.all_rows import ListedRows
-from tests.benchmarks.trainers.ultralytics.reference import average_precision, evaluate
-from tests.protocols.everywhere import assert_same_everywhere
-from tests.protocols.generated import joined, on_many_sets
+from tests.benchmarks.trainers.ultralytics.reference import average_precision
+from tests.benchmarks.trainers.ultralytics.row import BY_VERSION
 
 Row = dict[str, Any]
-BY_VERSION = {
-    "ULTRALYTICS": {"frees": True, "falls_at_once": True},
-    "ULTRALYTICS_8_4_175": {"frees": False, "falls_at_once": True},
-    "ULTRALYTICS_8_4_35": {"frees": False, "falls_at_once": False},
-}
 each_version = pytest.mark.parametrize("name", BY_VERSION)
 
-# flags and R: AP up to 8.4.36 and from 8.4.37 on, as the functions of the wheels compute it
-LISTS: dict[str, tuple[list[int], int, float, float]] = {
-    "A": ([1, 0, 1, 0, 1], 3, 0.753, 0.753),
-    "B": ([1, 1, 0, 1, 0, 1, 0, 0, 0, 1], 5, 0.778333333, 0.778333333),
-    "C": ([1, 0, 1, 0, 1], 6, 0.527333333, 0.374333333),
-    "1 of 2": ([1], 2, 0.75, 0.495),
-    "1 of 2 and a false one": ([1, 0], 2, 0.6225, 0.495),
-    "a false one first": ([0, 1], 1, 0.4975, 0.4975),
-    "perfect": ([1, 1, 1], 3, 0.995, 0.995),
-    "a gap": ([1, 0, 0, 0, 0, 1], 2, 0.661666667, 0.661666667),
-    "nothing found": ([0, 0], 2, 0.0, 0.0),
+# flags and R; AP by the definition of COCO, and up to 8.4.36 and from 8.4.37 on, as the functions of the wheels compute it
+LISTS: dict[str, tuple[list[int], int, float, float, float]] = {
+    "A": ([1, 0, 1, 0, 1], 3, 0.756435644, 0.753, 0.753),
+    "B": ([1, 1, 0, 1, 0, 1, 0, 0, 0, 1], 5, 0.785478548, 0.778333333, 0.778333333),
+    "C": ([1, 0, 1, 0, 1], 6, 0.381518152, 0.527333333, 0.374333333),
+    "1 of 2": ([1], 2, 0.504950495, 0.75, 0.495),
+    "1 of 2 and a false one": ([1, 0], 2, 0.504950495, 0.6225, 0.495),
+    "a false one first": ([0, 1], 1, 0.5, 0.4975, 0.4975),
+    "perfect": ([1, 1, 1], 3, 1.0, 0.995, 0.995),
+    "a gap": ([1, 0, 0, 0, 0, 1], 2, 0.669966997, 0.661666667, 0.661666667),
+    "nothing found": ([0, 0], 2, 0.0, 0.0, 0.0),
 }
-# the same by the definition of COCO
-OF_COCO = {
-    "A": 0.756435644, "B": 0.785478548, "C": 0.381518152, "1 of 2": 0.504950495, "1 of 2 and a false one": 0.504950495,
-    "a false one first": 0.5, "perfect": 1.0, "a gap": 0.669966997, "nothing found": 0.0,
-}  # fmt: skip
 
 
 def area(definition: Ultralytics, flags: list[int], n: int, weights: list[float] | None = None) -> float:
@@ -49,21 +38,14 @@ def area(definition: Ultralytics, flags: list[int], n: int, weights: list[float]
     rows = np.array(flags)
     own = np.array(weights or [1.0] * len(flags))[:, None]
     scores = -np.arange(len(flags), dtype=float)
-    listed = ListedRows(
-        np.zeros(len(rows), dtype=np.int64),
-        scores,
-        rows > 0,
-        np.array([0, len(rows)]),
-        own,
-        np.array([[float(n)]]),
-        lambda: np.full((2, 1, 1), np.nan),
-    )
+    ends, n_positives, missing = np.array([0, len(rows)]), np.array([[float(n)]]), np.full((2, 1, 1), np.nan)
+    listed = ListedRows(np.zeros(len(rows), dtype=np.int64), scores, rows > 0, ends, own, n_positives, lambda: missing)
     return float(definition.area(listed)[0, 0])
 
 
 @pytest.mark.parametrize("name", LISTS)
 def test_lists(name: str) -> None:
-    flags, n, before, now = LISTS[name]
+    flags, n, _, before, now = LISTS[name]
     assert area(UltralyticsBefore(), flags, n) == pytest.approx(before, abs=1e-9)
     assert area(Ultralytics(), flags, n) == pytest.approx(now, abs=1e-9)
 
@@ -71,7 +53,7 @@ def test_lists(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LISTS)
 def test_lists_from_boxes(name: str) -> None:
-    flags, n, before, now = LISTS[name]
+    flags, n, *expected = LISTS[name]
     places = [[100.0 * k, 0.0, 10.0, 10.0] for k in range(n)]
     hits = iter(places)
     results = [
@@ -79,7 +61,7 @@ def test_lists_from_boxes(name: str) -> None:
         for k, flag in enumerate(flags)
     ]
     values = [apf.evaluate(truth_of(places), results, rules)["AP50"] for rules in ("coco", "ultralytics_8_4_35", "ultralytics")]
-    assert values == pytest.approx([OF_COCO[name], before, now], abs=1e-9)
+    assert values == pytest.approx(expected, abs=1e-9)
 
 
 @each_version
@@ -224,9 +206,9 @@ def test_which_rows_are_equal(rows: str, config: str, n: int, tmp_path: Path) ->
     assert evaluation.dataset.annotations.height == rows.count("\n") - n
 
 
-def test_the_first_of_equal_labels_stays_in_frames_too(tmp_path: Path) -> None:
+def test_the_first_of_equal_labels_stays_in_frames_too() -> None:
     truth = truth_of([[0, 0, 10, 10], [30, 0, 10, 10], [0, 0, 10, 10], [0, 0, 10, 10]])
-    truth["images"] = [{"id": k, "weather": weather} for k, weather in enumerate(("rain", "sun", "rain"), 1)]
+    truth["images"] = [{"id": k} for k in (1, 2, 3)]
     truth["annotations"] += [truth["annotations"][0] | {"id": 3 + k, "image_id": k} for k in (2, 3)]
     hits = found([[0, 0, 10, 10], [30, 0, 10, 9]])
     dataset = apf.read_coco(truth)
@@ -235,46 +217,6 @@ def test_the_first_of_equal_labels_stays_in_frames_too(tmp_path: Path) -> None:
     assert evaluation["AP50"] == pytest.approx(0.995)
     assert evaluation.dataset.annotations["annotation_id"].to_list() == [1, 2, 5, 6]
     assert list(evaluation.notes) == [REPEATED.format(2, 6)]
-    assert_same_everywhere(dataset, results, apf.ULTRALYTICS, tmp_path)
-
-
-def scenes(random: np.random.Generator, n_images: int) -> tuple[Any, list[Row]]:
-    """Boxes near each other, with no equal sizes, so that no two of an image are as similar to a third."""
-    annotations, results = [], []
-    for image in range(1, n_images + 1):
-        for _ in range(random.integers(0, 6)):
-            box = [*random.uniform(0, 30, 2), *random.uniform(15, 40, 2)]
-            row = {"image_id": image, "category_id": int(random.integers(1, 3))}
-            annotations.append(row | {"id": len(annotations) + 1, "bbox": box})
-            moves = random.normal(0, 2.5, (random.integers(0, 4), 4))
-            results += [row | {"bbox": moved} for moved in (np.array(box) + moves).clip(0.5).tolist()]
-        results += [{"image_id": image, "category_id": 3, "bbox": [0, 0, 9, 9]}] * int(random.integers(0, 2))
-    scores = ((random.permutation(len(results)) + 1) / (len(results) + 1)).tolist()
-    images = [{"id": number} for number in range(1, n_images + 1)]
-    categories = [{"id": number, "name": f"class {number}"} for number in range(1, 4)]
-    truth = {"images": images, "categories": categories, "annotations": annotations}
-    return truth, [row | {"score": score} for row, score in zip(results, scores, strict=True)]
-
-
-@on_many_sets
-def test_every_number_is_that_of_plain_loops(seeds: range) -> None:
-    parts = [scenes(np.random.default_rng(seed), 1 + seed % 5) for seed in seeds]
-    for name, rules in BY_VERSION.items():
-        by = apf.evaluate(*joined(parts), name).by("set")
-        found = {row["set"]: {metric: row[metric] for metric in ("AP", "AP50", "AP75")} for row in by.iter_rows(named=True)}
-        for number, (truth, results) in enumerate(parts):
-            if truth["annotations"]:
-                assert found[number] == pytest.approx(evaluate(truth, results, **rules), abs=1e-9), number
-
-
-@pytest.mark.slow
-@each_version
-def test_slices_subsets_stored_sets_shards_updates_and_intervals(name: str, tmp_path: Path) -> None:
-    truth, results = scenes(np.random.default_rng(7), 12)
-    dataset = apf.read_coco(truth)
-    images = dataset.images.with_columns(weather=pl.Series(["fog", "clear", "rain"] * 4))
-    dataset = apf.Dataset(images, dataset.categories, dataset.annotations)
-    assert_same_everywhere(dataset, apf.read_coco_results(results), name, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +234,7 @@ def test_versions_are_those_that_print_alike(version: str, expected: apf.Protoco
 
 def test_what_is_no_version_is_refused() -> None:
     for wrong in ("v8", "8.4.x", "", "8..4"):
-        with pytest.raises(ParameterError, match=r"^version must be numbers such as 8\.4\.35, not "):
+        with pytest.raises(ParameterError, match=r"^version must be numbers as text, such as '8\.4\.35', not "):
             apf.ULTRALYTICS.at_version(wrong)
-    with pytest.raises(ParameterError, match=r"^version: COCO is published with one version; leave it out$"):
+    with pytest.raises(ParameterError, match=r"^version: COCO does not depend on a version; leave it out$"):
         apf.COCO.at_version("2")
