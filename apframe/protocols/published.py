@@ -150,9 +150,9 @@ def _turned_into(name: str, protocol: Protocol, option: str) -> Protocol:
     base, twins = _twins(protocol, option)
     family = {each: PUBLISHED[each].variant(protocol.iou_type).choices() for each in (base, *twins.values())}
     changes = {each: choice for each, choice in family[name].items() if any(own[each] != choice for own in family.values())}
-    changed = [each for each in changes if all(getattr(protocol, each) != own[each] for own in family.values())]
-    if changed:
-        raise ParameterError(f"{protocol.name} was changed in {', '.join(changed)}", f"begin with apframe.{name}", option=option)
+    other = [each for each in changes if all(getattr(protocol, each) != own[each] for own in family.values())]
+    if other:
+        raise ParameterError(f"{protocol.name} was changed in {', '.join(other)}", f"begin with apframe.{name}", option=option)
     variants = tuple(_turned_into(name, variant, option) for variant in protocol.variants)
     return replace(protocol, **changes, variants=variants)
 
