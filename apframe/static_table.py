@@ -254,7 +254,7 @@ FORMATS: dict[str, tuple[str, bool, dict[str, str], dict[str, str]]] = {
         {"file": "\\A[^\\n]*\\.(parquet|arrow|jsonl)\\n", "folder": "(?im)\\.(parquet|arrow|jsonl)$|/$"},
         {"file": "\\A[^\\n]*\\.(parquet|arrow|jsonl)\\n", "folder": "(?im)\\.(parquet|arrow|jsonl)$|/$"},
     ),
-    "lvis": ("apframe.formats.lvis:Lvis()", True, {"file": "(?!)"}, {"file": "(?!)"}),
+    "lvis": ("apframe.formats.lvis:Lvis()", True, {"file": "\\A(?!)"}, {"file": "\\A(?!)"}),
     "open_images": (
         "apframe.formats.open_images.format:OpenImages()",
         True,
@@ -326,8 +326,8 @@ FORMATS: dict[str, tuple[str, bool, dict[str, str], dict[str, str]]] = {
     "crowdhuman": (
         "apframe.benchmarks.people.crowdhuman.format:CrowdHuman()",
         False,
-        {"file": '(?i)\\A[^\\n]*\\.odgt|"[gd]tboxes"'},
-        {"file": '(?i)\\A[^\\n]*\\.odgt|"[gd]tboxes"'},
+        {"file": '\\A(?:[^\\n]*\\.(?i:odgt)|(?s:.*)"[gd]tboxes")'},
+        {"file": '\\A(?:[^\\n]*\\.(?i:odgt)|(?s:.*)"[gd]tboxes")'},
     ),
     "dota": ("apframe.benchmarks.aerial.dota.format:Dota()", True, {"folder": "(?im)\\.txt$"}, {"folder": "(?im)\\.txt$"}),
     "kitti": ("apframe.benchmarks.driving.kitti.format:Kitti()", True, {"folder": "(?im)\\.txt$"}, {"folder": "(?im)\\.txt$"}),

@@ -37,7 +37,7 @@ class Lvis(Coco):
     title = "LVIS JSON"
     dataset_is = "COCO's JSON with neg_category_ids and not_exhaustive_category_ids of images and frequency of categories"
     results_are = "the same as COCO's"
-    dataset_looks = results_looks = looks(file="(?!)")
+    dataset_looks = results_looks = looks(file=r"\A(?!)")
     holds: ClassVar[dict[str, tuple[str, ...]]] = Coco.holds | {"annotations": ("*", *_OBJECT)}
 
     def is_dataset(self, path: Path) -> bool:

@@ -40,7 +40,7 @@ class CrowdHuman(ReadOnly):
     title = "CrowdHuman odgt"
     dataset_is = "a file (.odgt) of JSON objects in lines, one for each image: ID and gtboxes with fbox, vbox, tag and extra"
     results_are = "the same, with dtboxes of box and score, and width and height of the image"
-    dataset_looks = results_looks = looks(file=r'(?i)\A[^\n]*\.odgt|"[gd]tboxes"')
+    dataset_looks = results_looks = looks(file=r'\A(?:[^\n]*\.(?i:odgt)|(?s:.*)"[gd]tboxes")')
     asks_for_images = True
 
     def is_dataset(self, path: Path) -> bool:
