@@ -30,6 +30,7 @@ def _installed(variant: Variant) -> Iterator[None]:
 
 
 N_PARTS = 3
+ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE", "LAMR")
 
 
 def parts_of(variant: Variant) -> list[pl.Series]:
@@ -38,8 +39,28 @@ def parts_of(variant: Variant) -> list[pl.Series]:
     return [ids[part::N_PARTS].implode() for part in range(N_PARTS)]
 
 
+def contiguous_parts(image_ids: pl.Series) -> list[pl.Series]:
+    """The ids of the images of each part, of rows that are sorted by image."""
+    ids = image_ids.unique(maintain_order=True)
+    n_each = -(-len(ids) // N_PARTS)
+    return [ids[begin : begin + n_each].implode() for begin in range(0, len(ids), n_each)]
+
+
 def of_images(frame: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     return frame.filter(pl.col("image_id").is_in(ids))
+
+
+def copied(variant: Variant, copies: pl.Series) -> tuple[apf.Dataset, pl.DataFrame]:
+    """The set with so many copies of each image."""
+    images = variant.dataset.images
+    names = images.select("image_id", copy=pl.int_ranges(copies)).explode("copy").drop_nulls()
+
+    def each(frame: pl.DataFrame) -> pl.DataFrame:
+        joined = frame.join(names, on="image_id", maintain_order="left")
+        name = pl.format("{}/{}", "image_id", "copy")
+        return joined.with_columns(image_id=name).drop("copy", "annotation_id", "detection_id", strict=False)
+
+    return apf.Dataset(each(images), variant.dataset.categories, each(variant.dataset.annotations)), each(variant.found)
 
 
 def plain(variant: Variant) -> list[str]:
@@ -49,7 +70,7 @@ def plain(variant: Variant) -> list[str]:
 
 @each_variant
 def test_stored_and_read_back(variant: Variant, tmp_path: Path) -> None:
-    evaluation = variant.evaluation
+    evaluation = variant.with_ties
     evaluation.write_parquet(tmp_path / "run")
     again = apf.read_evaluation(tmp_path / "run")
     assert again.protocol == evaluation.protocol and str(again) == str(evaluation)
@@ -59,10 +80,13 @@ def test_stored_and_read_back(variant: Variant, tmp_path: Path) -> None:
 
 @each_variant
 def test_fed_in_updates(variant: Variant) -> None:
+    """Scores are equal here, and stay in their order."""
+    found = variant.found_with_ties.sort("image_id", maintain_order=True)
+    whole = variant.evaluate(found=found)
     evaluator = apf.Evaluator(variant.dataset, protocol=variant.protocol)
-    for ids in parts_of(variant):
-        evaluator.update(of_images(variant.found, ids))
-    assert_frame_equal(evaluator.compute().summary, variant.evaluation.summary)
+    for ids in contiguous_parts(found["image_id"]):
+        evaluator.update(of_images(found, ids))
+    assert_frame_equal(evaluator.compute().summary, whole.summary)
 
 
 @each_variant
@@ -79,6 +103,7 @@ def test_cut_into_shards(variant: Variant, tmp_path: Path) -> None:
 @each_variant
 def test_slices_are_evaluations_of_their_images(variant: Variant) -> None:
     table, named = variant.evaluation.by("fold", marginals=True), plain(variant)
+    assert any(row[name] not in (0, 1, None) for row in table.rows(named=True) for name in named)
     for row in table.filter(pl.col("rolled_up") == "").rows(named=True):
         inside = pl.col("fold").eq_missing(row["fold"])
         part = dict(variant.evaluation.where(inside).summary.rows())
@@ -86,7 +111,7 @@ def test_slices_are_evaluations_of_their_images(variant: Variant) -> None:
         ids = variant.dataset.images.filter(inside)["image_id"].implode()
         images, annotations = (of_images(frame, ids) for frame in (variant.dataset.images, variant.dataset.annotations))
         alone = dict(variant.evaluate(variant.dataset.part(images, annotations), of_images(variant.found, ids)).summary.rows())
-        assert {name: row[name] for name in named} == pytest.approx({name: alone[name] for name in named}, abs=1e-9)
+        assert part == pytest.approx(alone, abs=1e-9)
     (all_,) = table.filter(pl.col("rolled_up") != "").rows(named=True)
     whole = dict(variant.evaluation.summary.rows())
     assert {name: all_[name] for name in named} == pytest.approx({name: whole[name] for name in named}, abs=1e-12)
@@ -94,23 +119,39 @@ def test_slices_are_evaluations_of_their_images(variant: Variant) -> None:
 
 @each_variant
 def test_weights_of_images_are_copies_of_them(variant: Variant) -> None:
-    weighted = variant.evaluation.intervals(weights="copies", n_resamples=2, method="bootstrap")
-    found = dict(weighted.select("metric", "estimate").rows())
-    images = variant.dataset.images
-    copies = images.select("image_id", copy=pl.int_ranges(pl.col("copies"))).explode("copy").drop_nulls()
-
-    def copied(frame: pl.DataFrame) -> pl.DataFrame:
-        joined = frame.join(copies, on="image_id", maintain_order="left")
-        name = pl.format("{}/{}", "image_id", "copy")
-        return joined.with_columns(image_id=name).drop("copy", "annotation_id", "detection_id", strict=False)
-
-    dataset = apf.Dataset(copied(images), variant.dataset.categories, copied(variant.dataset.annotations))
-    expected = dict(variant.evaluate(dataset, copied(variant.found)).summary.rows())
-    # by this definition, a row of weight 2 is one point, and its copies are two
+    # by the definition `step`, a row of weight 2 is one point, and its copies are two: weights are 0 and 1
     averages = [metric.average_precision for metric in variant.protocol.metrics]
-    is_step = any(each is not None and isinstance(each.definition, Step) for each in averages)
-    names = [name for name in found if not (is_step and name.startswith("AP"))]
-    assert {name: found[name] for name in names} == pytest.approx({name: expected[name] for name in names}, abs=1e-9)
+    most = 1 if any(each is not None and isinstance(each.definition, Step) for each in averages) else 2
+    images = variant.dataset.images.with_columns(pl.col("copies").clip(upper_bound=most))
+    dataset = variant.dataset.with_images_changed(lambda _: images)
+    weighted = variant.evaluate(dataset).intervals(weights="copies", n_resamples=2, method="bootstrap")
+    expected = dict(variant.evaluate(*copied(variant, images["copies"])).summary.rows())
+    found = dict(weighted.select("metric", "estimate").rows())
+    assert {*found} >= {*plain(variant)}
+    assert found == pytest.approx({name: expected[name] for name in found}, abs=1e-9)
+
+
+@each_variant
+def test_intervals_hold_their_estimates(variant: Variant) -> None:
+    """Of ten copies of each image, as few images have no intervals."""
+    copies = pl.repeat(10, variant.dataset.images.height, eager=True)
+    evaluation = variant.evaluate(*copied(variant, copies))
+    table = evaluation.intervals(n_resamples=20, seed=0, by="fold", method="bootstrap")
+    by = {row["fold"]: row for row in evaluation.by("fold").rows(named=True)}
+    for row in table.filter(pl.col("metric").is_in(plain(variant))).rows(named=True):
+        expected = by[row["fold"]][row["metric"]]
+        assert row["estimate"] == (None if expected is None else pytest.approx(expected, abs=1e-9)), row
+    known = table.drop_nulls(["low", "high"])
+    assert (known["low"] <= known["high"]).all() and (known["low"] < known["high"]).any()
+
+
+@each_variant
+def test_nothing_found(variant: Variant) -> None:
+    """Rates are 0, errors at least 1; null where nothing was to be found."""
+    found = variant.evaluate(found=variant.found.clear()).summary
+    for (metric, value), (same, other) in zip(found.rows(), variant.evaluation.summary.rows(), strict=True):
+        is_error = metric.split("_")[0] in ERRORS
+        assert metric == same and (other is None if value is None else value >= 1 if is_error else value == 0), metric
 
 
 @each_variant
@@ -121,6 +162,7 @@ def test_compared(variant: Variant) -> None:
     same = one.compare(variant.evaluate(), n_resamples=5, seed=0)
     assert same["difference"].drop_nulls().abs().max() in (0, None)
     table = one.compare(other, n_resamples=5, seed=0)
+    assert table["metric"].to_list() == same["metric"].to_list() and {*table["metric"]} >= {*plain(variant)}
     values = [dict(each.summary.rows()) for each in (one, other)]
     for row in table.rows(named=True):
         a, b = (each[row["metric"]] for each in values)
@@ -153,23 +195,25 @@ def test_printed(variant: Variant) -> None:
 
 @each_variant
 def test_bad_columns_are_refused(variant: Variant) -> None:
-    """Numbers and flags that a rule reads are no texts."""
+    """Numbers and flags that a rule reads are no texts, also where they are not there as a rule."""
     read = {name for rule in variant.protocol.rules for name in rule.reads}
     read |= {name for each in variant.protocol.ranges for name in each.reads}
     tables: dict[str, Any] = {
         "images": variant.dataset.images, "annotations": variant.dataset.annotations, "detections": variant.found
     }  # fmt: skip
+    tried = []
     for place in sorted(read):
-        table, _, column = place.partition(".")
-        if table not in tables or column not in tables[table].columns or not tables[table].height:
+        table, _, column = place.partition(" ")[0].partition(".")  # what follows is how files call it
+        dtype = tables[table].schema.get(column, pl.Float64()) if table in tables else pl.String()
+        if not (dtype.is_numeric() or dtype == pl.Boolean) or not tables[table].height:
             continue
-        dtype = tables[table].schema[column]
-        if not (dtype.is_numeric() or dtype == pl.Boolean):
-            continue
+        tried.append(column)
         changed = tables | {table: tables[table].with_columns(pl.lit("what").alias(column))}
-        with pytest.raises(ApframeError):
+        with pytest.raises(ApframeError, match=column):
             dataset = apf.Dataset(changed["images"], variant.dataset.categories, changed["annotations"])
             variant.evaluate(dataset, changed["detections"]).summary  # noqa: B018
+    if not tried:
+        pytest.skip("no rule reads a number or a flag")
 
 
 @each_variant

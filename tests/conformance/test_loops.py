@@ -25,3 +25,5 @@ def test_every_number_is_that_of_plain_loops(key: str, seeds: range) -> None:
         expected = samples[row["set"]].numbers
         assert {metric: row[metric] for metric in expected} == pytest.approx(expected, abs=1e-9, nan_ok=True), row["set"]
     assert by.height == len(samples)
+    values = [value for sample in samples for value in sample.numbers.values()]
+    assert sum(value not in (0, 1, None) for value in values) > len(samples) / 4

@@ -39,6 +39,16 @@ class Variant:
     def found(self) -> pl.DataFrame:
         return _tables(self)[1]
 
+    @property
+    def found_with_ties(self) -> pl.DataFrame:
+        """Detections of which many have equal scores."""
+        return self.found.with_columns(pl.col("score").round(1))
+
+    @property
+    def with_ties(self) -> apf.Evaluation:
+        """The evaluation of these."""
+        return self.evaluate(found=self.found_with_ties)
+
     def evaluate(self, dataset: apf.Dataset | None = None, found: Any = None, **options: Any) -> apf.Evaluation:
         """The evaluation of other data, or of its own."""
         dataset = self.dataset if dataset is None else dataset

@@ -61,4 +61,4 @@ def loop(random: np.random.Generator, number: int, *, limits: list[int]) -> Samp
 LOOPS: dict[str, Loop] = {"FLICKR30K": partial(loop, limits=LIMITS), "REFCOCO": partial(loop, limits=LIMITS[:1])}
 
 
-SETS: dict[str, Maker] = dict.fromkeys(("FLICKR30K", "REFCOCO"), rows(phrases, 8, [1]))
+SETS: dict[str, Maker] = dict.fromkeys(("FLICKR30K", "REFCOCO"), rows(phrases, 30, [1]))

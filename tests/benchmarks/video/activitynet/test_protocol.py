@@ -10,7 +10,7 @@ from hypothesis import given
 
 import apframe as apf
 from apframe.exceptions import UnknownIdError
-from tests.benchmarks.video.activitynet.row import ACTIVITIES, Row, judge, videos
+from tests.benchmarks.video.activitynet.row import ACTIVITIES, THRESHOLDS, Row, average_precisions, judge, videos
 from tests.protocols.generated import half_as_often, sets
 
 pytestmark = pytest.mark.filterwarnings(
@@ -49,6 +49,14 @@ def test_outcomes_by_rank_equal_loops(data: tuple[dict[str, list[Row]], list[Row
             of_activity = [[row for row in rows if row["category_id"] == activity] for rows in (truth["annotations"], results)]
             found = matches.filter(category_id=activity)["outcome"].to_list()
             assert found == ["tp" if is_true else "fp" for is_true in judge(*of_activity, threshold)]
+
+
+@half_as_often
+@given(sets(videos))
+def test_each_activity_at_each_threshold_equals_loops(data: tuple[dict[str, list[Row]], list[Row]]) -> None:
+    metrics = evaluate(*data).metrics.sort("iou_threshold", "category_id")["ap"].to_list()
+    expected = [value for threshold in THRESHOLDS for value in average_precisions(*data, threshold).values()]
+    assert metrics == pytest.approx(expected, abs=1e-9)
 
 
 RULES: dict[str, tuple[list[Segment], list[Segment], list[tuple[int | None, int | None, str]]]] = {

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
 
 import apframe as apf
 from apframe.exceptions import UnknownCategoryWarning, UnknownImageWarning
-from tests.benchmarks.video.ava.row import ACTIONS, BOX, MOST, Data, Row, frames
+from tests.benchmarks.video.ava.row import ACTIONS, BOX, MOST, Data, Row, by_loops, frames
+from tests.protocols.generated import sets
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning",
@@ -89,6 +91,13 @@ def test_other_actions_take_no_place_of_the_fifty() -> None:
     results: list[Found] = [("swim", FALSE, 0.9)] * 60 + [("stand", A, 0.5), ("stand", B, 0.4)]
     with pytest.warns(UnknownCategoryWarning, match="60 of 62 detections have an unknown category_id"):
         assert evaluate(one_frame(STANDING, results)).summary["value"].to_list() == [1]
+
+
+@given(sets(frames))
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownCategoryWarning")
+def test_each_action_equals_loops(data: Data) -> None:
+    expected = by_loops(data)
+    assert dict(evaluate(data).metrics.select("category_id", "ap").rows()) == pytest.approx(expected, abs=1e-9)
 
 
 def test_generated_frames_reach_the_limit() -> None:
