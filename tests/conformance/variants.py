@@ -41,8 +41,8 @@ class Variant:
 
     @property
     def found_with_ties(self) -> pl.DataFrame:
-        """Detections of which many have equal scores."""
-        return self.found.with_columns(pl.col("score").round(1))
+        """Detections of which many have equal scores, image by image."""
+        return self.found.sort("image_id", maintain_order=True).with_columns(pl.col("score").round(1))
 
     @property
     def with_ties(self) -> apf.Evaluation:

@@ -1,4 +1,4 @@
-"""Which errors of the boxes of true positives are averaged, and how."""
+"""Mean errors of the boxes of true positives, and scores made of these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well orientations agree: weights of true positives, and the average precision of what is weighted."""
+"""Average precision where true positives count by how well they are oriented."""
 
 from __future__ import annotations
 

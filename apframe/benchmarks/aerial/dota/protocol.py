@@ -10,13 +10,13 @@ import polars as pl
 from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Voc2007
-from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.ignored import IgnoreFlagged
 from apframe.protocols.rules.malformed import MalformedEnclosed, MalformedSigned
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_ROWS, STANDARD_SHAPES
+from apframe.protocols.voc import VOC2007
 from apframe.similarity.rotated_iou import RotatedIoU
 from apframe.wording import Count, Note
 
@@ -29,7 +29,7 @@ PURPOSES = {
     "DOTA_V15": "what DOTA's devkit prints for v1.5: 16 classes",
     "MMROTATE": "what mmrotate prints for DOTA",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 
 _NARROWEST = 2.0  # pixels
@@ -67,16 +67,12 @@ _CLASSES = (
     "basketball-court", "storage-tank", "soccer-ball-field", "roundabout", "harbor", "swimming-pool", "helicopter",
 )  # fmt: skip
 _PAPER = "Xia et al., DOTA: A Large-scale Dataset for Object Detection in Aerial Images, CVPR 2018"
-DOTA = Protocol(
+DOTA = replace(
+    VOC2007,
     name="DOTA",
     citation=f"{_PAPER}; DOTA_devkit, dota_evaluation_task1",
     iou_type="rotated",
     similarity=RotatedIoU(),
-    matcher=ByBestOverlap(ties="input", strict=True),
-    iou_thresholds=(0.5,),
-    metrics=(AveragePrecision(Voc2007()),),
-    max_detections=(None,),
-    headlines=("AP",),
     rules=(
         MalformedSigned(),
         *STANDARD_ROWS,

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import MissingResultsWarning, warn
+from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.formats.files import read_head
 from apframe.formats.format import NUMBER, TEXT_FILES, ReadOnly, looks
 from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
@@ -25,7 +25,6 @@ from apframe.formats.names import image_ids
 from apframe.tables.box_formats import warn_of_pixels
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
-from apframe.wording import counted, listed
 
 _CATEGORIES = (
     "ignored regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle", "awning-tricycle", "bus", "motor",
@@ -100,7 +99,7 @@ class VisDrone(ReadOnly):
         lines, ids = _read("detections", paths), image_ids(paths)
         warn_of_pixels(path, lines)
         if dataset is not None:
-            _warn_of_missing(path, dataset.core("images")["image_id"], ids)
+            warn_of_missing(path, dataset.core("images")["image_id"], ids, "file", "VisDrone's own toolkit stops here")
         return lines.select(ids.gather(lines["file"]), "category_id", "score", *BOX)
 
 
@@ -126,13 +125,3 @@ def _read(table: str, paths: list[Path]) -> pl.DataFrame:
     for name in ("width", "height"):
         refuse_malformed_lines(table, paths, frame, frame[name] < 0, f"{name} is negative")
     return frame.with_columns(category.alias("category_id"))
-
-
-def _warn_of_missing(path: Path, images: pl.Series, named: pl.Series) -> None:
-    missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()
-    if 0 < len(missing) < len(images):
-        warn(
-            f"{path}: {counted(len(missing), 'image')} without a file ({listed(missing.to_list())}), evaluated as without "
-            "detections. VisDrone's own toolkit stops here",
-            MissingResultsWarning,
-        )

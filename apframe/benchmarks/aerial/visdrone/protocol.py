@@ -29,7 +29,7 @@ PURPOSES = {
     "VISDRONE": "objects from drones, ten classes; as its toolkit prints them",
     "VISDRONE_MEAN": "VisDrone with the plain mean over classes",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 TWINS = {"VISDRONE": {"mean": {"plain": "VISDRONE_MEAN"}}}
 """The protocols that options of another one stand for."""
 

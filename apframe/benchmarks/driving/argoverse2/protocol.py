@@ -19,7 +19,7 @@ from apframe.similarity.centre_distance import CentreDistance
 PURPOSES = {
     "ARGOVERSE2": "cuboids by distance: AP, three errors, CDS",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 _FILTERS = KeepObjects(
     (

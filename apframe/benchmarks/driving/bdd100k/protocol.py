@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.exceptions import ShapesLeftOutWarning, warn
-from apframe.matching.matchers import ByScore
-from apframe.metrics.average_precision import AveragePrecision
-from apframe.metrics.definitions import COCO_101
-from apframe.metrics.points import SPACING
-from apframe.protocols.coco import COCO_AREAS
-from apframe.protocols.given import linspace
-from apframe.protocols.protocol import COCO_LINES, Protocol
+from apframe.protocols.coco import COCO
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.limits import KnownImagesOnly, ZeroWithoutDetections
 from apframe.protocols.rules.malformed import MalformedIgnoredByArea
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
-from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.extents import prepare_shapes
 from apframe.similarity.mask_iou import MaskIoU, pair_masks
 from apframe.similarity.pairs import lacking
@@ -34,7 +27,7 @@ if TYPE_CHECKING:
 PURPOSES = {
     "BDD100K": "boxes and instance masks of driving scenes, ten classes",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = {"bdd100k": "scalabel"}
 """The format of the files of a protocol, if that has another name."""
 
@@ -81,19 +74,13 @@ _CLASSES = Classes(
     crowds=(("other person", "pedestrian"), ("other vehicle", "car"), ("trailer", "truck")),
 )  # fmt: skip
 _ROWS = (MalformedIgnoredByArea(), *STANDARD_SHAPES, _CLASSES, *STANDARD_LISTS)
-_BOXES = Protocol(
+_BOXES = replace(
+    COCO,
     name="BDD100K",
     citation="Yu et al., BDD100K: A Diverse Driving Dataset for Heterogeneous Multitask Learning, CVPR 2020; bdd100k, "
     "configs/det.toml; scalabel 0.3.1, eval/detect.py and eval/ins_seg.py",
-    iou_type="bbox",
-    similarity=BoxIoU(),
-    matcher=ByScore(),
-    iou_thresholds=linspace(0.5, 0.95, 10),
-    metrics=(AveragePrecision(COCO_101, SPACING),),
-    ranges=COCO_AREAS,
-    max_detections=(1, 10, 100),
-    headlines=COCO_LINES,
     rules=(*_ROWS, CrowdsIgnored(), KnownImagesOnly(), ZeroWithoutDetections()),
+    variants=(),
 )
 _MASKS = replace(
     _BOXES,

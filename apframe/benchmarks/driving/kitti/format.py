@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import MissingResultsWarning, ShapesLeftOutWarning, warn
+from apframe.benchmarks.missing_results import warn_of_missing
+from apframe.exceptions import ShapesLeftOutWarning, warn
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.format import TEXT_FILES, Format, looks
 from apframe.formats.lines import (
@@ -26,10 +27,13 @@ from apframe.formats.names import categories_of, ids_to_write, image_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.cuboids import CUBOID, SIZES, with_cuboids
-from apframe.wording import counted, listed
 
 _EDGES = ("left", "top", "right", "bottom")
 _REGION = "DontCare"
+_STOPS = (  # without a file of each image
+    "KITTI's own program stops here, and other tools evaluate only images with a file: to do that, leave the others out of the "
+    "ground truth"
+)
 # the numbers that stand for an unknown one in the files
 _UNKNOWN = {"truncated": -1.0, "occluded": -1.0, "alpha": -10.0}
 _NO_CUBOID = {
@@ -98,7 +102,7 @@ class Kitti(Format):
         """Read detections: see `Format.read_results`."""
         found = _read(path, (*_LAYOUT, "score"))
         if dataset is not None:
-            _warn_of_missing_files(path, dataset.core("images")["image_id"])
+            warn_of_missing(path, dataset.core("images")["image_id"], image_ids(text_files(path)), "result file", _STOPS)
         return found
 
     def write(self, dataset: Dataset, path: Path) -> None:
@@ -127,19 +131,6 @@ class Kitti(Format):
                 found.append((name, frame[name] & ~is_region, f"left out except in {_REGION}"))
                 found.append((name, ~frame[name] & is_region, f"becomes true in {_REGION}"))
         return [(name, flags.fill_null(False), what) for name, flags, what in found]
-
-
-def _warn_of_missing_files(folder: Path, images: pl.Series) -> None:
-    """A warning that lists the images of a data set that have no file in a folder of results."""
-    named = image_ids(text_files(folder))
-    missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()
-    if 0 < len(missing) < len(images):
-        warn(
-            f"{folder}: {counted(len(missing), 'image')} without a result file ({listed(missing.to_list())}), evaluated as "
-            "without detections. KITTI's own program stops here, and other tools evaluate only images with a file: to do that, "
-            "leave the others out of the ground truth",
-            MissingResultsWarning,
-        )
 
 
 def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:

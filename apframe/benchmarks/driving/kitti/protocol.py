@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PURPOSES = {
     "KITTI": "cars, pedestrians and cyclists: in images, from above, in space",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from apframe.similarity.centre_distance import CentreDistance
 PURPOSES = {
     "NUSCENES": "cuboids by distance: AP, five errors, NDS",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 _VEHICLES = ("car", "truck", "bus", "trailer", "construction_vehicle")
 _CYCLES = ("motorcycle", "bicycle")

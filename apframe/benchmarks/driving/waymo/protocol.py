@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 PURPOSES = {
     "WAYMO": "vehicles, pedestrians, signs, cyclists: in space, from above, in images",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 
 _FEW = 5  # points, of which an object is at level 2

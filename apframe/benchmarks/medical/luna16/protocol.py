@@ -14,7 +14,7 @@ from apframe.protocols.rules.standard import STANDARD_ROWS
 PURPOSES = {
     "LUNA16": "nodules in scans: mean sensitivity (CPM) of the FROC curve",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 LUNA16 = Protocol(
     name="LUNA16",

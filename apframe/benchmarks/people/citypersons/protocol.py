@@ -33,7 +33,7 @@ PURPOSES = {
     "CALTECH": "as CITYPERSONS, for Caltech's data",
     "EUROCITY": "pedestrians by height and occlusion: log-average miss rate",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = {"citypersons": "coco", "caltech": "coco"}
 """The format of the files of a protocol, if that has another name."""
 

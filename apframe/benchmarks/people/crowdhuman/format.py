@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, MissingResultsWarning, warn
+from apframe.benchmarks.missing_results import warn_of_missing
+from apframe.exceptions import FormatError
 from apframe.formats.documents import parse_json
 from apframe.formats.files import read_head, read_unpacked
 from apframe.formats.format import ReadOnly, looks
@@ -17,7 +18,7 @@ from apframe.tables.box_formats import warn_of_pixels
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
-from apframe.wording import counted, listed
+from apframe.wording import listed
 
 _PERSON = "person"
 
@@ -93,7 +94,7 @@ class CrowdHuman(ReadOnly):
         warn_of_pixels(path, found)
         sizes = pl.DataFrame({"image_id": named} | _sizes(records))
         if dataset is not None:
-            _warn_of_missing(path, dataset.core("images")["image_id"], named)
+            warn_of_missing(path, dataset.core("images")["image_id"], named, "line", "CrowdDet's own evaluation stops here")
         if all(sizes[name].null_count() == sizes.height for name in SIZE):
             return found
         return found.join(sizes, on="image_id", how="left", maintain_order="left")
@@ -139,13 +140,3 @@ def _sizes(records: Fields) -> dict[str, pl.Series]:
     """The sizes of the images, null where they are not said."""
     sides = [records.number(name, optional=True) for name in ("width", "height")]
     return {name: side.cast(pl.Int64, strict=False) for name, side in zip(SIZE, sides, strict=True)}
-
-
-def _warn_of_missing(path: Path, images: pl.Series, named: pl.Series) -> None:
-    missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()
-    if 0 < len(missing) < len(images):
-        warn(
-            f"{path}: {counted(len(missing), 'image')} without a line ({listed(missing.to_list())}), evaluated as without "
-            "detections. CrowdDet's own evaluation stops here",
-            MissingResultsWarning,
-        )

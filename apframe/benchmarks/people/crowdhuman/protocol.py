@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PURPOSES = {
     "CROWDHUMAN": "people in crowds: AP, log-average miss rate, Jaccard index",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 
 _SIDES = ("width of the image", "height of the image")

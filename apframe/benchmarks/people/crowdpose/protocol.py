@@ -16,7 +16,7 @@ from apframe.similarity.keypoints import COCO_SIGMAS, OKS
 PURPOSES = {
     "CROWDPOSE": "keypoints of people in crowds",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 CROWDPOSE_SIGMAS = (*COCO_SIGMAS[5:], COCO_SIGMAS[5], COCO_SIGMAS[6])
 """Sigmas of the 14 keypoints: shoulders, elbows, wrists, hips, knees, ankles, top of the head, neck."""
 

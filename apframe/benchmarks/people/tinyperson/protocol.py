@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PURPOSES = {
     "TINYPERSON": "people of a few pixels: AP at IoU .25, .5, .75 by size",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = {"tinyperson": "coco"}
 """The format of the files of a protocol, if that has another name."""
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, MissingResultsWarning, UnsortedScoresWarning, import_optional, warn
+from apframe.benchmarks.missing_results import warn_of_missing
+from apframe.exceptions import FormatError, UnsortedScoresWarning, import_optional, warn
 from apframe.formats.files import read_head
 from apframe.formats.format import OPEN, ReadOnly, looks
 from apframe.formats.lines import is_number, read_lines, refuse_lines, refuse_numbers, take_fields
@@ -85,7 +86,7 @@ class WiderFace(ReadOnly):
         found = boxes.select(names.gather(boxes["file"]), pl.lit(_FACE).alias("category_id"), "score", *BOX)
         _warn_of_unsorted(path, found)
         if dataset is not None:
-            _warn_of_missing(path, dataset.core("images")["image_id"], names)
+            warn_of_missing(path, dataset.core("images")["image_id"], names, "result file", "The kit's Python port stops here")
         return found
 
 
@@ -261,14 +262,4 @@ def _warn_of_unsorted(folder: Path, found: pl.DataFrame) -> None:
             "order; they are sorted, as by the MATLAB kit. Its Python port takes the lines in their order, and gives other "
             "numbers",
             UnsortedScoresWarning,
-        )
-
-
-def _warn_of_missing(folder: Path, images: pl.Series, named: pl.Series) -> None:
-    missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()
-    if 0 < len(missing) < len(images):
-        warn(
-            f"{folder}: {counted(len(missing), 'image')} without a result file ({listed(missing.to_list())}), evaluated as "
-            "without detections. The kit's Python port stops here",
-            MissingResultsWarning,
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PURPOSES = {
     "WIDER_FACE": "faces: easy, medium, hard; scores in 1,000 steps",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 
 @dataclass(frozen=True)

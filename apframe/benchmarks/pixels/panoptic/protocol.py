@@ -24,7 +24,7 @@ PURPOSES = {
     "COCO_PANOPTIC": "panoptic quality of segments: PQ, SQ, RQ, also of boundaries",
     "CITYSCAPES_PANOPTIC": "the same for Cityscapes",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = {"cityscapes_panoptic": "coco_panoptic"}
 """The format of the files of a protocol, if that has another name."""
 

@@ -11,7 +11,7 @@ from apframe.protocols.rules.standard import STANDARD_ROWS
 PURPOSES = {
     "SEMANTIC": "IoU of the pixels of each class: mIoU, fwIoU, accuracies",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = {"semantic": "label_maps"}
 """The format of the files of a protocol, if that has another name."""
 

@@ -14,7 +14,7 @@ PURPOSES = {
     "FLICKR30K": "boxes of phrases: Success@1, @5, @10, which papers call R@k",
     "REFCOCO": "the box of a referring expression: accuracy at IoU 0.5",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 FLICKR30K = Protocol(
     name="FLICKR30K",

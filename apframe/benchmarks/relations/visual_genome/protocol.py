@@ -14,7 +14,7 @@ PURPOSES = {
     "VISUAL_GENOME": "relations of two boxes: R@20, R@50, R@100; also of phrases",
     "VISUAL_GENOME_MEAN": "the mean over relations: mR@20, mR@50, mR@100",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 TWINS = {"VISUAL_GENOME": {"mean": {"plain": "VISUAL_GENOME_MEAN"}}}
 """The protocols that options of another one stand for."""
 

@@ -30,7 +30,7 @@ PURPOSES = {
     "ULTRALYTICS_8_4_175": "what Ultralytics prints from 8.4.37 up to 8.4.175",
     "ULTRALYTICS_8_4_35": "what Ultralytics prints up to 8.4.36",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 TWINS = {"ULTRALYTICS": {"version": {"8.4.36": "ULTRALYTICS_8_4_35", "8.4.175": "ULTRALYTICS_8_4_175"}}}
 """The protocols that options of another one stand for; versions are the last of which they hold."""
 FILES = {"ultralytics": "yolo"}

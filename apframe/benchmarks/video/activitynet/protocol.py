@@ -13,7 +13,7 @@ from apframe.similarity.interval_iou import IntervalIoU
 PURPOSES = {
     "ACTIVITYNET": "actions as time intervals of videos",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 ACTIVITYNET = Protocol(
     name="ACTIVITYNET",

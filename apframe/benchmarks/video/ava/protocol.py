@@ -13,7 +13,7 @@ from apframe.similarity.box_iou import BoxIoU
 PURPOSES = {
     "AVA": "actions of people in frames of videos: frame mAP at IoU 0.5",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 AVA = Protocol(
     name="AVA",

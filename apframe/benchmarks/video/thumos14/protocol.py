@@ -14,7 +14,7 @@ from apframe.similarity.interval_iou import IntervalIoU
 PURPOSES = {
     "THUMOS14": "actions as time intervals: each interval takes its best detection",
 }
-"""What each protocol is for, as `apframe.list_protocols` says it."""
+"""The purpose of each protocol, which `apframe.list_protocols` shows."""
 
 _NAMES = (
     "BaseballPitch", "BasketballDunk", "Billiards", "CleanAndJerk", "CliffDiving", "CricketBowling",

@@ -1,0 +1,35 @@
+"""Results that do not name every image, at which the programs of some benchmarks stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from apframe.exceptions import MissingResultsWarning, warn
+from apframe.wording import counted, listed
+
+
+def warn_of_missing(path: Path, images: pl.Series, named: pl.Series, part: str, program: str) -> None:
+    """Warn of images of a data set that results do not name, unless they name none of them.
+
+    Parameters
+    ----------
+    path
+        the results
+    images, named
+        the ids of the images of the data set, and those that the results name
+    part
+        what each image has in the results: "file" or "line"
+    program
+        a sentence on what the program of the benchmark does then
+
+    Warns
+    -----
+    MissingResultsWarning
+        it lists these images; they are evaluated as without detections
+    """
+    missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()
+    if 0 < len(missing) < len(images):
+        lacking = f"{counted(len(missing), 'image')} without a {part} ({listed(missing.to_list())})"
+        warn(f"{path}: {lacking}, evaluated as without detections. {program}", MissingResultsWarning)
