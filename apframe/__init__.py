@@ -130,7 +130,6 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.runs.run_sets import RunSets as RunSets
     from apframe.runs.run_sets import scan_runs as scan_runs
     from apframe.scale.evaluate_shards import evaluate_shards as evaluate_shards
-    from apframe.scale.evaluation import ShardedEvaluation as ShardedEvaluation
     from apframe.scale.write_shards import write_shards as write_shards
     from apframe.show.charts import plot_precision_recall as plot_precision_recall
     from apframe.show.charts import plot_roc as plot_roc
@@ -220,7 +219,6 @@ _HOMES = {
     "apframe.retrieval.trec": "read_qrels read_run",
     "apframe.runs.run_sets": "RunSets scan_runs",
     "apframe.scale.evaluate_shards": "evaluate_shards",
-    "apframe.scale.evaluation": "ShardedEvaluation",
     "apframe.scale.write_shards": "write_shards",
     "apframe.tables.dataset": "Dataset",
     "apframe.tables.merging": "merge",

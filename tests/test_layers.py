@@ -136,7 +136,7 @@ def test_the_package_knows_its_version() -> None:
 
 def test_json_that_is_nested_too_deep_is_an_error_of_its_reader() -> None:
     """`json` has RecursionError for it, which is no ValueError; texts that apframe itself has just written are none."""
-    own = {"benchmarks/video/activitynet/format.py", "scale/verdict_tables.py"}
+    own = {"benchmarks/video/activitynet/format.py", "scale/verdict_files.py"}
     for name, nodes in all_nodes().items():
         calls = {id(node) for node in nodes if isinstance(node, ast.Call) and re.fullmatch(_PARSES, ast.unparse(node.func))}
         for node in nodes:
@@ -187,4 +187,5 @@ def test_private_names_stay_in_their_module() -> None:
 
 def test_threads_come_from_one_place() -> None:
     named = {path for path, nodes in all_nodes().items() for node in nodes if getattr(node, "id", "") == "ThreadPoolExecutor"}
-    assert named == {"threads.py"}
+    others = {"scale/running.py", "scale/ray_executor.py"}  # executors that users give, and what waits for Ray
+    assert named - others == {"threads.py"}

@@ -45,7 +45,8 @@ TESTED_IN = {
     "evaluation/diagnose/test_label_errors.py": "evaluation/diagnose/suspects",
     "evaluation/slices/test_slices.py": "evaluation/slices/by evaluation/slices/measure matching/competitors "
     "matching/regroup metrics/remainder",
-    "evaluation/test_evaluation.py": "evaluation/diagnose/per_image evaluation/evaluate evaluation/summary evaluation/tables",
+    "evaluation/test_evaluation.py": "evaluation/diagnose/per_image evaluation/evaluate evaluation/in_memory evaluation/links "
+    "evaluation/source evaluation/summary evaluation/tables",
     "evaluation/test_evaluator.py": "evaluation/repeated",
     "evaluation/test_pipeline.py": "matching/outcomes protocols/pairing protocols/preparation",
     "formats/labelling/test_cvat.py": "formats/labelling/cvat/format formats/labelling/cvat/row_runs "
@@ -89,8 +90,8 @@ TESTED_IN = {
     "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key retrieval/one_run show/runs",
     "retrieval/test_trec.py": "retrieval/trec_lines",
     "runs/test_run_sets.py": "runs/folders runs/stored_run runs/tables",
-    "scale/test_evaluate_shards.py": "scale/budget scale/evaluation scale/inputs scale/local scale/objects "
-    "scale/one_shard scale/spool scale/store scale/temporary scale/together scale/verdict_tables",
+    "scale/test_evaluate_shards.py": "scale/budget scale/objects scale/one_shard scale/source scale/temporary "
+    "scale/together scale/verdict_files",
     "scale/test_write_shards.py": "formats/coco/parsed_pieces formats/coco/pieces formats/columns_of_parts "
     "formats/in_parts scale/sharded_rows scale/sources scale/take_detections",
     "similarity/test_boundary_iou.py": "tables/shapes/boundaries",

@@ -189,11 +189,12 @@ def evaluate(
         image_attributes=image_attributes,
         category_map=category_map, unmapped=unmapped, name=name,
     )  # fmt: skip
-    source = path_of_results(detections)
+    path = path_of_results(detections)
     inputs, notes = read_inputs(truth, detections, choice)
     from apframe.evaluation.evaluation import Evaluation  # with many modules, which are imported while files are read
+    from apframe.evaluation.in_memory import InMemory
 
-    return Evaluation(lambda: inputs, choice.protocol, notes=notes, name=choice.name, source=source)
+    return Evaluation(InMemory.of(inputs), choice.protocol, notes=notes, name=choice.name, path=path)
 
 
 def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Sequence[str]]:

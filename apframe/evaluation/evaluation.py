@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from apframe.evaluation.gallery import show as gallery
 from apframe.evaluation.slices import by as slices
 from apframe.exceptions import NotComputedWarning, ParameterError, warn
 from apframe.lazily import cached_property
-from apframe.protocols.inputs import Inputs
 from apframe.protocols.protocol import Protocol
 from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html
@@ -35,8 +34,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.evaluation.pipeline import Pipeline
-    from apframe.matching.verdicts import Verdicts
+    from apframe.evaluation.source import Source
     from apframe.protocols.headlines import Headline
+    from apframe.protocols.inputs import Inputs
 
 
 class Evaluation(QueryableResult):
@@ -75,35 +75,27 @@ class Evaluation(QueryableResult):
     draws = drawn.draws
     to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables
-    _input_tables, _to_store = stored.input_tables, stored.to_store
 
     def __init__(
         self,
-        inputs: Callable[[], Inputs],
+        source: Source,
         protocol: Protocol,
-        stored: Mapping[str, pl.LazyFrame] | None = None,
+        *,
         conditions: Sequence[str] = (),
         notes: Sequence[str] = (),
-        *,
         name: str | None = None,
-        source: str | None = None,
+        path: str | None = None,
     ) -> None:
-        """`inputs` is called when they are first needed; `stored` are tables that were computed before.
-
-        `source` is the path of the results without its ending.
-        """
-        self._label, self._source = name, source
+        """`source` is what is evaluated; `path` is that of the results without its ending."""
+        self._source, self._label, self._path = source, name, path
         self.protocol, self.conditions, self.notes = protocol, tuple(conditions), tuple(notes)
-        self._read_inputs, self._stored = inputs, stored or {}
         self._may_warn = not conditions  # if nothing matches
-        self._judged: Callable[[], Verdicts] | None = None  # gives the verdicts, where they are a part of others
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: the data itself, and the metrics as far as they are known, but neither files nor matches."""
-        if self._stored:  # what was stored is not computed again
+        if self._source.stored:  # what was stored is not computed again
             _ = self.metrics, self.summary
-        state = {name: value for name, value in self.__dict__.items() if name != "_pipeline"}
-        return state | {"_inputs": self._inputs, "_read_inputs": None, "_stored": {}, "_judged": None}
+        return {name: value for name, value in self.__dict__.items() if name != "_pipeline"}
 
     @property
     def name(self) -> str | None:
@@ -111,16 +103,16 @@ class Evaluation(QueryableResult):
 
         Endings of files are left out. None for results in memory.
         """
-        return self._label or (None if self._source is None else Path(self._source).name)
+        return self._label or (None if self._path is None else Path(self._path).name)
 
-    @cached_property
+    @property
     def _inputs(self) -> Inputs:
-        return self._read_inputs()
+        return self._source.inputs
 
     @property
     def dataset(self) -> Dataset:
         """The ground truth."""
-        return self._inputs.dataset
+        return self._source.dataset
 
     @property
     def detections(self) -> pl.DataFrame:
@@ -132,11 +124,12 @@ class Evaluation(QueryableResult):
         # imported here, for it brings in NumPy: reading files does not wait for that, and `import apframe` stays light
         from apframe.evaluation.pipeline import Pipeline
 
-        return Pipeline(self._inputs, self._judged)
+        return Pipeline(self._source, self.protocol)
 
     def _kept(self, name: str, compute: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """A table as it was stored, or computed."""
-        return self._stored[name].collect() if name in self._stored else compute()
+        stored = self._source.stored
+        return stored[name].collect() if name in stored else compute()
 
     @cached_property
     def metrics(self) -> pl.DataFrame:
@@ -152,7 +145,7 @@ class Evaluation(QueryableResult):
         """The metrics; a warning, once, if they can hardly be right."""
         metrics = self._pipeline.metrics(headlines_only=headlines_only)
         if self._may_warn:
-            warn_of_metrics(metrics, self._pipeline.evaluated(), self.protocol, self.name)
+            warn_of_metrics(metrics, self._source.evaluated(), self.protocol, self.name)
         self._may_warn = False
         return metrics
 
@@ -172,7 +165,7 @@ class Evaluation(QueryableResult):
         """
         if not self.conditions:
             self._may_warn = False
-            warn_of_metrics(self.metrics, self._pipeline.evaluated(), self.protocol, self.name)
+            warn_of_metrics(self.metrics, self._source.evaluated(), self.protocol, self.name)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -187,7 +180,12 @@ class Evaluation(QueryableResult):
         return summarize(self, metrics)
 
     def _mean_of_table(self, line: Headline) -> float | None:
-        """A headline number that is the mean of a table's column; null, with a warning, if the table cannot be computed."""
+        """A headline number that is the mean of a table's column; null, with a warning, if the table cannot be computed.
+
+        It is null, too, where the table would read objects again that are not in memory.
+        """
+        if self._source.reads_again:
+            return None
         try:
             value = getattr(self, line.kind.table)()[line.column].mean()
         except ParameterError as error:
@@ -215,7 +213,7 @@ class Evaluation(QueryableResult):
         Detections beyond the largest of max_detections have none; pooled categories pair by image alone. If detections claim
         annotations, these are the claims: a detection's nearest annotation alone.
         """
-        return self._kept("pairs", lambda: self._pipeline.pairs())
+        return self._source.table("pairs").plan().collect()
 
     @property
     def assignments(self) -> pl.DataFrame:
@@ -224,18 +222,16 @@ class Evaluation(QueryableResult):
         Columns: detection_id, annotation_id, similarity, area_range (null: in every one), and iou_from, iou_to: the lowest
         and the highest threshold at which the two are matched.
         """
-        return self._kept("assignments", lambda: self._pipeline.assignments())
+        return self._source.table("assignments").plan().collect()
 
     def _subset(self, masks: Masks) -> Evaluation:
         """The part inside the masks, which are those of `Inputs.subset`."""
         refuse_nothing("where", masks)
-        part = self._of(self._inputs.subset(masks))
-        part._judged = self._pipeline.part(masks)
-        return part
+        return self._of(self._source.part(masks))
 
-    def _of(self, inputs: Inputs) -> Evaluation:
-        """The evaluation of other objects of the same images, by the same rules, which are matched again."""
-        part = Evaluation(lambda: inputs, self.protocol, notes=self.notes, name=self._label, source=self._source)
+    def _of(self, source: Source) -> Evaluation:
+        """The evaluation of another source, by the same rules."""
+        part = Evaluation(source, self.protocol, notes=self.notes, name=self._label, path=self._path)
         part._may_warn = False
         return part
 
@@ -252,9 +248,9 @@ class Evaluation(QueryableResult):
 
     def __repr__(self) -> str:
         where = f", where {' and '.join(self.conditions)}" if self.conditions else ""
-        found = counted(self._inputs.n_detections, "detection")
+        found = counted(self._source.n_detections, "detection")
         name = f"{one_line(self.name)}: " if self.name else ""
         return f"Evaluation({name}{self.dataset!r}, {found}, protocol={self.protocol.name}{where})"
 
     def _repr_html_(self) -> str:
-        return evaluation_html(self.summary, self.protocol, repr(self.dataset), self._inputs.n_detections, self.notes)
+        return evaluation_html(self.summary, self.protocol, repr(self.dataset), self._source.n_detections, self.notes)

@@ -17,6 +17,7 @@ from apframe.adapters.arrays import check_ids
 from apframe.collecting import collecting
 from apframe.evaluation.evaluate import evaluate
 from apframe.evaluation.evaluation import Evaluation
+from apframe.evaluation.in_memory import InMemory
 from apframe.evaluation.invalid import left_out, valid_truth, without_invalid_shapes
 from apframe.evaluation.options import Options, choose
 from apframe.evaluation.repeated import UPDATE, keep_one_of_each
@@ -282,7 +283,7 @@ class Evaluator:
             inputs = make_inputs(dataset, found, self._category_ids, self.protocol, are_checked=True)
         inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=inputs.none_given and not is_said)
         notes = [*merged([*self._said, *inputs.said], max), *notes]
-        return Evaluation(lambda: inputs, self.protocol, notes=in_words(notes), name=self._name)
+        return Evaluation(InMemory.of(inputs), self.protocol, notes=in_words(notes), name=self._name)
 
     def _valid(self, found: pl.DataFrame) -> tuple[pl.DataFrame, list[Refused]]:
         """The detections that are not refused, and what is."""

@@ -1,4 +1,4 @@
-"""One evaluation on its way from tables to numbers: rows and pairs, verdicts, cells; each step taken when needed, once."""
+"""One evaluation on its way from verdicts to numbers; each step is taken when it is needed, once."""
 
 from __future__ import annotations
 
@@ -9,76 +9,53 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.evaluation.diagnose.filtered import detections_per_image
-from apframe.evaluation.diagnose.implausible import Evaluated
+from apframe.collecting import collecting
+from apframe.exceptions import warn_again
 from apframe.lazily import cached_property
 from apframe.matching.judge import judge
 from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
-from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.metrics.cells import Cells, columns_of
 from apframe.protocols.list_thresholds import thresholds_of
 from apframe.protocols.metrics_table import arrays_of, compute_columns, tabulate_columns
-from apframe.protocols.preparation import outline_of, prepare_matching
 from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from apframe.evaluation.slices.slices import Slicing
+    from apframe.evaluation.source import Source
     from apframe.matching.regroup import Rows
+    from apframe.matching.verdicts import Verdicts
     from apframe.protocols.inputs import Inputs
-    from apframe.tables.conditions import Masks
+    from apframe.protocols.protocol import Protocol
 
 
 class Pipeline:
-    """The steps from the canonical tables to metrics.
+    """The steps from the verdicts of a source to metrics, by the rules of a protocol."""
 
-    Parameters
-    ----------
-    inputs
-        what is evaluated, by which protocol
-    judged
-        gives the verdicts, where they are a part of others; by default the inputs are paired and matched
-    """
-
-    def __init__(self, inputs: Inputs, judged: Callable[[], Verdicts] | None = None) -> None:
-        self.inputs, self.protocol, self._judged = inputs, inputs.protocol, judged
-        self.matcher = self.protocol.matcher
+    def __init__(self, source: Source, protocol: Protocol) -> None:
+        self.source, self.protocol, self.matcher = source, protocol, protocol.matcher
         self._across: tuple[float, pl.DataFrame] | None = None
 
-    @cached_property
+    @property
+    def inputs(self) -> Inputs:
+        """What is evaluated, in memory."""
+        return self.source.inputs
+
+    @property
     def rows(self) -> Rows:
         """What is matched."""
-        return prepare_matching(self.inputs)
+        return self.source.rows
 
     @cached_property
     def verdicts(self) -> Verdicts:
         """What matching decided."""
-        return judge(self.rows, self.outline) if self._judged is None else self._judged()
+        return self.source.verdicts()
 
-    def part(self, masks: Masks) -> Callable[[], Verdicts] | None:
-        """What gives the verdicts of a subset without matching again; None if the masks are not of whole images and categories.
-
-        The masks are those of `Inputs.subset`; the rows of the result are numbers of the subset's rows.
-        """
-        whole_rows = not masks.get("annotations") and all(each.all() for each in masks.get("detections", {}).values())
-        if not whole_rows or (self.outline.is_pooled and "categories" in masks):
-            return None
-
-        def judged() -> Verdicts:
-            part = self.verdicts
-            if "categories" in masks:
-                part = part.of_lists(masks["categories"]["categories"].to_numpy())
-            if "images" in masks:
-                part = part.of_images(masks["images"]["images"].to_numpy())
-            tables = (
-                table.with_columns(pl.Series("row", np.unique(table["row"].to_numpy(), return_inverse=True)[1], pl.UInt32))
-                for table in (part.detections, part.annotations)
-            )
-            detections, annotations = tables
-            return replace(part, detections=detections, annotations=annotations)
-
-        return judged
+    @property
+    def outline(self) -> Verdicts:
+        """The verdicts without their rows; nothing is matched."""
+        return self.source.outline
 
     def across(self, least: float) -> pl.DataFrame:
         """The pairs of each image across categories, see `pair_across`; the last ones are kept."""
@@ -96,56 +73,43 @@ class Pipeline:
     @property
     def n_matched(self) -> int:
         """How many detections are matched, with their copies for other classes."""
-        return self.inputs.detections.height
-
-    @property
-    def list_sizes(self) -> np.ndarray:
-        """How many detections of each list are not in memory yet."""
-        return np.zeros(self.verdicts.lists.height, dtype=np.int64)
-
-    def verdicts_of(self, begin: int, end: int) -> Verdicts:
-        """The verdicts of the lists number begin .. end - 1."""
-        number = np.arange(self.outline.lists.height)
-        inside = (begin <= number) & (number < end)
-        return self.verdicts if inside.all() else self.verdicts.of_lists(inside)
+        return self.source.heights["detections"]
 
     def cells_of(self, begin: int, end: int) -> Cells:
-        """The cells of these lists."""
-        return self.cells if end - begin == self.outline.lists.height else Cells.of(self.verdicts_of(begin, end))
-
-    def evaluated(self) -> Evaluated:
-        """What has been evaluated, as far as warnings look at it."""
-        inputs = self.inputs
-        return Evaluated(
-            n_annotations=inputs.annotations.height,
-            n_detections=inputs.n_detections,
-            none_given=inputs.none_given,
-            n_left_out=inputs.n_left_out,
-            nothing_matches=self.rows.links.is_empty(),
-            is_pooled=self.outline.is_pooled,
-            detected=lambda: inputs.detections["category_id"].unique(),
-            scores=lambda: inputs.detections["score"],
-            per_image=lambda: detections_per_image(inputs.detections, len(inputs.image_ids)),
-            inputs=lambda: inputs,
-        )
+        """The cells of the lists number begin .. end - 1."""
+        return self.cells if end - begin == self.outline.lists.height else Cells.of(self.source.verdicts((begin, end)))
 
     def slices(self, slicing: Slicing) -> dict[str, np.ndarray]:
         """The headline numbers and the support of every slice: by name, arrays over the groups of images, detections, objects
         and categories.
         """
-        from apframe.evaluation.slices.measure import measure
+        from apframe.evaluation.slices.measure import finish, measure, shape_of, sum_lists
+        from apframe.evaluation.slices.slices import parts_of_objects
 
-        return measure(self.verdicts, lambda: self.rows, self.protocol, slicing)
+        if not self.source.reads_again:
+            return measure(self.verdicts, lambda: self.rows, self.protocol, slicing)
+        if 0 in shape_of(slicing):
+            return finish({}, self.protocol, slicing)
+        found = []  # of each group of objects: arrays over groups of images, this one, and groups of categories
+        with collecting() as said:
+            for masks, one in parts_of_objects(slicing, self.source.heights):
+                source = self.source.part(masks) if masks else self.source
+                sums = source.map(partial(sum_lists, protocol=self.protocol, slicing=one))
+                found.append({name: np.sum([each[name] for each in sums], axis=0) for name in sums[0]})
+        warn_again(dict.fromkeys(said))
+        joined = {name: np.concatenate([each[name] for each in found], axis=1) for name in found[0]}
+        return finish(joined, self.protocol, slicing)
 
-    @cached_property
-    def outline(self) -> Verdicts:
-        """The thresholds, area ranges, limits, lists and images of the verdicts, without their rows; nothing is matched."""
-        categories = self.inputs.dataset.core("categories")
-        return outline_of(categories, self.inputs.category_ids, self.inputs.image_ids, self.protocol)
+    def _of_lists(self, function: Callable[[Cells], dict[str, np.ndarray]], axes: Mapping[str, int]) -> dict[str, np.ndarray]:
+        """The arrays that a function makes of the cells of all lists, put together where these are read block by block."""
+        if not self.source.reads_again:
+            return function(self.cells)
+        parts = self.source.map(lambda _, verdicts: function(Cells.of(verdicts)))
+        return {name: np.concatenate([part[name] for part in parts], axes.get(name, 0)) for name in parts[0]}
 
     def columns(self, *, headlines_only: bool) -> dict[str, np.ndarray]:
         """See `compute_columns`."""
-        return compute_columns(self.cells, self.protocol, headlines_only=headlines_only)
+        return self._of_lists(partial(compute_columns, protocol=self.protocol, headlines_only=headlines_only), {})
 
     def metrics(self, *, headlines_only: bool = False) -> pl.DataFrame:
         """See `Evaluation.metrics`; the headline numbers need no `ap` at smaller max_detections, and leave it null."""
@@ -154,37 +118,8 @@ class Pipeline:
     def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
         """See `Evaluation.arrays`; the headline numbers need no `precision` at smaller max_detections, and leave it -1."""
         refuse_scores(self.protocol, "arrays of precision")
-        return arrays_of(self.cells, self.protocol, headlines_only=headlines_only)
-
-    def _ids(self, of: Rows | Verdicts, links: pl.DataFrame) -> list[pl.Series]:
-        """detection_id and annotation_id of links, which are positions of the rows or of the verdicts."""
-        return [
-            self.inputs.detections["detection_id"].gather(of.detections["row"].gather(links["detection"])),
-            self.inputs.annotations["annotation_id"].gather(of.annotations["row"].gather(links["annotation"])),
-        ]
-
-    def pairs(self) -> pl.DataFrame:
-        """See `Evaluation.pairs`; nothing is matched."""
-        pairs = self.rows.links.drop_nulls("similarity")
-        if self.matcher.wants == "nearest":
-            pairs = pairs.filter(pl.col("similarity") >= self.outline.thresholds[0])
-        pairs = pairs.filter((self.rows.detections["place"] <= self.outline.limits[-1]).gather(pairs["detection"]))
-        return pl.DataFrame([*self._ids(self.rows, pairs), pairs["similarity"]]).sort("detection_id", "annotation_id")
-
-    def assignments(self) -> pl.DataFrame:
-        """See `Evaluation.assignments`."""
-        hits, n = self.verdicts.hits_at(-1), len(self.verdicts.ranges)
-        held = hits["ranges"].to_numpy()
-        numbers = np.stack([has_bit(held, k) for k in range(n)], axis=1)
-        numbers[numbers.all(axis=1), 1:] = False  # null stands for all
-        row, k = np.nonzero(numbers)
-        hits, everywhere = hits[row], held[row] == (1 << n) - 1
-        thresholds = threshold_names(self.verdicts.thresholds)
-        return pl.DataFrame([*self._ids(self.verdicts, hits), hits["similarity"]]).with_columns(
-            area_range=range_names(self.verdicts.ranges).gather(pl.Series(k).set(pl.Series(everywhere), None)),
-            iou_from=thresholds.gather(hits["first"]),
-            iou_to=thresholds.gather(hits["last"] - 1),
-        )
+        axes = {"precision": 2, "recall": 1, "scores": 2}  # of the lists
+        return self._of_lists(partial(arrays_of, protocol=self.protocol, headlines_only=headlines_only), axes)
 
     def matches(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
         """The matches table as a plan, of all thresholds and area ranges unless one is named by its number."""
@@ -252,7 +187,7 @@ class Pipeline:
                 if hits is None
                 else changes_of_hits(self.cells, hits, t, k, most, self.rows.cut_offs)
             )
-            reach = most - thresholds_of(self.inputs, verdicts.thresholds[t]).round(10)
+            reach = most - thresholds_of(self.source, self.protocol, verdicts.thresholds[t]).round(10)
             if pooled:
                 changes, reach = changes.pooled(), np.where(np.ptp(reach) == 0, reach[:1], np.nan)
             table = sweep_thresholds(changes, reach, verdicts.images.height, beta)
@@ -302,5 +237,5 @@ class Pipeline:
 
     def _pooled(self, matches: pl.LazyFrame) -> pl.LazyFrame:
         if self.outline.is_pooled:
-            matches = matches.with_columns(category_id=pl.lit(None, self.inputs.category_ids.dtype))
+            matches = matches.with_columns(category_id=pl.lit(None, self.source.category_ids.dtype))
         return matches

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
     from apframe.protocols.inputs import Inputs
 
-_RESULTS = ("pairs", "assignments", "metrics", "summary")
+_INPUTS, _LINKS = (*GROUND_TRUTH, "detections"), ("pairs", "assignments")
+_RESULTS = (*_LINKS, "metrics", "summary")
 NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation
 
 
@@ -77,12 +78,14 @@ def write_parquet(
     labelled, added = labels(self._label if name is None else name, tags), chosen_tables(tables)
     numbers = [threshold_at(self.protocol, each) for each in ([matches] if isinstance(matches, (int, float)) else matches)]
     numbers_of = {"metrics": self.metrics, "summary": self.summary}
-    inputs, links = self._to_store()
+    source = self._source
+    plans = {name: source.table(name).plan() for name in (*_LINKS, *_INPUTS)}  # if objects are read again, links come with them
+    given = {name: plans[name] if source.reads_again else plans[name].collect() for name in (*_INPUTS, *_LINKS)}
     manifest = {
         "kind": DETECTION,
         "protocol": self.protocol.as_dict(),
-        "inputs": {table: input_hash(table, frame) for table, frame in inputs.items()},
-        "category_ids": self._inputs.category_ids.to_list(),
+        "inputs": {table: input_hash(table, given[table]) for table in _INPUTS},
+        "category_ids": source.category_ids.to_list(),
         "json_columns": sorted(self.dataset.json_columns),
         "conditions": list(self.conditions),
         "notes": list(self.notes),
@@ -91,13 +94,7 @@ def write_parquet(
     if numbers:
         whole["matches"] = pl.concat([self._pipeline.matches(number) for number in dict.fromkeys(numbers)])
     whole |= {each: _on_request(self, each) for each in added}
-    write_tables(folder, {**inputs, **links, **numbers_of, **whole}, manifest)
-
-
-def to_store(self: Evaluation) -> tuple[dict[str, pl.DataFrame | pl.LazyFrame], dict[str, pl.DataFrame | pl.LazyFrame]]:
-    """The four input tables, and pairs and assignments, as they are stored."""
-    inputs = {name: table.plan().collect() for name, table in _input_tables(self).items()}
-    return dict(inputs), {"pairs": self.pairs, "assignments": self.assignments}
+    write_tables(folder, {**given, **numbers_of, **whole}, manifest)
 
 
 def write_duckdb(
@@ -133,7 +130,7 @@ def write_duckdb(
     numbers = None if given is None else sorted({threshold_at(self.protocol, each) for each in given})
     if numbers == []:
         raise ParameterError("is empty", "leave it out for all thresholds", option="iou_thresholds")
-    left_out = {name for name in ON_REQUEST if name not in added and name not in self._stored}
+    left_out = {name for name in ON_REQUEST if name not in added and name not in self._source.stored}
     plans = {name: table for name, table in lazy_tables(self, numbers).items() if name not in left_out}
     write_database(path, {name: (table.parts or table.plan)() for name, table in plans.items()})
 
@@ -143,7 +140,7 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
 
     The parts are those of some of the thresholds, by their numbers, if these are given.
     """
-    inputs = _input_tables(self)
+    inputs = {name: self._source.table(name) for name in _INPUTS}
     keys = {"images": "image_id", "categories": "category_id", "annotations": "annotation_id", "detections": "detection_id"}
     ids = {key: (inputs[name].unnamed or inputs[name].plan)().collect_schema()[key] for name, key in keys.items()}
     areas = pl.Enum(self.protocol.range_names)
@@ -151,9 +148,8 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
     grid = [(t, a) for a in range(len(self.protocol.ranges)) for t in chosen]
 
     def result(name: str, make: Callable[[], pl.DataFrame | pl.LazyFrame]) -> LazyTable:
-        return LazyTable(
-            lambda: self._stored.get(name, sql.deferred(make, result_schema(name, ids, areas, self.protocol.further_columns)))
-        )
+        computed = sql.deferred(make, result_schema(name, ids, areas, self.protocol.further_columns))
+        return LazyTable(lambda: self._source.stored.get(name, computed))
 
     def in_parts(name: str, make: Callable[..., pl.LazyFrame]) -> LazyTable:  # computed, as few thresholds of it are stored
         plan = sql.deferred(make, result_schema(name, ids, areas))
@@ -179,23 +175,6 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
 def _on_request(self: Evaluation, name: str) -> pl.DataFrame:
     """One of the tables `ON_REQUEST`, as it was stored or computed."""
     return self._kept(name, lambda: ON_REQUEST[name](self))
-
-
-def _input_tables(self: Evaluation) -> dict[str, LazyTable]:
-    if self._stored:
-        return {name: LazyTable(partial(self._stored.__getitem__, name)) for name in (*GROUND_TRUTH, "detections")}
-    return self._input_tables()
-
-
-def input_tables(self: Evaluation) -> dict[str, LazyTable]:
-    """The four tables; queries that do not name the annotations leave attributes of theirs unread that still are."""
-    dataset = self.dataset
-    return {
-        "images": LazyTable(lambda: dataset.images.lazy()),
-        "categories": LazyTable(lambda: dataset.categories.lazy()),
-        "annotations": LazyTable(lambda: dataset.annotations.lazy(), lambda: dataset.core("annotations").lazy()),
-        "detections": LazyTable(lambda: self.detections.lazy()),
-    }
 
 
 def read_evaluation(folder: str | Path) -> Evaluation:
@@ -245,16 +224,17 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
         return stored_inputs(dataset, detections, category_ids, protocol)
 
     from apframe.evaluation.evaluation import Evaluation  # whose methods this module has
+    from apframe.evaluation.in_memory import Stored
 
     return Evaluation(
-        read_inputs, protocol, stored, manifest["conditions"], manifest.get("notes", ()),
-        name=manifest.get("name"), source=str(absolute(Path(folder))),
+        Stored(read_inputs, stored), protocol, conditions=manifest["conditions"], notes=manifest.get("notes", ()),
+        name=manifest.get("name"), path=str(absolute(Path(folder))),
     )  # fmt: skip
 
 
 def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], protocol: Protocol) -> None:
     """An error where tables lack what they are read by; what inputs hold is checked when they are read."""
-    inputs = {name: {c.name: None for c in TABLES[name] if c.standard} for name in (*GROUND_TRUTH, "detections")}
+    inputs = {name: {c.name: None for c in TABLES[name] if c.standard} for name in _INPUTS}
     refuse_changed(folder, tables, inputs)
     ids = {TABLES[name][0].name: tables[name][TABLES[name][0].name] for name in inputs}
     areas = pl.Enum(protocol.range_names)

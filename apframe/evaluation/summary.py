@@ -9,6 +9,7 @@ import polars as pl
 from apframe.protocols.headline_values import means_of_table, tabulate_values
 from apframe.protocols.headlines import headlines
 from apframe.protocols.parts import conditions_of_parts
+from apframe.protocols.rules.limits import ZeroWithoutDetections
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,15 +35,18 @@ def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
         of_slices = [name for name in found if name in slices.columns]
         values |= {(name, part): value for name in of_slices for part, value in slices.select("slice", name).rows()}
     values |= {(line.metric, None): self._mean_of_table(line) for line in lines if line.kind.table}
-    return tabulate_values([values.get((line.of_whole, line.part)) for line in lines], lines, self._inputs)
+    is_zero = self.protocol.rule(ZeroWithoutDetections) is not None and not self._source.n_detections
+    default = 0.0 if is_zero and self._source.heights["annotations"] else None
+    return tabulate_values([values.get((line.of_whole, line.part)) for line in lines], lines, default)
 
 
 def _parts(self: Evaluation) -> tuple[dict[str, np.ndarray], dict[str, pl.Expr]]:
     """Flags of the lists of each part of the categories, and the conditions of the parts of the images, by name."""
-    tables = self._inputs.tables()
+    tables = self._source.tables()
     conditions = conditions_of_parts(self.protocol, tables)
     of_images = {part.name: condition for part, condition in conditions.items() if part.table == "images"}
+    of_categories = {part.name: each for part, each in conditions.items() if part.table == "categories"}
     flags = tables["categories"].select(pl.all().name.prefix("categories.")).select(
-        **{part.name: each.fill_null(value=False) for part, each in conditions.items() if part.table == "categories"}
+        **{name: each.fill_null(value=False) for name, each in of_categories.items()}
     )  # fmt: skip
-    return {each.name: each.to_numpy() for each in flags}, of_images
+    return {each.name: each.to_numpy() for each in flags.collect()}, of_images

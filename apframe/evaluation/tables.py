@@ -36,7 +36,7 @@ def matches(self: Evaluation, iou_threshold: float | None = None, area_range: st
     Detections by category and rank, missed annotations after them. Detections beyond max_detections take no part and
     have no row.
     """
-    if "matches" in self._stored and (kept := _kept_matches(self, iou_threshold, area_range)).height:
+    if "matches" in self._source.stored and (kept := _kept_matches(self, iou_threshold, area_range)).height:
         return kept
     return self._pipeline.matches(*place_at(self.protocol, iou_threshold, area_range)).collect()
 
@@ -135,7 +135,7 @@ def _kept_matches(self: Evaluation, iou_threshold: float | None, area_range: str
     protocol = self.protocol
     threshold, area = place_at(protocol, iou_threshold, area_range)
     of_threshold = (pl.col("iou_threshold") - protocol.iou_thresholds[threshold]).abs() < 1e-9
-    return self._stored["matches"].filter(of_threshold, pl.col("area_range") == protocol.range_names[area]).collect()
+    return self._source.stored["matches"].filter(of_threshold, pl.col("area_range") == protocol.range_names[area]).collect()
 
 
 def _of_category(self: Evaluation, table: pl.LazyFrame, category: int | str | None) -> pl.LazyFrame:

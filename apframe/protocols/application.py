@@ -72,7 +72,7 @@ def make_inputs(
         n_left_out = int(is_known(found["category_id"], dataset.core("categories")["category_id"]).sum())
     inputs = replace(inputs, unknown_images=unknown, none_given=none_given, n_left_out=n_left_out)
     if protocol.category_thresholds:
-        thresholds_of(inputs)  # an error where a category has none
+        thresholds_of(inputs, inputs.protocol)  # an error where a category has none
     return inputs
 
 

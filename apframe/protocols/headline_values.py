@@ -17,10 +17,8 @@ from apframe.metrics.list_rows import ListRows
 from apframe.metrics.metric import Metric, read_columns
 from apframe.metrics.weights import Weights
 from apframe.protocols.headlines import Headline, composed, headlines, with_terms
-from apframe.protocols.rules.limits import ZeroWithoutDetections
 
 if TYPE_CHECKING:
-    from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
 
 
@@ -114,12 +112,11 @@ def summands(line: Headline, values: np.ndarray, n_images: Mapping[str, np.ndarr
     return {line.metric: own, f"n {line.metric}": counts}
 
 
-def tabulate_values(values: Sequence[float | None], lines: Sequence[Headline], inputs: Inputs) -> pl.DataFrame:
-    """The summary: `metric` and `value`, null where nothing was evaluated; by a rule, 0 where nothing was detected."""
+def tabulate_values(values: Sequence[float | None], lines: Sequence[Headline], default: float | None) -> pl.DataFrame:
+    """The summary: `metric` and `value`, which is the default where nothing was evaluated."""
     value = pl.Series("value", values, pl.Float64).fill_nan(None)
-    is_zero = inputs.protocol.rule(ZeroWithoutDetections) is not None and not inputs.n_detections
-    if is_zero and inputs.annotations.height:
-        value = value.fill_null(0.0)
+    if default is not None:
+        value = value.fill_null(default)
     return pl.DataFrame({"metric": [line.metric for line in lines], "value": value})
 
 

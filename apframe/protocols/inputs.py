@@ -92,25 +92,10 @@ class Inputs:
         return in_words(self.said)
 
     @property
-    def in_memory(self) -> Inputs:
-        """The input with all objects in memory, which this one is."""
-        return self
-
-    @property
     def n_detections(self) -> int:
         """How many detections are evaluated, without their copies for other classes."""
         copied = "expanded_from" in self.detections.columns
         return self.detections["expanded_from"].null_count() if copied else self.detections.height
-
-    @property
-    def truth_mark(self) -> str | None:
-        """What is equal where the annotations are the same; None where they are to be looked at."""
-        return None
-
-    @property
-    def has_annotations(self) -> bool:
-        """Whether there is an annotation that is not ignored."""
-        return not self.ignored.all()
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """The four tables with their attributes; rows of images and categories in the order of their ids."""

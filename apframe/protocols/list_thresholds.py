@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from typing import Protocol as PlainProtocol
 
 import polars as pl
 
@@ -16,9 +17,20 @@ if TYPE_CHECKING:
 
     from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
+    from apframe.tables.dataset import Dataset
 
 
-def thresholds_of(inputs: Inputs, threshold: float | None = None) -> np.ndarray:
+class _Categories(PlainProtocol):
+    """What has categories, of which some are evaluated, such as `Inputs` and what an evaluation is of."""
+
+    @property
+    def dataset(self) -> Dataset: ...
+
+    @property
+    def category_ids(self) -> pl.Series: ...
+
+
+def thresholds_of(of: _Categories, protocol: Protocol, threshold: float | None = None) -> np.ndarray:
     """The threshold of each list: one of the protocol's, by default the lowest; its own, if categories have one each.
 
     Names of categories are compared in any case.
@@ -34,17 +46,16 @@ def thresholds_of(inputs: Inputs, threshold: float | None = None) -> np.ndarray:
     >>> box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1, 2], "name": ["Car", "Cyclist"]}, box)
     >>> own = COCO.with_options(iou_thresholds={"car": 0.7, "cyclist": 0.5})
-    >>> thresholds_of(make_inputs(dataset, {}, None, own)).tolist()
+    >>> thresholds_of(make_inputs(dataset, {}, None, own), own).tolist()
     [0.7, 0.5]
     """
     import numpy as np
 
-    protocol = inputs.protocol
     if not protocol.category_thresholds:
-        n = 1 if protocol.agnostic else len(inputs.category_ids)
+        n = 1 if protocol.agnostic else len(of.category_ids)
         return np.full(n, protocol.iou_thresholds[0] if threshold is None else threshold)
-    categories = inputs.dataset.core("categories")
-    evaluated = categories.filter(is_known(categories["category_id"], inputs.category_ids)).sort("category_id")
+    categories = of.dataset.core("categories")
+    evaluated = categories.filter(is_known(categories["category_id"], of.category_ids)).sort("category_id")
     known = {name.lower(): own for name, own in protocol.category_thresholds}
     own = evaluated["name"].str.to_lowercase().replace_strict(known, default=None, return_dtype=pl.Float64)
     if own.null_count():
@@ -91,7 +102,7 @@ def reaching_list_threshold(pairs: pl.DataFrame, inputs: Inputs, lists: pl.Serie
 
     if not inputs.protocol.category_thresholds:
         return pairs
-    own = thresholds_of(inputs)[lists.gather(pairs["annotation"]).to_numpy()]
+    own = thresholds_of(inputs, inputs.protocol)[lists.gather(pairs["annotation"]).to_numpy()]
     similarities = compared_columns(pairs.columns)
     reached = [pl.Series(reaches(pairs[name].to_numpy(), own, strict=inputs.protocol.matcher.strict)) for name in similarities]
     pairs = pairs.with_columns(pl.when(flags).then(name).alias(name) for name, flags in zip(similarities, reached, strict=True))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import polars as pl
 
 from apframe.exceptions import ColumnError, MissingColumnWarning, UnknownValueWarning, warn
 from apframe.protocols.headlines import Part
 from apframe.protocols.protocol import Protocol
+from apframe.tables.conditions import Tables, column_of, names_in
 from apframe.wording import listed
 
 
-def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[Part, pl.Expr]:
+def conditions_of_parts(protocol: Protocol, tables: Tables) -> dict[Part, pl.Expr]:
     """The conditions of those parts that hold any row, as `Evaluation.by` takes them.
 
     A warning names the columns that are not there, another the values of a column that no part is about, where one of its parts
@@ -30,7 +29,7 @@ def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) 
     ['_dense']
     """
     parts = [part for part in protocol.parts if not (part.table == "categories" and protocol.agnostic)]
-    missing = [part for part in parts if part.column not in tables[part.table].columns]
+    missing = [part for part in parts if part.column not in names_in(tables[part.table])]
     for table, column in dict.fromkeys((part.table, part.column) for part in missing):
         names = [_metric(protocol, part) for part in missing if (part.table, part.column) == (table, column)]
         message = f"{protocol.name}: the {table} have no column {column!r}, so {_are_null(names)}"
@@ -39,15 +38,16 @@ def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) 
     return {
         part: _condition(part, pl.col(f"{part.table}.{part.column}"))
         for part in parts
-        if part not in missing and _holds_any(part, tables[part.table][part.column], protocol)
+        if part not in missing and _holds_any(part, column_of(tables[part.table], part.column), protocol)
     }
 
 
-def _warn_of_other_values(protocol: Protocol, parts: list[Part], tables: Mapping[str, pl.DataFrame]) -> None:
+def _warn_of_other_values(protocol: Protocol, parts: list[Part], tables: Tables) -> None:
     for table, column in dict.fromkeys((part.table, part.column) for part in parts if part.equals is not None):
+        held = column_of(tables[table], column)
         of_column = [part for part in parts if (part.table, part.column) == (table, column)]
-        empty = [_metric(protocol, part) for part in of_column if not _holds_any(part, tables[table][column], protocol)]
-        values = tables[table][column].drop_nulls().unique(maintain_order=True).cast(pl.String).to_list()
+        empty = [_metric(protocol, part) for part in of_column if not _holds_any(part, held, protocol)]
+        values = held.drop_nulls().unique(maintain_order=True).cast(pl.String).to_list()
         known = list(dict.fromkeys(value for part in of_column for value in part.values))
         others = [value for value in values if value not in known]
         if empty and others:

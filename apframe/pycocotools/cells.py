@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from apframe.evaluation.in_memory import InMemory
 from apframe.evaluation.pipeline import Pipeline
 from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError
 from apframe.matching.verdicts import Verdicts, as_bits, has_bit
@@ -38,7 +39,7 @@ def take(truth: Dataset, found: pl.DataFrame, protocol: Protocol, *, are_checked
             warnings.simplefilter("ignore", category)
         if are_checked:
             found = with_id_types("detections", found, truth)
-        return Pipeline(make_inputs(truth, found, None, protocol, are_checked=are_checked))
+        return Pipeline(InMemory.of(make_inputs(truth, found, None, protocol, are_checked=are_checked)), protocol)
 
 
 class Layout:
@@ -188,7 +189,7 @@ def _hold(layout: Layout) -> pl.DataFrame:
     for each in found["number"].unique().to_list():
         rows = found.filter(pl.col("number").is_in([0, each]))["row"].sort()
         inputs = replace(pipeline.inputs, detections=pipeline.inputs.detections[rows], prepared={})
-        hits = _places_of_hits(layout, Pipeline(inputs).verdicts, rows.to_numpy())
+        hits = _places_of_hits(layout, InMemory.of(inputs).verdicts(), rows.to_numpy())
         own = np.flatnonzero((found["number"] == each).to_numpy())
         parts.append(hits.filter(pl.col("detection").is_in(own)))
     return pl.concat(parts)

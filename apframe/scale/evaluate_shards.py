@@ -28,14 +28,13 @@ from apframe.tables.tables import TABLES
 from apframe.wording import counted, listed, same_name, spelled
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from apframe.evaluation.evaluation import Evaluation
     from apframe.protocols.protocol import Protocol
-    from apframe.scale.evaluation import ShardedEvaluation
-    from apframe.scale.local import Matched
-    from apframe.scale.objects import Objects
-    from apframe.scale.ray_engine import OnRay
 
 ENGINES = ("local", "ray")
-_OWN = ("engine", "memory", "work", "skip_bad_shards")  # options beside those of `evaluate`
+_OWN = ("engine", "executor", "memory", "work", "skip_bad_shards")  # options beside those of `evaluate`
 
 
 def evaluate_shards(
@@ -44,11 +43,12 @@ def evaluate_shards(
     protocol: Protocol | str = COCO,
     *,
     engine: str = "local",
+    executor: Executor | Callable[[], Executor] | None = None,
     memory: int | str | None = None,
     work: str | Path | None = None,
     skip_bad_shards: bool = False,
     **options: Unpack[Options],
-) -> ShardedEvaluation:
+) -> Evaluation:
     """Evaluate data that are larger than memory, shard by shard; the numbers are those of `evaluate`.
 
     A shard is a set of whole images. Each is read, matched and dropped; what stays are its verdicts: 18 bytes for each
@@ -67,16 +67,21 @@ def evaluate_shards(
     protocol
         the rules, as for `evaluate`.
     engine
-        "local" matches the shards in this process, one in each thread. "ray" matches each in a task of its own on a Ray cluster
+        "local" matches the shards by `executor`. "ray" matches each in a task of its own on a Ray cluster
         (`pip install "apframe[ray]"`): the one of `ray.init`, if it was called, or of RAY_ADDRESS; otherwise Ray is started on
-        this machine. Verdicts stay in Ray's object store, so the evaluation needs Ray to keep running.
+        this machine.
+    executor
+        what matches the shards: anything with the interface of `concurrent.futures.Executor`, such as a `ProcessPoolExecutor`,
+        or a function that makes one; threads of this process by default. If workers die, a function is called once more, for
+        the shards that they left. The guide on clusters shows Ray, Dask and loky.
     memory
         how much memory the evaluation may take, as in "4GB" or a number of bytes; half of the machine's by default. Verdicts
-        that take more than a quarter of it are kept in files, and lists are ranked in blocks that take about another quarter.
-        The shards must be small enough: a million detections with boxes take about 0.3 GB in each thread.
+        are kept in files, and lists are ranked in blocks that take about a quarter of it. The shards must be small enough: a
+        million detections with boxes take about 0.3 GB in each thread.
     work
         a folder that keeps the verdicts of each shard. With the same folder, an interrupted run goes on where it stopped.
         Shards are matched again if their files, the options or the version of apframe have changed. Nothing there is removed.
+        By default a temporary folder; workers that may be on other machines need one that all of them share.
     skip_bad_shards
         leave out shards that are damaged or have rows that cannot be evaluated, with a warning; `notes` counts them.
     options
@@ -96,7 +101,8 @@ def evaluate_shards(
     FormatError
         there is no such file or folder; shards differ in columns, types or categories; an image is in several shards.
     ShardError
-        a shard is damaged, or has rows that cannot be evaluated; its name comes first.
+        a shard is damaged, or has rows that cannot be evaluated; its name comes first. Or workers have died: it names the
+        shards that are missing, and the same call goes on with these, if there is a folder for `work`.
     OutputError
         there is no space for verdicts.
 
@@ -119,6 +125,8 @@ def evaluate_shards(
     """
     refuse_unknown(options, [*_OWN, *Options.__annotations__])
     one_of("engine", engine, ENGINES)
+    if executor is not None and engine != "local":
+        raise ParameterError(f"cannot be given together with {spelled('engine', engine)}", "leave one out", option="executor")
     choice, budget = choose(protocol, **options), as_bytes(memory)
     if detections is None:
         refuse_options_of_files(choice.reading)
@@ -131,69 +139,36 @@ def evaluate_shards(
         raise ParameterError(f"{detections} is a protocol, and not a file of detections", remedy)
     shards = find_shards(truth, detections)
     alone = replace(choice, image_attributes=None)  # those of the images of all shards
-    from apframe.scale.objects import Objects
+    from apframe.evaluation.evaluation import Evaluation  # as below: with NumPy
     from apframe.scale.one_shard import Job
+    from apframe.scale.source import Engine, Shards
+    from apframe.scale.together import notes_together, warn_together
 
-    match_shards: Callable[..., tuple[Matched | OnRay, list[Shard], list[ShardError]]]
     if engine == "ray":
-        from apframe.scale.ray_engine import match_shards
-    else:
-        from apframe.scale.local import match_shards
-    job = Job(alone, version("apframe"))
-    match = partial(match_shards, job=job, memory=budget, work=None if work is None else Path(work))
+        from apframe.scale.ray_executor import RayExecutor as executor  # noqa: N813 - a function that makes one
+    way = Engine(Job(alone, version("apframe")), budget, None if work is None else Path(work), executor)
     try:
-        matched, good, bad = match(shards, skip_bad=skip_bad_shards)
-        if not good:
-            raise bad[0]
+        matched = way.match(shards, skip_bad=skip_bad_shards)
+        if not matched.shards:
+            raise matched.bad[0]
     except ShardError as error:
         raise explained(error, shards, alone) from error.__cause__
-    bad = [explained(error, shards, alone) for error in bad[:1]] + bad[1:]
-    return _evaluation(
-        choice, matched, good, bad, partial(Objects, job=job, match=partial(match, skip_bad=False), memory=budget)
-    )
-
-
-def _evaluation(
-    choice: Choice,
-    matched: Matched | OnRay,
-    shards: Sequence[Shard],
-    bad: Sequence[ShardError],
-    objects: Callable[..., Objects],
-) -> ShardedEvaluation:
-    """The evaluation of shards that have been matched; `objects` makes what reads their objects."""
-    from apframe.protocols.preparation import outline_of  # brings in NumPy
-    from apframe.scale.evaluation import ShardedEvaluation
-    from apframe.scale.inputs import ShardedInputs
-    from apframe.scale.together import heights_of, notes_together, truth_mark, warn_together
-
-    alone = replace(choice, image_attributes=None)
-    first = shards[0].read_known(alone)
+    first = matched.shards[0].read_known(alone)
     chosen = choose_categories(first.core("categories"), choice.categories)
     category_ids = (first.core("categories")["category_id"] if chosen is None else chosen).sort()
     first, category_ids = with_own_classes(first, category_ids, choice.protocol)
-    no_images = first.core("images")["image_id"].clear()
-    store = matched.store(outline_of(first.core("categories"), category_ids, no_images, choice.protocol))
-    said = [head.said for head in matched.heads]
+    known = partial(_known, choice, matched.shards)
+    if choice.image_attributes is not None:  # which are looked at now
+        known = partial(_given, known())
+    source = Shards.of(matched, known, first.core("categories"), category_ids, way)
+    said = source.together.said
     warn_together(said)
     notes = notes_together(said)
-    if bad:
+    if bad := [explained(error, shards, alone) for error in matched.bad[:1]] + list(matched.bad[1:]):
         which = listed([error.shard for error in bad])
-        notes.append(f"left out: {counted(len(bad), 'damaged shard')} of {len(bad) + len(shards):,}: {which}")
+        notes.append(f"left out: {counted(len(bad), 'damaged shard')} of {len(shards):,}: {which}")
         warn(f"{notes[-1]}; the first one: {bad[0]}", ShardsLeftOutWarning)
-    n_rows = sum(each["heights"][name] for each in said for name in ("annotations", "detections"))
-    read = objects(
-        shards=[replace(shard, matched=str(each["files"])) for shard, each in zip(shards, said, strict=True)],
-        codes=store.together.codes,
-        count=partial(heights_of, said),
-        truth_mark=truth_mark(said),
-        bytes_per_row=sum(each["n_bytes"] for each in said) / max(1, n_rows),
-    )
-    image_ids = store.outline.images["image_id"]
-    known = partial(_known, choice, shards)
-    if choice.image_attributes is not None:
-        known = partial(_given, known())
-    inputs = ShardedInputs(known, read, image_ids, category_ids, choice.protocol)
-    return ShardedEvaluation(store, inputs, choice.protocol, notes=notes, name=choice.name)
+    return Evaluation(source, choice.protocol, notes=notes, name=choice.name)
 
 
 def explained(error: ShardError, shards: Sequence[Shard], choice: Choice) -> ShardError:

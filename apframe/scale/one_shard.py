@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import numpy as np
 import polars as pl
 
 from apframe.collecting import collecting
+from apframe.evaluation.in_memory import InMemory
 from apframe.evaluation.invalid import left_out
 from apframe.evaluation.options import Choice
-from apframe.evaluation.pipeline import Pipeline
-from apframe.exceptions import InputError, ShardError, UnknownIdError
+from apframe.exceptions import InputError, ParameterError, ShardError, UnknownIdError
 from apframe.paths import kind_at
 from apframe.protocols.inputs import Inputs
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.shards import Shard
-from apframe.scale.verdict_tables import to_arrow
+from apframe.scale.verdict_files import is_intact, to_arrow, write_verdicts
+from apframe.store.parquet import content_hash
+from apframe.tables.sources import to_polars
 from apframe.tables.tables import TABLES
+from apframe.threads import alone
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,14 +42,19 @@ class Job:
     version: str
 
     def key(self, shard: Shard) -> str:
-        """A name for the result of `match`: that of other data, other options or another version is another one."""
+        """A name for the result of `match`: the hash of its files, options and protocol, and of the version, as JSON."""
         choice = self.choice
-        reading = {name: _content(value) for name, value in vars(choice.reading).items()}
-        options = [choice.protocol.as_dict(), choice.categories, choice.invalid, choice.drop_unknown_images, reading]
         with naming(shard):
-            mark = shard.mark()
-        said = json.dumps([mark, self.version, *options], default=_content)
-        return hashlib.sha256(said.encode()).hexdigest()[:32]
+            content = {
+                "files": shard.mark(),
+                "version": self.version,
+                "protocol": choice.protocol.as_dict(),
+                "categories": choice.categories,
+                "invalid": choice.invalid,
+                "drop_unknown_images": choice.drop_unknown_images,
+                "reading": {name: _content(value) for name, value in vars(choice.reading).items()},
+            }
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=_content).encode()).hexdigest()[:32]
 
     def match(self, shard: Shard) -> pa.Table:
         """The verdicts of the shard, as `to_arrow` makes them, with what else is to be known of it.
@@ -84,7 +93,7 @@ class Job:
 
     def _verdicts(self, inputs: Inputs, said: dict[str, Any]) -> pa.Table:
         """The verdicts; where equal scores are ordered by their place in the input, with their number there, if it is known."""
-        verdicts = Pipeline(inputs).verdicts
+        verdicts = InMemory.of(inputs).verdicts()
         is_numbered, last_number = self.is_numbered(inputs.detections), -1
         if is_numbered:
             number = inputs.detections[INPUT_ROW].gather(verdicts.detections["row"])
@@ -116,6 +125,28 @@ def _hash_of(annotations: pl.DataFrame) -> int | None:
     return int(plain.hash_rows(seed=0).to_numpy().sum(dtype=np.uint64))
 
 
+def match_one(job: Job, work: Path, shard: Shard, *, resumes: bool) -> str:
+    """Match a shard with one thread, unless an earlier run did; return the name of the file with its verdicts, in `work`.
+
+    Raises
+    ------
+    ParameterError
+        this process has another version of apframe than that which began the work
+    ShardError
+        the shard is damaged, or has rows that cannot be evaluated
+    OutputError
+        the file cannot be written
+    """
+    if job.version != (own := version("apframe")):
+        problem = f"a worker has apframe {own}, but this process has {job.version}"
+        raise ParameterError(problem, "install the same version everywhere")
+    with alone():
+        path = work / f"{job.key(shard) if resumes else uuid4().hex}.arrow"
+        if not (resumes and is_intact(path)):
+            write_verdicts(job.match(shard), path)
+    return str(path)
+
+
 @contextmanager
 def naming(shard: Shard) -> Iterator[None]:
     """Turn an error about data in the block into a ShardError, which names the shard."""
@@ -124,11 +155,16 @@ def naming(shard: Shard) -> Iterator[None]:
     except ShardError:
         raise
     except InputError as error:
-        named = ShardError(f"shard {shard.name}: {error}")
-        named.shard, named.table = shard.name, error.table
-        if isinstance(error, UnknownIdError) and error.owner == "images":
-            named.unknown_images = error.unknown
-        raise named from error
+        raise named(error, shard) from error
+
+
+def named(error: InputError, shard: Shard) -> ShardError:
+    """The error as one that names the shard."""
+    found = ShardError(f"shard {shard.name}: {error}")
+    found.shard, found.table = shard.name, error.table
+    if isinstance(error, UnknownIdError) and error.owner == "images":
+        found.unknown_images = error.unknown
+    return found
 
 
 def _content(value: Any) -> Any:
@@ -139,7 +175,7 @@ def _content(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, (list, tuple)):
-        return list(value)
+        return [_content(each) for each in value]
     if isinstance(value, Mapping):
-        return [[key, item] for key, item in value.items()]
-    return hashlib.sha256(pickle.dumps(value)).hexdigest()
+        return [[key, _content(item)] for key, item in value.items()]
+    return content_hash(to_polars(value, "option"))

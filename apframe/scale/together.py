@@ -56,6 +56,8 @@ class Together:
         how many detections each list has, of shape (shards, lists)
     scores
         the lowest and the highest of each shard
+    said
+        see `Job.match`, of each shard
     """
 
     whole: Verdicts
@@ -63,6 +65,15 @@ class Together:
     first_rows: Sequence[tuple[int, int]]
     counts: np.ndarray
     scores: pl.Series
+    said: Sequence[Mapping[str, Any]]
+
+    @property
+    def truth_mark(self) -> str | None:
+        """What is equal for the same annotations, however they are cut into shards; None if that is not known."""
+        hashes = [one["truth"] for one in self.said]
+        if None in hashes:
+            return None
+        return f"{sum(hashes) % 2**64} {sum(one['heights']['annotations'] for one in self.said)}"
 
 
 def put_together(heads: Sequence[Head], whole: Verdicts) -> Together:
@@ -106,6 +117,7 @@ def put_together(heads: Sequence[Head], whole: Verdicts) -> Together:
         first_rows=[(0 if own else int(found), int(known)) for own, (found, known) in zip(numbered, before, strict=True)],
         counts=np.stack([head.counts for head in heads]),
         scores=pl.Series([score for head in heads for score in head.said.get("scores", ())], dtype=pl.Float64),
+        said=[head.said for head in heads],
     )
 
 
@@ -183,20 +195,6 @@ def refuse_differences(said: Sequence[Mapping[str, Any]]) -> None:
 
 def _alone(mine: Mapping[str, str], theirs: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {dtype}" for name, dtype in mine.items() if theirs.get(name) != dtype) or "no more columns"
-
-
-def heights_of(said: Sequence[Mapping[str, Any]], codes: Sequence[np.ndarray]) -> list[Mapping[str, int]]:
-    """How many annotations and detections each shard has, and how many hits, as the shards say it."""
-    del codes
-    return [one["heights"] for one in said]
-
-
-def truth_mark(said: Sequence[Mapping[str, Any]]) -> str | None:
-    """What is equal for the same annotations, however they are cut into shards; None if that is not known."""
-    hashes = [one["truth"] for one in said]
-    if None in hashes:
-        return None
-    return f"{sum(hashes) % 2**64} {sum(one['heights']['annotations'] for one in said)}"
 
 
 def warn_together(said: Sequence[Mapping[str, Any]]) -> None:

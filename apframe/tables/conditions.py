@@ -13,7 +13,8 @@ from apframe.exceptions import ParameterError
 from apframe.tables.tables import OUTSIDE, TABLES
 from apframe.wording import did_you_mean, first_line, listed, nearest, spelled
 
-Tables = Mapping[str, pl.DataFrame]
+Table = pl.DataFrame | pl.LazyFrame  # the latter where it is read when columns of it are looked at
+Tables = Mapping[str, Table]
 Masks = Mapping[str, Mapping[str, pl.Series]]  # see `conjunction`
 Condition = str | pl.Expr | Sequence[int | str] | pl.Series
 """SQL text, an expression over columns of one table, or image ids."""
@@ -24,6 +25,24 @@ _QUOTE = '"'
 _QUALIFIED = re.compile(  # a column with its table, outside of texts and of names in quotes
     r"""'[^']*'|"[^"]*"(?!\.)|\b(?P<table>images|categories|annotations|detections)\.(?P<column>\w+|"[^"]+")"""
 )
+
+
+def names_in(table: Table) -> list[str]:
+    """The names of a table's columns.
+
+    >>> names_in(pl.LazyFrame({"a": [1]}))
+    ['a']
+    """
+    return table.collect_schema().names()
+
+
+def column_of(table: Table, name: str) -> pl.Series:
+    """One column of a table, of exactly this name.
+
+    >>> column_of(pl.LazyFrame({"a": [1, 2]}), "a").to_list()
+    [1, 2]
+    """
+    return table.lazy().select(exact(name)).collect().to_series()
 
 
 def refuse_nothing(what: str, masks: Masks) -> None:
@@ -79,7 +98,7 @@ def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | No
 def find_owners(word: str, tables: Tables) -> tuple[str, list[str]]:
     """The column that a word names, and the tables that have it; an error with the near names where none has."""
     columns = {
-        table: [name for name in frame.columns if name != OUTSIDE and _REFERENCES.get(name, table) == table]
+        table: [name for name in names_in(frame) if name != OUTSIDE and _REFERENCES.get(name, table) == table]
         for table, frame in tables.items()
     }
     owners = [table for table, names in columns.items() if word in names]
@@ -113,7 +132,7 @@ def list_columns(tables: Tables) -> list[str]:
     >>> list_columns({"images": pl.DataFrame({"image_id": [1]}), "annotations": pl.DataFrame({"image_id": [1], "x": [0]})})
     ['image_id', 'x']
     """
-    return list(dict.fromkeys(name for frame in tables.values() for name in frame.columns))
+    return list(dict.fromkeys(name for frame in tables.values() for name in names_in(frame)))
 
 
 def refuse_ambiguous(word: str, column: str, owners: list[str]) -> None:
@@ -188,8 +207,9 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
     refuse_ambiguous(word, column, owners)
     masks = {}
     for table in owners:
-        ids = [word for word in words if word not in deciding and word in tables[table].columns]
-        frame = tables[table].select(*ids, *(exact(column).alias(word) for word, (column, _) in owners_of.items()))
+        ids = [word for word in words if word not in deciding and word in names_in(tables[table])]
+        columns = (exact(column).alias(word) for word, (column, _) in owners_of.items())
+        frame = tables[table].lazy().select(*ids, *columns).collect()
         try:
             mask = frame.with_columns(condition.alias("\0inside"))["\0inside"]
         except pl.exceptions.PolarsError as error:
@@ -200,8 +220,8 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
     return masks
 
 
-def _listed_images(ids: Any, images: pl.DataFrame) -> dict[str, pl.Series]:
-    known = images["image_id"]
+def _listed_images(ids: Any, images: Table) -> dict[str, pl.Series]:
+    known = column_of(images, "image_id")
     if isinstance(ids, (str, bytes, int, float)) or not isinstance(ids, Iterable):
         raise ParameterError(f"a condition must be SQL text, a Polars expression or a list of image ids, not {ids!r}")
     ids = ids if isinstance(ids, pl.Series) else list(ids)

@@ -173,6 +173,17 @@ class Dataset:
         core = {**self._core, "images": images, "annotations": annotations}
         return self._with(_core=core, _json_columns=self.json_columns, _later=None)
 
+    def with_late_annotations(self, read: Callable[[], pl.DataFrame], n: int) -> Dataset:
+        """The data set with other annotations, unchecked, which are read when they are first looked at; there are `n`.
+
+        >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
+        >>> dataset.with_late_annotations(lambda: dataset.annotations, 0)
+        Dataset(1 image, 1 category, 0 annotations)
+        """
+        core = _Late({table: self._core[table] for table in ("images", "categories")})
+        core.read, core.n_rows = read, n
+        return self._with(_core=core, _later=None)
+
     def with_images(self, attributes: Any, on: str | None = None) -> Dataset:
         """The data set with further columns of its images, such as weather or tags, from a table of their own.
 
@@ -368,8 +379,21 @@ class Dataset:
         return self.part(self.images, self.annotations).__dict__
 
     def __repr__(self) -> str:
-        sizes = ", ".join(counted(frame.height, noun(name)) for name, frame in self._core.items())
-        return f"Dataset({sizes})"
+        heights = {name: frame.height for name, frame in self._core.items()}
+        if isinstance(self._core, _Late):
+            heights |= {"annotations": self._core.n_rows}
+        return f"Dataset({', '.join(counted(n, noun(name)) for name, n in heights.items())})"
+
+
+class _Late(dict[str, pl.DataFrame]):
+    """The tables of a data set, of which that of the annotations is read when it is first looked at."""
+
+    read: Callable[[], pl.DataFrame]
+    n_rows: int
+
+    def __missing__(self, table: str) -> pl.DataFrame:
+        self[table] = self.read()
+        return self[table]
 
 
 def _checked_before(annotations: pl.DataFrame) -> pl.DataFrame:

@@ -35,7 +35,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "files": ("Reading and writing", "Read and write data sets and results.", ("formats",), ()),
     "shards": (
         "Shards", "Evaluate [data that are larger than memory](../guides/larger_than_memory.md), on one machine or a cluster.",
-        ("scale",), ("evaluate_shards", "ShardedEvaluation", "write_shards"),
+        ("scale",), ("evaluate_shards", "write_shards"),
     ),
     "runs": ("Stored runs", "Query many stored evaluations at once.", ("runs", "store"), ()),
     "charts": ("Charts", 'Draw charts from tables. They need `pip install "apframe[charts]"`.', ("show",), ()),

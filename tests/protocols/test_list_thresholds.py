@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 import apframe as apf
@@ -18,13 +16,13 @@ OWN = apf.COCO.with_options(iou_thresholds={"cyclist": 0.5, "Car": 0.7, "van": 0
 
 def test_one_for_all() -> None:
     inputs = make_inputs(DATASET, {}, None, apf.COCO)
-    assert thresholds_of(inputs, inputs.protocol.iou_thresholds[9]).tolist() == [0.95] * 3
-    assert thresholds_of(replace(inputs, protocol=apf.COCO.with_options(agnostic=True))).tolist() == [0.5]
+    assert thresholds_of(inputs, apf.COCO, apf.COCO.iou_thresholds[9]).tolist() == [0.95] * 3
+    assert thresholds_of(inputs, apf.COCO.with_options(agnostic=True)).tolist() == [0.5]
 
 
 def test_one_for_each_in_the_order_of_the_ids() -> None:
     chosen = DATASET.categories["category_id"].filter(DATASET.categories["name"].is_not_null())
-    assert thresholds_of(make_inputs(DATASET, {}, chosen, OWN)).tolist() == [0.5, 0.7]
+    assert thresholds_of(make_inputs(DATASET, {}, chosen, OWN), OWN).tolist() == [0.5, 0.7]
 
 
 def test_a_category_without_a_threshold() -> None:

@@ -429,7 +429,8 @@ def test_shards_may_come_from_an_iterator(shards: Path) -> None:
 
 
 def test_unknown_options_are_listed_in_a_fixed_order() -> None:
-    with pytest.raises(ParameterError, match=r"there are engine, memory, work, skip_bad_shards, format, .*, iou_type"):
+    listed = r"there are engine, executor, memory, work, skip_bad_shards, format, .*, iou_type"
+    with pytest.raises(ParameterError, match=listed):
         apf.evaluate_shards("shards", quux=1)  # type: ignore[call-arg]
 
 

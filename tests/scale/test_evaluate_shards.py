@@ -30,8 +30,8 @@ from apframe.exceptions import (
     ShardsLeftOutWarning,
 )
 from apframe.matching.verdicts import Verdicts, example
-from apframe.scale.store import Store, read_table, write_table
-from apframe.scale.verdict_tables import to_arrow
+from apframe.scale.source import Shards
+from apframe.scale.verdict_files import read_verdicts, to_arrow, write_verdicts
 from tests.parity.strategies import Case, Condition, Key, cases_with_attributes, conditions, half_as_often, keys
 from tests.scale.cutting import cut
 
@@ -178,8 +178,8 @@ def test_the_same_verdicts_may_be_written_at_once(tmp_path: Path) -> None:
     table, path = to_arrow(example(), {"shard": "x" * 100_000}), tmp_path / "verdicts.arrow"
     (tmp_path / ".verdicts.arrow.0.part").write_bytes(b"of a killed process")
     with ThreadPoolExecutor(8) as others:
-        for _ in others.map(lambda _: write_table(table, path), range(100)):
-            assert read_table(path).equals(table)
+        for _ in others.map(lambda _: write_verdicts(table, path), range(100)):
+            assert read_verdicts(path).equals(table)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -227,14 +227,14 @@ def test_standard_errors_read_some_lists_at_a_time(
     """Of shards as of the whole; never the verdicts of all lists at once."""
     one, other = sharded(tmp_path)
     monkeypatch.setattr("apframe.evaluation.comparison.influences._MOST", 30_000)
-    read, sizes = Store.read, []
+    read, sizes = Shards.verdicts, []
 
-    def watched(store: Store) -> Verdicts:
-        verdicts = read(store)
+    def watched(source: Shards, lists: tuple[int, int] | None = None) -> Verdicts:
+        verdicts = read(source, lists)
         sizes.append(verdicts.lists.height)
         return verdicts
 
-    monkeypatch.setattr(Store, "read", watched)
+    monkeypatch.setattr(Shards, "verdicts", watched)
     for level in ("summary", "category"):
         options: dict[str, Any] = {"metrics": ["AP", "AR100"], "level": level}
         for by in ((), "weather"):

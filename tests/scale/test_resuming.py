@@ -18,7 +18,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import OutputError, SecondPassWarning
-from apframe.scale.store import head, read_table
+from apframe.scale.verdict_files import head_of, read_verdicts
 from tests.disks import fill
 from tests.scale.cutting_anyhow import Cut
 from tests.stopping import ROOT, SECONDS, hidden, process, wait_until_stopped
@@ -31,7 +31,7 @@ N_SHARDS, N_KILLS = 150, 10
 RUN = """
 import itertools, signal, sys, tempfile, threading
 import apframe
-from apframe.scale import evaluation, local, one_shard  # after which all is imported
+from apframe.scale import one_shard, source  # after which all is imported
 shards, work, memory, tempfile.tempdir, stop_before = sys.argv[1:]
 numbers, stops = itertools.count(1), {int(stop_before), int(stop_before) + 5} - {0, 5}  # again, so that it does not end
 
@@ -62,9 +62,9 @@ def whole(folder: Path) -> set[str]:
     """The names of the files of verdicts, each of which can be read to its end."""
     found = sorted(folder.glob("*.arrow"))
     for path in found:
-        table = read_table(path)
+        table = read_verdicts(path)
         table.validate(full=True)
-        assert head(table).said["heights"]["detections"] == head(table).counts.sum()
+        assert head_of(table).said["heights"]["detections"] == head_of(table).counts.sum()
     return {path.name for path in found}
 
 
@@ -159,7 +159,7 @@ AS_NOBODY = """
 import os, sys
 import apframe
 from apframe.exceptions import OutputError
-from apframe.scale import evaluation, local, one_shard
+from apframe.scale import one_shard, source
 apframe.evaluate_shards(sys.argv[1])  # which imports what it needs
 if os.geteuid() == 0:
     os.setgid(65534), os.setuid(65534)

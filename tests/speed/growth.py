@@ -53,9 +53,8 @@ class Grown:
 
     Attributes
     ----------
-    n_detections, n_images, n_shards, n_pieces, largest, ranked_together
-        how many there are; `n_pieces`: what a cluster cuts the verdicts of a shard into; `largest`: detections of the largest
-        category; `ranked_together`: detections of the categories that a cluster ranks in one task, at most
+    n_detections, n_images, n_shards, largest
+        how many there are; `largest`: detections of the largest category
     cpu, made
         microseconds of one core, and bytes, for each detection, by stage
     files, written
@@ -70,9 +69,7 @@ class Grown:
     n_detections: int
     n_images: int
     n_shards: int
-    n_pieces: int
     largest: int
-    ranked_together: int
     cpu: Mapping[str, float]
     made: Mapping[str, float]
     files: float
@@ -92,10 +89,7 @@ class Grown:
             files=measured["files"] / n,
             written=measured["written"] / n,
             block=stages["merge"]["most"] / made["merge"],
-            **{
-                name: measured[name]
-                for name in ("n_images", "n_shards", "n_pieces", "largest", "ranked_together", "matching", "ranking")
-            },
+            **{name: measured[name] for name in ("n_images", "n_shards", "largest", "matching", "ranking")},
             n_detections=n,
         )
 
@@ -181,13 +175,12 @@ def plan_table(base: Grown, whole: Mapping[str, Any]) -> list[str]:
     times = BILLION / base.n_detections
     images = times * base.n_images
     matching, ranking = (1e-6 * BILLION * base.core(where) for where in ("each shard", "each block of categories"))
-    largest = base.ranked_together / base.n_detections
+    largest = base.largest / base.n_detections
     sent = {
         "shards": BILLION * base.files,
         "verdicts": BILLION * base.written,
-        "ids and numbers of images": 8 * images + 4 * images * WORKERS,
     }
-    sending = sum(sent.values()) / WORKERS / NETWORK
+    sending = sent["shards"] / WORKERS / NETWORK + sent["verdicts"] / NETWORK
     slowest = max(ranking / WORKERS, ranking * largest)
     lines = head(["what", "where"], ["a billion detections"])
     lines += [
@@ -197,21 +190,16 @@ def plan_table(base: Grown, whole: Mapping[str, Any]) -> list[str]:
         row("core time of matching", "workers", in_time(matching)),
         row(f"matching on {WORKERS} workers", "workers", in_time(matching / WORKERS)),
         row("memory of a worker that matches", "workers", in_bytes(1e6 * base.matching["anonymous"])),
-        row("verdicts on disk, or in the object store of the cluster", "workers", in_bytes(BILLION * base.written)),
+        row("verdicts on a disk that all share", "work=", in_bytes(BILLION * base.written)),
         row("numbering of the images", "driver", in_time(whole["numbering"])),
         row("memory for that", "driver", in_bytes(1e6 * whole["megabytes"])),
-        row("core time of ranking", "workers", in_time(ranking)),
-        row("detections of the largest task of ranking", "", f"{BILLION * largest:,.0f}"),
-        row(f"ranking on {WORKERS} workers, this task on one of them", "workers", in_time(slowest)),
-        row("memory of the worker with this task", "workers", in_bytes(BILLION * largest * base.in_a_block)),
+        row("core time of ranking", "driver", in_time(ranking)),
+        row("detections of the largest category", "", f"{BILLION * largest:,.0f}"),
+        row(f"ranking on {WORKERS} cores, this category on one of them", "driver", in_time(slowest)),
+        row("memory for this category", "driver", in_bytes(BILLION * largest * base.in_a_block)),
         row("over the network: shards", "object store to workers", in_bytes(sent["shards"])),
-        row("over the network: verdicts", "workers to workers", in_bytes(sent["verdicts"])),
-        row(
-            "over the network: ids and numbers of images",
-            "workers to driver and back",
-            in_bytes(sent["ids and numbers of images"]),
-        ),
-        row(f"all of that at {in_bytes(NETWORK)} per second for each worker", "", in_time(sending)),
+        row("over the network: verdicts", "workers to driver", in_bytes(sent["verdicts"])),
+        row(f"all of that at {in_bytes(NETWORK)} per second for each machine", "", in_time(sending)),
         row("all together, one after the other", "", in_time(matching / WORKERS + whole["numbering"] + slowest + sending)),
     ]
     return lines
@@ -220,10 +208,10 @@ def plan_table(base: Grown, whole: Mapping[str, Any]) -> list[str]:
 def limits(base: Grown, whole: Mapping[str, Any]) -> list[tuple[float, str, str]]:
     """What breaks: at how many detections, why, and what helps; the first one first."""
     images = base.n_images / base.n_detections
-    together, largest = base.ranked_together / base.n_detections, base.largest / base.n_detections
+    largest = base.largest / base.n_detections
     each_image = 1e6 * whole["megabytes"] / whole["n_images"]
     memory = in_bytes(MACHINE)
-    more = "a worker with more memory for this task"
+    more = "a machine with more memory for it"
     found = [
         (
             MACHINE / (part * base.in_a_block),
@@ -231,8 +219,7 @@ def limits(base: Grown, whole: Mapping[str, Any]) -> list[tuple[float, str, str]
             more,
         )
         for part, what in (
-            (together, f"the largest task of ranking ({100 * together:.1f}% of all detections)"),
-            (largest, f"the largest category alone ({100 * largest:.1f}%)"),
+            (largest, f"the largest category ({100 * largest:.1f}% of all detections)"),
             (0.5, "a category that has half of all detections"),
         )
     ]
@@ -266,16 +253,6 @@ def resampling(base: Grown, whole: Mapping[str, Any]) -> str:
         f"{in_bytes(whole['bytes of a resample'])} to hold. {RESAMPLES:,} of them take {in_time(RESAMPLES * whole['drawing'])} "
         f"of one core to draw. If ranking a resample takes as long as ranking the data, they take "
         f"{in_time(RESAMPLES * ranking)} of one core to rank."
-    )
-
-
-def slices_of(base: Grown) -> str:
-    """How many pieces of verdicts there are at a billion detections."""
-    n_shards = BILLION / base.n_detections * base.n_shards
-    pieces = n_shards * base.n_pieces
-    return (
-        f"On a cluster, {n_shards:,.0f} shards of {base.n_pieces} pieces are {pieces:,.0f} objects of "
-        f"{in_bytes(BILLION * base.written / pieces)} on average."
     )
 
 
@@ -315,7 +292,7 @@ def report(grown: Mapping[str, Grown], whole: Mapping[str, Any], measured_by: st
     return {
         "growth": [*growth_table(grown), "", *peaks_table(grown), "", *paragraph(measured_by)],
         "plan": plan_table(base, whole),
-        "limits": [*limits_table(base, whole), "", *paragraph(slices_of(base)), "", *paragraph(resampling(base, whole))],
+        "limits": [*limits_table(base, whole), "", *paragraph(resampling(base, whole))],
     }
 
 

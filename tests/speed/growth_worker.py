@@ -17,7 +17,6 @@ from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 
 REST = "everything else"
@@ -31,13 +30,13 @@ def columns(*names: str) -> Callable[[Any], list[Any]]:
 STAGES: dict[str, tuple[tuple[tuple[str, str], ...], Callable[[Any], Any]]] = {
     "read": ((("scale.shards", "read_table"),), lambda made: made),
     "prepare": ((("scale.shards", "Shard.read"),), lambda made: columns("annotations", "detections")(made[0])),
-    "pair": ((("evaluation.pipeline", "prepare_matching"),), columns("detections", "annotations", "links")),
-    "match": ((("evaluation.pipeline", "judge"),), columns("detections", "annotations", "hits")),
+    "pair": ((("protocols.preparation", "prepare_matching"),), columns("detections", "annotations", "links")),
+    "match": ((("matching.judge", "judge"),), columns("detections", "annotations", "hits")),
     "table": ((("scale.one_shard", "to_arrow"),), lambda made: made),
-    "write": ((("scale.local", "write_table"),), lambda _: ()),
-    "number": ((("scale.local", "put_together"),), columns("codes", "counts")),
-    "merge": ((("scale.store", "join_arrow"),), columns("detections", "annotations", "hits")),
-    "rank": ((("scale.evaluation", "compute_columns"),), lambda _: ()),
+    "write": ((("scale.one_shard", "write_verdicts"),), lambda _: ()),
+    "number": ((("scale.source", "put_together"),), columns("codes", "counts")),
+    "merge": ((("scale.source", "join_arrow"),), columns("detections", "annotations", "hits")),
+    "rank": ((("evaluation.pipeline", "compute_columns"),), lambda _: ()),
 }
 
 
@@ -136,22 +135,6 @@ def files(folder: Path, pattern: str) -> int:
     return sum(file.stat().st_size for file in folder.rglob(pattern))
 
 
-def ranked_together(counts: Any) -> int:
-    """How many detections a cluster has to rank in one task, from the numbers of detections of all categories."""
-    from apframe.scale import ray_engine
-
-    together: Any = SimpleNamespace(counts=counts[None], whole=SimpleNamespace(lists=SimpleNamespace(height=len(counts))))
-    store = ray_engine.RayStore(together, 1, [], "")
-    return max(int(counts[begin:end].sum()) for begin, end in store.blocks())
-
-
-def n_pieces() -> int:
-    """How many pieces a cluster cuts the verdicts of a shard into, at most."""
-    from apframe.scale import ray_engine
-
-    return ray_engine._MOST
-
-
 def measure_stages(folder: str) -> Mapping[str, Any]:
     """Evaluate the shards with one thread, with verdicts in files and blocks of lists as for a budget of 1 GB."""
     import polars as pl
@@ -180,8 +163,6 @@ def measure_stages(folder: str) -> Mapping[str, Any]:
     return {
         **sizes,
         "largest": int(counts.max()),
-        "ranked_together": ranked_together(counts),
-        "n_pieces": n_pieces(),
         "n_shards": len(said["n_images"]),
         "n_categories": categories.height,
         "stats": stats,

@@ -21,8 +21,8 @@ from .growth_worker import REST, Watch, n_bytes
 
 SECONDS = dict.fromkeys(growth.STAGES, 0.0) | {"read": 1.0, "match": 2.0, "number": 0.5, "merge": 1.0, "rank": 3.0}
 MEASURED: dict[str, Any] = {
-    "n_images": 100_000, "n_annotations": 1, "n_detections": 10_000_000, "n_shards": 10, "n_pieces": 500,
-    "largest": 500_000, "ranked_together": 1_000_000,
+    "n_images": 100_000, "n_annotations": 1, "n_detections": 10_000_000, "n_shards": 10,
+    "largest": 1_000_000,
     "files": 300_000_000, "written": 200_000_000,
     "matching": {"resident": 500.0, "anonymous": 300.0, "before": 200.0},
     "ranking": {"resident": 900.0, "anonymous": 450.0, "before": 250.0},
@@ -71,15 +71,15 @@ def test_the_plan_is_a_hundred_times_the_largest_set() -> None:
     assert rows["shards on disk"] == rows["over the network: shards"] == "30.0 GB"
     assert rows["core time of matching"] == "5.0 minutes"  # 300 s
     assert rows["matching on 32 workers"] == "9 seconds"
-    assert rows["core time of ranking"] == "6.7 minutes"  # 400 s, a tenth of them for the largest task
-    assert rows["detections of the largest task of ranking"] == "100,000,000"
-    assert rows["ranking on 32 workers, this task on one of them"] == "40 seconds"
-    assert rows["memory of the worker with this task"] == "10.0 GB"  # 100 million of 100 bytes
+    assert rows["core time of ranking"] == "6.7 minutes"  # 400 s, a tenth of them for the largest category
+    assert rows["detections of the largest category"] == "100,000,000"
+    assert rows["ranking on 32 cores, this category on one of them"] == "40 seconds"
+    assert rows["memory for this category"] == "10.0 GB"  # 100 million of 100 bytes
     assert rows["numbering of the images"] == "4 seconds"
     assert rows["memory of a worker that matches"] == "300 MB"
-    assert rows["over the network: ids and numbers of images"] == "1.4 GB"  # 8 bytes to the driver, and 4 to each worker
-    assert rows["all of that at 125 MB per second for each worker"] == "13 seconds"  # 51.36 GB on 32 workers
-    assert rows["all together, one after the other"] == "66 seconds"
+    assert rows["over the network: verdicts"] == "20.0 GB"
+    assert rows["all of that at 125 MB per second for each machine"] == "2.8 minutes"  # 30 GB to 32, and 20 GB to one
+    assert rows["all together, one after the other"] == "3.7 minutes"
 
 
 def test_what_breaks_is_in_the_order_in_which_it_breaks() -> None:
@@ -89,15 +89,13 @@ def test_what_breaks_is_in_the_order_in_which_it_breaks() -> None:
     assert found[0][1].endswith("it takes 50.0 GB at a billion")
     assert "(10.0% of all detections)" in found[1][1]
     assert found[1][0] == pytest.approx(1.6 * BILLION)
-    assert "category alone (5.0%)" in found[2][1]
     rows = growth.limits_table(BASE, WHOLE)
     assert rows[2].startswith("| 0.3 billion | ")
-    assert rows[5].startswith("| 4.3 billion | numbers of rows")
-    assert rows[6].startswith("| 16.0 billion | the driver")
+    assert rows[4].startswith("| 4.3 billion | numbers of rows")
+    assert rows[5].startswith("| 16.0 billion | the driver")
 
 
 def test_sentences_have_their_numbers() -> None:
-    assert growth.slices_of(BASE) == ("On a cluster, 1,000 shards of 500 pieces are 500,000 objects of 40 kB on average.")
     assert "2 seconds to draw and 80 MB to hold. 1,000 of them take 33.3 minutes" in growth.resampling(BASE, WHOLE)
     assert growth.resampling(BASE, WHOLE).endswith("they take 83.3 hours of one core to rank.")
 
@@ -173,7 +171,6 @@ def test_every_stage_takes_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     assert (measured["n_detections"], measured["n_shards"]) == (600, 4)
     found = pl.read_parquet(tmp_path / "*" / "detections.parquet")
     assert measured["largest"] == found["category_id"].value_counts()["count"].max()
-    assert measured["largest"] <= measured["ranked_together"] <= 600  # 3 categories in up to 64 pieces
     assert 0.1 < measured["stats"][1] < 0.9
     for phase in ("matching", "ranking"):
         assert 20 < measured[phase]["before"] <= measured[phase]["anonymous"] < measured[phase]["resident"]
@@ -185,13 +182,6 @@ def _owner(module: str, attribute: str) -> tuple[Any, str, Any]:
     for each in inside:
         owner = getattr(owner, each)
     return owner, name, getattr(owner, name)
-
-
-def test_a_cluster_ranks_several_categories_together() -> None:
-    counts = np.zeros(growth_worker.n_pieces() * 2, dtype=np.int64)
-    counts[:4] = [5, 4, 3, 2]
-    assert 5 <= growth_worker.ranked_together(counts) <= 14
-    assert growth_worker.ranked_together(counts[:1]) == 5
 
 
 def test_the_whole_is_numbered(capsys: pytest.CaptureFixture[str]) -> None:

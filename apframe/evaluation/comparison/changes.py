@@ -195,7 +195,7 @@ def _counted(self: Evaluation, table: pl.DataFrame, level: str) -> pl.DataFrame:
     if level == "summary":
         return table.select(counts)
     every = self.dataset.categories.select("category_id", "name").join(
-        self._inputs.category_ids.alias("category_id").to_frame(), on="category_id", how="semi"
+        self._source.category_ids.alias("category_id").to_frame(), on="category_id", how="semi"
     )
     of_each = table.group_by("category_id").agg(counts)
     return (

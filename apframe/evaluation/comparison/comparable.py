@@ -259,15 +259,15 @@ def _unequal(mine: pl.Series, theirs: pl.Series) -> pl.Series:
 
 
 def _category_ids(self: Evaluation) -> pl.Series:
-    return self._inputs.category_ids
+    return self._source.category_ids
 
 
 def _image_ids(self: Evaluation) -> pl.Series:
-    return self._inputs.image_ids
+    return self._source.image_ids
 
 
 def _truth_mark(self: Evaluation) -> str | None:
-    return self._inputs.truth_mark
+    return self._source.truth_mark
 
 
 def _ground_truth(self: Evaluation, table: str) -> pl.DataFrame:
@@ -276,5 +276,5 @@ def _ground_truth(self: Evaluation, table: str) -> pl.DataFrame:
         return self._inputs.annotations
     frame = self.dataset.core(table)
     key = _KEYS[table][0]
-    taken = self._inputs.image_ids if table == "images" else self._inputs.category_ids
+    taken = self._source.image_ids if table == "images" else self._source.category_ids
     return frame if frame.height == len(taken) else frame.filter(is_known(frame[key], taken))

@@ -96,4 +96,4 @@ def _checked(names: Any, n: int) -> list[str]:
 
 def _path_alone(self: Evaluation) -> Path | None:
     """The path that an evaluation is called by; None if it has a name, or no path."""
-    return Path(self._source) if self._source is not None and self._label is None else None
+    return Path(self._path) if self._path is not None and self._label is None else None

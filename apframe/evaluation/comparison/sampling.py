@@ -207,7 +207,7 @@ def image_draws(self: Evaluation, unit: str | None, within: str | None, n_resamp
 
 def _images(self: Evaluation) -> pl.DataFrame:
     """The evaluated images in the order of their ids, which come first."""
-    return self._inputs.tables()["images"].select("image_id", pl.exclude("image_id"))
+    return self._source.tables()["images"].select("image_id", pl.exclude("image_id")).collect()
 
 
 def chosen_lines(evaluation: Evaluation, metrics: Sequence[str] | str | None) -> list[Headline]:

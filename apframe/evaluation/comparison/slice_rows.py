@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.compare.resampling import Units
 from apframe.compare.standard_errors import LEAST_UNITS
-from apframe.evaluation.slices.by import heights_of, refuse_keys
+from apframe.evaluation.slices.by import heights_of, names_of_categories, refuse_keys
 from apframe.evaluation.slices.keys import Key, make_keys
 from apframe.evaluation.slices.slices import Slicing, make_slicings, tabulate, walk
 from apframe.matching.regroup import split_by_images
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apframe.evaluation.pipeline import Pipeline
     from apframe.evaluation.slices.keys import SliceKey
     from apframe.protocols.protocol import Protocol
-    from apframe.tables.conditions import Masks
+    from apframe.tables.conditions import Masks, Tables
 
 Place = tuple[np.ndarray, np.ndarray | slice]
 _AT = "number of the row"  # a column that no key is called
@@ -198,7 +198,7 @@ class Part:
     @property
     def list_sizes(self) -> np.ndarray:
         """How many detections of each list are not in memory yet."""
-        return pipeline_of(self._evaluation).list_sizes
+        return pipeline_of(self._evaluation).source.list_sizes
 
     def categories(self) -> np.ndarray:
         """The first and the last category of each row, of shape (rows, 2)."""
@@ -263,13 +263,12 @@ class Part:
             cells, lists = pipeline.cells_of(begin, end), every
             if not slicing.images.is_whole(images.height):
                 members = slicing.images.members.rename({"row": "image"})
-                verdicts = pipeline.verdicts_of(begin, end)
+                verdicts = pipeline.source.verdicts((begin, end))
                 parts, lists = split_by_images(verdicts, members, len(slicing.images))
                 cells, lists = Cells.of(parts), lists.with_columns(pl.col("category") + begin)
             yield cells, lists, np.arange(images.height)
             return
-        tables = tables_of(self._evaluation)
-        heights = {name: table.height for name, table in tables.items()}
+        heights = pipeline.source.heights
         for group, (_, masks) in enumerate(walk([slicing.of_all_categories(heights["categories"])], [], heights)):
             masks.pop("categories")
             part = pipeline_of(_subset_of(self._evaluation, masks))
@@ -286,9 +285,9 @@ def pipeline_of(self: Evaluation) -> Pipeline:
     return self._pipeline
 
 
-def tables_of(self: Evaluation) -> dict[str, pl.DataFrame]:
+def tables_of(self: Evaluation) -> Tables:
     """The tables that an evaluation is of."""
-    return self._inputs.tables()
+    return self._source.tables()
 
 
 def _subset_of(self: Evaluation, masks: Masks) -> Evaluation:
@@ -297,16 +296,15 @@ def _subset_of(self: Evaluation, masks: Masks) -> Evaluation:
 
 def make_slices(self: Evaluation, by: Sequence[SliceKey], level: str, taken: Sequence[str]) -> Slices:
     """The slices by some keys, which may not have the names of the columns that are `taken`."""
-    tables = self._inputs.tables()
-    keys = make_keys(by, tables)
+    keys = make_keys(by, tables_of(self))
     own = {"metric", *taken} | ({"category_id", "name"} if level != "summary" else set())
     refuse_keys(self, keys, own)
-    heights = heights_of(self, tables)
+    heights = heights_of(self)
     levels: list[tuple[Sequence[Slicing], pl.DataFrame | None]] = []
     if level != "category":
         levels.append((make_slicings(keys, heights), None))
     if level != "summary":
-        levels.append((make_slicings(keys, heights, each_category=True), tables["categories"].select("category_id", "name")))
+        levels.append((make_slicings(keys, heights, each_category=True), names_of_categories(self)))
     return Slices(keys, levels)
 
 

@@ -109,7 +109,7 @@ def confusion_pairs(
     rows = rows.sort(order, descending=[name == "score" for name in order], nulls_last=True)
     columns = ["image_id", "file_name", *_NAMES, "detection_id", "annotation_id", "score", "similarity"]
     rows = rows.join(self.dataset.images.select("image_id", "file_name"), on="image_id", how="left", maintain_order="left")
-    return _with_names(self, _with_ids(rows, self._inputs.category_ids)).select(columns)
+    return _with_names(self, _with_ids(rows, self._source.category_ids)).select(columns)
 
 
 def confusion_table(self: Evaluation) -> pl.DataFrame:
@@ -143,7 +143,7 @@ def _count(self: Evaluation, rows: pl.DataFrame, cuts: pl.Series, threshold: int
     """The cells with the ids of their categories, from the rows of `confuse`."""
     n, counts = pl.col("n"), rows.group_by(_SIDES).agg(n=pl.len().cast(pl.Int64)).sort(_SIDES, nulls_last=True)
     shares = {f"share_of_{side}": pl.when(pl.col(side).is_not_null()).then(n / n.sum().over(side)) for side in _SIDES}
-    return _with_ids(counts, self._inputs.category_ids).select(
+    return _with_ids(counts, self._source.category_ids).select(
         "true_category_id",
         "found_category_id",
         **columns_at(self, threshold, area),

@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.compare.resampling import Units
 from apframe.evaluation.diagnose.outcomes import outcomes, verdicts_at
-from apframe.evaluation.slices.by import heights_of, refuse_keys
+from apframe.evaluation.slices.by import heights_of, names_of_categories, refuse_keys
 from apframe.evaluation.slices.keys import SliceKey, make_keys
 from apframe.evaluation.slices.slices import Slicing, make_slicings, tabulate
 from apframe.matching.verdicts import Verdicts
@@ -110,10 +110,9 @@ def tabulate_cut(
     marginals: bool = False,
 ) -> pl.DataFrame:
     """The table of slices at a cut: see `CutEvaluation.by`; `rolled_up` follows the keys. No `units`: no intervals."""
-    tables = self._inputs.tables()
-    made = make_keys(keys, tables)
+    made = make_keys(keys, self._source.tables())
     refuse_keys(self, made, {"rolled_up", *_NAMES} | ({"category_id", "name"} if each_category else set()))
-    heights = heights_of(self, tables)
+    heights = heights_of(self)
     slicings = make_slicings(made, heights, marginals=marginals, each_category=each_category)
     parts = []
     for slicing in slicings:
@@ -126,7 +125,7 @@ def tabulate_cut(
             ends = rate_intervals(cells, slicing, units, confidence)
             values = {name: each for name in values for name, each in _beside(name, values, ends)}
         parts.append((slicing, values))
-    return tabulate(parts, made, tables["categories"].select("category_id", "name") if each_category else None)
+    return tabulate(parts, made, names_of_categories(self) if each_category else None)
 
 
 def _beside(name: str, values: Mapping[str, np.ndarray], ends: Mapping[str, np.ndarray]) -> list[tuple[str, np.ndarray]]:
@@ -162,7 +161,7 @@ def rates(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, n_images: np.ndarray) 
 
 def _parts(self: Evaluation, slicing: Slicing) -> Iterator[tuple[tuple[int, int], Masks]]:
     """Each group of detections and of objects by its numbers, and its masks; none where it is everything."""
-    heights = {name: table.height for name, table in self._inputs.tables().items()}
+    heights = self._source.heights
     detections, objects = slicing.detections, slicing.objects
     for d, o in product(range(len(detections)), range(len(objects))):
         masks: dict[str, dict[str, pl.Series]] = {}

@@ -51,7 +51,7 @@ def cut_scores(self: Evaluation, min_score: MinScore, threshold: int, area: int,
     >>> cut_scores(ev, "best_f1", 0, 0).rows()
     [(7, 0.6), (8, inf)]
     """
-    categories = self._inputs.category_ids.alias("category_id").to_frame()
+    categories = self._source.category_ids.alias("category_id").to_frame()
     if isinstance(min_score, Mapping):
         return _named(self, categories, min_score, option)
     if isinstance(min_score, str):

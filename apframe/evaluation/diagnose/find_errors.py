@@ -51,11 +51,11 @@ class Errors:
 
 def errors_of(pipeline: Pipeline, threshold: int, background: float) -> tuple[Verdicts, Outcomes, Errors]:
     """The verdicts of the area range of the headline numbers at a threshold, by number, with their outcomes and errors."""
-    inputs, whole = pipeline.inputs, pipeline.verdicts
+    whole, inputs = pipeline.verdicts, pipeline.inputs
     verdicts = verdicts_at(whole, threshold, whole.ranges.index(pipeline.protocol.headline_range))
     found = outcomes(verdicts)
     pairs = place_pairs(pipeline.across(background), verdicts, inputs)
-    foreground = thresholds_of(inputs, whole.thresholds[threshold])
+    foreground = thresholds_of(inputs, inputs.protocol, whole.thresholds[threshold])
     return verdicts, found, find_errors(verdicts, found, pairs, foreground=foreground, background=background)
 
 

@@ -76,7 +76,7 @@ def jaccard_index(
         raise ParameterError(f"must be one number or more, not {list(min_scores)}", option="min_scores")
     from apframe.evaluation.diagnose.jaccard_counts import JaccardCounts  # brings in NumPy
 
-    inputs, threshold = self._pipeline.inputs.in_memory, self._pipeline.outline.thresholds[number]
+    inputs, threshold = self._inputs, self._pipeline.outline.thresholds[number]
     highest = inputs.detections["score"].max()
     if isinstance(highest, float) and max(scores) <= 1 < highest:
         problem = f"scores go up to {highest:g}, but those that the Jaccard index tries only to {max(scores):g}"

@@ -94,7 +94,7 @@ def suspicious_labels(self: Evaluation, iou_threshold: float | None, min_score: 
     score = verdicts.detections["score"].to_numpy()
     confident = score >= of_row["min_score"].fill_null(-np.inf).gather(verdicts.detections["row"]).to_numpy()
     evidence = Evidence(verdicts, outcomes, errors, self._pipeline.across(background), confident)
-    found = find_suspects(evidence, inputs, thresholds_of(inputs, verdicts.thresholds[0]), background)
+    found = find_suspects(evidence, inputs, thresholds_of(inputs, inputs.protocol, verdicts.thresholds[0]), background)
 
     detections, annotations = inputs.detections, inputs.annotations
     kind = found["kind"].cast(LABEL_ERRORS)
@@ -183,6 +183,6 @@ def _cuts(self: Evaluation, min_score: Any, threshold: int) -> pl.DataFrame:
         raise ParameterError(f'{text!r} is not "precision:" and a number in (0, 1]', option="min_score")
     table = self._pipeline.thresholds(threshold, area).filter(pl.col("precision") >= float(number[1])).collect()
     lowest = table.group_by("category_id").agg(min_score=pl.col("score_threshold").min())
-    categories = self._inputs.category_ids.alias("category_id").to_frame()
+    categories = self._source.category_ids.alias("category_id").to_frame()
     lowest = categories.join(lowest, on="category_id", how="left", maintain_order="left")
     return lowest.with_columns(pl.col("min_score").fill_null(float("inf")))

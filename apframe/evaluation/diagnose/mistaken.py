@@ -66,10 +66,9 @@ def _mistaken(verdicts: Verdicts, inputs: Inputs, free: np.ndarray, wanted: np.n
     wanted = wanted[np.argsort(annotations["row"].to_numpy()[wanted])[::-1]]
     rows = detections["row"].to_numpy()[free], annotations["row"].to_numpy()[wanted]
     prepared = {name: each.take(rows[0 if name == "found" else 1]) for name, each in inputs.prepared.items()}
-    inputs = inputs.in_memory
     part = replace(inputs, detections=inputs.detections[rows[0]], annotations=inputs.annotations[rows[1]], prepared=prepared)
     strict = inputs.protocol.matcher.strict
-    least = thresholds_of(inputs, verdicts.thresholds[0])[annotations["list"].to_numpy()[wanted]]
+    least = thresholds_of(inputs, inputs.protocol, verdicts.thresholds[0])[annotations["list"].to_numpy()[wanted]]
     pairs = pair_across(part, min(verdicts.thresholds[0], NEARLY_ONE)).filter(~pl.col("is_same"))
     similarity, at = pairs["similarity"].to_numpy(), pairs["annotation"].to_numpy()
     pairs = pairs.filter(pl.Series(reaches(similarity, least[at], strict=strict)))

@@ -123,7 +123,7 @@ def _duplicates(evidence: Evidence, inputs: Inputs) -> pl.DataFrame:
     others = np.flatnonzero(is_own)
     as_found = annotations[missed].rename({"annotation_id": "detection_id"}).with_columns(score=pl.lit(1.0))
     pairs = pair(
-        replace(inputs.in_memory, detections=as_found, annotations=annotations[others], prepared={}),
+        replace(inputs, detections=as_found, annotations=annotations[others], prepared={}),
         min_similarity=_ALIKE,
         across_categories=True,
         is_crowd=pl.repeat(False, len(others), eager=True),
@@ -143,4 +143,4 @@ def _are_crowds(verdicts: Verdicts, inputs: Inputs) -> np.ndarray:
 def of_detections(inputs: Inputs, rows: np.ndarray) -> Inputs:
     """The input with some of its detections, given by row number."""
     prepared = {name: each.take(rows) if name == "found" else each for name, each in inputs.prepared.items()}
-    return replace(inputs.in_memory, detections=inputs.detections[rows], prepared=prepared)
+    return replace(inputs, detections=inputs.detections[rows], prepared=prepared)

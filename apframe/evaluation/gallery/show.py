@@ -221,7 +221,7 @@ def _known_image(self: Evaluation, image_id: Any) -> pl.Series:
     ParameterError
         there is no such image
     """
-    ids, images = self._inputs.image_ids, self.dataset.images
+    ids, images = self._source.image_ids, self.dataset.images
     known = ids.cast(pl.String).to_list()
     if str(image_id) not in known or isinstance(image_id, str) != (ids.dtype == pl.String):
         named = images.filter(file_name=image_id)["image_id"].to_list() if isinstance(image_id, str) else []

@@ -65,7 +65,7 @@ def slices_of_cards(
 
 
 def _tables(self: Evaluation) -> Tables:
-    return self._inputs.tables()
+    return self._source.tables()
 
 
 def _slices(key: Key, tables: Tables, cards: pl.DataFrame) -> pl.DataFrame:
@@ -95,7 +95,7 @@ def _codes(all_members: Mapping[str, pl.DataFrame], tables: Tables, cards: pl.Da
     for table, members in all_members.items():
         is_second = table == "annotations" and "detections" in all_members
         rows = cards.filter(pl.col("detection_id").is_null()) if is_second else cards
-        ids = tables[table].select(KEY_OF[table], row=pl.int_range(pl.len(), dtype=pl.UInt32))
+        ids = tables[table].lazy().select(KEY_OF[table], row=pl.int_range(pl.len(), dtype=pl.UInt32)).collect()
         rows = rows.select("card", KEY_OF[table]).join(ids, on=KEY_OF[table])
         parts.append(rows.join(members.cast({"row": pl.UInt32}), on="row").select("card", "code"))
     return pl.concat(parts).unique().sort("card", "code")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import polars as pl
 
 from apframe.collecting import collecting
 from apframe.evaluation.comparison.intervals import units_if_asked
+from apframe.evaluation.in_memory import InMemory
 from apframe.evaluation.slices.keys import Bins, Breakdown, make_keys
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, one_of, warn, warn_again
 from apframe.protocols.headlines import headlines
@@ -98,17 +99,17 @@ def by(
     from apframe.evaluation.slices.slices import make_slicings, tabulate  # brings in NumPy
 
     each_category = level == "category"
-    tables = self._inputs.tables()
+    tables = self._source.tables()
     made = make_keys(columns, tables)
     metrics = [line.metric for line in headlines(self.protocol)]
     taken = {"rolled_up", *metrics, *SUPPORT}
     if intervals:
         taken |= {f"{metric}_{end}" for metric in metrics for end in ("se", "low", "high")}
     refuse_keys(self, made, taken | ({"category_id", "name"} if each_category else set()))
-    heights = heights_of(self, tables)
+    heights = heights_of(self)
     slicings = make_slicings(made, heights, marginals=marginals, each_category=each_category)
     parts = [(slicing, self._pipeline.slices(slicing)) for slicing in slicings]
-    categories = tables["categories"].select("category_id", "name") if each_category else None
+    categories = names_of_categories(self) if each_category else None
     table = tabulate(parts, made, categories)
     if units is not None:
         from apframe.evaluation.comparison.sampling import with_intervals
@@ -127,7 +128,7 @@ def _by_parts(
     if any(isinstance(other, Bins) and other.of_quantiles for other in others):
         raise ParameterError("quantiles differ from bin to bin of a breakdown", "give the edges with apframe.bins", option="by")
     with collecting() as said:
-        found = [(bin_, again(self._of(part), *others)) for bin_, part in key.parts(self._pipeline.inputs.in_memory)]
+        found = [(bin_, again(self._of(InMemory.of(part)), *others)) for bin_, part in key.parts(self._inputs)]
     warn_again(dict.fromkeys(said))
     return pl.concat(table.select(pl.lit(bin_).alias(key.name), pl.all()) for bin_, table in found)
 
@@ -156,7 +157,7 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
     >>> evaluate(truth, found).where("weather = 'fog'").summary["value"][0]
     0.0
     """
-    part = self._subset(conjunction(conditions, self._inputs.tables()))
+    part = self._subset(conjunction(conditions, self._source.tables()))
     words = [str(each) if isinstance(each, (pl.Expr, str)) else counted(len(each), "image") for each in conditions]
     part.conditions = (*self.conditions, *words)
     if not _has_annotations(part):
@@ -165,7 +166,7 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
 
 
 def _has_annotations(self: Evaluation) -> bool:
-    return self._inputs.has_annotations
+    return self._source.has_annotations
 
 
 def each_slice(self: Evaluation, keys: Sequence[SliceKey]) -> Iterator[tuple[pl.DataFrame, Evaluation]]:
@@ -181,16 +182,21 @@ def masks_of_slices(self: Evaluation, keys: Sequence[SliceKey], taken: set[str])
     """
     from apframe.evaluation.slices.slices import make_slicings, walk
 
-    tables = self._inputs.tables()
+    tables = self._source.tables()
     made = make_keys(keys, tables)
     refuse_keys(self, made, taken)
-    heights = {name: table.height for name, table in tables.items()}
+    heights = self._source.heights
     yield from walk(make_slicings(made, heights), made, heights)
 
 
-def heights_of(self: Evaluation, tables: Mapping[str, pl.DataFrame]) -> dict[str, int]:
+def heights_of(self: Evaluation) -> dict[str, int]:
     """How many rows each table has to make groups of; pooled categories are one."""
-    return {name: table.height for name, table in tables.items()} | {"categories": self._pipeline.outline.lists.height}
+    return {**self._source.heights, "categories": self._pipeline.outline.lists.height}
+
+
+def names_of_categories(self: Evaluation) -> pl.DataFrame:
+    """category_id and name of the categories that are evaluated, by their ids."""
+    return self._source.tables()["categories"].select("category_id", "name").collect()
 
 
 def check_level(self: Evaluation, level: str, levels: Sequence[str] = ("summary", "category")) -> None:

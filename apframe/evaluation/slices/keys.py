@@ -20,10 +20,12 @@ from apframe.tables.conditions import (
     Condition,
     Masks,
     Tables,
+    column_of,
     conjunction,
     find_owners,
     items_of,
     list_columns,
+    names_in,
     refuse_ambiguous,
     refuse_nothing,
 )
@@ -159,7 +161,7 @@ def _make_key(place: int, key: Any, tables: Tables) -> Key:
         )
     column, owners = find_owners(word, tables)
     refuse_ambiguous(word, column, owners)
-    found = {table: tables[table][column].alias("value") for table in owners}
+    found = {table: column_of(tables[table], column).alias("value") for table in owners}
     values, members = _binned(key, found) if isinstance(key, Bins) else _distinct(word, found)
     made = Key(place, column, owners[0], values, members)
     return _restricted(made, key) if isinstance(key, _Only) else made
@@ -210,7 +212,8 @@ def _one_by_one(key: Any, tables: Tables) -> list[Any]:
 def _are_values(name: Any, given: Any, tables: Tables) -> bool:
     """Whether an entry of a dict says which values of a column are wanted, and is no named condition."""
     table, _, column = str(name).partition(".")
-    is_column = any(name in frame.columns for frame in tables.values()) or (table in tables and column in tables[table].columns)
+    names = {table: names_in(frame) for table, frame in tables.items()}
+    is_column = any(name in of_table for of_table in names.values()) or column in names.get(table, ())
     items = given if isinstance(given, (list, tuple)) else [given]
     return is_column and not any(isinstance(each, pl.Expr) for each in items)
 
@@ -223,7 +226,8 @@ def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
     for name, condition in slices.items():
         is_several = isinstance(condition, (list, tuple)) and condition and all(isinstance(c, pl.Expr) for c in condition)
         has_texts = isinstance(condition, (list, tuple)) and any(isinstance(c, str) for c in condition)
-        if has_texts and tables["images"]["image_id"].dtype != pl.String and nearest(str(name), list_columns(tables)):
+        are_ids = tables["images"].collect_schema()["image_id"] == pl.String
+        if has_texts and not are_ids and nearest(str(name), list_columns(tables)):
             find_owners(str(name), tables)  # these are no image ids but values of a column, misspelt: the error names it
         masks[str(name)] = conjunction(condition if is_several else [condition], tables)
         refuse_nothing(f"by: slice {name!r}", masks[str(name)])
@@ -234,7 +238,7 @@ def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
     (table,) = about
     members = {}
     for owner in dict.fromkeys(owner for mask in masks.values() for owner in mask[table]):
-        everything = pl.repeat(True, tables[owner].height, eager=True)
+        everything = tables[owner].lazy().select(pl.repeat(True, pl.len())).collect().to_series()
         rows = [mask[table].get(owner, everything).arg_true().to_frame("row") for mask in masks.values()]
         members[owner] = pl.concat(part.with_columns(code=pl.lit(code, pl.Int32)) for code, part in enumerate(rows))
     return Key(place, "slice", table, values, members, masks)

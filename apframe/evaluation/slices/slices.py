@@ -199,6 +199,23 @@ def walk(
             yield pl.DataFrame(values), masks
 
 
+def parts_of_objects(slicing: Slicing, heights: Mapping[str, int]) -> Iterator[tuple[Masks, Slicing]]:
+    """Each group of detections and of objects: its masks as `Inputs.subset` takes them, and slices by images and categories.
+
+    Without such groups, there are no masks.
+    """
+    if not slicing.matches_again(heights["detections"]):
+        yield {}, slicing
+        return
+    one = replace(slicing, detections=Groups(pl.DataFrame({"": [0]}), pl.DataFrame()))
+    for part, group in product(range(len(slicing.detections)), range(len(slicing.objects))):
+        masks = {
+            "detections": mask_of(slicing.detections, part, "detections", heights["detections"]),
+            "annotations": mask_of(slicing.objects, group, "annotations", heights["annotations"]),
+        }
+        yield masks, one
+
+
 def mask_of(groups: Groups | ObjectGroups, group: int, table: str, height: int) -> dict[str, pl.Series]:
     """Which rows are in one of the groups of a table: by owner, as `Inputs.subset` takes them."""
     if isinstance(groups, ObjectGroups):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import shutil
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import chain, combinations, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,9 +23,8 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
-from apframe.scale import ray_engine
-from apframe.scale.store import LocalStore
-from apframe.threads import threads
+from apframe.scale.ray_executor import RayExecutor, running_ray
+from apframe.threads import alone, threads
 from tests.parity.families import FAMILIES, Scene, scenes
 from tests.parity.strategies import half_as_often
 from tests.scale.cutting import cut
@@ -207,48 +205,58 @@ def test_shards_in_an_object_store(tmp_path: Path, s3: Any) -> None:
 
 @pytest.mark.usefixtures("ray")
 def test_a_task_has_one_thread() -> None:
-    used = ray_engine._result(ray_engine._begin(ray_engine._task(), _used), "counting", None)
-    assert used == (1, 1) and threads() == apf.threads.threads()
+    with RayExecutor() as executor:
+        assert executor.submit(_used).result() == (1, 1)
+    assert threads() == apf.threads.threads()
 
 
 def _used() -> tuple[int, int]:
-    return pl.thread_pool_size(), threads()
+    with alone():
+        return pl.thread_pool_size(), threads()
+
+
+@pytest.mark.usefixtures("ray")
+def test_an_error_is_that_of_the_work() -> None:
+    with RayExecutor() as executor:
+        with pytest.raises(ZeroDivisionError):
+            executor.submit(divmod, 1, 0).result()
+        assert executor.submit(divmod, 7, 2).result() == (3, 1)
+        assert list(executor.map(abs, [-1, 2])) == [1, 2]
 
 
 @pytest.mark.usefixtures("ray")
 def test_what_differs_on_the_nodes_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shards = few(tmp_path)
     monkeypatch.setattr("apframe.scale.evaluate_shards.version", lambda _: "0.0.1")
-    with pytest.raises(
-        ParameterError, match=r"a Ray worker has apframe .*, but this process has 0.0.1; install the same version"
-    ):
+    with pytest.raises(ParameterError, match=r"a worker has apframe .*, but this process has 0.0.1; install the same version"):
         apf.evaluate_shards(shards, engine="ray")
 
-    def lacking() -> None:
+    def lacking(pairs: pl.DataFrame) -> Any:
+        del pairs
         raise ModuleNotFoundError("No module named 'shapely'", name="shapely")
 
-    with pytest.raises(ParameterError, match=r"^a Ray worker cannot import shapely; install the same packages on every node$"):
-        ray_engine._result(ray_engine._begin(ray_engine._task(), lacking), "counting", None)
+    monkeypatch.undo()
+    with pytest.raises(ParameterError, match=r"^a worker cannot import shapely; install the same packages everywhere$"):
+        apf.evaluate_shards(shards, engine="ray", similarity=lacking)
+
+
+@pytest.mark.usefixtures("ray")
+def test_another_machine_needs_a_folder_that_all_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shards = few(tmp_path)
+    monkeypatch.setattr(RayExecutor, "is_on_this_machine", False)
+    with pytest.raises(
+        ParameterError, match=r"^work is needed: workers of RayExecutor may be on other machines; name a folder"
+    ):
+        apf.evaluate_shards(shards, engine="ray")
+    assert apf.evaluate_shards(shards, engine="ray", work=tmp_path / "work").metrics.height
 
 
 @pytest.mark.usefixtures("ray")
 def test_pickle_has_the_verdicts_themselves(tmp_path: Path) -> None:
-    ev = apf.evaluate_shards(few(tmp_path), engine="ray")
+    ev = apf.evaluate_shards(few(tmp_path), engine="ray", work=tmp_path / "work")
     stored = pickle.dumps(ev)
-    ev._pipeline.store = replace(ev._pipeline.store, session="another")  # as if Ray was shut down
-    again = pickle.loads(stored)
-    assert isinstance(again._store, LocalStore)
-    assert_frame_equal(again.metrics, apf.evaluate_shards(tmp_path / "shards").metrics)
-
-
-@pytest.mark.usefixtures("ray")
-def test_another_ray_does_not_have_the_verdicts(tmp_path: Path) -> None:
-    ev = apf.evaluate_shards(few(tmp_path), engine="ray")
-    ev._pipeline.store = replace(ev._pipeline.store, session="another")
-    with pytest.raises(
-        ParameterError, match=r"^Ray was shut down, and the verdicts with it; evaluate again, and keep Ray running"
-    ):
-        ev.arrays()
+    shutil.rmtree(tmp_path / "work")
+    assert_frame_equal(pickle.loads(stored).metrics, apf.evaluate_shards(tmp_path / "shards").metrics)
 
 
 @pytest.mark.parametrize("address", [None, "10.0.0.1:6379"])
@@ -260,49 +268,16 @@ def test_ray_is_started_where_it_does_not_run(monkeypatch: pytest.MonkeyPatch, a
         monkeypatch.delenv(name, raising=False)
     if address:
         monkeypatch.setenv("RAY_ADDRESS", address)
-    assert ray_engine._running() is fake
+    assert running_ray() is fake
     quietly = {"log_to_driver": False, "logging_level": logging.ERROR}
     local = (("local",), {"num_cpus": threads(), "include_dashboard": False} | quietly)
     assert calls == [((), quietly) if address else local]
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
     fake.is_initialized = lambda: True
-    assert ray_engine._running() is fake and len(calls) == 1
-
-
-def test_a_few_tasks_are_begun_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_engine, "_n_cpus", lambda: 2)
-    begun: list[int] = []
-    tasks = ray_engine._a_few_ahead(lambda number: begun.append(number) or -number, range(20))
-    assert next(tasks) == 0 and begun == list(range(8))
-    assert list(tasks) == [-number for number in range(1, 20)]
+    assert running_ray() is fake and len(calls) == 1
 
 
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ParameterError, match=r'^engine="ray" needs Ray: pip install "apframe\[ray\]"$'):
         apf.evaluate_shards(few(tmp_path), engine="ray")
-
-
-@pytest.mark.parametrize("n", [1, 2, 7, 64])
-@pytest.mark.parametrize("counts", [[], [0], [9], [0, 0, 0], [1] * 100, [50, 0, 0, 1, 1, 0, 50], [0, 0, 1000]])
-def test_pieces_have_every_list_once(counts: list[int], n: int) -> None:
-    bounds = ray_engine._cuts(np.array(counts, dtype=np.int64), n)
-    assert bounds[0] == 0 and bounds[-1] == len(counts) and 2 <= len(bounds) <= n + 1
-    buffers = [list(range(*pair)) for pair in pairwise(bounds)]
-    assert list(chain(*buffers)) == list(range(len(counts)))
-    for begin, end in combinations(range(len(counts) + 1), 2):
-        first, taken = ray_engine.Pieces(bounds, buffers).of(begin, end)
-        lists = list(chain(*taken))
-        assert lists[0] == first and lists[begin - first : end - first] == list(range(begin, end))
-        assert all(set(each) & set(range(begin, end)) for each in taken)
-
-
-@pytest.mark.usefixtures("ray")
-def test_many_pieces_and_blocks(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    local = apf.evaluate_shards(shards)
-    monkeypatch.setattr(ray_engine, "_LEAST_BYTES", 1)
-    ev = apf.evaluate_shards(shards, engine="ray", memory=1)
-    assert all(len(of_shard.buffers) > 5 for of_shard in ev._pipeline.store.pieces)
-    assert len(ev._pipeline.store.blocks()) > 5
-    assert ev.metrics.equals(local.metrics)
-    assert_frame_equal(ev.by("weather"), local.by("weather"), check_exact=False, rel_tol=0, abs_tol=1e-12)

@@ -1,19 +1,25 @@
-"""The verdicts of a shard as one Arrow table with a row for each list; some rows of those of all shards put together."""
+"""The verdicts of a shard as a file: an Arrow table with a row for each list. Some rows of those of all shards put together."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from io import BytesIO
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 from zlib import crc32
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from apframe.exceptions import FormatError, OutputError
 from apframe.matching.merging import merge
 from apframe.matching.verdicts import Verdicts, list_bounds
+from apframe.scale.together import Head
+from apframe.wording import reason, spelled
 
 _HEAD, _IMAGES, _SUM = b"apframe", b"images", b"sum"
 _ENDS = ("detection", "annotation")  # what a hit connects
@@ -31,7 +37,7 @@ def to_arrow(verdicts: Verdicts, said: Mapping[str, Any]) -> pa.Table:
     verdicts
         of one shard
     said
-        what else the table says of the shard, as JSON holds it; `head_of` gives it back
+        what else the table says of the shard, as JSON holds it
 
     Returns
     -------
@@ -41,7 +47,7 @@ def to_arrow(verdicts: Verdicts, said: Mapping[str, Any]) -> pa.Table:
 
     >>> from apframe.matching.verdicts import example
     >>> table = to_arrow(example(), {"shard": "00000"})
-    >>> table["detection.score"].to_pylist(), head_of(table)["shard"]
+    >>> table["detection.score"].to_pylist(), head_of(table).said["shard"]
     ([[0.9, 0.8]], '00000')
     """
     n = verdicts.lists.height
@@ -65,40 +71,61 @@ def to_arrow(verdicts: Verdicts, said: Mapping[str, Any]) -> pa.Table:
     return pa.table(columns).replace_schema_metadata({_HEAD: json.dumps(said).encode(), _IMAGES: ids.getvalue()})
 
 
-def head_of(table: pa.Table) -> dict[str, Any]:
-    """What `to_arrow` was given to say with the table."""
+def head_of(table: pa.Table) -> Head:
+    """What is known of a shard beside its verdicts."""
     said: dict[str, Any] = json.loads(table.schema.metadata[_HEAD])
-    return said
+    images = pl.read_ipc(BytesIO(table.schema.metadata[_IMAGES]))["image_id"]
+    return Head(said, images, np.diff(_bounds(table["detection.image"])))
 
 
-def images_of(table: pa.Table) -> pl.Series:
-    """The sorted ids of the shard's images."""
-    return pl.read_ipc(BytesIO(table.schema.metadata[_IMAGES]))["image_id"]
+def write_verdicts(table: pa.Table, path: Path) -> None:
+    """Write verdicts with a checksum, as an Arrow file, which appears whole or not at all, whoever else writes it.
 
+    Others may write the same file meanwhile: a task may run twice, and processes may share a folder. What a killed process left
+    of this file is removed.
 
-def counts_of(table: pa.Table) -> np.ndarray:
-    """How many detections each list has."""
-    return np.diff(_bounds(table["detection.image"]))
-
-
-def with_sum(table: pa.Table) -> pa.Table:
-    """The table with a checksum, by which `is_intact` knows it."""
-    return table.replace_schema_metadata({**table.schema.metadata, _SUM: _sum_of(table)})
-
-
-def is_intact(table: pa.Table) -> bool:
-    """Whether a table from a file holds what `with_sum` was given.
-
-    >>> from apframe.matching.verdicts import example
-    >>> table = with_sum(to_arrow(example(), {}))
-    >>> is_intact(table), is_intact(table[:0]), is_intact(pa.table({}))
-    (True, False, False)
+    Raises
+    ------
+    OutputError
+        there is no space, or the folder cannot be written to
     """
-    said = (table.schema.metadata or {}).get(_SUM)
+    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    table = table.combine_chunks()
+    table = table.replace_schema_metadata({**table.schema.metadata, _SUM: _sum_of(table)})
     try:
+        with pa.OSFile(str(part), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        with suppress(FileNotFoundError):  # another process was faster, and has removed this part
+            part.replace(path)
+        for left in path.parent.glob(f".{path.name}.*.part"):
+            left.unlink(missing_ok=True)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        remedy = f"name another folder with {spelled('work', '')}"
+        raise OutputError(f"cannot be written ({reason(error)})", remedy, path=path.parent) from error
+
+
+def read_verdicts(path: Path) -> pa.Table:
+    """Verdicts in a file, of which only that is read which is looked at.
+
+    Raises
+    ------
+    FormatError
+        the file cannot be read
+    """
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    except (OSError, ValueError, pa.ArrowException) as error:  # the latter two of damaged files
+        raise FormatError(f"cannot be read ({reason(error)})", "remove it; it is computed again", path=path) from error
+
+
+def is_intact(path: Path) -> bool:
+    """Whether a file holds what `write_verdicts` was given: a machine that loses its power may leave zeros in it."""
+    try:
+        table = read_verdicts(path)
         table.validate()
-        return said is not None and said == _sum_of(table)
-    except (ValueError, IndexError, TypeError, pa.ArrowException):  # numbers or their places are missing
+        return bool((table.schema.metadata or {}).get(_SUM) == _sum_of(table))
+    except (FormatError, ValueError, IndexError, TypeError, AttributeError, pa.ArrowException):  # parts of it are missing
         return False
 
 

@@ -1,0 +1,210 @@
+"""Data in memory as what an evaluation is of: what `evaluate` reads, the updates of an `Evaluator`, and stored sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
+
+from apframe.lazily import cached_property
+from apframe.store.results import LazyTable
+from apframe.tables.tables import GROUND_TRUTH
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from apframe.evaluation.diagnose.implausible import Evaluated
+    from apframe.evaluation.source import Lists
+    from apframe.matching.regroup import Rows
+    from apframe.matching.verdicts import Verdicts
+    from apframe.protocols.inputs import Inputs
+    from apframe.tables.conditions import Masks
+    from apframe.tables.dataset import Dataset
+
+Made = TypeVar("Made")
+
+
+class InMemory:
+    """Data in memory; see `Source`.
+
+    Parameters
+    ----------
+    read
+        gives the input, once, when it is first needed
+    judged
+        gives the verdicts, where they are a part of others; by default the input is paired and matched
+    """
+
+    stored: Mapping[str, pl.LazyFrame] = {}
+    reads_again = False
+    truth_mark = None
+
+    def __init__(self, read: Callable[[], Inputs], judged: Callable[[], Verdicts] | None = None) -> None:
+        self._read, self._judged = read, judged
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> InMemory:
+        """The source of an input that has been read."""
+        return InMemory(lambda: inputs)
+
+    def __reduce__(self) -> Any:
+        """For pickle and copies: the data itself, but neither files nor matches."""
+        return InMemory.of, (self.inputs,)
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """See `Source`."""
+        return self._read()
+
+    @property
+    def dataset(self) -> Dataset:
+        """See `Source`."""
+        return self.inputs.dataset
+
+    @property
+    def image_ids(self) -> pl.Series:
+        """See `Source`."""
+        return self.inputs.image_ids
+
+    @property
+    def category_ids(self) -> pl.Series:
+        """See `Source`."""
+        return self.inputs.category_ids
+
+    @property
+    def n_detections(self) -> int:
+        """See `Source`."""
+        return self.inputs.n_detections
+
+    @property
+    def has_annotations(self) -> bool:
+        """See `Source`."""
+        return not self.inputs.ignored.all()
+
+    @property
+    def heights(self) -> dict[str, int]:
+        """See `Source`."""
+        inputs = self.inputs
+        ids = {"images": len(inputs.image_ids), "categories": len(inputs.category_ids)}
+        return ids | {"annotations": inputs.annotations.height, "detections": inputs.detections.height}
+
+    @cached_property
+    def outline(self) -> Verdicts:
+        """See `Source`."""
+        from apframe.protocols.preparation import outline_of  # as below: with NumPy, for which reading does not wait
+
+        categories = self.dataset.core("categories")
+        return outline_of(categories, self.category_ids, self.image_ids, self.inputs.protocol)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """See `Source`."""
+        from apframe.protocols.preparation import prepare_matching
+
+        return prepare_matching(self.inputs)
+
+    @property
+    def list_sizes(self) -> np.ndarray:
+        """See `Source`."""
+        import numpy as np
+
+        return np.zeros(self.outline.lists.height, dtype=np.int64)
+
+    @cached_property
+    def _verdicts(self) -> Verdicts:
+        from apframe.matching.judge import judge
+
+        return judge(self.rows, self.outline) if self._judged is None else self._judged()
+
+    def verdicts(self, lists: Lists | None = None) -> Verdicts:
+        """See `Source`."""
+        import numpy as np
+
+        n_lists = self.outline.lists.height
+        if lists in (None, (0, n_lists)):
+            return self._verdicts
+        number = np.arange(n_lists)
+        return self._verdicts.of_lists((lists[0] <= number) & (number < lists[1]))
+
+    def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
+        """See `Source`; all lists are one block."""
+        import numpy as np
+
+        return [function(np.arange(self.outline.lists.height), self._verdicts)]
+
+    def table(self, name: str) -> LazyTable:
+        """See `Source`; queries that do not name the annotations leave attributes of theirs unread that still are."""
+        from apframe.evaluation.links import LINKS
+
+        if name in LINKS:
+            return LazyTable(lambda: LINKS[name](self).lazy())
+        if name == "annotations":
+            return LazyTable(lambda: self.dataset.annotations.lazy(), lambda: self.dataset.core(name).lazy())
+        of = self.dataset if name in GROUND_TRUTH else self.inputs
+        return LazyTable(lambda: getattr(of, name).lazy())
+
+    def tables(self) -> dict[str, pl.LazyFrame]:
+        """See `Source`."""
+        return {name: table.lazy() for name, table in self.inputs.tables().items()}
+
+    def evaluated(self) -> Evaluated:
+        """See `Source`."""
+        from apframe.evaluation.diagnose.filtered import detections_per_image
+        from apframe.evaluation.diagnose.implausible import Evaluated
+
+        inputs = self.inputs
+        return Evaluated(
+            n_annotations=inputs.annotations.height,
+            n_detections=inputs.n_detections,
+            none_given=inputs.none_given,
+            n_left_out=inputs.n_left_out,
+            nothing_matches=self.rows.links.is_empty(),
+            is_pooled=self.outline.is_pooled,
+            detected=lambda: inputs.detections["category_id"].unique(),
+            scores=lambda: inputs.detections["score"],
+            per_image=lambda: detections_per_image(inputs.detections, len(inputs.image_ids)),
+            inputs=lambda: inputs,
+        )
+
+    def part(self, masks: Masks) -> InMemory:
+        """See `Source`; nothing is matched again for whole images and categories."""
+        inputs = self.inputs.subset(masks)
+        whole_rows = not masks.get("annotations") and all(each.all() for each in masks.get("detections", {}).values())
+        if not whole_rows or (self.outline.is_pooled and "categories" in masks):
+            return InMemory.of(inputs)
+
+        def judged() -> Verdicts:
+            part = self._verdicts
+            if "categories" in masks:
+                part = part.of_lists(masks["categories"]["categories"].to_numpy())
+            if "images" in masks:
+                part = part.of_images(masks["images"]["images"].to_numpy())
+            return with_places(part)
+
+        return InMemory(lambda: inputs, judged)
+
+
+class Stored(InMemory):
+    """A stored set: its tables are read when they are asked for, and matched again for what is not stored."""
+
+    def __init__(self, read: Callable[[], Inputs], stored: Mapping[str, pl.LazyFrame]) -> None:
+        super().__init__(read)
+        self.stored = stored
+
+    def table(self, name: str) -> LazyTable:
+        """See `Source`."""
+        return LazyTable(lambda: self.stored[name])
+
+
+def with_places(verdicts: Verdicts) -> Verdicts:
+    """The verdicts of a part, or of rows with numbers of their own: `row` is the place among the rows that there are."""
+    import numpy as np
+
+    tables = {}
+    for name in ("detections", "annotations"):
+        table = getattr(verdicts, name)
+        places = np.unique(table["row"].to_numpy(), return_inverse=True)[1]
+        tables[name] = table.with_columns(pl.Series("row", places, pl.UInt32))
+    return replace(verdicts, **tables)

@@ -1,0 +1,97 @@
+"""Ray with the interface of `concurrent.futures`, which Ray itself does not have."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from apframe.exceptions import ApframeError, ShardError, import_optional
+from apframe.threads import threads
+from apframe.wording import first_line, spelled
+
+Made = TypeVar("Made")
+_ATTEMPTS = 3  # how often a task is begun whose worker dies
+_AHEAD = 4  # tasks that wait for each CPU, so that a cluster may grow
+
+
+class RayExecutor(Executor):
+    """Tasks of Ray, with one CPU and one thread each; a task whose worker dies is begun up to three times.
+
+    If Ray runs in this process, that cluster is used, as `ray.init` was called. Otherwise, RAY_ADDRESS names a running one, or
+    Ray is started on this machine with as many CPUs as apframe has threads, until the process ends or calls `ray.shutdown`.
+
+    Every node needs the same versions of Python, Ray and apframe, and must be able to read the shards.
+
+    Raises
+    ------
+    ParameterError
+        Ray is missing
+    """
+
+    def __init__(self) -> None:
+        self._ray = running_ray()
+        n_cpus = int(self._ray.cluster_resources().get("CPU", 1))
+        self._waiting = ThreadPoolExecutor(max(1, _AHEAD * n_cpus), "apframe-ray")
+        self._task = self._ray.remote(num_cpus=1, max_retries=_ATTEMPTS - 1)(_work())
+
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Whether all workers see the files of this machine."""
+        return len(self._ray.nodes()) == 1
+
+    def submit(self, function: Callable[..., Made], /, *arguments: Any, **options: Any) -> Future[Made]:
+        """Have the work done by a task; its errors are those that it would raise in this process.
+
+        Raises
+        ------
+        ShardError
+            by `result`: the worker died three times
+        """
+        return self._waiting.submit(self._result, function, arguments, options)
+
+    def _result(self, function: Callable[..., Made], arguments: tuple[Any, ...], options: dict[str, Any]) -> Made:
+        try:
+            done: Made = self._ray.get(self._task.remote(self._ray.cloudpickle.dumps((function, arguments, options))))
+            return done
+        except self._ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, (ApframeError, ModuleNotFoundError)):
+                raise error.cause from error  # whose text has the traceback of the worker
+            raise
+        except self._ray.exceptions.RayError as error:
+            problem = f"its Ray worker died {_ATTEMPTS} times ({first_line(error)})"
+            raise ShardError(problem, "did it run out of memory? Write smaller shards") from error
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Wait for what has begun. Ray goes on running."""
+        self._waiting.shutdown(wait, cancel_futures=cancel_futures)
+
+
+def running_ray() -> Any:
+    """Ray, started if it does not run."""
+    ray = import_optional("ray", f"{spelled('engine', 'ray')} needs Ray", '"apframe[ray]"')
+    if not ray.is_initialized():
+        for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):  # the latter causes a warning
+            os.environ.setdefault(name, "0")
+        quietly = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if os.environ.get("RAY_ADDRESS"):
+            ray.init(**quietly)
+        else:  # not any Ray on this machine, which would end with the process that started it
+            ray.init("local", num_cpus=threads(), include_dashboard=False, **quietly)
+    return ray
+
+
+def _work() -> Callable[[bytes], Any]:
+    """What a task runs: it is pickled as a whole, so that Polars is imported after its number of threads is set."""
+
+    def run(pickled: bytes) -> Any:
+        import os
+        import pickle
+
+        os.environ["POLARS_MAX_THREADS"] = "1"  # as Ray gives one CPU
+        function, arguments, options = pickle.loads(pickled)
+        return function(*arguments, **options)
+
+    return run

@@ -1,0 +1,387 @@
+"""Shards as what an evaluation is of: verdicts come from their files, some lists at a time; objects are read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+import polars as pl
+
+from apframe.evaluation.diagnose.implausible import Evaluated
+from apframe.evaluation.in_memory import with_places
+from apframe.evaluation.links import LINKS
+from apframe.exceptions import FormatError, LargeResultWarning, ParameterError, warn
+from apframe.lazily import cached_property
+from apframe.protocols.inputs import Inputs
+from apframe.protocols.preparation import outline_of, prepare_matching
+from apframe.rows import KEY_OF
+from apframe.scale.budget import in_words
+from apframe.scale.layout import INPUT_ROW
+from apframe.scale.objects import OBJECTS, Objects
+from apframe.scale.one_shard import Job
+from apframe.scale.running import Matched, Workers, match_shards
+from apframe.scale.shards import Shard
+from apframe.scale.together import Together, put_together
+from apframe.scale.verdict_files import head_of, join_arrow
+from apframe.store.results import LazyTable
+from apframe.store.sql import deferred
+from apframe.tables.ids import is_known
+from apframe.threads import alone, map_lazily, pool, threads
+from apframe.wording import spelled
+
+if TYPE_CHECKING:
+    from apframe.evaluation.source import Lists
+    from apframe.matching.regroup import Rows
+    from apframe.matching.verdicts import Verdicts
+    from apframe.tables.conditions import Masks
+    from apframe.tables.dataset import Dataset
+
+Made = TypeVar("Made")
+_EACH = 100  # bytes for each detection, with what is made of all of them
+_BLOCK = 1 << 19  # detections that are put together at once: larger blocks are no faster
+_PIECE = 1 << 15  # of one shard among them: smaller pieces take longer to open than to read
+_WORK = 256  # bytes that putting together and ranking takes for each detection
+_KEPT = 4  # the share of the memory that a block of lists may take is one in so many
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How shards are matched, for parts that have to be matched again, too.
+
+    Attributes
+    ----------
+    job
+        what is done with each
+    memory
+        how many bytes may be taken
+    work, workers
+        see `match_shards`
+    """
+
+    job: Job
+    memory: int
+    work: Path | None = None
+    workers: Workers | None = None
+
+    def match(self, shards: Sequence[Shard], *, skip_bad: bool = False) -> Matched:
+        """The shards matched; see `match_shards`."""
+        return match_shards(shards, self.job, self.work, self.workers, skip_bad=skip_bad)
+
+    @property
+    def again(self) -> Engine:
+        """The same for parts, which are matched when the executor that was given may be shut down."""
+        return replace(self, workers=None) if isinstance(self.workers, Executor) else self
+
+
+@dataclass(frozen=True, eq=False)
+class Shards:
+    """Shards that have been matched, or some of their images and categories; see `Source`.
+
+    Attributes
+    ----------
+    read_known
+        gives the images and categories of all shards, with their attributes
+    all_categories
+        the ids of the categories that the shards were matched for, sorted
+    engine
+        how shards are matched
+    matched
+        the files of their verdicts, or, after pickle, the verdicts
+    together
+        how the shards make one whole
+    objects
+        what reads annotations and detections again
+    images, lists
+        flags of those that are wanted; None: all
+    """
+
+    read_known: Callable[[], Dataset]
+    all_categories: pl.Series
+    engine: Engine
+    matched: Matched
+    together: Together
+    objects: Objects
+    images: np.ndarray | None = None
+    lists: np.ndarray | None = None
+
+    stored: ClassVar[Mapping[str, pl.LazyFrame]] = {}
+    reads_again: ClassVar[bool] = True
+
+    @classmethod
+    def of(
+        cls, matched: Matched, read_known: Callable[[], Dataset], categories: pl.DataFrame, ids: pl.Series, engine: Engine
+    ) -> Shards:
+        """Shards as one whole; `categories` is their table, and `ids` are sorted.
+
+        Raises
+        ------
+        FormatError, ShardError
+            the shards do not go together; see `put_together`
+        """
+        heads = [head_of(table) for table in matched.tables()]
+        outline = outline_of(categories, ids, heads[0].images.clear(), engine.job.choice.protocol)
+        together = put_together(heads, outline)
+        shards = [replace(shard, matched=str(said["files"])) for shard, said in zip(matched.shards, together.said, strict=True)]
+        return cls(read_known, ids, engine.again, matched, together, Objects(shards, engine.job))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: with the verdicts themselves, but nothing that can be read again."""
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        return state | {"matched": self.matched.held(), "engine": replace(self.engine, workers=None)}
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """See `Source`; annotations are read when they are looked at."""
+        known = self.read_known()
+        known = known.part(known.images.filter(is_known(known.images["image_id"], self.image_ids)), pl.DataFrame())
+        return known.with_late_annotations(lambda: self.inputs.dataset.annotations, self.heights["annotations"])
+
+    @cached_property
+    def outline(self) -> Verdicts:
+        """See `Source`."""
+        whole = self.together.whole
+        whole = whole if self.lists is None else whole.of_lists(self.lists)
+        return whole if self.images is None else whole.of_images(self.images)
+
+    @property
+    def image_ids(self) -> pl.Series:
+        """See `Source`."""
+        return self.outline.images["image_id"]
+
+    @property
+    def category_ids(self) -> pl.Series:
+        """See `Source`."""
+        return self.all_categories if self.lists is None else self.all_categories.filter(pl.Series(self.lists))
+
+    @cached_property
+    def _totals(self) -> Mapping[str, int]:
+        """How many annotations, detections and annotations that count there are."""
+        if self.images is None and self.lists is None:
+            heights = [said["heights"] for said in self.together.said]
+            return {name: sum(each[name] for each in heights) for name in heights[0]}
+        counts = self.map(_count)
+        return {name: sum(each[name] for each in counts) for name in (*OBJECTS, "positives")}
+
+    @property
+    def heights(self) -> dict[str, int]:
+        """See `Source`."""
+        ids = {"images": len(self.image_ids), "categories": len(self.category_ids)}
+        return ids | {name: self._totals[name] for name in OBJECTS}
+
+    @property
+    def n_detections(self) -> int:
+        """See `Source`; with copies for other classes."""
+        return self._totals["detections"]
+
+    @property
+    def has_annotations(self) -> bool:
+        """See `Source`; those in no area range are not counted."""
+        return self._totals["positives"] > 0
+
+    @property
+    def truth_mark(self) -> str | None:
+        """See `Source`; not known of objects that are matched again."""
+        return None if any(shard.masks for shard in self.objects.shards) else self.together.truth_mark
+
+    @property
+    def list_sizes(self) -> np.ndarray:
+        """See `Source`."""
+        sizes = self.together.counts.sum(axis=0)
+        return sizes if self.lists is None else sizes[self.lists]
+
+    def verdicts(self, lists: Lists | None = None) -> Verdicts:
+        """See `Source`; a warning if those of all lists take more memory than they may."""
+        if lists is not None:
+            wanted = np.arange(len(self.together.counts[0])) if self.lists is None else np.flatnonzero(self.lists)
+            own = wanted[slice(*lists)]
+            return self._read(int(own[0]), int(own[-1]) + 1)[1]
+        n_bytes = _EACH * self._totals["detections"]
+        if n_bytes > self.engine.memory:
+            what = f"the verdicts of all categories at once take about {in_words(n_bytes)}"
+            warn(f"{what}; {spelled('memory')} is {in_words(self.engine.memory)}", LargeResultWarning)
+        verdicts = self._read(0, self.together.whole.lists.height)[1]
+        for name in OBJECTS:
+            if getattr(verdicts, name)["row"].is_duplicated().any():
+                remedy = "number the rows of all shards through, from 0, or leave the column out"
+                raise FormatError(f"{name} of different shards have the same {INPUT_ROW}", remedy)
+        return with_places(verdicts)
+
+    def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
+        """See `Source`."""
+
+        def apply(block: tuple[int, int]) -> Made:
+            with alone():
+                return function(*self._read(*block))
+
+        with pool() as others:
+            return list(map_lazily(others, apply, self._blocks()))
+
+    def _blocks(self) -> list[tuple[int, int]]:
+        """The numbers of the first list of each block, and of the first after it; those without wanted lists are left out."""
+        n_rows = min(self.engine.memory // _KEPT // (_WORK * threads()), max(_BLOCK, _PIECE * len(self.matched.files)))
+        n_rows = max(1, n_rows)
+        sizes = self.together.counts.sum(axis=0)
+        wanted = np.arange(len(sizes)) if self.lists is None else np.flatnonzero(self.lists)
+        first, last = (int(wanted[0]), int(wanted[-1]) + 1) if len(wanted) else (0, 0)
+        ends = np.cumsum(sizes[first:last])
+        cuts = np.searchsorted(ends, np.arange(n_rows, int(ends[-1]) if len(ends) else 0, n_rows)) + first
+        bounds = pairwise(sorted({first, *(int(cut) + 1 for cut in cuts if cut + 1 < last), last}))
+        return [(a, b) for a, b in bounds if self.lists is None or self.lists[a:b].any()]
+
+    def _read(self, begin: int, end: int) -> tuple[np.ndarray, Verdicts]:
+        """The numbers of the wanted lists among some that follow each other, and their verdicts."""
+        together = self.together
+        whole = replace(together.whole, lists=together.whole.lists[begin:end])
+        parts = [table.slice(begin, end - begin) for table in self.matched.tables()]
+        verdicts = join_arrow(parts, whole, together.codes, together.first_rows)
+        numbers = np.arange(begin, end)
+        if self.lists is not None:
+            verdicts = verdicts.of_lists(self.lists[begin:end])
+            numbers = (np.cumsum(self.lists) - 1)[begin:end][self.lists[begin:end]]
+        return numbers, verdicts if self.images is None else verdicts.of_images(self.images)
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """See `Source`.
+
+        Raises
+        ------
+        ParameterError
+            they take more memory than they may
+        """
+        of_all = self.together.said
+        n_rows = sum(said["heights"][name] for said in of_all for name in OBJECTS)
+        n_bytes = sum(said["n_bytes"] for said in of_all) * sum(self._totals[name] for name in OBJECTS) // max(1, n_rows)
+        if n_bytes > self.engine.memory:
+            raise ParameterError(
+                f"this needs all annotations and detections in memory, about {in_words(n_bytes)}; "
+                f"{in_words(self.engine.memory)} is allowed",
+                "allow more, or take fewer images with `where`",
+                option="memory",
+            )
+        why = f"to have them all in memory, about {in_words(n_bytes)}"
+        annotations, detections = (self._of_part(self.objects.table(name, why)).collect() for name in OBJECTS)
+        if self.engine.job.is_numbered(detections):
+            detections = detections.sort(INPUT_ROW)
+        annotations, detections = (table.drop(INPUT_ROW, strict=False) for table in (annotations, detections))
+        first = self.objects.first
+        dataset = first.dataset.part(self.dataset.images.sort("image_id"), annotations)
+        own = self.image_ids, self.category_ids
+        return Inputs(first.protocol, dataset, annotations, detections, *own, malformed=first.malformed)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """See `Source`."""
+        return prepare_matching(self.inputs)
+
+    def _of_part(self, plan: pl.LazyFrame) -> pl.LazyFrame:
+        """Rows of the images and categories that are wanted."""
+        for flags, ids in ((self.images, self.image_ids), (self.lists, self.category_ids)):
+            if flags is not None:
+                plan = plan.join(ids.to_frame().lazy(), on=ids.name, how="semi", maintain_order="left")
+        return plan
+
+    def table(self, name: str) -> LazyTable:
+        """See `Source`; tables of objects are written to files, from where they are read as far as a query needs them."""
+        if name not in (*OBJECTS, *LINKS):
+            return LazyTable(lambda: getattr(self.dataset, name).lazy())
+        if name in LINKS:
+            return LazyTable(lambda: self._links(name))
+        empty = pl.LazyFrame(schema=self.objects.schemas[name])
+        return LazyTable(lambda: self._of_part(self.objects.table(name)).drop(INPUT_ROW, strict=False), lambda: empty)
+
+    def _links(self, name: str) -> pl.LazyFrame:
+        links = self.objects.table(name)
+        for table in OBJECTS if self.images is not None or self.lists is not None else ():
+            key = KEY_OF[table]
+            links = links.join(self._of_part(self.objects.table(table)), on=key, how="semi", maintain_order="left")
+        return links
+
+    def tables(self) -> dict[str, pl.LazyFrame]:
+        """See `Source`; tables of objects are read when columns of them are looked at."""
+        categories = self.dataset.categories.sort("category_id")
+        return {
+            "images": self.dataset.images.sort("image_id").lazy(),
+            "categories": categories.filter(is_known(categories["category_id"], self.category_ids)).lazy(),
+            **{name: deferred(self.table(name).plan, self.objects.schemas[name]) for name in OBJECTS},
+        }
+
+    def evaluated(self) -> Evaluated:
+        """See `Source`; objects are those of the first shard."""
+        totals = self._totals
+        return Evaluated(
+            n_annotations=totals["annotations"],
+            n_detections=totals["detections"],
+            none_given=not totals["given"],
+            n_left_out=totals["left_out"],
+            nothing_matches=not totals["hits"],
+            is_pooled=self.outline.is_pooled,
+            detected=lambda: self.outline.lists["category_id"].filter(pl.Series(self.list_sizes > 0)),
+            scores=lambda: self.together.scores,
+            per_image=lambda: pl.Series(np.sum(self.map(partial(_per_image, self.outline.images.height)), axis=0)),
+            inputs=lambda: self.objects.first,
+        )
+
+    def part(self, masks: Masks) -> Shards:
+        """See `Source`; the shards are matched again unless it is of whole images and categories."""
+        taken = {table: of for table, of in masks.items() if of and not all(mask.all() for mask in of.values())}
+        if taken.keys() <= {"images", "categories"} and not (self.outline.is_pooled and "categories" in taken):
+            flags = {table: taken[table][table].to_numpy() for table in taken}
+            return replace(
+                self, images=_both(self.images, flags.get("images")), lists=_both(self.lists, flags.get("categories"))
+            )
+        masks_of_shards = self._split(taken)
+        self.objects.say("and matched for a part of them")
+        shards = [
+            replace(shard, masks=(*shard.masks, *own)) for shard, own in zip(self.objects.shards, masks_of_shards, strict=True)
+        ]
+        ids = self.category_ids
+        ids = ids.filter(taken["categories"]["categories"]) if "categories" in taken else ids
+        return Shards.of(self.engine.match(shards), self.read_known, self.dataset.core("categories"), ids, self.engine)
+
+    def _split(self, masks: Masks) -> Iterator[list[dict[str, dict[str, pl.Series]]]]:
+        """For each shard the masks that make this part of it, if it is one, and then those of its own rows among these."""
+        bounds: dict[str, np.ndarray] = {}
+        for name in {owner for of in masks.values() for owner in of} & {*OBJECTS}:
+            heights = pl.collect_all([self._of_part(part).select(pl.len()) for part in self.objects.parts(name)])
+            bounds[name] = np.cumsum([0, *(height.item() for height in heights)])
+        for number, codes in enumerate(self.together.codes):
+            part: dict[str, dict[str, pl.Series]] = {}
+            if self.images is not None:
+                part["images"] = {"images": pl.Series(self.images[codes])}
+                codes = (np.cumsum(self.images) - 1)[codes[self.images[codes]]]
+            if self.lists is not None:
+                part["categories"] = {"categories": pl.Series(self.lists)}
+            rows = {name: slice(*ends[number : number + 2].tolist()) for name, ends in bounds.items()}
+            own = {
+                table: {
+                    owner: mask.gather(codes) if owner == "images" else mask[rows.get(owner, slice(None))]
+                    for owner, mask in of.items()
+                }
+                for table, of in masks.items()
+            }
+            yield [part, own] if part else [own]
+
+
+def _both(kept: np.ndarray | None, further: np.ndarray | None) -> np.ndarray | None:
+    """Flags of all, where `further` has one for each of those that are already kept."""
+    if kept is None or further is None:
+        return kept if further is None else further
+    flags = kept.copy()
+    flags[kept] = further
+    return flags
+
+
+def _count(_: np.ndarray, verdicts: Verdicts) -> dict[str, int]:
+    counted = {name: getattr(verdicts, name).height for name in OBJECTS}
+    return counted | {"positives": int((verdicts.annotations["counts"] > 0).sum())}
+
+
+def _per_image(n_images: int, _: np.ndarray, verdicts: Verdicts) -> np.ndarray:
+    return np.bincount(verdicts.detections["image"].to_numpy(), minlength=n_images)

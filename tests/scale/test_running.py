@@ -1,0 +1,203 @@
+"""Shards matched by executors: the numbers of the whole, whatever happens to workers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import apframe as apf
+from apframe.exceptions import ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
+from apframe.scale import one_shard
+from apframe.scale.one_shard import Job
+from apframe.scale.shards import Shard
+from tests.parity.strategies import Case, cases_with_attributes, half_as_often
+from tests.scale.cutting import cut
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
+CAT = {"id": 1, "name": "cat"}
+N = 4
+
+
+def few(tmp_path: Path) -> Path:
+    """Four shards of an image each, with two equal objects, of which one is found."""
+    truth: dict[str, Any] = {"images": [{"id": k} for k in range(N)], "categories": [CAT]}
+    truth["annotations"] = [
+        {"id": k, "image_id": k // 2, "category_id": 1, "bbox": [20 * (k % 2), 0, 9, 9]} for k in range(2 * N)
+    ]
+    found = [{"image_id": k, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(N)]
+    return cut(truth, found, list(range(N)), tmp_path / "shards")
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as executor:
+        yield executor
+
+
+@half_as_often
+@given(case=cases_with_attributes(), protocol=st.sampled_from(["coco", "voc2007", "proposals"]), data=st.data())
+def test_threads_of_an_executor_change_nothing(case: Case, protocol: str, data: st.DataObject) -> None:
+    with ThreadPoolExecutor(2) as executor:
+        same_as_whole(case, protocol, data, executor)
+
+
+@pytest.mark.slow
+def test_processes_change_nothing(processes: ProcessPoolExecutor) -> None:
+    @half_as_often
+    @given(case=cases_with_attributes(), protocol=st.sampled_from(["coco", "voc2007", "proposals"]), data=st.data())
+    def check(case: Case, protocol: str, data: st.DataObject) -> None:
+        same_as_whole(case, protocol, data, processes)
+
+    check()
+
+
+def same_as_whole(case: Case, protocol: str, data: st.DataObject, executor: Executor) -> None:
+    n = len(case.truth["images"])
+    shard_of = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    whole = apf.evaluate(case.truth, case.results, protocol)
+    with tempfile.TemporaryDirectory() as folder:
+        shards = cut(case.truth, case.results, shard_of, Path(folder) / "shards")
+        parts = apf.evaluate_shards(shards, None, protocol, executor=executor)
+        for table in ("metrics", "summary"):
+            mine, theirs = (getattr(each, table) for each in (parts, whole))
+            assert_frame_equal(mine, theirs, check_exact=False, rel_tol=0, abs_tol=1e-12)
+        assert_frame_equal(parts.by("weather"), whole.by("weather"), check_exact=False, rel_tol=0, abs_tol=1e-12)
+
+
+class Dying(Executor):
+    """Does the work at once, but for some shards, in place of which the worker dies; `made` counts these executors."""
+
+    made = 0
+
+    def __init__(self, *names: str) -> None:
+        type(self).made += 1
+        self._names, self._is_broken = names, False
+        self.is_on_this_machine = True
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        shard: Shard = arguments[0]
+        if self._is_broken:
+            raise BrokenExecutor("a worker died before")
+        done = Future[Any]()
+        if shard.name in self._names:
+            self._is_broken = True
+            done.set_exception(BrokenExecutor("a worker died"))
+        else:
+            done.set_result(function(*arguments, **options))
+        return done
+
+
+@pytest.fixture
+def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the shards that are matched, one after the other."""
+    names: list[str] = []
+    match = Job.match
+    monkeypatch.setattr(Job, "match", lambda self, shard: names.append(shard.name) or match(self, shard))
+    return names
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_shards_of_a_dead_worker_are_submitted_once_more(tmp_path: Path, matched: list[str], is_kept: bool) -> None:
+    shards, makers = few(tmp_path), iter([Dying("00001"), Dying()])
+    work = tmp_path / "work" if is_kept else None
+    found = apf.evaluate_shards(shards, executor=lambda: next(makers), work=work)
+    assert matched == ["00000", "00001", "00002", "00003"]  # each once
+    assert_frame_equal(found.metrics, apf.evaluate_shards(shards).metrics)
+
+
+def test_workers_that_die_again_name_the_shards(tmp_path: Path, matched: list[str]) -> None:
+    shards, Dying.made = few(tmp_path), 0
+    missing = r"^workers died before they had matched 3 shards: '00001', '00002', '00003'; "
+    with pytest.raises(ShardError, match=f"{missing}repeat the call to go on from here; did they run out of memory") as caught:
+        apf.evaluate_shards(shards, executor=lambda: Dying("00001"), work=tmp_path / "work")
+    assert caught.value.shard == "00001" and Dying.made == 2
+    with pytest.raises(ShardError, match=f"{missing}name a folder with work= to go on from here"):
+        apf.evaluate_shards(shards, executor=Dying("00001"))
+    assert Dying.made == 3  # one that was given is not made anew
+    del matched[:]
+    found = apf.evaluate_shards(shards, work=tmp_path / "work")
+    assert matched == ["00001", "00002", "00003"]
+    assert_frame_equal(found.metrics, apf.evaluate_shards(shards).metrics)
+
+
+def test_dead_workers_are_no_damaged_shards(tmp_path: Path) -> None:
+    with pytest.raises(ShardError, match="workers died"):
+        apf.evaluate_shards(few(tmp_path), executor=Dying("00001"), skip_bad_shards=True)
+
+
+def killed_once(marker: Path, table: Any, path: Path) -> None:
+    """Kill this process, once, in place of writing a file; only the first of several workers does."""
+    try:
+        marker.touch(exist_ok=False)
+    except FileExistsError:
+        write(table, path)
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+write = one_shard.write_verdicts
+
+
+def dangerous(marker: Path) -> None:
+    one_shard.write_verdicts = partial(killed_once, marker)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="processes are killed by signals")
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_killed_process_changes_nothing(tmp_path: Path, is_kept: bool) -> None:
+    shards, marker = few(tmp_path), tmp_path / "killed"
+
+    def executor() -> Executor:
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(2, context, initializer=dangerous, initargs=(marker,))
+
+    found = apf.evaluate_shards(shards, executor=executor, work=tmp_path / "work" if is_kept else None)
+    assert marker.exists()
+    assert_frame_equal(found.metrics, apf.evaluate_shards(shards).metrics)
+    if is_kept:
+        assert len(list((tmp_path / "work").iterdir())) == N
+
+
+def test_a_damaged_shard_ends_the_work_or_is_left_out(tmp_path: Path, matched: list[str]) -> None:
+    shards = few(tmp_path)
+    (shards / "00001" / "detections.parquet").write_bytes(b"PAR1")
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.raises(ShardError, match=r"^shard 00001: .*00001/detections.parquet: cannot be read"):
+            apf.evaluate_shards(shards, executor=executor)
+        with pytest.warns(ShardsLeftOutWarning, match="1 damaged shard of 4: '00001'"):
+            found = apf.evaluate_shards(shards, executor=executor, skip_bad_shards=True)
+    assert found.metrics["n_positives"][0] == 6 and set(matched) <= {f"0000{k}" for k in range(N)}
+
+
+def test_workers_elsewhere_need_a_folder(tmp_path: Path) -> None:
+    executor = Dying()
+    executor.is_on_this_machine = False
+    with pytest.raises(ParameterError, match=r"^work is needed: workers of Dying may be on other machines; name a folder that"):
+        apf.evaluate_shards(few(tmp_path), executor=executor)
+    with pytest.raises(ParameterError, match=r'^executor: cannot be given together with engine="ray"; leave one out$'):
+        apf.evaluate_shards(tmp_path / "shards", executor=executor, engine="ray")
+
+
+def test_parts_are_matched_after_the_executor_is_shut_down(tmp_path: Path) -> None:
+    shards = few(tmp_path)
+    with ThreadPoolExecutor(2) as executor:
+        found = apf.evaluate_shards(shards, executor=executor)
+    with pytest.warns(SecondPassWarning):
+        part = found.where(pl.col("score") > 0.1)
+    assert part.metrics.height == found.metrics.height
