@@ -76,8 +76,8 @@ def evaluate_shards(
         the shards that they left. The guide on clusters shows Ray, Dask and loky.
     memory
         how much memory the evaluation may take, as in "4GB" or a number of bytes; half of the machine's by default. Verdicts
-        are kept in files, and lists are ranked in blocks that take about a quarter of it. The shards must be small enough: a
-        million detections with boxes take about 0.3 GB in each thread.
+        that take more than a quarter of it are kept in files, and lists are ranked in blocks that take about another quarter.
+        The shards must be small enough: a million detections with boxes take about 0.3 GB in each thread.
     work
         a folder that keeps the verdicts of each shard. With the same folder, an interrupted run goes on where it stopped.
         Shards are matched again if their files, the options or the version of apframe have changed. Nothing there is removed.
@@ -141,7 +141,8 @@ def evaluate_shards(
     alone = replace(choice, image_attributes=None)  # those of the images of all shards
     from apframe.evaluation.evaluation import Evaluation  # as below: with NumPy
     from apframe.scale.one_shard import Job
-    from apframe.scale.source import Engine, Shards
+    from apframe.scale.running import Engine
+    from apframe.scale.source import Shards
     from apframe.scale.together import notes_together, warn_together
 
     if engine == "ray":

@@ -125,8 +125,12 @@ def _hash_of(annotations: pl.DataFrame) -> int | None:
     return int(plain.hash_rows(seed=0).to_numpy().sum(dtype=np.uint64))
 
 
-def match_one(job: Job, work: Path, shard: Shard, *, resumes: bool) -> str:
-    """Match a shard with one thread, unless an earlier run did; return the name of the file with its verdicts, in `work`.
+def match_one(job: Job, work: Path | None, shard: Shard, *, resumes: bool) -> str | pa.Table:
+    """Match a shard with one thread, unless an earlier run did.
+
+    Returns
+    -------
+    The name of a file with its verdicts, in the folder `work`; the verdicts themselves if there is none.
 
     Raises
     ------
@@ -141,6 +145,8 @@ def match_one(job: Job, work: Path, shard: Shard, *, resumes: bool) -> str:
         problem = f"a worker has apframe {own}, but this process has {job.version}"
         raise ParameterError(problem, "install the same version everywhere")
     with alone():
+        if work is None:
+            return job.match(shard)
         path = work / f"{job.key(shard) if resumes else uuid4().hex}.arrow"
         if not (resumes and is_intact(path)):
             write_verdicts(job.match(shard), path)

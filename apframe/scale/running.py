@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apframe.exceptions import OutputError, ParameterError, ShardError
 from apframe.progress import with_bar
@@ -17,7 +17,7 @@ from apframe.scale.addresses import absolute
 from apframe.scale.one_shard import Job, match_one, named
 from apframe.scale.shards import Shard
 from apframe.scale.temporary import Temporary
-from apframe.scale.verdict_files import read_verdicts
+from apframe.scale.verdict_files import read_verdicts, write_verdicts
 from apframe.threads import pool, threads
 from apframe.wording import counted, listed, reason, spelled
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Workers = Executor | Callable[[], Executor]
 """What matches shards; a function that makes it is called once more where workers have died."""
 _ATTEMPTS = 2
+KEPT = 4  # the share of the memory that verdicts, and a block of lists, may take is one in so many
 
 
 @dataclass(frozen=True)
@@ -57,100 +58,166 @@ class Matched:
         return replace(self, files=self.tables(), folder=None)
 
 
-def match_shards(
-    shards: Sequence[Shard], job: Job, work: Path | None, workers: Workers | None = None, *, skip_bad: bool = False
-) -> Matched:
-    """Match each shard, which writes a file with its verdicts.
+@dataclass(frozen=True)
+class Engine:
+    """How shards are matched.
 
-    Parameters
+    Attributes
     ----------
-    shards, job
-        what is matched, and how
+    job
+        what is done with each
+    memory
+        how many bytes may be taken: verdicts that take more than a quarter of it are kept in files
     work
-        the folder of the files, in which those of an earlier run are used again; None: a temporary folder
+        the folder of files with verdicts, in which those of an earlier run are used again; None: nothing stays
     workers
         what matches them; None: as many threads as apframe has. Workers on other machines need a `work` that all of them share
-    skip_bad
-        go on without the shards that cannot be matched
-
-    Raises
-    ------
-    ShardError
-        a shard is damaged, or has rows that cannot be evaluated; or workers died, whose shards are named
-    ParameterError
-        `work` is needed; a worker lacks a package, or has another version of apframe
-    OutputError
-        the folder cannot be written to
     """
-    folder: Temporary | None = None
-    if work is None:
-        folder = Temporary()
-        place = folder.path
-    else:
-        place = work
-        _make(place)
-    match = partial(match_one, job, place.absolute(), resumes=folder is None)
-    found: dict[int, Path | ShardError] = {}
-    try:
-        for attempt in range(1, _ATTEMPTS + 1):
-            lost = [number for number in range(len(shards)) if number not in found]
-            with closing(_results(match, [shards[number] for number in lost], workers, is_kept=folder is None)) as results:
-                for number, result in zip(lost, with_bar(results, "matching", len(lost)), strict=True):
-                    if isinstance(result, ShardError) and not skip_bad:
-                        raise result
-                    if result is not None:
-                        found[number] = result
-            if len(found) == len(shards):
-                break
-            if attempt == _ATTEMPTS or not _makes_new(workers):
-                raise _lost([shards[number] for number in range(len(shards)) if number not in found], is_kept=folder is None)
-    except BaseException as error:  # Ctrl-C too
-        if folder is not None:
-            folder.close()
-            if isinstance(error, OutputError):
-                remedy = f"name a folder with more space with {spelled('work', '')}, or set TMPDIR to one"
-                raise OutputError(f"verdicts {error.problem}", remedy, path=place.parent) from error
-        raise
-    good = [(shards[number], each) for number, each in sorted(found.items()) if isinstance(each, Path)]
-    bad = [each for _, each in sorted(found.items()) if isinstance(each, ShardError)]
-    return Matched([shard for shard, _ in good], [file for _, file in good], bad, folder)
 
+    job: Job
+    memory: int
+    work: Path | None = None
+    workers: Workers | None = None
 
-def _results(
-    match: Callable[[Shard], str], shards: Sequence[Shard], workers: Workers | None, *, is_kept: bool
-) -> Generator[Path | ShardError | None, None, None]:
-    """The file of each shard, or its error; None where the worker died. What has not begun when it is closed is not done."""
-    own = pool() if workers is None else workers() if not isinstance(workers, Executor) else nullcontext(workers)
-    with own as executor:
-        ahead = 2 * threads() if workers is None else len(shards)
-        if workers is not None:
-            _refuse_temporary(executor, is_kept=is_kept)
-            shards = [_absolute(shard) for shard in shards]
-        running: deque[tuple[Shard, Future[str]]] = deque()
+    @property
+    def again(self) -> Engine:
+        """The same for parts, which are matched when an executor that was given may be shut down."""
+        return self if self._makes_workers else replace(self, workers=None)
+
+    @property
+    def _makes_workers(self) -> bool:
+        return self.workers is not None and not isinstance(self.workers, Executor)
+
+    def match(self, shards: Sequence[Shard], *, skip_bad: bool = False) -> Matched:
+        """Match each shard, on its own.
+
+        Parameters
+        ----------
+        shards
+            what is matched
+        skip_bad
+            go on without the shards that cannot be matched
+
+        Raises
+        ------
+        ShardError
+            a shard is damaged, or has rows that cannot be evaluated; or workers died, whose shards are named
+        ParameterError
+            `work` is needed; a worker lacks a package, or has another version of apframe
+        OutputError
+            the folder cannot be written to
+        """
+        if self.work is not None:
+            _make(self.work)
+        kept = _Kept(self.memory // KEPT, Temporary() if self.work is None and self.workers is not None else None)
+        found: dict[int, Path | pa.Table | ShardError] = {}
         try:
-            for shard in shards:
-                running.append((shard, _submitted(executor, match, shard)))
-                if len(running) > ahead:
+            for attempt in range(1, _ATTEMPTS + 1):
+                lost = [number for number in range(len(shards)) if number not in found]
+                with closing(self._results([shards[number] for number in lost], kept.folder)) as results:
+                    for number, result in zip(lost, with_bar(results, "matching", len(lost)), strict=True):
+                        if isinstance(result, ShardError) and not skip_bad:
+                            raise result
+                        if result is not None:
+                            found[number] = kept.add(number, result)
+                if len(found) == len(shards):
+                    break
+                if attempt == _ATTEMPTS or not self._makes_workers:
+                    raise self._lost([shard for number, shard in enumerate(shards) if number not in found])
+        except BaseException:  # Ctrl-C too
+            kept.close()
+            raise
+        good = [number for number, each in sorted(found.items()) if not isinstance(each, ShardError)]
+        bad = [each for _, each in sorted(found.items()) if isinstance(each, ShardError)]
+        return Matched([shards[number] for number in good], [found[number] for number in good], bad, kept.folder)
+
+    def _results(
+        self, shards: Sequence[Shard], folder: Temporary | None
+    ) -> Generator[Path | pa.Table | ShardError | None, None, None]:
+        """What each shard gives; None where the worker died. What has not begun when it is closed is not done."""
+        place = self.work if folder is None else folder.path
+        match = partial(match_one, self.job, None if place is None else place.absolute(), resumes=folder is None)
+        with _opened(self.workers) as executor:
+            if self.workers is not None:
+                self._refuse_temporary(executor)
+                shards = [_absolute(shard) for shard in shards]
+            ahead = 2 * threads() if self.workers is None else len(shards)
+            running: deque[tuple[Shard, Future[str | pa.Table]]] = deque()
+            try:
+                for shard in shards:
+                    running.append((shard, _submitted(executor, match, shard)))
+                    if len(running) > ahead:
+                        yield _result(*running.popleft())
+                while running:
                     yield _result(*running.popleft())
-            while running:
-                yield _result(*running.popleft())
-        finally:
-            for _, each in running:
-                each.cancel()
+            finally:
+                for _, each in running:
+                    each.cancel()
+
+    def _refuse_temporary(self, executor: Executor) -> None:
+        """An error where workers may be on other machines, which a temporary folder of this one is not."""
+        is_here = isinstance(executor, (ThreadPoolExecutor, ProcessPoolExecutor))
+        if self.work is None and not (is_here or getattr(executor, "is_on_this_machine", False)):
+            problem = f"is needed: workers of {type(executor).__name__} may be on other machines"
+            raise ParameterError(problem, "name a folder that all of them share", option="work")
+
+    def _lost(self, shards: Sequence[Shard]) -> ShardError:
+        """The error that workers died before they had matched some shards."""
+        names, folder = listed([shard.name for shard in shards]), spelled("work", "")
+        problem = f"workers died before they had matched {counted(len(shards), 'shard')}: {names}"
+        again = f"name a folder with {folder} to go on from here" if self.work is None else "repeat the call to go on from here"
+        error = ShardError(problem, f"{again}; did they run out of memory? Write smaller shards, or use fewer workers")
+        error.shard = shards[0].name
+        return error
 
 
-def _submitted(executor: Executor, match: Callable[[Shard], str], shard: Shard) -> Future[str]:
+class _Kept:
+    """Verdicts in memory as long as they take few bytes; those that come later go to a temporary folder."""
+
+    def __init__(self, most: int, folder: Temporary | None) -> None:
+        self._left, self.folder = most, folder
+
+    def add(self, number: int, result: Path | pa.Table | ShardError) -> Path | pa.Table | ShardError:
+        """The result, or the file that its verdicts are in now."""
+        if isinstance(result, (Path, ShardError)):
+            return result
+        self._left -= result.nbytes
+        if self._left >= 0:
+            return result
+        self.folder = self.folder or Temporary()
+        path = self.folder.path / f"{number}.arrow"
+        try:
+            write_verdicts(result, path)
+        except OutputError as error:
+            remedy = f"name a folder with more space with {spelled('work', '')}, or set TMPDIR to one"
+            raise OutputError(f"verdicts {error.problem}", remedy, path=self.folder.path.parent) from error
+        return path
+
+    def close(self) -> None:
+        """Remove the folder."""
+        if self.folder is not None:
+            self.folder.close()
+
+
+def _opened(workers: Workers | None) -> AbstractContextManager[Executor]:
+    if workers is None:
+        return pool()
+    return nullcontext(workers) if isinstance(workers, Executor) else workers()
+
+
+def _submitted(executor: Executor, match: Callable[[Shard], str | pa.Table], shard: Shard) -> Future[str | pa.Table]:
     try:
         return executor.submit(match, shard)
     except BrokenExecutor as error:  # by the death of a worker, before this one is begun
-        lost = Future[str]()
+        lost = Future[Any]()
         lost.set_exception(error)
         return lost
 
 
-def _result(shard: Shard, future: Future[str]) -> Path | ShardError | None:
+def _result(shard: Shard, future: Future[str | pa.Table]) -> Path | pa.Table | ShardError | None:
     try:
-        return Path(future.result())
+        result = future.result()
+        return Path(result) if isinstance(result, str) else result
     except ShardError as error:
         return error if error.shard else named(error, shard)
     except BrokenExecutor:
@@ -158,28 +225,6 @@ def _result(shard: Shard, future: Future[str]) -> Path | ShardError | None:
     except ModuleNotFoundError as error:
         remedy = "install the same packages everywhere"
         raise ParameterError(f"a worker cannot import {error.name}", remedy) from error
-
-
-def _makes_new(workers: Workers | None) -> bool:
-    return workers is not None and not isinstance(workers, Executor)
-
-
-def _lost(shards: Sequence[Shard], *, is_kept: bool) -> ShardError:
-    """The error that workers died before they had matched some shards."""
-    names = listed([shard.name for shard in shards])
-    problem = f"workers died before they had matched {counted(len(shards), 'shard')}: {names}"
-    again = "repeat the call to go on from here" if is_kept else f"name a folder with {spelled('work', '')} to go on from here"
-    error = ShardError(problem, f"{again}; did they run out of memory? Write smaller shards, or use fewer workers")
-    error.shard = shards[0].name
-    return error
-
-
-def _refuse_temporary(executor: Executor, *, is_kept: bool) -> None:
-    """An error where workers may be on other machines, which a temporary folder of this one is not."""
-    is_here = isinstance(executor, (ThreadPoolExecutor, ProcessPoolExecutor)) or getattr(executor, "is_on_this_machine", False)
-    if not (is_kept or is_here):
-        problem = f"is needed: workers of {type(executor).__name__} may be on other machines"
-        raise ParameterError(problem, "name a folder that all of them share", option="work")
 
 
 def _absolute(shard: Shard) -> Shard:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -24,9 +22,7 @@ from apframe.rows import KEY_OF
 from apframe.scale.budget import in_words
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.objects import OBJECTS, Objects
-from apframe.scale.one_shard import Job
-from apframe.scale.running import Matched, Workers, match_shards
-from apframe.scale.shards import Shard
+from apframe.scale.running import KEPT, Engine, Matched
 from apframe.scale.together import Together, put_together
 from apframe.scale.verdict_files import head_of, join_arrow
 from apframe.store.results import LazyTable
@@ -47,36 +43,6 @@ _EACH = 100  # bytes for each detection, with what is made of all of them
 _BLOCK = 1 << 19  # detections that are put together at once: larger blocks are no faster
 _PIECE = 1 << 15  # of one shard among them: smaller pieces take longer to open than to read
 _WORK = 256  # bytes that putting together and ranking takes for each detection
-_KEPT = 4  # the share of the memory that a block of lists may take is one in so many
-
-
-@dataclass(frozen=True)
-class Engine:
-    """How shards are matched, for parts that have to be matched again, too.
-
-    Attributes
-    ----------
-    job
-        what is done with each
-    memory
-        how many bytes may be taken
-    work, workers
-        see `match_shards`
-    """
-
-    job: Job
-    memory: int
-    work: Path | None = None
-    workers: Workers | None = None
-
-    def match(self, shards: Sequence[Shard], *, skip_bad: bool = False) -> Matched:
-        """The shards matched; see `match_shards`."""
-        return match_shards(shards, self.job, self.work, self.workers, skip_bad=skip_bad)
-
-    @property
-    def again(self) -> Engine:
-        """The same for parts, which are matched when the executor that was given may be shut down."""
-        return replace(self, workers=None) if isinstance(self.workers, Executor) else self
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +190,7 @@ class Shards:
 
     def _blocks(self) -> list[tuple[int, int]]:
         """The numbers of the first list of each block, and of the first after it; those without wanted lists are left out."""
-        n_rows = min(self.engine.memory // _KEPT // (_WORK * threads()), max(_BLOCK, _PIECE * len(self.matched.files)))
+        n_rows = min(self.engine.memory // KEPT // (_WORK * threads()), max(_BLOCK, _PIECE * len(self.matched.files)))
         n_rows = max(1, n_rows)
         sizes = self.together.counts.sum(axis=0)
         wanted = np.arange(len(sizes)) if self.lists is None else np.flatnonzero(self.lists)
