@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -140,14 +139,14 @@ def evaluate_shards(
     shards = find_shards(truth, detections)
     alone = replace(choice, image_attributes=None)  # those of the images of all shards
     from apframe.evaluation.evaluation import Evaluation  # as below: with NumPy
-    from apframe.scale.one_shard import Job
+    from apframe.scale.one_shard import Job, own_version
     from apframe.scale.running import Engine
     from apframe.scale.source import Shards
     from apframe.scale.together import notes_together, warn_together
 
     if engine == "ray":
         from apframe.scale.ray_executor import RayExecutor as executor  # noqa: N813 - a function that makes one
-    way = Engine(Job(alone, version("apframe")), budget, None if work is None else Path(work), executor)
+    way = Engine(Job(alone, own_version()), budget, None if work is None else Path(work), executor)
     try:
         matched = way.match(shards, skip_bad=skip_bad_shards)
         if not matched.shards:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,7 +142,7 @@ def match_one(job: Job, work: Path | None, shard: Shard, *, resumes: bool) -> st
     OutputError
         the file cannot be written
     """
-    if job.version != (own := version("apframe")):
+    if job.version != (own := own_version()):
         problem = f"a worker has apframe {own}, but this process has {job.version}"
         raise ParameterError(problem, "install the same version everywhere")
     with alone():
@@ -151,6 +152,12 @@ def match_one(job: Job, work: Path | None, shard: Shard, *, resumes: bool) -> st
         if not (resumes and is_intact(path)):
             write_verdicts(job.match(shard), path)
     return str(path)
+
+
+@cache
+def own_version() -> str:
+    """The version of apframe in this process."""
+    return version("apframe")
 
 
 @contextmanager
