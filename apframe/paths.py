@@ -7,10 +7,13 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from io import BytesIO
 from pathlib import Path
+from threading import RLock
+from types import MappingProxyType
 from typing import Any, BinaryIO, Literal
 
 import polars as pl
@@ -20,7 +23,7 @@ from apframe.wording import first_line, reason
 
 _DEEPEST = 100  # levels of JSON
 _PIECE = 1 << 24  # bytes that are looked at together
-_PIPES: dict[Path, bytes] = {}  # what came out of those that `reading_once` keeps
+_MOST_KEPT = 1 << 25  # bytes of files that are kept for each path that is read once
 
 
 def kind_at(path: str | Path) -> Literal["file", "folder", "pipe", "device"] | None:
@@ -165,26 +168,111 @@ def _folders_below(base: Path) -> Iterator[Path]:
             links += [folder / each.name for each in visible if each.is_symlink()]
 
 
+class Held:
+    """What was read of a path, and of files in it, while `reading_once` lasts.
+
+    Attributes
+    ----------
+    root
+        the path
+    seen
+        what `apframe.formats.seen.see` made of it
+    """
+
+    def __init__(self, root: Path) -> None:
+        """Begin with nothing."""
+        self.root = root
+        self.seen: Any = None
+        self._contents: dict[Path, bytes] = {}
+        self._stamps: dict[Path, tuple[int, int, int] | None] = {}
+        self._lasts = True
+        self._lock = RLock()
+
+    def has(self, path: Path) -> bool:
+        """Whether the path is this one, or that of a file in it that is kept."""
+        return self._lasts and (path == self.root or path in self._contents)
+
+    def stamp(self, path: Path) -> tuple[int, int, int] | None:
+        """The stamp of a file that is kept, from before it was read; None for all else."""
+        return self._stamps.get(path)
+
+    def open(self, path: Path) -> BinaryIO:
+        """The bytes that are kept, or else the file, which is kept if it is a pipe, or small."""
+        with self._lock:
+            if path not in self._contents:
+                before = stamp(path)
+                file, is_pipe = _open(path)
+                size = os.fstat(file.fileno()).st_size
+                if not is_pipe and size + sum(map(len, self._contents.values())) > _MOST_KEPT:
+                    return file
+                with file:
+                    content = file.read()
+                if not self._lasts:
+                    return BytesIO(content)
+                self._contents[path], self._stamps[path] = content, before
+            return BytesIO(self._contents[path])
+
+    def end(self) -> None:
+        """Keep nothing any longer."""
+        with self._lock:
+            self._lasts = False
+            self.seen = None
+            self._contents.clear()
+            self._stamps.clear()
+
+
+_HELD: ContextVar[Mapping[Path, Held]] = ContextVar("held", default=MappingProxyType({}))
+
+
 @contextmanager
 def reading_once(source: Any) -> Iterator[None]:
-    """Keep what comes out of a pipe while this lasts, so that it can be looked at before it is read; nothing for all else."""
+    """While this lasts, a path is opened once: what is read of it is kept, to be looked at and then read; nothing for all else.
+
+    A pipe is kept whole. Files are kept up to 32 MB, those of a folder, as far as they are looked at, together; larger ones are
+    opened again. So what was looked at is what is read, although the file may be replaced in the meantime.
+
+    >>> with reading_once("README.md"):
+    ...     opened(Path("README.md")).read(9) == opened(Path("README.md")).read(9)
+    True
+    """
     path = Path(source) if isinstance(source, (str, Path)) else None
-    if path is None or path in _PIPES or kind_at(path) != "pipe":
+    if path is None or holding(path, exact=True) is not None:
         yield
         return
-    try:
-        with opened(path) as pipe:
-            _PIPES[path] = pipe.read()
-    except OSError as error:
-        raise FormatError(f"cannot be read ({reason(error)})", path=path) from error
+    held = Held(path)
+    _HELD.set({**_HELD.get(), path: held})
     try:
         yield
     finally:
-        del _PIPES[path]
+        held.end()
+        _HELD.set({root: each for root, each in _HELD.get().items() if each is not held})
+
+
+def holding(path: Path, *, exact: bool = False) -> Held | None:
+    """What `reading_once` keeps of a path, or of a folder around it unless `exact`; None where it keeps nothing."""
+    for root, held in _HELD.get().items():
+        if held.has(root) and (root == path or (not exact and root in path.parents)):
+            return held
+    return None
+
+
+def read_since(path: Path) -> tuple[int, int, int] | None:
+    """The `stamp` of a file, from before it was read: of one that `reading_once` keeps, from then."""
+    held = holding(path)
+    return (held and held.stamp(path)) or stamp(path)
+
+
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """Tells a file from a later one of its name: number on disk, time of the last change, size; None when it is gone."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):  # gone, or a name that nothing can have
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file to read from; a pipe is read to its end first.
+    """A file to read from; a pipe is read to its end first. What `reading_once` keeps is not opened again.
 
     Raises
     ------
@@ -193,19 +281,25 @@ def opened(path: Path) -> BinaryIO:
     OSError
         what `open` raises
     """
-    if path in _PIPES:
-        return BytesIO(_PIPES[path])
+    for held in _HELD.get().values():
+        if held.has(path):
+            return held.open(path)
+    file, is_pipe = _open(path)
+    if not is_pipe:
+        return file
+    with file:
+        return BytesIO(file.read())
+
+
+def _open(path: Path) -> tuple[BinaryIO, bool]:
+    """The open file, and whether it is a pipe."""
     kind = kind_at(path)
     if kind == "device":
         raise FormatError("this is a device or a socket", "name a file", path=path)
     try:
-        file = path.open("rb")
+        return path.open("rb"), kind == "pipe"
     except ValueError as error:
         raise FormatError(f"not a valid file name ({error})", path=path) from None
-    if kind != "pipe":
-        return file
-    with file:
-        return BytesIO(file.read())
 
 
 def read_parquet(path: str | Path) -> pl.DataFrame:

@@ -86,7 +86,7 @@ def _checked(plugin: Plugin, found: Any) -> Any:
     Raises
     ------
     TypeError, ValueError, re.error
-        it is something else; a format has another name, or patterns that are none
+        it is something else; a format has another name, or looks that are none
     """
     module, _, name = _KINDS[plugin.kind].partition(":")
     value = found() if plugin.kind == "format" else found
@@ -95,8 +95,8 @@ def _checked(plugin: Plugin, found: Any) -> Any:
     if plugin.kind == "format":
         if value.name != plugin.name:
             raise ValueError(f"its name is {value.name!r}")
-        for pattern in (*value.dataset_looks.values(), *value.results_looks.values()):
-            re.compile(pattern.encode())
+        for look in (*value.dataset_looks, *value.results_looks):
+            re.compile(look.line)
     return value
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import apframe.benchmarks
 import apframe.formats
 from apframe.formats.format import Format
+from apframe.formats.looks import Look
 from apframe.matching.matchers import Matcher
 from apframe.metrics.metric import Metric
 from apframe.metrics.points import Definition
@@ -31,7 +32,7 @@ TYPES = {
     "PROTOCOLS": "dict[str, tuple[str, str, tuple[str, ...]]]",
     "TWINS": "dict[str, dict[str, dict[str, str]]]",
     "FILES": _HOMES,
-    "FORMATS": "dict[str, tuple[str, bool, dict[str, str], dict[str, str]]]",
+    "FORMATS": "dict[str, tuple[str, bool, list[dict[str, Any]], list[dict[str, Any]]]]",
     "RULES": _HOMES,
     "MATCHERS": _HOMES,
     "METRICS": _HOMES,
@@ -50,7 +51,7 @@ _HEAD = '''"""Where all is that is imported only when it is named; `python -m te
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 '''
 
 
@@ -75,7 +76,16 @@ def formats() -> dict[str, tuple[str, bool, Any, Any]]:
     named = [(home, each) for home, each in found if hasattr(each, "name")]
     places = ("apframe.formats.", "apframe.formats.labelling.", "apframe.benchmarks.")
     named.sort(key=lambda pair: (max(place for place, start in enumerate(places) if pair[0].startswith(start)), pair[1].name))
-    return {each.name: (f"{home}()", each.writable, dict(each.dataset_looks), dict(each.results_looks)) for home, each in named}
+    return {
+        each.name: (f"{home}()", each.writable, [*map(declared, each.dataset_looks)], [*map(declared, each.results_looks)])
+        for home, each in named
+    }
+
+
+def declared(look: Look) -> dict[str, Any]:
+    """What a look declares."""
+    defaults = Look._field_defaults
+    return {name: value for name, value in look._asdict().items() if value != defaults.get(name)}
 
 
 def protocols() -> dict[str, tuple[str, str, tuple[str, ...]]]:
@@ -123,9 +133,22 @@ def tables() -> dict[str, Any]:
     }
 
 
+def shown(name: str, table: dict[str, Any]) -> str:
+    """A table as code; of formats, each look in as few lines as it needs."""
+    if name != "FORMATS":
+        return f"{name}: {TYPES[name]} = {pprint.pformat(table, sort_dicts=False)}\n"
+    rows = [f"    {key!r}: ({row[0]!r}, {row[1]},{_looks(row[2])},{_looks(row[3])})," for key, row in table.items()]
+    return "\n".join([f"{name}: {TYPES[name]} = {{", *rows, "}  # fmt: skip\n"])
+
+
+def _looks(looks: list[dict[str, Any]]) -> str:
+    each = (pprint.pformat(look, sort_dicts=False, width=116, compact=True).replace("\n", "\n      ") for look in looks)
+    return "\n     [" + ",\n      ".join(each) + "]"
+
+
 def text() -> str:
     """The whole file."""
-    made = (f"{name}: {TYPES[name]} = {pprint.pformat(table, sort_dicts=False)}\n" for name, table in tables().items())
+    made = (shown(name, table) for name, table in tables().items())
     names = ((name, home.split(":")[0]) for name, (home, *_) in protocols().items())
     imports = [f"    from {module} import {name}" for name, module in names]
     exported = f"__all__ = {[*protocols()]}"

@@ -26,6 +26,7 @@ from apframe.exceptions import MissingResultsWarning, warn_again
 from apframe.formats.accepted import read_found, read_truth
 from apframe.formats.reading import Reading, ReadingOptions
 from apframe.formats.refused import Refused
+from apframe.paths import reading_once
 from apframe.retrieval.sources import is_for_search
 from apframe.similarity.extents import with_upright_boxes
 from apframe.tables.dataset import Dataset
@@ -112,16 +113,17 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     """
     reading, usual = Reading.of_options(options), Reading()
     is_read_as_usual = not any(value and value != getattr(usual, name) for name, value in options.items())
-    if is_read_as_usual and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
-        return check_run(truth, detections)
-    reading = reading.of_files(truth, detections)
-    with pool() as others:
-        read = others.submit(read_truth, truth, reading, alone=detections is None)
-        found, of_results, n_results, said = None, list[Refused](), dict[str, int](), list[tuple[str, str]]()
-        if detections is not None:
-            with collecting() as said:
-                found, of_results, n_results = read_found(detections, reading, lambda: read.result()[0])
-        dataset, refused, n_given = read.result()
+    with reading_once(truth), reading_once(detections):
+        if is_read_as_usual and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
+            return check_run(truth, detections)
+        reading = reading.of_files(truth, detections)
+        with pool() as others:
+            read = others.submit(read_truth, truth, reading, alone=detections is None)
+            found, of_results, n_results, said = None, list[Refused](), dict[str, int](), list[tuple[str, str]]()
+            if detections is not None:
+                with collecting() as said:
+                    found, of_results, n_results = read_found(detections, reading, lambda: read.result()[0])
+            dataset, refused, n_given = read.result()
     dataset, found = dataset and with_upright_boxes(dataset), None if found is None else upright(found)
     findings = [of_refused(each) for each in (*refused, *of_results)]
     missing = MissingResultsWarning.__name__

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from apframe.formats.reading import Reading, ReadingOptions
+from apframe.paths import reading_once
 from apframe.protocols.coco import COCO_AREAS
 from apframe.protocols.ranges import ALL
 from apframe.tables.conditions import find_owners, items_of, refuse_ambiguous
@@ -70,8 +71,9 @@ def stats(
     weather fog 1 0 2 250.0
     weather sun 1 1 0 None
     """
-    reading = Reading.of_options(options, "image_attributes", "by").of_files(truth, detections)
-    with pool() as others:
+    reading = Reading.of_options(options, "image_attributes", "by")
+    with reading_once(truth), reading_once(detections), pool() as others:
+        reading = reading.of_files(truth, detections)
         read = others.submit(reading.dataset, truth)
         found = None if detections is None else reading.raw_results(detections, read.result)
         dataset = read.result()

@@ -15,6 +15,7 @@ from apframe.evaluation.options import Choice, choose
 from apframe.formats.catalogue import as_format, naming_format
 from apframe.formats.coco import Coco
 from apframe.keywords import names_keywords
+from apframe.paths import reading_once
 from apframe.protocols.application import make_inputs
 from apframe.protocols.coco import COCO
 from apframe.protocols.inputs import Inputs
@@ -209,11 +210,10 @@ def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Se
 
 def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
     """Read what is evaluated, and the rows that cannot be evaluated, where these are to be left out; see `evaluate`."""
-    choice = replace(choice, reading=choice.reading.of_files(truth, detections))
-    detections = choice.reading.recognized(detections)
     read = _valid_inputs if choice.invalid == "drop" else _all_inputs
-    with treating_malformed(choice.malformed):
-        inputs, refused = read(truth, detections, choice)
+    with reading_once(truth), reading_once(detections), treating_malformed(choice.malformed):
+        choice = replace(choice, reading=choice.reading.of_files(truth, detections))
+        inputs, refused = read(truth, choice.reading.recognized(detections), choice)
     if choice.protocol.name == COCO.name:
         for name in published_for(choice.protocol.iou_type):
             format_ = static_table.FILES.get(name, Coco.name)

@@ -104,5 +104,6 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     if invalid == "keep" and not chosen.malformed.keepable:
         problem = f"{spelled('invalid', 'keep')}: where a shape cannot be right, {chosen.malformed.words} ({chosen.name})"
         raise ParameterError(problem, f"leave such rows out with {spelled('invalid', 'drop')}")
-    reading = Reading(**how, compared=chosen.iou_type, masks="mask" in chosen.similarity.needs)
+    masks = "mask" in chosen.similarity.needs
+    reading = Reading(**how, compared=chosen.iou_type, masks=masks, protocol=chosen.name)
     return Choice(chosen, categories, unknown_images, invalid, image_attributes, reading, name)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from apframe.formats.format import OPEN, TEXT_FILES, Format, looks
+from apframe.formats.format import OPEN, Format
 from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
 from apframe.formats.lines import (
-    first_fields,
-    is_name_and_numbers,
     read_lines,
     refuse_blanks,
     refuse_lines,
@@ -22,12 +19,13 @@ from apframe.formats.lines import (
     text_files,
     write_lines,
 )
+from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.names import categories_of, ids_to_write, image_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 
 _DIFFICULT = "difficult"
-_OF_A_CLASS = re.compile(r".*_det_.+_|Task\d_")
+_OF_CLASSES = ("*_det_?*_*", "Task[0-9]_*")  # files that are called as classes are, in other results
 
 
 class Boxes(Format):
@@ -46,18 +44,11 @@ class Boxes(Format):
     title = "class-and-box text"
     dataset_is = "a folder of text files, one for each image, lines of class left top width height (or box_format)"
     results_are = "the same, lines of class score left top width height"
-    dataset_looks = results_looks = looks(folder=TEXT_FILES)
+    dataset_looks = looks(Look("folder", endings=(".txt",), no_names=_OF_CLASSES, line=NAME + "( #){4}( difficult)?"))
+    results_looks = looks(Look("folder", endings=(".txt",), no_names=_OF_CLASSES, line=NAME + "( #){5}"))
     options = ("image_sizes",)
     boxes_of_dataset = boxes_of_results = OPEN
     holds = {"images": (), "categories": (), "annotations": BOX, "detections": ("score", *BOX)}
-
-    def is_dataset(self, path: Path) -> bool:
-        """Five fields, of which the first is no number; or six, the last of which is the word difficult."""
-        return _is_like(text_files(path), 5, last=_DIFFICULT)
-
-    def is_results(self, path: Path) -> bool:
-        """Six fields, of which the first is no number; the files are not called as classes are in other results."""
-        return _is_like(text_files(path), 6)
 
     def read_tables(
         self, path: Path, *, image_sizes: Any = None, box_format: str | None = None, **options: Any
@@ -86,13 +77,6 @@ class Boxes(Format):
         """Write detections: see `Format.write_results`."""
         images = ids_to_write("image_id", detections, None if dataset is None else dataset.images)
         _write(detections, path, ("category_id", "score", *BOX), images)
-
-
-def _is_like(files: list[Path], n_fields: int, last: str | None = None) -> bool:
-    if any(_OF_A_CLASS.match(file.stem) for file in files):
-        return False
-    fields = first_fields(files)
-    return is_name_and_numbers(fields[:-1] if fields[-1:] == [last] else fields, n_fields)
 
 
 def _read(folder: Path, layout: tuple[str, ...], optional: int = 0, *, has_sizes: bool = False) -> pl.DataFrame:

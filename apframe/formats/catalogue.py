@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,16 +13,29 @@ from apframe import static_table
 from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name
 from apframe.formats.class_names import joined_tables, with_known_classes
 from apframe.formats.coco import coco_in_memory, has_scores, read_result_columns
-from apframe.formats.files import reading_from, seen_at, settled_kind
-from apframe.formats.format import FIXED, OPEN, OUTPUTS, USUAL, Format, FormatRow, refuse_options, taken_boxes, taken_options
+from apframe.formats.files import reading_from, settled_kind
+from apframe.formats.format import (
+    ANY_FILES,
+    FIXED,
+    OPEN,
+    OUTPUTS,
+    USUAL,
+    Expected,
+    Format,
+    FormatRow,
+    refuse_options,
+    taken_boxes,
+    taken_options,
+)
 from apframe.formats.ids import tables_named, with_ids_by_name
-from apframe.formats.mistaken import SWAPPED, guessed, is_empty, is_json, names_beside, recognized, refuse_benchmark
+from apframe.formats.mistaken import guessed, names_beside, near_misses, refuse_benchmark, refuse_mistaken
 from apframe.formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
 from apframe.formats.object_rows import as_detections, is_of_objects, tables_of_objects
+from apframe.formats.seen import Seen, see
 from apframe.formats.stored_sets import with_own_paths
 from apframe.formats.urls import read_url, url_of
 from apframe.listing import Listing
-from apframe.paths import files_in, folders_in, kind_at, reading_once
+from apframe.paths import kind_at, reading_once
 from apframe.plugins import LOCK, find_plugins, load_plugins
 from apframe.registry import Registry
 from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
@@ -34,13 +46,10 @@ from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH
 from apframe.wording import nearest, same_name, spelled
 
-ROWS = {name: FormatRow(*row) for name, row in static_table.FORMATS.items()}
+ROWS = {name: FormatRow.of_table(*row) for name, row in static_table.FORMATS.items()}
 """What is known of each format by name, without importing it."""
 FORMATS: Registry[Format] = Registry({name: row.home for name, row in ROWS.items()})
 """The formats by name, each imported when it is asked for."""
-_ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data")  # of files in a folder that may be meant
-_MOST = 10
-_IN_FOLDERS = {"dataset": (".csv", ".mat"), "results": (".txt",)}  # endings of files that are named in place of their folder
 
 
 def list_formats(name: str | None = None) -> Listing:
@@ -94,7 +103,7 @@ def names_of_written(role: str, kind: str) -> list[str]:
     >>> names_of_written("dataset", "folder")[:2]
     ['arrow', 'boxes']
     """
-    return [name for name, row in ROWS.items() if row.is_written and next(iter(row.looks(role)), "") == kind]
+    return [name for name, row in ROWS.items() if row.is_written and [look.kind for look in row.looks(role)[:1]] == [kind]]
 
 
 def as_format(name: str) -> Format:
@@ -341,9 +350,14 @@ def naming_format(source: Any, format: str | None) -> Iterator[None]:
 
 
 def choose_format(
-    source: str | Path, name: str | None, role: str, option: str = "format", beside: Callable[[], Format | None] = lambda: None
+    source: str | Path,
+    name: str | None,
+    role: str,
+    option: str = "format",
+    beside: Callable[[], Format | None] = lambda: None,
+    expected: Expected = ANY_FILES,
 ) -> Format:
-    """The format that was named, or the only one that the path looks like.
+    """The format that was named, or the only one that a path looks like, which is opened once: see `apframe.formats.seen.see`.
 
     Parameters
     ----------
@@ -353,6 +367,8 @@ def choose_format(
         what the parameter is called that names the format, for errors
     beside
         gives the format of the ground truth: that of results which look like none, as its reader says what is wrong where
+    expected
+        the files that the protocol is for, whose format is preferred
     """
     path = Path(source)
     if not str(source):
@@ -362,88 +378,73 @@ def choose_format(
         raise FormatError("there is no such file or folder", nearest(path.name, names_beside(path)), path=path)
     if there == "device":
         raise FormatError("this is a device or a socket", "name a file, a folder or a pipe", path=path)
-    kind = "folder" if there == "folder" else "file"
     if name is not None:
-        chosen = as_format(name)
+        kind, chosen = "folder" if there == "folder" else "file", as_format(name)
         if not chosen.kinds_of(role):
             raise FormatError(f"{chosen.title} has no results", "name the format of the results", path=path)
         if kind not in chosen.kinds_of(role):
             raise FormatError(f"this is a {kind}", f"{chosen.title} is {chosen.words_of(role)}", path=path)
         return chosen
-    likely = _likely(path, kind, role)
+    with reading_once(path):
+        return _told(see(path), role, option, beside, expected)
+
+
+def _told(seen: Seen, role: str, option: str, beside: Callable[[], Format | None], expected: Expected) -> Format:
+    """The format of what is seen, or an error that says what it looks like."""
+    likely = _likely(seen, role, expected)
     if len(likely) == 1:
         return likely[0]
-    if not likely and is_json(path, kind):
-        others = _likely(path, kind, "results") if role == "dataset" else []
-        if not others or any(each.name == "coco" for each in others):
-            return _beside(beside, path, kind, role) or FORMATS["coco"]  # whose reader says what is wrong
+    other = None if likely else beside()
+    found = other if other is not None and other.ends_results(seen) else None
+    if not likely and seen.is_json:
+        others = _likely(seen, "results", expected) if role == "dataset" else []
+        if not others or FORMATS["coco"] in others:
+            return found or FORMATS["coco"]  # whose reader says what is wrong
     if not likely:
-        _refuse_mistaken(path, kind, role)
-        if (other := _beside(beside, path, kind, role)) is not None:
-            return other
-        if known := guessed(path, kind):
-            raise FormatError(*known, path=path)
-    if likely:
-        problem = "looks like " + " and like ".join(f"{each.name} ({each.words_of(role)})" for each in likely)
+        refuse_mistaken(seen, role, lambda seen, role: _likely(seen, role, expected))
+        if unfit := _fitting(seen, role):
+            problem = f"looks like {unfit[0].name}, which the protocol does not compare"
+            raise FormatError(problem, "choose another protocol, or other files", path=seen.path)
+        if found is not None:
+            return found
+        if known := guessed(seen):
+            raise FormatError(*known, path=seen.path)
+        what = "data set" if role == "dataset" else "results"
+        ways = {name: row.looks(role) for name, row in ROWS.items()}
+        problem = f"no format has a {what} {seen.kind} like this: {seen.words}{near_misses(seen, ways)}"
+        names = [name for name, looks in ways.items() if any(look.kind == seen.kind for look in looks)]
     else:
-        problem = f"no format has a {'data set' if role == 'dataset' else 'results'} {kind} like this"
-    names = ", ".join([each.name for each in likely] or [name for name, row in ROWS.items() if kind in row.looks(role)])
-    raise FormatError(f"its format cannot be detected: {problem}", f"choose one with {spelled(option, '')}: {names}", path=path)
+        problem = "looks like " + " and like ".join(f"{each.name} ({each.words_of(role)})" for each in likely)
+        names = [each.name for each in likely]
+    remedy = f"choose one with {spelled(option, '')}: {', '.join(names)}"
+    raise FormatError(f"its format cannot be detected: {problem}", remedy, path=seen.path)
 
 
-def _beside(beside: Callable[[], Format | None], path: Path, kind: str, role: str) -> Format | None:
-    other = beside()
-    return other if other is not None and kind in other.kinds_of(role) and other.ends_results(path) else None
-
-
-def format_of_truth(source: Any, name: str | None) -> Format | None:
+def format_of_truth(source: Any, name: str | None, expected: Expected = ANY_FILES) -> Format | None:
     """The format that was named, or the only one that a file or folder of ground truth looks like; None for all else.
 
     >>> format_of_truth("nowhere", None)
     """
     if name is not None:
         return as_format(name)
-    kind = kind_at(source) if isinstance(source, (str, Path)) else None
-    likely = _likely(Path(source), kind, "dataset") if kind in ("file", "folder") else []
+    if not isinstance(source, (str, Path)) or kind_at(source) not in ("file", "folder"):
+        return None
+    with reading_once(source):
+        likely = _likely(see(Path(source)), "dataset", expected)
     return likely[0] if len(likely) == 1 else None
 
 
-def _likely(path: Path, kind: str, role: str) -> list[Format]:
-    """The formats that a path looks like; those of other packages only if it looks like none of apframe's."""
-    return _among(path, kind, role) or (_among(path, kind, role) if add_plugins() else [])
+def _likely(seen: Seen, role: str, expected: Expected) -> list[Format]:
+    """The formats that a path looks like; those of other packages only if it looks like none of apframe's.
+
+    If the format of the protocol's benchmark is among them, it is this one. Formats of what it never compares are not.
+    """
+    found = _fitting(seen, role) or (_fitting(seen, role) if add_plugins() else [])
+    found = [each for each in found if expected.compares(each)]
+    return [each for each in found if each.name == expected.format] or found
 
 
-def _among(path: Path, kind: str, role: str) -> list[Format]:
-    seen, able = seen_at(path, kind), []
-    for name, row in [*ROWS.items()]:  # other threads may enter plugins
-        pattern = row.looks(role).get(kind)
-        if pattern is not None and re.search(pattern.encode(), seen):
-            able.append(FORMATS[name])
-    return [each for each in able if (each.is_dataset if role == "dataset" else each.is_results)(path)]
-
-
-def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
-    """An error where it shows what a path is, though of no format in this role."""
-    if is_empty(path, kind):
-        raise FormatError(f"the {kind} is empty", path=path)
-    others = _likely(path, kind, "results" if role == "dataset" else "dataset")
-    if others:
-        what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
-        names = " or ".join(each.name for each in others)
-        remedy = SWAPPED if role == "dataset" else "are the two swapped, or do the results lack their scores?"
-        raise FormatError(f"looks like {what} of {names}, but {needed} needed here", remedy, path=path)
-    is_one_of_many = kind == "file" and path.suffix.lower() in _IN_FOLDERS[role]
-    around = _likely(path.parent, "folder", role) if is_one_of_many else []
-    if around:
-        names = " or ".join(each.name for each in around)
-        what = "results, which are" if role == "results" else "ground truth, which is"
-        raise FormatError(f"this is one file of {names} {what} a folder", f"name the folder: {path.parent}", path=path)
-    if known := recognized(path, kind, role):
-        raise FormatError(*known, path=path)
-    inside = [*files_in(path, *_ENDINGS)[:_MOST], *folders_in(path)[:_MOST]] if kind == "folder" else []
-    if meant := [each for each in inside if _likely(each, kind_at(each) or "", role)]:
-        remedy = f"name what is in it: {' or '.join(map(str, meant[:5]))}"
-        raise FormatError(f"no format's {role} can be read from this folder", remedy, path=path)
-    documents = files_in(path, ".json") if kind == "folder" else []
-    if len(documents) == 1:
-        raise FormatError("this is a folder", f"to read its only JSON file, name that file: {documents[0]}", path=path)
+def _fitting(seen: Seen, role: str) -> list[Format]:
+    rows = [*ROWS.items()]  # other threads may enter plugins
+    able = [FORMATS[name] for name, row in rows if any(look.fits(seen) for look in row.looks(role))]
+    return [each for each in able if each.recognizes(seen, role)]

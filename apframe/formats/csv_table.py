@@ -11,8 +11,9 @@ from apframe.columns import exact
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_csv
 from apframe.formats.files import read_head, write_text
-from apframe.formats.format import ANY, OPEN, TEXT, Format, looks
+from apframe.formats.format import ANY, OPEN, Format
 from apframe.formats.lines import refuse_numbers
+from apframe.formats.looks import TEXT, Look, looks
 from apframe.formats.object_rows import (
     is_of_objects,
     numbers_among,
@@ -20,6 +21,7 @@ from apframe.formats.object_rows import (
     with_canonical_names,
     with_objects_alone,
 )
+from apframe.formats.seen import Seen
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import KEYS, SIZE
@@ -43,7 +45,7 @@ class Csv(Format):
     title = "CSV"
     dataset_is = "a CSV file with a line for each object: image_id or file_name, category or class, and a box"
     results_are = "the same with a score"
-    dataset_looks = results_looks = looks(file=TEXT)
+    dataset_looks = results_looks = looks(Look("file", begins=TEXT))
     boxes_of_dataset = boxes_of_results = OPEN
     image_ids = category_ids = ANY
     holds: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -53,13 +55,9 @@ class Csv(Format):
         "detections": ("score", *BOX),
     }
 
-    def is_dataset(self, path: Path) -> bool:
-        """Names of an image, a class and a box in the first line, and no score."""
-        return is_of_objects(_header(path), scored=False)
-
-    def is_results(self, path: Path) -> bool:
-        """Return whether the first line names an image, a class, a box and a score."""
-        return is_of_objects(_header(path), scored=True)
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """Names of an image, a class and a box in the first line, and a score only in results."""
+        return is_of_objects([*seen.columns], scored=role == "results")
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -92,14 +90,6 @@ class Csv(Format):
 def _separator(path: Path) -> str:
     header = read_head(path).partition(b"\n")[0]
     return max(",", ";", "\t", key=lambda each: header.count(each.encode()))
-
-
-def _header(path: Path) -> list[str]:
-    head = read_head(path)
-    if head.lstrip()[:1] in (b"[", b"{"):  # JSON, whose first line may be all of it
-        return []
-    fields = head.partition(b"\n")[0].decode(errors="replace").split(_separator(path))
-    return [field.strip(' \r"') for field in fields]
 
 
 def _read(path: Path, *, scored: bool) -> pl.DataFrame:

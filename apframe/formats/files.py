@@ -69,54 +69,26 @@ def is_packed(path: Path) -> bool:
         return file.read(len(_GZIP)) == _GZIP
 
 
-def read_head(path: Path, size: int = 1 << 16) -> bytes:
-    """The first bytes of a file, unpacked when it is gzip, without a byte order mark; none where it cannot be read."""
-    try:
-        with opened(path) as file:
-            is_packed = file.read(len(_GZIP)) == _GZIP
-            file.seek(0)
-            return (gzip.GzipFile(fileobj=file) if is_packed else file).read(size).removeprefix(BOM)
-    except (OSError, EOFError, zlib.error):
-        return b""
+def read_ends(path: Path, size: int = 1 << 16) -> tuple[bytes, bytes, bool]:
+    """The first bytes of a file, unpacked when it is gzip, without a byte order mark; as many last ones; whether it is gzip.
 
-
-def read_tail(path: Path, size: int) -> bytes:
-    """The last bytes of a file as it is; none where it cannot be read from its end, as a pipe."""
-    try:
-        with opened(path) as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - size))
-            return file.read(size)
-    except (OSError, ValueError):
-        return b""
-
-
-def seen_at(path: Path, kind: str) -> bytes:
-    """What patterns of formats search: of a file its name, a line break, its first 64 kB and its last; of a folder the names.
-
-    The names in a folder are sorted, each in a line, and those of folders end with a slash.
-
-    Raises
-    ------
-    FormatError
-        the folder cannot be read
-
-    >>> seen_at(Path("README.md"), "file")[:9], b"apframe/" in seen_at(Path(), "folder").splitlines()
-    (b'README.md', True)
+    The last ones are as they are in the file, none where it cannot be read from its end. Nothing where it cannot be read.
     """
-    if kind != "folder":
-        head = read_head(path)
-        return b"\n".join([os.fsencode(path.name).replace(b"\n", b" "), head, read_tail(path, len(head))])
-    with reading_from(path), os.scandir(path) as entries:
-        return b"\n".join(sorted(os.fsencode(each.name) + b"/" * _is_folder(each) for each in entries))
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a folder; a link that cannot be followed is none."""
     try:
-        return entry.is_dir()
-    except OSError:
-        return False
+        with opened(path) as file:
+            is_gzip = file.read(len(_GZIP)) == _GZIP
+            file.seek(0)
+            head = (gzip.GzipFile(fileobj=file) if is_gzip else file).read(size).removeprefix(BOM)
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - len(head)))
+            return head, file.read(len(head)), is_gzip
+    except (OSError, EOFError, zlib.error):
+        return b"", b"", False
+
+
+def read_head(path: Path, size: int = 1 << 16) -> bytes:
+    """The first bytes of a file, as `read_ends` gives them."""
+    return read_ends(path, size)[0]
 
 
 def read_text(path: Path) -> str:
@@ -415,12 +387,3 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
-
-
-def stamp(path: Path) -> tuple[int, int, int] | None:
-    """Tells a file from a later one of its name: number on disk, time of the last change, size; None when it is gone."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):  # gone, or a name that nothing can have
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size

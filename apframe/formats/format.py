@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
 
+from apframe import static_table
 from apframe.exceptions import ParameterError
-from apframe.paths import files_in, is_folder
+from apframe.formats.looks import Look
+from apframe.formats.seen import Seen
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import TABLES
 from apframe.wording import spelled
@@ -18,21 +20,6 @@ from apframe.wording import spelled
 ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
 FIXED, USUAL, OPEN = "fixed", "usual", "open"  # how far a format says how the boxes in its files are written
 OUTPUTS = "outputs"  # fixed too, of what a library returned in memory, and with names: see `apframe.formats.outputs`
-
-
-TEXT = r"\A[^\n]*\n\s*[^\[{\s]"
-"""What a text file looks like that is not JSON."""
-TEXT_FILES = r"(?im)\.txt$"
-"""What a folder with text files looks like."""
-
-
-def looks(**patterns: str) -> Mapping[str, str]:
-    """What a `file`, a `folder` or either looks like: regular expressions, which search what `seen_at` gives.
-
-    >>> looks(folder=r"(?m)^labels/$")
-    {'folder': '(?m)^labels/$'}
-    """
-    return patterns
 
 
 def held(table: str, *others: str) -> tuple[str, ...]:
@@ -56,8 +43,10 @@ class Format(ABC):
     dataset_is, results_are
         what the files are, in words, for help and errors
     dataset_looks, results_looks
-        what a "file" or a "folder" of this format may look like, see `looks`; the first of them is what is written. A path that
-        does not look like this is of another format, so that this one need not be imported; otherwise `is_dataset` decides
+        the ways in which files or folders of this format look, see `Look`; the first of them is what is written. A path that
+        looks in none of these ways is of another format, so that this one need not be imported; otherwise `recognizes` decides
+    only_for
+        the iou_types that compare what is in such files, if these alone do; other protocols do not recognise them
     results_ending
         the ending of text files of results, which have this format if they look like none and the ground truth has it: ".csv"
     options
@@ -84,8 +73,9 @@ class Format(ABC):
     title: ClassVar[str]
     dataset_is: ClassVar[str]
     results_are: ClassVar[str]
-    dataset_looks: ClassVar[Mapping[str, str]]
-    results_looks: ClassVar[Mapping[str, str]]
+    dataset_looks: ClassVar[tuple[Look, ...]]
+    results_looks: ClassVar[tuple[Look, ...]]
+    only_for: ClassVar[tuple[str, ...]] = ()
     results_ending: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ()
     fractions: ClassVar[bool] = False
@@ -99,29 +89,35 @@ class Format(ABC):
     unused_categories: ClassVar[bool] = False
     writable: ClassVar[bool] = True
 
-    @abstractmethod
-    def is_dataset(self, path: Path) -> bool:
-        """Whether a path that may be a data set of this format by `dataset_looks` is one, by names and a first line."""
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """Whether what is seen at a path, in one of the declared ways, is a "dataset" or "results" of this format.
 
-    @abstractmethod
-    def is_results(self, path: Path) -> bool:
-        """Return whether a path looks like results of this format."""
+        A function of the value alone, for what cannot be declared; it opens nothing itself.
+        """
+        del seen, role
+        return True
+
+    def fits(self, seen: Seen, role: str) -> bool:
+        """Whether what is seen looks like a "dataset" or "results" of this format, as declared, and is recognised."""
+        return any(look.fits(seen) for look in self.looks(role)) and self.recognizes(seen, role)
+
+    def looks(self, role: str) -> tuple[Look, ...]:
+        """The ways in which a "dataset" or "results" look."""
+        return self.dataset_looks if role == "dataset" else self.results_looks
 
     def kinds_of(self, role: str) -> tuple[str, ...]:
         """What a "dataset" or "results" of this format can be: "file", "folder"; nothing if it has none."""
-        return tuple(self.dataset_looks if role == "dataset" else self.results_looks)
+        return tuple(dict.fromkeys(look.kind for look in self.looks(role)))
 
     def words_of(self, role: str) -> str:
         """What a "dataset" or "results" of this format are, in words."""
         return self.dataset_is if role == "dataset" else self.results_are
 
-    def ends_results(self, path: Path) -> bool:
+    def ends_results(self, seen: Seen) -> bool:
         """Whether a file, or a file in a folder, has the ending of results of this format, packed or not."""
-        if not self.results_ending:
+        if not self.results_ending or seen.kind not in self.kinds_of("results"):
             return False
-        if is_folder(path):
-            return bool(files_in(path, self.results_ending, deep=True))
-        return self.results_ending in path.name.lower()
+        return seen.has_deep(self.results_ending) if seen.kind == "folder" else self.results_ending in seen.path.name.lower()
 
     @abstractmethod
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
@@ -184,12 +180,42 @@ class FormatRow(NamedTuple):
 
     home: str
     is_written: bool
-    dataset_looks: Mapping[str, str]
-    results_looks: Mapping[str, str]
+    dataset_looks: tuple[Look, ...]
+    results_looks: tuple[Look, ...]
 
-    def looks(self, role: str) -> Mapping[str, str]:
-        """Patterns of a "dataset" or of "results", by "file" and "folder"."""
+    @classmethod
+    def of_table(cls, home: str, is_written: bool, dataset: Sequence[Any], results: Sequence[Any]) -> FormatRow:
+        """The row of `static_table.FORMATS`, where looks are dicts of what they declare."""
+        return cls(home, is_written, tuple(Look(**each) for each in dataset), tuple(Look(**each) for each in results))
+
+    def looks(self, role: str) -> tuple[Look, ...]:
+        """The ways in which a "dataset" or "results" look."""
         return self.dataset_looks if role == "dataset" else self.results_looks
+
+
+class Expected(NamedTuple):
+    """The files that a protocol is for: the format that its benchmark has, and the iou_type that it compares; "": any."""
+
+    format: str = ""
+    iou_type: str = ""
+
+    @classmethod
+    def of_protocol(cls, name: str, iou_type: str) -> Expected:
+        """Those of a protocol: of the format that its benchmark declares in `FILES`, or that is called as it is.
+
+        >>> Expected.of_protocol("COCO", "bbox")
+        Expected(format='coco', iou_type='')
+        """
+        found = static_table.FILES.get(name.lower(), name.lower())
+        return cls(found, "" if found == "coco" else iou_type)  # to COCO any file may be given, whose errors say more
+
+    def compares(self, format_: Format) -> bool:
+        """Whether the protocol compares what is in files of a format."""
+        return not (self.iou_type and format_.only_for) or self.iou_type in format_.only_for
+
+
+ANY_FILES = Expected()
+"""What is expected where no protocol is chosen."""
 
 
 class ReadOnly(Format):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -14,7 +13,8 @@ import polars as pl
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.columns_of_parts import Columns
 from apframe.formats.files import is_packed, read_unpacked, reading
-from apframe.formats.format import ANY, INDEX, OPEN, Format, held, looks
+from apframe.formats.format import ANY, INDEX, OPEN, Format, held
+from apframe.formats.looks import Look, looks
 from apframe.formats.nested_rows import (
     TAKEN,
     find_objects,
@@ -28,8 +28,9 @@ from apframe.formats.nested_rows import (
     tables_of_rows,
     with_numbers,
 )
-from apframe.formats.tables import columns_of, read_ipc
-from apframe.paths import files_in, is_folder, not_deep
+from apframe.formats.seen import Seen, see
+from apframe.formats.tables import read_ipc
+from apframe.paths import is_folder, not_deep
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import called
 from apframe.wording import did_you_mean, first_line, reason, spelled
@@ -62,7 +63,10 @@ class HuggingFace(Format):
     title = "Hugging Face rows"
     dataset_is = "a Parquet, Arrow or JSON lines file with a row for each image and its objects in lists, or a folder of these"
     results_are = "the same with scores"
-    dataset_looks = results_looks = looks(file=r"\A[^\n]*\.(parquet|arrow|jsonl)\n", folder=r"(?im)\.(parquet|arrow|jsonl)$|/$")
+    dataset_looks = results_looks = looks(
+        Look("file", endings=(_PARQUET, _ARROW, _LINES)),
+        Look("folder", names=(f"*{_PARQUET}", f"*{_ARROW}", f"*{_LINES}", "data/", *(f"{split}/" for split in _SPLITS))),
+    )
     options = ("split",)
     boxes_of_dataset = boxes_of_results = OPEN
     image_ids, category_ids = ANY, INDEX
@@ -72,13 +76,12 @@ class HuggingFace(Format):
     }
     unused_categories = True
 
-    def is_dataset(self, path: Path) -> bool:
-        """Columns with lists of boxes, and no scores."""
-        return _holds_objects(path, scored=False)
-
-    def is_results(self, path: Path) -> bool:
-        """Return whether there are columns with lists of boxes, and scores."""
-        return _holds_objects(path, scored=True)
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """Columns with lists of boxes, and scores only in results."""
+        first = seen if seen.kind == "file" else next((files[0] for files in _splits(seen).values()), None)
+        if first is None or first.path.suffix not in (_PARQUET, _ARROW, _LINES):
+            return False
+        return find_objects(first.columns, scored=role == "results") is not None
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`. An unknown split is a `ParameterError`."""
@@ -123,37 +126,22 @@ class HuggingFace(Format):
         return [(name, frame[name].is_not_null(), what) for name in clashes]
 
 
-def _holds_objects(path: Path, *, scored: bool) -> bool:
-    if is_folder(path):
-        splits = _splits(path)
-        files = splits[next(iter(splits))] if splits else []
-    else:
-        files = [path]
-    return bool(files) and find_objects(_schema(files[0]), scored=scored) is not None
-
-
-def _splits(folder: Path) -> dict[str, list[Path]]:
+def _splits(seen: Seen) -> dict[str, list[Seen]]:
     """The files of each split, in the order of `_SPLITS`; files of no split by "", where there is none that has a name."""
-    for place in (folder, folder / "data"):
+    for place in filter(None, (seen, seen.child("data"))):
         for ending in (_PARQUET, _ARROW, _LINES):
-            files = files_in(place, ending)
-            splits = {name: [file for file in files if file.name.startswith((f"{name}-", f"{name}."))] for name in _SPLITS}
-            splits = {name: found or files_in(place / name, ending) for name, found in splits.items()}
+            files = [*place.children(f"*{ending}")]
+            splits = {name: [file for file in files if file.path.name.startswith((f"{name}-", f"{name}."))] for name in _SPLITS}
+            inside = {name: place.child(name) for name in _SPLITS}
+            splits = {name: found or _files_in(inside[name], ending) for name, found in splits.items()}
             splits = {name: found for name, found in splits.items() if found}
             if splits or files:
                 return splits or {"": files}
     return {}
 
 
-def _schema(path: Path) -> Mapping[str, Any]:
-    """The columns of a file; none where it cannot be read."""
-    if path.suffix != _LINES:
-        return columns_of(path) if path.suffix in (_PARQUET, _ARROW) else {}
-    try:
-        with reading(path) as file:
-            return pl.DataFrame([json.loads(not_deep(file.readline()))], strict=False).schema
-    except (OSError, ValueError, RecursionError, TypeError, pl.exceptions.PolarsError):
-        return {}  # whoever reads it says what is wrong
+def _files_in(folder: Seen | None, ending: str) -> list[Seen]:
+    return [] if folder is None else [*folder.children(f"*{ending}")]
 
 
 def _read(path: Path, split: str | None) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -173,13 +161,13 @@ def _files(path: Path, split: str | None) -> list[Path]:
     """The files of a split."""
     if not is_folder(path):
         return [path]
-    splits = _splits(path)
+    splits = _splits(see(path))
     chosen = next(iter(splits), "") if split is None else split
     if chosen not in splits:
         there = [name for name in splits if name]
         remedy = did_you_mean(chosen, there) if there else f"leave {spelled('split', '')} out: its files have no splits"
         raise ParameterError(f"no split {chosen!r}", remedy, path=path)
-    return splits[chosen]
+    return [file.path for file in splits[chosen]]
 
 
 def _read_in_parts(path: Path) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:

@@ -14,6 +14,8 @@ from apframe.exceptions import FormatError
 from apframe.wording import listed, plural
 
 _LARGEST = 2**63
+OF_SAMPLES = ("sample_token", "detection_name", "use_lidar")
+"""Keys of results that are of samples, or say which sensors were used: as kits for driving write them."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,3 @@ def _is_whole(value: Any) -> bool:
 
 def _are_numbers(value: Any, n: int) -> bool:
     return isinstance(value, list) and len(value) == n and all(map(_is_number, value))
-
-
-def is_of_samples(head: bytes) -> bool:
-    """Whether JSON that begins like this has boxes of samples, or says which sensors were used.
-
-    >>> is_of_samples(b'{"meta": {"use_lidar": true}, "results": {}}'), is_of_samples(b'{"results": {}}')
-    (True, False)
-    """
-    return any(name in head for name in (b'"sample_token"', b'"detection_name"', b'"use_lidar"'))

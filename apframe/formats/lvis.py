@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError
 from apframe.formats.coco import Coco, read_unchecked
-from apframe.formats.format import looks
+from apframe.formats.looks import Look, looks
 from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import TABLES
@@ -37,16 +37,8 @@ class Lvis(Coco):
     title = "LVIS JSON"
     dataset_is = "COCO's JSON with neg_category_ids and not_exhaustive_category_ids of images and frequency of categories"
     results_are = "the same as COCO's"
-    dataset_looks = results_looks = looks(file=r"\A(?!)")
+    dataset_looks = results_looks = looks(Look("file", only_named=True))
     holds: ClassVar[dict[str, tuple[str, ...]]] = Coco.holds | {"annotations": ("*", *_OBJECT)}
-
-    def is_dataset(self, path: Path) -> bool:
-        """Never, as COCO reads these files."""
-        return False
-
-    def is_results(self, path: Path) -> bool:
-        """Never, as COCO reads these files."""
-        return False
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
-from apframe.exceptions import ParameterError
-from apframe.formats.files import read_head, reading
-from apframe.formats.lines import first_fields, is_number, text_files
+from apframe.exceptions import FormatError, ParameterError
+from apframe.formats.files import reading
+from apframe.formats.format import Format
+from apframe.formats.lines import is_number
+from apframe.formats.looks import Look
+from apframe.formats.seen import Seen, see
 from apframe.static_table import FILES
 from apframe.wording import same_name
 
 SWAPPED = "are the two swapped?"
 """What to do about results where a data set is needed."""
-_N_LABEL, _N_JUDGEMENT, _N_RUN = 5, 4, 6  # fields of a line
+_N_JUDGEMENT, _N_RUN = 4, 6  # fields of a line
 _SEARCH = "evaluate search runs with apf.evaluate_run or `apframe rank`"
+_LABELS = Look("folder", endings=(".txt",), line="#( #){4}")
+_OF_YOLO = {
+    "dataset": ("", "name the data.yaml that has their classes and folders of images"),
+    "results": (", without scores", "write them with save_conf=True; or are the two swapped?"),
+}
+_ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data")  # of files in a folder that may be meant
+_MOST = 10
+_IN_FOLDERS = {"dataset": (".csv", ".mat"), "results": (".txt",)}  # endings of files that are named in place of their folder
+_MAGIC = (
+    (b"PK\x03\x04", "this is a zip archive", "unpack it, and name what is in it"),
+    (b"\x89PNG", "this is a picture", "name the file or folder that has the boxes"),
+    (b"\xff\xd8\xff", "this is a picture", "name the file or folder that has the boxes"),
+)
 
 
 def refuse_benchmark(name: str) -> None:
@@ -26,25 +44,50 @@ def refuse_benchmark(name: str) -> None:
         raise ParameterError(f"no format {name!r}", remedy)
 
 
-def is_empty(path: Path, kind: str) -> bool:
-    """Whether a file or folder has nothing in it."""
-    if kind == "folder":
-        return not any(path.iterdir())
-    with reading(path) as file:
-        return not file.read(1)
+def refuse_mistaken(seen: Seen, role: str, likely: Callable[[Seen, str], list[Format]]) -> None:
+    """An error where it shows what a path is, though of no format in this role; `likely` gives those of others.
 
-
-def is_json(path: Path, kind: str) -> bool:
-    """Whether a file is JSON, by its name or how it begins."""
-    return kind == "file" and (".json" in path.name or read_head(path, 64).lstrip()[:1] in (b"{", b"["))
-
-
-def recognized(path: Path, kind: str, role: str) -> tuple[str, str] | None:
-    """Return problem and remedy of a file or folder in a role, "dataset" or "results"; None if unknown.
-
-    >>> recognized(Path("README.md"), "file", "dataset")
+    >>> refuse_mistaken(see(Path("README.md")), "dataset", lambda seen, role: [])
     """
-    return _recognized_folder(path, role) if kind == "folder" else _recognized_file(path)
+    path, one_file = seen.path, seen.kind == "file"
+    _refuse_empty(seen)
+    if others := likely(seen, "results" if role == "dataset" else "dataset"):
+        what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
+        remedy = SWAPPED if role == "dataset" else "are the two swapped, or do the results lack their scores?"
+        raise FormatError(f"looks like {what} of {_names(others)}, but {needed} needed here", remedy, path=path)
+    is_one_of_many = one_file and path.suffix.lower() in _IN_FOLDERS[role]
+    if around := likely(see(path.parent), role) if is_one_of_many else []:
+        what = "results, which are" if role == "results" else "ground truth, which is"
+        raise FormatError(f"this is one file of {_names(around)} {what} a folder", f"name the folder: {path.parent}", path=path)
+    for begins, problem, remedy in _MAGIC:
+        if seen.head.startswith(begins):
+            raise FormatError(problem, remedy, path=path)
+    if _LABELS.fits(seen):
+        problem, remedy = _OF_YOLO[role]
+        raise FormatError(f"these look like label files of YOLO{problem}", remedy, path=path)
+    files = (seen.child(each.name) for each in seen.files(*_ENDINGS)[:_MOST])
+    inside = [each for each in (*files, *seen.folders[:_MOST]) if each is not None]
+    if meant := [each.path for each in inside if likely(each, role)]:
+        remedy = f"name what is in it: {' or '.join(map(str, meant[:5]))}"
+        raise FormatError(f"no format's {role} can be read from this folder", remedy, path=path)
+    documents = seen.files(".json")
+    if len(documents) == 1:
+        raise FormatError("this is a folder", f"to read its only JSON file, name that file: {documents[0]}", path=path)
+
+
+def _names(formats: list[Format]) -> str:
+    return " or ".join(each.name for each in formats)
+
+
+def _refuse_empty(seen: Seen) -> None:
+    """An error where a file or folder has nothing in it, or cannot be read."""
+    if seen.kind == "folder":
+        if not seen.names and not any(seen.path.iterdir()):
+            raise FormatError("the folder is empty", path=seen.path)
+    elif not seen.head:
+        with reading(seen.path) as file:
+            if not file.read(1):
+                raise FormatError("the file is empty", path=seen.path)
 
 
 def names_beside(path: Path) -> list[str]:
@@ -55,32 +98,21 @@ def names_beside(path: Path) -> list[str]:
         return []
 
 
-def guessed(path: Path, kind: str) -> tuple[str, str] | None:
+def near_misses(seen: Seen, looks: Mapping[str, Sequence[Look]]) -> str:
+    """Which formats, whose looks are given by name, lack one thing alone, in words: at most three.
+
+    >>> near_misses(see(Path("README.md")), {"lamps": [Look("file", columns=("image", "lit"))]})
+    ''
+    """
+    near = (f"; {name} needs {lacking}" for name, ways in looks.items() for look in ways if (lacking := look.near(seen)))
+    return "".join(islice(near, 3))
+
+
+def guessed(seen: Seen) -> tuple[str, str] | None:
     """Return problem and remedy of a text file by its first line, which may as well be a wrong line of a known format."""
-    if kind != "file":
-        return None
-    first = read_head(path, 1 << 12).partition(b"\n")[0].decode(errors="replace")
-    fields = first.split()
+    fields = seen.fields
     if (len(fields) == _N_RUN and fields[1] == "Q0") or (len(fields) == _N_JUDGEMENT and is_number(fields[3])):
         return "this looks like judgements or a run of a search engine", _SEARCH
-    if path.suffix.lower() in (".csv", ".tsv") and any(map(is_number, first.replace(";", ",").replace("\t", ",").split(","))):
+    if seen.path.suffix.lower() in (".csv", ".tsv") and any(map(is_number, seen.columns)):
         return "the first line holds numbers", "it must name the columns, such as image_id,class,x,y,width,height"
     return None
-
-
-def _recognized_file(path: Path) -> tuple[str, str] | None:
-    head = read_head(path, 8)
-    if head.startswith(b"PK\x03\x04"):
-        return "this is a zip archive", "unpack it, and name what is in it"
-    if head.startswith((b"\x89PNG", b"\xff\xd8\xff")):
-        return "this is a picture", "name the file or folder that has the boxes"
-    return None
-
-
-def _recognized_folder(path: Path, role: str) -> tuple[str, str] | None:
-    fields = first_fields(text_files(path))
-    if len(fields) != _N_LABEL or not all(map(is_number, fields)):
-        return None
-    if role == "dataset":
-        return "these look like label files of YOLO", "name the data.yaml that has their classes and folders of images"
-    return "these look like label files of YOLO, without scores", "write them with save_conf=True; or are the two swapped?"

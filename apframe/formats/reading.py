@@ -19,9 +19,10 @@ from apframe.formats.catalogue import (
 )
 from apframe.formats.class_names import joined_tables
 from apframe.formats.files import reading_from
+from apframe.formats.format import ANY_FILES, Expected, Format
 from apframe.formats.in_parts import take_results_in_parts
 from apframe.keywords import refuse_unknown
-from apframe.paths import kind_at
+from apframe.paths import kind_at, reading_once
 from apframe.tables.dataset import Dataset
 from apframe.wording import spelled
 
@@ -61,6 +62,8 @@ class Reading:
         the `iou_type` that is evaluated, the only shape to read from the outputs of torchvision's detectors; None reads all
     masks
         whether to read the masks of the ground truth immediately, rather than on demand
+    protocol
+        the name of the protocol, whose own files are recognised first; "" for none
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
     Traceback (most recent call last):
@@ -79,6 +82,7 @@ class Reading:
     unmapped: str = "keep"
     compared: str | None = None
     masks: bool = False
+    protocol: str = ""
     is_whole: ClassVar[bool] = True  # whether the results are all there are
 
     @classmethod
@@ -115,19 +119,36 @@ class Reading:
         """How boxes are written: `box_format` and `relative`."""
         return {"box_format": self.box_format, "relative": self.relative}
 
+    @property
+    def expected(self) -> Expected:
+        """The files that the protocol is for."""
+        return Expected.of_protocol(self.protocol, self.compared or "") if self.protocol else ANY_FILES
+
     def of_files(self, truth: Any, detections: Any) -> Reading:
-        """The same, with the format of results at a path: what they look like, or else that of their ground truth.
+        """The same, with the formats of what is at paths: what it looks like, and results like none as their ground truth.
+
+        The path of a pipe is looked at when it is read.
 
         >>> Reading().of_files("annotations", []) == Reading()
         True
         """
-        is_path = isinstance(detections, (str, Path)) and kind_at(detections) in ("file", "folder")
-        if self.results_format is not None or not is_path:
-            return self
-        with suppress(FormatError), reading_from(detections):  # these are said when the results are read
-            chosen = choose_format(detections, None, "results", beside=lambda: format_of_truth(truth, self.format))
-            return replace(self, results_format=chosen.name)
-        return self
+        format, results_format = self.format, self.results_format
+        with suppress(FormatError):  # these are said when the data are read
+            format = self._told(truth, format, "dataset")
+        with suppress(FormatError):
+            results_format = self._told(
+                detections, results_format, "results", lambda: format_of_truth(truth, format, self.expected)
+            )
+        return replace(self, format=format, results_format=results_format)
+
+    def _told(self, source: Any, name: str | None, role: str, beside: Callable[[], Format | None] = lambda: None) -> str | None:
+        """The name of the format of a file or folder, which may be given; None of all else."""
+        is_path = isinstance(source, (str, Path)) and kind_at(source) in ("file", "folder")
+        if name is not None or not is_path:
+            return name
+        option = "format" if role == "dataset" else "results_format"
+        with reading_from(source):
+            return choose_format(source, None, role, option, beside, self.expected).name
 
     def recognized(self, detections: Any, image_ids: Any = None) -> Any:
         """Convert what a detector returned to `Outputs`, and return anything else unchanged.
@@ -156,7 +177,9 @@ class Reading:
         """The ground truth; see `read_dataset`."""
         options = {"split": self.split, "image_sizes": self.image_sizes}
         try:
-            truth = read_truth(truth, self.format, options, self.boxes, masks=self.masks, beside_results=True)
+            with reading_once(truth):
+                format = self._told(truth, self.format, "dataset")
+                truth = read_truth(truth, format, options, self.boxes, masks=self.masks, beside_results=True)
         except RowError as error:
             if not (any(self.boxes.values()) and error.problem.endswith("is negative")):
                 raise
@@ -177,7 +200,9 @@ class Reading:
 
     def raw_results(self, detections: Any, dataset: Callable[[], Dataset | None], *, warns: bool = True) -> Any:
         """Detections before they are checked; the data set is read after them if possible. See `joined_results`."""
-        found, how = take_results(detections, self.results_format, dataset, self.boxes)
+        with reading_once(detections):
+            format = self._told(detections, self.results_format, "results")
+            found, how = take_results(detections, format, dataset, self.boxes)
         return self._joined(detections, found, how, dataset, warns=warns)
 
     def results_in_parts(self, detections: Any, dataset: Dataset) -> Iterator[Any]:
@@ -189,7 +214,8 @@ class Reading:
         [1]
         """
         each = self.of_part()
-        parts = take_results_in_parts(detections, self.results_format, dataset, self.boxes)
+        format = self._told(detections, self.results_format, "results")
+        parts = take_results_in_parts(detections, format, dataset, self.boxes)
         for number, (found, how) in enumerate(parts):
             yield None if found is None else each._joined(detections, found, how, lambda: dataset, warns=number == 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -13,8 +13,10 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
 from apframe.formats.files import reading, write_text
-from apframe.formats.format import ANY, OPEN, USUAL, Format, held, looks
+from apframe.formats.format import ANY, OPEN, USUAL, Format, held
+from apframe.formats.looks import Look, looks
 from apframe.formats.nested_rows import has_objects
+from apframe.formats.seen import Seen
 from apframe.formats.stored_sets import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
 from apframe.tables.dataset import Dataset
@@ -43,19 +45,12 @@ class _Tables(Format):
     holds: ClassVar[dict[str, tuple[str, ...]]] = {table: held(table) for table in (*GROUND_TRUTH, "detections")}
     unused_categories = True
 
-    def is_dataset(self, path: Path) -> bool:
-        """One of the three tables is there."""
-        there = [path / name for table in GROUND_TRUTH for name in self._files(path, table)]
-        return bool(there) and not any(is_of_sweeps(columns_of(each)) for each in there)
-
-    def is_results(self, path: Path) -> bool:
-        """A file with such an ending and a row for each object, or a folder where one is called detections."""
-        if is_folder(path):
-            return bool(self._files(path, "detections"))
-        if path.suffix not in self.endings:
-            return False
-        columns = columns_of(path)
-        return not (has_objects(columns) or is_of_sweeps(columns))
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """No rows of images or of annotated sweeps."""
+        if role == "dataset":
+            there = seen.children(*(table + ending for table in GROUND_TRUTH for ending in self.endings))
+            return not any(is_of_sweeps(each.columns) for each in there)
+        return seen.kind == "folder" or not (has_objects(seen.columns) or is_of_sweeps(seen.columns))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -148,8 +143,8 @@ class Parquet(_Tables):
     dataset_is = "a folder with images.parquet, categories.parquet and annotations.parquet"
     results_are = "a Parquet file, or a folder with detections.parquet"
     endings = (".parquet",)
-    dataset_looks = looks(folder=r"(?m)^(images|categories|annotations)\.parquet$")
-    results_looks = looks(file=r"\A[^\n]*\.parquet\n", folder=r"(?m)^detections\.parquet$")
+    dataset_looks = looks(Look("folder", names=tuple(f"{table}.parquet" for table in GROUND_TRUTH)))
+    results_looks = looks(Look("file", endings=endings), Look("folder", names=("detections.parquet",)))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`. An evaluation written by apframe works too."""
@@ -184,8 +179,12 @@ class Arrow(_Tables):
     dataset_is = "a folder with images.arrow, categories.arrow and annotations.arrow"
     results_are = "an Arrow IPC file, or a folder with detections.arrow"
     endings = (".arrow", ".feather", ".ipc")
-    dataset_looks = looks(folder=r"(?m)^(images|categories|annotations)\.(arrow|feather|ipc)$")
-    results_looks = looks(file=r"\A[^\n]*\.(arrow|feather|ipc)\n", folder=r"(?m)^detections\.(arrow|feather|ipc)$")
+    dataset_looks = looks(
+        Look("folder", names=tuple(f"{table}.{kind}" for table in GROUND_TRUTH for kind in ("arrow", "feather", "ipc")))
+    )
+    results_looks = looks(
+        Look("file", endings=endings), Look("folder", names=("detections.arrow", "detections.feather", "detections.ipc"))
+    )
 
     def _take(self, file: BinaryIO) -> pl.DataFrame:
         return from_arrow_stream(read_ipc(file))
@@ -225,26 +224,6 @@ def read_ipc(file: BinaryIO) -> Any:
     except (pa.ArrowException, ValueError) as error:
         raise pl.exceptions.ComputeError(first_line(error)) from error
     return table
-
-
-def columns_of(path: Path) -> Mapping[str, Any]:
-    """The columns and dtypes of a Parquet or Arrow file, without reading it; none where it cannot be read.
-
-    >>> columns_of(Path("nowhere.parquet"))
-    {}
-    """
-    try:
-        with reading(path) as file:
-            if path.suffix in Parquet.endings:
-                return pl.read_parquet_schema(file)
-            import pyarrow as pa
-
-            is_file_of_it = file.read(6) == _IPC_FILE
-            file.seek(0)
-            schema = (pa.ipc.open_file if is_file_of_it else pa.ipc.open_stream)(file).schema
-            return from_arrow_stream(schema.empty_table()).schema
-    except (OSError, ValueError, NotImplementedError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return {}  # whoever reads it says what is wrong
 
 
 def is_of_sweeps(columns: Collection[str]) -> bool:

@@ -28,7 +28,7 @@ def test_options_are_those_of_evaluate() -> None:
     assert set(Options.__annotations__) | set(ReadingOptions.__annotations__) == set(keywords(apf.evaluate))
     assert keywords(apf.Evaluator) == keywords(apf.evaluate)
     assert keywords(apf.check) == list(ReadingOptions.__annotations__)
-    assert list(signature(Reading).parameters) == [*ReadingOptions.__annotations__, "compared", "masks"]
+    assert list(signature(Reading).parameters) == [*ReadingOptions.__annotations__, "compared", "masks", "protocol"]
 
 
 def test_unknown_options_are_errors() -> None:
@@ -58,4 +58,4 @@ def test_evaluate_and_evaluator_refuse_options_alike(options: dict[str, Any], op
 def test_what_is_chosen() -> None:
     choice = choose("voc2007", categories=["cat"], unknown_images="drop", split="val", matching="optimal")
     assert (choice.protocol.name, choice.protocol.matcher.name, choice.categories) == ("VOC2007", "optimal", ["cat"])
-    assert choice.drop_unknown_images and choice.reading == Reading(split="val", compared="bbox")
+    assert choice.drop_unknown_images and choice.reading == Reading(split="val", compared="bbox", protocol="VOC2007")

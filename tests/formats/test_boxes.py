@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import FormatError
 from apframe.formats.boxes import Boxes
+from apframe.formats.seen import see
 from tests.formats.folders import text_folder
 
 BOX = ["x", "y", "width", "height"]
@@ -127,8 +128,8 @@ def test_told_from_the_first_line(tmp_path: Path) -> None:
     form = Boxes()
     truth, found = text_folder(tmp_path / "truth", a="", b="cat 1 2 3 4"), text_folder(tmp_path / "found", a="cat .5 1 2 3 4")
     yolo = text_folder(tmp_path / "yolo", a="0 .1 .2 .3 .4")
-    assert [form.is_dataset(path) for path in (truth, found, yolo)] == [True, False, False]
-    assert [form.is_results(path) for path in (truth, found, yolo)] == [False, True, False]
+    assert [form.fits(see(path), "dataset") for path in (truth, found, yolo)] == [True, False, False]
+    assert [form.fits(see(path), "results") for path in (truth, found, yolo)] == [False, True, False]
 
 
 @pytest.mark.skipif(not EXAMPLE.is_dir(), reason="the worked example is not beside this checkout")

@@ -13,6 +13,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError, ParameterError, RowError
 from apframe.formats.catalogue import FORMATS, ROWS, as_format
+from apframe.formats.looks import Look
 from apframe.tables.shapes.boxes import BOX
 from tests.formats.folders import written
 
@@ -88,7 +89,8 @@ def test_what_cannot_be_told_lists_the_formats_and_the_option(tmp_path: Path) ->
     with pytest.raises(FormatError) as error:
         apf.read_dataset(tmp_path / "file")
     message = str(error.value)
-    assert "its format cannot be detected: no format has a data set file like this; choose one with format=: coco" in message
+    problem = "no format has a data set file like this: text that begins with 'hello'"
+    assert f"its format cannot be detected: {problem}; choose one with format=: coco" in message
     assert set(re.split(r"\W+", message.split("format=: ")[1])) == {
         name for name, each in FORMATS.items() if "file" in each.kinds_of("dataset")
     }
@@ -100,8 +102,7 @@ def test_what_cannot_be_told_lists_the_formats_and_the_option(tmp_path: Path) ->
 
 def test_what_is_like_two_formats_names_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "truth.json").write_text(json.dumps(TRUTH))
-    monkeypatch.setitem(ROWS, "boxes", ROWS["boxes"]._replace(dataset_looks={"file": "images"}))
-    monkeypatch.setattr(type(FORMATS["boxes"]), "is_dataset", lambda *_: True)
+    monkeypatch.setitem(ROWS, "boxes", ROWS["boxes"]._replace(dataset_looks=(Look("file", keys=("images",)),)))
     with pytest.raises(
         FormatError,
         match=r"cannot be detected: looks like boxes \(.*\) and like coco \(.*\); choose one with format=: boxes, coco$",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apframe.exceptions import OutputError
-from apframe.formats.files import finish_replacing, new_folder, reading_from, replacing, seen_at, write_whole
+from apframe.formats.files import finish_replacing, new_folder, reading_from, replacing, write_whole
 from apframe.wording import reason
 
 
@@ -202,10 +202,3 @@ def test_errors_of_reading_name_what_could_not_be_read(tmp_path: Path) -> None:
 )
 def test_a_full_disk_is_called_so_whoever_says_it(text: str) -> None:
     assert reason(RuntimeError(text)) == reason(OSError(text)) == "no space left on device"
-
-
-def test_links_that_cannot_be_followed_are_no_folders(tmp_path: Path) -> None:
-    (tmp_path / "inside").mkdir()
-    (tmp_path / "loop").symlink_to("loop")
-    (tmp_path / "gone").symlink_to("nowhere")
-    assert seen_at(tmp_path, "folder") == b"gone\ninside/\nloop"

@@ -22,6 +22,7 @@ import apframe as apf
 from apframe.exceptions import ApframeError, FormatError
 from apframe.formats.coco import Coco
 from apframe.formats.lvis import Lvis
+from apframe.formats.seen import see
 from tests.protocols.generated import references_at_work
 
 TRUTH: dict[str, Any] = {
@@ -251,8 +252,8 @@ def masked(iou_type: str, found: Path) -> pl.DataFrame:
 
 def test_asked_for_by_name_alone(tmp_path: Path) -> None:
     truth, found = file(tmp_path, TRUTH), file(tmp_path, RESULTS, "found.json")
-    assert not Lvis().is_dataset(truth)
-    assert not Lvis().is_results(found)
-    assert Coco().is_dataset(truth)
-    assert Coco().is_results(found)
+    assert not Lvis().fits(see(truth), "dataset")
+    assert not Lvis().fits(see(found), "results")
+    assert Coco().fits(see(truth), "dataset")
+    assert Coco().fits(see(found), "results")
     assert apf.read_dataset(truth).images.columns == apf.read_dataset(truth, "lvis").images.columns

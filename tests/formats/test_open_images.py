@@ -27,6 +27,7 @@ from apframe.exceptions import (
 from apframe.formats.boxes import Boxes
 from apframe.formats.coco import Coco
 from apframe.formats.open_images import OpenImages
+from apframe.formats.seen import see
 
 BOX = ["x", "y", "width", "height"]
 EDGES = "XMin,XMax,YMin,YMax"
@@ -558,12 +559,14 @@ def test_told_from_the_first_line(tmp_path: Path) -> None:
         texts | {"boxes.txt": "cat 1 2 3 4\n", "coco.json": '{"images": []}', "settings.yaml": "names: []\n"},
     )
     form = OpenImages()
-    assert [form.is_dataset(tmp_path / name) for name in ("truth", "other")] == [True, False]
+    assert [form.fits(see(tmp_path / name), "dataset") for name in ("truth", "other")] == [True, False]
     everything = sorted(path for path in tmp_path.rglob("*") if path.is_file())
-    assert [path.name for path in everything if form.is_dataset(path)] == ["validation-annotations-bbox.csv"]
-    assert [path.name for path in everything if form.is_results(path)] == ["found.csv", "string.csv"]
+    assert [path.name for path in everything if form.fits(see(path), "dataset")] == ["validation-annotations-bbox.csv"]
+    assert [path.name for path in everything if form.fits(see(path), "results")] == ["found.csv", "string.csv"]
     for other in (Coco(), Boxes()):
-        assert not any(other.is_dataset(path) or other.is_results(path) for path in everything if path.suffix == ".csv")
+        assert not any(
+            other.fits(see(path), "dataset") or other.fits(see(path), "results") for path in everything if path.suffix == ".csv"
+        )
 
 
 def test_lines_with_an_image_alone_are_images_without_objects(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from apframe.exceptions import FormatError
 from apframe.formats import catalogue as formats
 from apframe.formats.boxes import Boxes
 from apframe.formats.coco import Coco
+from apframe.formats.seen import see
 from apframe.formats.tables import Arrow, Parquet
 from apframe.tables.canonical import canonical
 
@@ -153,6 +154,6 @@ def test_only_such_folders_and_files_are_taken(tmp_path: Path) -> None:
     for format_ in FORMATS:
         apf.write_dataset(dataset, tmp_path / format_.name, format_.name)
     for path in (tmp_path / "parquet", tmp_path / "arrow"):
-        assert [each.name for each in (*FORMATS, Boxes()) if each.is_dataset(path)] == [path.name]
+        assert [each.name for each in (*FORMATS, Boxes()) if each.fits(see(path), "dataset")] == [path.name]
     pl.DataFrame({"image_id": [1]}).write_parquet(tmp_path / "a.parquet")
-    assert [each.name for each in (*FORMATS, Coco()) if each.is_results(tmp_path / "a.parquet")] == ["parquet"]
+    assert [each.name for each in (*FORMATS, Coco()) if each.fits(see(tmp_path / "a.parquet"), "results")] == ["parquet"]

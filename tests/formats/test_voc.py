@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, RowError
+from apframe.formats.seen import see
 from apframe.formats.voc import Voc
 from tests.formats.folders import written
 
@@ -631,7 +632,7 @@ DATASETS = {
 
 @pytest.mark.parametrize(("place", "files", "is_voc"), DATASETS.values(), ids=DATASETS)
 def test_datasets_are_told(place: str, files: dict[str, str | bytes], is_voc: bool, tmp_path: Path) -> None:
-    assert Voc().is_dataset(written(tmp_path, files) / place) == is_voc
+    assert Voc().fits(see(written(tmp_path, files) / place), "dataset") == is_voc
 
 
 RESULTS = {
@@ -645,4 +646,4 @@ RESULTS = {
 
 @pytest.mark.parametrize(("files", "is_voc"), RESULTS.values(), ids=RESULTS)
 def test_results_are_told(files: dict[str, str | bytes], is_voc: bool, tmp_path: Path) -> None:
-    assert Voc().is_results(written(tmp_path, files)) == is_voc
+    assert Voc().fits(see(written(tmp_path, files)), "results") == is_voc

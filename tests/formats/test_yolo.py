@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal, assert_series_equal
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError, ParameterError, RowError, UnitWarning, UnknownIdError
 from apframe.formats.boxes import Boxes
+from apframe.formats.seen import see
 from apframe.formats.yolo import Yolo
 from tests.cli.test_command import command
 from tests.formats.folders import written
@@ -590,7 +591,7 @@ def test_results_of_unknown_images_are_refused_dropped_or_reported(tmp_path: Pat
 @pytest.mark.parametrize("classes", ["cat\ndog\n", "0\n1\n"])
 def test_a_list_of_classes_is_no_file_of_results(place: str, classes: str, tmp_path: Path) -> None:
     found = written(tmp_path / "found", {"labels/a.txt": "1 .5 .5 .2 .4 .5\n", place: classes})
-    assert Yolo().is_results(found)
+    assert Yolo().fits(see(found), "results")
     assert apf.read_results(found, dataset=apf.read_dataset(small(tmp_path / "truth")))["image_id"].to_list() == ["a"]
 
 
@@ -644,12 +645,15 @@ def test_told_from_names_and_the_first_line(tmp_path: Path) -> None:
     other = written(tmp_path / "other", {"settings.yaml": "colour: red\n"})
     empty = written(tmp_path / "empty", {"a.txt": ""})
     folders = [truth, found, boxes, kitti, voc, dota, other, empty]
-    assert [folder.name for folder in folders if Yolo().is_dataset(folder)] == ["truth"]
-    assert [folder.name for folder in folders if Yolo().is_results(folder)] == ["found"]
-    assert not any(Boxes().is_dataset(folder) or Boxes().is_results(folder) for folder in (truth, found, found / "labels"))
-    assert Yolo().is_dataset(truth / "data.yaml")
-    assert not Yolo().is_dataset(other / "settings.yaml")
-    assert not Yolo().is_dataset(truth / "image_sizes.csv")
+    assert [folder.name for folder in folders if Yolo().fits(see(folder), "dataset")] == ["truth"]
+    assert [folder.name for folder in folders if Yolo().fits(see(folder), "results")] == ["found"]
+    assert not any(
+        Boxes().fits(see(folder), "dataset") or Boxes().fits(see(folder), "results")
+        for folder in (truth, found, found / "labels")
+    )
+    assert Yolo().fits(see(truth / "data.yaml"), "dataset")
+    assert not Yolo().fits(see(other / "settings.yaml"), "dataset")
+    assert not Yolo().fits(see(truth / "image_sizes.csv"), "dataset")
 
 
 DARKNET = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import apframe as apf
-from apframe.exceptions import FormatError, ParameterError, PluginError, PluginWarning
+from apframe.exceptions import FormatError, InvalidRowsWarning, ParameterError, PluginError, PluginWarning, RowError
 from apframe.formats.catalogue import choose_format
 from apframe.plugins import CONTRACT
 from tests.plugins.installed import TOY, installed
@@ -66,6 +66,21 @@ def test_its_files_are_recognised_and_evaluated(files: tuple[Path, Path]) -> Non
     assert evaluation["AP50"] == pytest.approx(1 / 3 + 2 / 3 / 3) and evaluation["F150"] == pytest.approx(4 / 6)
     assert "ignored     annotations not lit (lit)" in str(evaluation.protocol)
     assert apf.check(*files).is_empty()
+
+
+@pytest.mark.usefixtures("toy")
+def test_its_files_are_validated_and_checked(files: tuple[Path, Path]) -> None:
+    """Rows that cannot be evaluated are refused, left out or listed, as those of formats of apframe are."""
+    truth, found = files
+    found.write_text(FOUND + "b 30 0 -10 10 .6\n")
+    with pytest.raises(RowError, match="width is negative"):
+        apf.evaluate(truth, found, protocol="toy_lamps")
+    with pytest.warns(InvalidRowsWarning, match="1 detection"):
+        evaluation = apf.evaluate(truth, found, protocol="toy_lamps", invalid="drop")
+    assert evaluation["F150"] == pytest.approx(4 / 6)
+    assert apf.check(truth, found).select("severity", "check", "rows").rows() == [("error", "invalid_value", ["5"])]
+    with pytest.raises(FormatError, match="looks like results of toy_lamps, but a data set is needed here"):
+        apf.read_dataset(found)
 
 
 @pytest.mark.usefixtures("toy")
@@ -139,7 +154,8 @@ WRONG = {
     "no format": ("import apframe\nBROKEN = apframe.COCO\nBroken = dict", r"TypeError: <class 'dict'> is no Format"),
     "no pattern": (
         "from apframe.formats.csv_table import Csv\nBROKEN = 1\n"
-        "class Broken(Csv):\n    name = 'broken'\n    dataset_looks = {'file': '('}",
+        "from apframe.formats.looks import Look\n"
+        "class Broken(Csv):\n    name = 'broken'\n    dataset_looks = (Look('file', line='('),)",
         r"error: missing \)",
     ),
     "another name": (

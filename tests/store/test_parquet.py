@@ -395,8 +395,25 @@ def test_a_set_that_is_read_as_a_data_set_is_of_one_write(tmp_path: Path, monkey
 
     monkeypatch.setattr(tables, "find_manifest", replaced_meanwhile)
     with pytest.raises(FormatError, match=REPLACED):
-        apf.read_dataset(tmp_path / "run")
+        apf.read_dataset(tmp_path / "run", "parquet")
     assert apf.read_dataset(tmp_path / "run").images.height == 300
+
+
+def test_a_set_that_is_replaced_once_it_was_looked_at_is_read_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small(0.9).write_parquet(tmp_path / "run")
+    before = apf.read_dataset(tmp_path / "run")
+    find = tables.find_manifest
+
+    def replaced_meanwhile(folder: Path) -> Any:
+        manifest = find(folder)
+        monkeypatch.undo()
+        street().write_parquet(tmp_path / "run")
+        return manifest
+
+    monkeypatch.setattr(tables, "find_manifest", replaced_meanwhile)
+    assert apf.read_dataset(tmp_path / "run").images.equals(before.images)
 
 
 def test_a_table_of_another_set_is_refused(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from apframe.formats.coco.format import Coco as Coco
 from apframe.formats.coco.format import coco_in_memory as coco_in_memory
 from apframe.formats.coco.format import is_of_videos as is_of_videos
-from apframe.formats.coco.format import lists_segments as lists_segments
 from apframe.formats.coco.format import read_coco as read_coco
 from apframe.formats.coco.format import read_coco_results as read_coco_results
 from apframe.formats.coco.format import read_result_columns as read_result_columns

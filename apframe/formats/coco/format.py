@@ -24,18 +24,17 @@ from apframe.formats.coco.scan import FLAGS, scan_attributes, scan_masks, scan_r
 from apframe.formats.documents import parse_json
 from apframe.formats.files import (
     BOM,
-    read_head,
-    read_tail,
     read_unpacked,
     reading,
     reading_unpacked,
-    stamp,
     write_text,
     write_whole,
 )
-from apframe.formats.format import NUMBER, OPEN, USUAL, Format, held, looks
+from apframe.formats.format import NUMBER, OPEN, USUAL, Format, held
+from apframe.formats.looks import Look, looks
+from apframe.formats.seen import Seen
 from apframe.formats.stored_sets import with_own_paths
-from apframe.paths import kind_at
+from apframe.paths import kind_at, read_since, stamp
 from apframe.tables.canonical import canonical
 from apframe.tables.dataset import Dataset, Later
 from apframe.tables.shapes.boxes import BOX
@@ -44,6 +43,7 @@ from apframe.tables.tables import GROUND_TRUTH, KEYS, NAMES
 
 SCORE = b'"score"'
 """Text found in a data set whose annotations are results."""
+_OF_OTHERS = ("database", "data_row", "segments_info")  # keys that COCO's JSON never has
 _HEAD = 1 << 16  # bytes in which the first line is looked for
 
 
@@ -112,7 +112,7 @@ def coco_in_memory(source: Any) -> CocoTruth:
 
 def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> CocoTruth:
     """Read a file, or its unpacked bytes, as `read_coco` does, without checking it."""
-    read_at = stamp(path)  # before it is read, so that a later file never has this stamp
+    read_at = read_since(path)  # before it is read, so that a later file never has this stamp
     text = read_unpacked(path) if kept is None else kept
     if kind_at(path) != "file":  # a pipe is empty by now
         kept = text
@@ -156,8 +156,12 @@ class Coco(Format):
     title = "COCO JSON"
     dataset_is = "a JSON file, plain or gzip, with lists images, categories and annotations"
     results_are = "a JSON file, plain or gzip, with a list of detections, or one in each line, or a data set with scores"
-    dataset_looks = looks(file=r"\A[^\n]*\n\s*\{")
-    results_looks = looks(file=r"\A[^\n]*\n\s*[\[{]")
+    dataset_looks = looks(Look("file", begins="{", any_keys=GROUND_TRUTH, no_keys=_OF_OTHERS))
+    results_looks = looks(
+        Look("file", begins="[", keys=("image_id",)),
+        Look("file", begins="{", keys=("image_id",)),
+        Look("file", begins="{", any_keys=GROUND_TRUTH, no_keys=_OF_OTHERS),
+    )
     boxes_of_dataset, boxes_of_results = USUAL, OPEN
     image_ids = category_ids = NUMBER
     holds = {
@@ -166,21 +170,17 @@ class Coco(Format):
     }
     unused_categories = True
 
-    def is_dataset(self, path: Path) -> bool:
-        """A JSON object with one of COCO's lists near its beginning, and no database."""
-        head = read_head(path)
-        if lists_segments(path):
-            return False
-        row = _first_row(head)
-        is_there = any(section in row if row is not None else f'"{section}"'.encode() in head for section in GROUND_TRUTH)
-        return head.lstrip()[:1] == b"{" and is_there and not (is_of_videos(head) or b'"data_row"' in head)
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """One of COCO's lists is a key of the object in the first line, if it ends there; and it is no database of videos.
 
-    def is_results(self, path: Path) -> bool:
-        """A JSON list of objects with an image_id, such objects in lines, or a data set with scores."""
-        head = read_head(path)
-        if head.lstrip()[:1] == b"{":
-            return are_lines(head) or (self.is_dataset(path) and SCORE in read_unpacked(path))
-        return head.lstrip()[:1] == b"[" and b'"image_id"' in head
+        Results that are an object have it in the first line, or a score anywhere.
+        """
+        if seen.begins == "[" or (role == "results" and are_lines(seen.head)):
+            return True
+        sections = GROUND_TRUTH if seen.first_row is None else seen.first_row
+        of_others = any(map(seen.has_key, _OF_OTHERS)) or is_of_videos(seen.head)
+        is_truth = not {*GROUND_TRUTH}.isdisjoint(sections) and not of_others
+        return is_truth and (role == "dataset" or SCORE in seen.content)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`. Of attributes of annotations, only masks are read."""
@@ -384,12 +384,6 @@ def are_lines(head: bytes) -> bool:
     """
     row = _first_row(head)
     return row is not None and "image_id" in row
-
-
-def lists_segments(path: Path) -> bool:
-    """Whether a file is a JSON object with lists of segments near its beginning or its end, as of panoptic segmentation."""
-    head = read_head(path)
-    return head.lstrip()[:1] == b"{" and any(b'"segments_info"' in part for part in (head, read_tail(path, len(head))))
 
 
 def _first_row(head: bytes) -> dict[str, Any] | None:

@@ -12,8 +12,9 @@ import polars as pl
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.documents import parse_json, read_json
 from apframe.formats.files import read_head, read_text
-from apframe.formats.format import ReadOnly, looks
+from apframe.formats.format import ReadOnly
 from apframe.formats.labelling.drawn import Drawn
+from apframe.formats.looks import Look, looks
 from apframe.tables.dataset import Dataset
 
 _SIDES = ("left", "top", "width", "height")
@@ -34,18 +35,11 @@ class Labelbox(ReadOnly):
     title = "Labelbox JSON"
     dataset_is = "a file with a JSON object in each line, or a JSON list, with data rows and their labels"
     results_are = "none: the format has no scores"
-    dataset_looks = looks(file='"data_row"|"Labeled Data"')
+    dataset_looks = looks(
+        Look("file", begins="{", keys=("data_row", "projects")),
+        Look("file", begins="[", any_keys=("Labeled Data", "data_row")),
+    )
     results_looks = looks()
-
-    def is_dataset(self, path: Path) -> bool:
-        """JSON with a data row and projects, or with labelled data, in its first line or object."""
-        head = read_head(path)
-        is_new = head.lstrip()[:1] == b"{" and b'"data_row"' in head and b'"projects"' in head
-        return is_new or (head.lstrip()[:1] == b"[" and (b'"Labeled Data"' in head or b'"data_row"' in head))
-
-    def is_results(self, path: Path) -> bool:
-        """Never."""
-        return False
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""

@@ -10,9 +10,10 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
-from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly, looks
+from apframe.formats.format import ReadOnly
 from apframe.formats.labelling.drawn import Drawn
+from apframe.formats.looks import Look, looks
+from apframe.formats.seen import Seen
 from apframe.paths import files_in, is_folder
 from apframe.tables.dataset import Dataset
 
@@ -35,16 +36,15 @@ class Labelme(ReadOnly):
     title = "labelme JSON"
     dataset_is = "a folder of JSON files with shapes, one for each image, or one such file"
     results_are = "the same, its shapes with a score"
-    dataset_looks = results_looks = looks(folder=r"(?im)\.json$", file='"shapes"')
+    dataset_looks = results_looks = looks(
+        Look("folder", endings=(".json",), begins="{", keys=("shapes",), any_keys=("imagePath", "shape_type")),
+        Look("file", begins="{", keys=("shapes",), any_keys=("imagePath", "shape_type")),
+    )
 
-    def is_dataset(self, path: Path) -> bool:
-        """JSON with shapes and an image's path; in a folder, the first one."""
-        files = _files(path)
-        return bool(files) and _is_labelme(read_head(files[0]))
-
-    def is_results(self, path: Path) -> bool:
-        """Return whether it is such JSON, and any of the files has a score."""
-        return self.is_dataset(path) and any(_SCORE.search(read_head(file)) for file in _files(path))
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """Results have a score in any of the files."""
+        files = [seen] if seen.kind == "file" else seen.children("*.json")
+        return role == "dataset" or any(_SCORE.search(file.head) for file in files)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -57,10 +57,6 @@ class Labelme(ReadOnly):
 
 def _files(path: Path) -> list[Path]:
     return files_in(path, ".json") if is_folder(path) else [path]
-
-
-def _is_labelme(head: bytes) -> bool:
-    return head.lstrip()[:1] == b"{" and b'"shapes"' in head and (b'"imagePath"' in head or b'"shape_type"' in head)
 
 
 def _read(path: Path) -> Drawn:

@@ -9,9 +9,10 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.documents import read_json
-from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly, looks
+from apframe.formats.format import ReadOnly
 from apframe.formats.labelling.drawn import Drawn
+from apframe.formats.looks import Look, looks
+from apframe.formats.seen import Seen
 from apframe.paths import files_in, folders_in, is_file, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import TABLES
@@ -37,20 +38,19 @@ class Supervisely(ReadOnly):
     title = "Supervisely JSON"
     dataset_is = "the folder of a project with meta.json, or of a data set in it, with a folder ann"
     results_are = "the same, its objects with a tag confidence"
-    dataset_looks = results_looks = looks(folder="(?m)/$")
+    dataset_looks = results_looks = looks(Look("folder", names=("*/",)))
     options = ("split",)
     unused_categories = True
 
-    def is_dataset(self, path: Path) -> bool:
-        """A folder `ann` here or in a folder, whose first file has objects and a size."""
-        files = next(iter(_parts(path).values()), [])
-        head = read_head(files[0]) if files else b""
-        return b'"objects"' in head and b'"size"' in head
-
-    def is_results(self, path: Path) -> bool:
-        """Return whether it is such a folder, and any file has a tag with scores."""
-        files = [file for part in _parts(path).values() for file in part] if self.is_dataset(path) else []
-        return any(f'"{name}"'.encode() in head for head in map(read_head, files) for name in _SCORES)
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """The first file in a folder `ann`, here or in folders, has objects and a size; any of results has tagged scores."""
+        found = (each.child(_ANN) for each in ([seen] if f"{_ANN}/" in seen.names else seen.folders))
+        folders = [folder for folder in found if folder is not None]
+        first = next((file for folder in folders[:1] for file in folder.children("*.json")), None)
+        if first is None or not all(map(first.has_key, ("objects", "size"))):
+            return False
+        files = (file for folder in folders for file in folder.children("*.json"))
+        return role == "dataset" or any(file.has_key(name) for file in files for name in _SCORES)
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`. An unknown data set is a `ParameterError`."""

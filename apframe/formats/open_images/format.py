@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import ParameterError, UnknownCategoryWarning, warn
 from apframe.formats.files import write_text
-from apframe.formats.format import ANY, Format, looks
+from apframe.formats.format import ANY, Format
 from apframe.formats.image_sizes import (
     find_image_sizes,
     refuse_far,
@@ -19,6 +19,7 @@ from apframe.formats.image_sizes import (
     write_image_sizes,
 )
 from apframe.formats.lines import refuse_lines
+from apframe.formats.looks import Look, looks
 from apframe.formats.open_images.class_hierarchy import read_hierarchy, write_hierarchy
 from apframe.formats.open_images.tables import (
     BOXES,
@@ -32,7 +33,8 @@ from apframe.formats.open_images.tables import (
     read_labels,
     read_scored_boxes,
 )
-from apframe.paths import files_in, is_folder
+from apframe.formats.seen import Seen
+from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import label_of
 from apframe.tables.shapes.boxes import BOX
@@ -45,6 +47,8 @@ _WRITTEN = {
     "boxes": "annotations-bbox.csv", "labels": "annotations-human-imagelabels.csv", "images": "images.csv",
     "classes": "class-descriptions-boxable.csv", "hierarchy": "bbox_labels_hierarchy.json",
 }  # fmt: skip
+
+_CSV = (".csv", ".csv.gz")
 
 
 class OpenImages(Format):
@@ -75,8 +79,8 @@ class OpenImages(Format):
     title = "Open Images CSV"
     dataset_is = "a CSV of ImageID, LabelName, XMin, XMax, YMin, YMax, or a folder that holds it, classes, hierarchy, labels"
     results_are = "a CSV of ImageID, LabelName, Score, XMin, XMax, YMin, YMax, or of ImageId, PredictionString"
-    dataset_looks = looks(folder=r"(?im)\.csv(\.gz)?$", file=r"(?i)\A[^\n]*\.csv(\.gz)?\n")
-    results_looks = looks(file=r"(?i)\A[^\n]*\.csv(\.gz)?\n")
+    dataset_looks = looks(Look("folder", endings=_CSV), Look("file", endings=_CSV, columns=("ImageID",)))
+    results_looks = looks(Look("file", endings=_CSV, columns=("ImageID",)))
     options = ("split", "image_sizes")
     fractions = True
     category_ids = ANY
@@ -88,13 +92,10 @@ class OpenImages(Format):
     }
     unused_categories = True
 
-    def is_dataset(self, path: Path) -> bool:
-        """A CSV with the columns of boxes and no score; or a folder with one."""
-        return any(kind_of(file) == "boxes" for file in (files_in(path, ".csv", ".csv.gz") if is_folder(path) else [path]))
-
-    def is_results(self, path: Path) -> bool:
-        """A CSV with the columns of boxes and a score, or of predictions."""
-        return kind_of(path) == "results"
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """A CSV with the columns of boxes, with a score or predictions in results only; or a folder with one."""
+        files = [seen] if seen.kind == "file" else seen.children("*.csv", "*.csv.gz")
+        return any(kind_of(file) == ("boxes" if role == "dataset" else "results") for file in files)
 
     def read_tables(
         self, path: Path, *, split: str | None = None, image_sizes: Any = None, **options: Any

@@ -11,10 +11,11 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_csv
 from apframe.formats.edges import refuse_reversed
-from apframe.formats.files import read_head, read_text
+from apframe.formats.files import read_text
 from apframe.formats.image_sizes import FARTHEST, IMAGE_SIZES, NEAREST
 from apframe.formats.lines import refuse_lines
-from apframe.paths import files_in, kind_at
+from apframe.formats.seen import Seen, see
+from apframe.paths import files_in
 from apframe.tables.tables import TABLES
 from apframe.wording import listed, spelled
 
@@ -38,13 +39,14 @@ _WORDS = {
 }  # fmt: skip
 
 
-def kind_of(path: Path) -> str | None:
+def kind_of(seen: Seen) -> str | None:
     """Return the kind of a file by its name or first line: boxes, labels, images, classes, hierarchy, results or none.
 
-    >>> kind_of(Path("nowhere.csv"))
+    >>> kind_of(Seen(Path("a.csv"), "file", b"ImageID,Rotation"))
+    'images'
     """
-    name = path.name.lower()
-    if kind_at(path) in ("folder", None) or name == IMAGE_SIZES or name.startswith("."):
+    name = seen.path.name.lower()
+    if seen.kind == "folder" or name == IMAGE_SIZES or name.startswith("."):
         return None
     if name.endswith(".json"):
         return "hierarchy" if "hierarchy" in name else None
@@ -52,8 +54,7 @@ def kind_of(path: Path) -> str | None:
         return None
     if "class" in name and "description" in name:
         return "classes"
-    head = read_head(path).removeprefix(b"\xef\xbb\xbf").split(b"\n")[0].decode(errors="replace")
-    columns = {field.strip(' \r"') for field in head.lower().split(",")}
+    columns = {column.lower() for column in seen.columns}
     if "imageid" not in columns:
         return None
     is_box = columns >= {"labelname", *map(str.lower, EDGES)}
@@ -76,7 +77,7 @@ def find_files(folder: Path, split: str | None) -> dict[str, Path]:
     """
     by_kind: dict[str, list[Path]] = {}
     for file in files_in(folder, ".json", ".csv", ".csv.gz"):
-        kind = kind_of(file)
+        kind = kind_of(see(file))
         is_of_split = split is None or split in file.name or kind in ("classes", "hierarchy")
         if kind in _WORDS and is_of_split:
             by_kind.setdefault(kind, []).append(file)

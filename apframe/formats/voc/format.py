@@ -10,8 +10,8 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
-from apframe.formats.files import read_head, write_text
-from apframe.formats.format import TEXT_FILES, Format, looks
+from apframe.formats.files import write_text
+from apframe.formats.format import Format
 from apframe.formats.lines import (
     first_fields,
     is_number,
@@ -24,7 +24,9 @@ from apframe.formats.lines import (
     text_files,
     write_lines,
 )
+from apframe.formats.looks import Look, looks
 from apframe.formats.names import categories_of, ids_to_write, image_ids
+from apframe.formats.seen import Seen
 from apframe.formats.voc.xml_file import EDGES, IMAGE, OBJECT, changed_values, read_annotations, written_annotations
 from apframe.paths import files_in, is_folder
 from apframe.tables.dataset import Dataset
@@ -56,8 +58,8 @@ class Voc(Format):
     title = "PASCAL VOC"
     dataset_is = "a folder with Annotations/*.xml and ImageSets/Main, a folder of such XML files, or an image set"
     results_are = "a folder of text files called as comp4_det_test_CLASS.txt, lines of image score xmin ymin xmax ymax"
-    dataset_looks = looks(folder=r"(?im)^Annotations/$|\.xml$", file=r"(?i)\A[^\n]*\.txt\n")
-    results_looks = looks(folder=TEXT_FILES)
+    dataset_looks = looks(Look("folder", names=("Annotations/", "*.xml")), Look("file", endings=(".txt",)))
+    results_looks = looks(Look("folder", names=("*_det_[!_]*_?*.txt",)))
     options = ("split",)
     holds = {
         "images": tuple(IMAGE.values()),
@@ -66,17 +68,15 @@ class Voc(Format):
         "detections": ("score", *BOX),
     }
 
-    def is_dataset(self, path: Path) -> bool:
+    def recognizes(self, seen: Seen, role: str) -> bool:
         """XML files in Annotations; others, the first with the root `annotation`; or a text file where image sets are."""
-        if not is_folder(path):
-            return path.suffix.lower() == ".txt" and is_folder(_annotations_of(path))
-        folder = _annotations_in(path)
-        first = next(iter(files_in(folder, ".xml")), None)
-        return first is not None and (folder != path or _ROOT.search(read_head(first)) is not None)
-
-    def is_results(self, path: Path) -> bool:
-        """A text file is called as results of a class are."""
-        return any(_RESULT_FILE.fullmatch(file.stem) for file in text_files(path))
+        if role == "results":
+            return True
+        if seen.kind == "file":
+            return is_folder(_annotations_of(seen.path))
+        inside = seen.child("Annotations")
+        first = next((inside or seen).children("*.xml"), None)
+        return first is not None and (inside is not None or _ROOT.search(first.head) is not None)
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`.

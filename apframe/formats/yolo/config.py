@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from apframe.exceptions import FormatError, ParameterError, import_optional
-from apframe.formats.files import read_head, read_text, write_text
+from apframe.formats.files import read_text, write_text
 from apframe.formats.lines import first_fields, is_number
+from apframe.formats.seen import Seen
 from apframe.paths import files_in, is_file, is_folder, is_inside, is_utf8, kind_at
 from apframe.wording import counted, listed, shown, spelled
 
@@ -51,18 +52,15 @@ class Config:
     keypoints: tuple[int, int] | None
 
 
-def find_config(path: Path) -> Path | None:
-    """The file itself; or that of a folder: data.yaml, or the only one there that names classes.
-
-    >>> find_config(Path("nowhere"))
-    """
-    if is_folder(path):
-        files = files_in(path, *ENDINGS)
-        likely = [file for file in files if file.stem == "data"] or files
+def find_config(seen: Seen) -> Path | None:
+    """The file itself; or that of a folder: data.yaml, or the only one there that names classes."""
+    if seen.kind == "folder":
+        files = [*seen.children(*(f"*{ending}" for ending in ENDINGS))]
+        likely = [file for file in files if file.path.stem == "data"] or files
     else:
-        likely = [path] if path.suffix in ENDINGS else []
-    likely = [file for file in likely if _KEYS.search(read_head(file))]
-    return likely[0] if len(likely) == 1 else None
+        likely = [seen] if seen.path.suffix in ENDINGS else []
+    likely = [file for file in likely if _KEYS.search(file.head)]
+    return likely[0].path if len(likely) == 1 else None
 
 
 def read_config(path: Path) -> Config:
@@ -183,14 +181,15 @@ def _files_in(folder: Path) -> dict[Path, Path | None]:
     return {**dict.fromkeys(labels), **by_label}
 
 
-def is_label(path: Path) -> bool:
+def is_label(path: Path, fields: Sequence[str] | None = None) -> bool:
     """Whether it is neither hidden nor the list of classes that labelling programs leave among the labels.
 
-    An image may be called so too: then there are numbers, at least those of a class and a box.
+    An image may be called so too: then there are numbers, at least those of a class and a box. `fields` are those of the first
+    line, where it was looked at.
     """
     if path.name != "classes.txt":
         return not path.name.startswith(".")
-    fields = first_fields([path])
+    fields = first_fields([path]) if fields is None else fields
     return len(fields) > 4 and all(map(is_number, fields))
 
 

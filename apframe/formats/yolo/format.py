@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.format import INDEX, Format, looks
+from apframe.formats.format import INDEX, Format
 from apframe.formats.image_sizes import (
     find_image_sizes,
     measure_images,
@@ -19,6 +19,8 @@ from apframe.formats.image_sizes import (
     write_image_sizes,
 )
 from apframe.formats.lines import first_fields, refuse_lines, text_files, write_lines
+from apframe.formats.looks import Look, looks
+from apframe.formats.seen import Seen, see
 from apframe.formats.yolo.config import ENDINGS, find_config, find_files, is_label, read_config, write_config
 from apframe.formats.yolo.lines import (
     count_keypoints,
@@ -66,8 +68,8 @@ class Yolo(Format):
     title = "YOLO text"
     dataset_is = "a folder with a data.yaml that has names, and val, train or test, or that file; darknet's obj.data"
     results_are = "a folder of text files, itself or its folder labels, lines of class x y width height score"
-    dataset_looks = looks(folder=r"(?im)\.(ya?ml|data)$", file=r"(?i)\A[^\n]*\.(ya?ml|data)\n")
-    results_looks = looks(folder=r"(?im)\.txt$|^labels/$")
+    dataset_looks = looks(Look("folder", endings=ENDINGS), Look("file", endings=ENDINGS))
+    results_looks = looks(Look("folder", names=("*.txt", "labels/")))
     options = ("split", "image_sizes")
     fractions = True
     category_ids = INDEX
@@ -79,13 +81,13 @@ class Yolo(Format):
     }
     unused_categories = True
 
-    def is_dataset(self, path: Path) -> bool:
-        """A YAML file with names of classes, or how many there are."""
-        return find_config(path) is not None
-
-    def is_results(self, path: Path) -> bool:
-        """A class, fractions and a score in the first line."""
-        return is_result(first_fields(_result_files(path)))
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """One YAML or darknet file names the classes, or says how many; the first line of results has fractions and a score."""
+        if role == "dataset":
+            return find_config(seen) is not None
+        folders = [folder for folder in (seen, seen.child("labels")) if folder is not None]
+        files = (file for folder in folders for file in folder.children("*.txt") if is_label(file.path, file.fields))
+        return is_result(next((file.fields for file in files if file.fields), []))
 
     def read_tables(
         self, path: Path, *, split: str | None = None, image_sizes: Any = None, **options: Any
@@ -104,7 +106,7 @@ class Yolo(Format):
         if not is_folder(path) and path.suffix not in ENDINGS:
             remedy = "give that file, or the folder that holds it"
             raise FormatError("a data.yaml ends in .yaml or .yml, an obj.data in .data", remedy, path=path)
-        file = (find_config(path) or path / "data.yaml") if is_folder(path) else path
+        file = (find_config(see(path)) or path / "data.yaml") if is_folder(path) else path
         config = read_config(file)
         files = find_files(config, split)
         images = _images(files, file.parent)

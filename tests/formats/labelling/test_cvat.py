@@ -21,6 +21,7 @@ from apframe.formats import catalogue as formats
 from apframe.formats.coco import Coco
 from apframe.formats.labelling.cvat import Cvat
 from apframe.formats.labelling.cvat.row_runs import Crop, to_columns, to_crop
+from apframe.formats.seen import see
 from apframe.tables.canonical import canonical
 from tests.formats.folders import written
 
@@ -464,10 +465,10 @@ def test_results_without_a_score_are_told(tmp_path: Path, attribute: str, messag
 
 def test_only_cvats_files_are_taken_for_such(tmp_path: Path) -> None:
     path = document(tmp_path / "a.xml", SQUARE)
-    assert Cvat().is_dataset(path) and Cvat().is_results(path)
-    assert not Coco().is_dataset(path) and not Coco().is_results(path)
+    assert Cvat().fits(see(path), "dataset") and Cvat().fits(see(path), "results")
+    assert not Coco().fits(see(path), "dataset") and not Coco().fits(see(path), "results")
     (tmp_path / "voc.xml").write_text("<annotation><object/></annotation>")
-    assert not Cvat().is_dataset(tmp_path / "voc.xml")
+    assert not Cvat().fits(see(tmp_path / "voc.xml"), "dataset")
 
 
 def test_a_crop_is_a_frozen_value() -> None:

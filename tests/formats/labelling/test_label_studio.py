@@ -19,6 +19,7 @@ from apframe.exceptions import FormatError, RowError, ShapesLeftOutWarning
 from apframe.formats import catalogue as formats
 from apframe.formats.coco import Coco
 from apframe.formats.labelling.label_studio import LabelStudio
+from apframe.formats.seen import see
 from apframe.tables.canonical import canonical
 
 BOX = ["x", "y", "width", "height"]
@@ -382,9 +383,11 @@ def test_results_without_a_score_are_told(tmp_path: Path) -> None:
 def test_only_label_studios_files_are_taken_for_such(tmp_path: Path) -> None:
     truth = tasks(tmp_path / "truth.json", region("car"))
     found = tasks(tmp_path / "found.json", region("car"), key="predictions")
-    assert LabelStudio().is_dataset(truth) and not LabelStudio().is_results(truth)
-    assert LabelStudio().is_results(found) and not LabelStudio().is_dataset(found)
-    assert not any(Coco().is_dataset(path) or Coco().is_results(path) for path in (truth, found))
+    assert LabelStudio().fits(see(truth), "dataset") and not LabelStudio().fits(see(truth), "results")
+    assert LabelStudio().fits(see(found), "results") and not LabelStudio().fits(see(found), "dataset")
+    assert not any(Coco().fits(see(path), "dataset") or Coco().fits(see(path), "results") for path in (truth, found))
     coco = save(tmp_path / "coco.json", {"images": [], "annotations": [], "categories": []})
     results = save(tmp_path / "results.json", [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 1}])
-    assert not any(LabelStudio().is_dataset(path) or LabelStudio().is_results(path) for path in (coco, results))
+    assert not any(
+        LabelStudio().fits(see(path), "dataset") or LabelStudio().fits(see(path), "results") for path in (coco, results)
+    )

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from apframe.formats.files import read_head, read_text
-from apframe.formats.format import ReadOnly, looks
+from apframe.formats.files import read_text
+from apframe.formats.format import ReadOnly
+from apframe.formats.looks import Look, looks
 from apframe.tables.dataset import Dataset
 
 _DATASET, _RESULTS = "lamps", "found lamps"
@@ -21,16 +22,8 @@ class Lamps(ReadOnly):
     title: ClassVar[str] = "Lamps"
     dataset_is: ClassVar[str] = "a file that begins with the line: lamps"
     results_are: ClassVar[str] = "a file that begins with the line: found lamps"
-    dataset_looks = looks(file=r"\A[^\n]*\nlamps")
-    results_looks = looks(file=r"\A[^\n]*\nfound lamps")
-
-    def is_dataset(self, path: Path) -> bool:
-        """Return whether it begins with its word."""
-        return read_head(path).startswith(_DATASET.encode())
-
-    def is_results(self, path: Path) -> bool:
-        """Return whether it begins with its words."""
-        return read_head(path).startswith(_RESULTS.encode())
+    dataset_looks = looks(Look("file", line=_DATASET))
+    results_looks = looks(Look("file", line=_RESULTS))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """See `Format.read_tables`."""

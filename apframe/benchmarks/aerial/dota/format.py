@@ -11,18 +11,16 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
-from apframe.formats.format import TEXT_FILES, Format, looks
+from apframe.formats.format import Format
 from apframe.formats.lines import (
-    first_fields,
-    is_number,
     read_lines,
     refuse_blanks,
     refuse_lines,
     some_text_files,
     take_fields,
-    text_files,
     write_lines,
 )
+from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.names import categories_of, ids_to_write, image_ids
 from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
@@ -60,7 +58,8 @@ class Dota(Format):
         "a folder of text files, one for each class, Task1_CLASS.txt with lines of image score x1 y1 x2 y2 x3 y3 x4 y4, or "
         "Task2_CLASS.txt with lines of image score xmin ymin xmax ymax"
     )
-    dataset_looks = results_looks = looks(folder=TEXT_FILES)
+    dataset_looks = looks(Look("folder", endings=(".txt",), line=rf"(# ){{8}}{NAME}( #)?|({'|'.join(_HEADER)}):.*"))
+    results_looks = looks(Look("folder", names=("Task[12]_?*.txt",)))
     results_ending = ".txt"
     holds = {
         "images": tuple(_HEADER.values()),
@@ -68,17 +67,6 @@ class Dota(Format):
         "annotations": ("corners", "angle", *BOX, "ignore", "difficulty"),
         "detections": ("score", "corners", "angle", *BOX),
     }
-
-    def is_dataset(self, path: Path) -> bool:
-        """The first line says something of the image, or is eight numbers, a word, and perhaps one more number."""
-        fields = first_fields(text_files(path))
-        kinds = [is_number(field) for field in fields]
-        is_object = kinds in ([True] * 8 + [False], [True] * 8 + [False, True])
-        return is_object or re.match(_HEADER_LINE, "".join(fields[:1])) is not None
-
-    def is_results(self, path: Path) -> bool:
-        """A file is called as a task and a class."""
-        return any(_RESULT_FILE.fullmatch(file.stem) for file in text_files(path))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`. `image_source` and `gsd` are columns if a file has them."""

@@ -30,6 +30,8 @@ PURPOSES = {
     "MMROTATE": "what mmrotate prints for DOTA",
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
+FILES = dict.fromkeys(("dota_v1", "dota_v15", "mmrotate"), "dota")
+"""The format of the files of each protocol that is not called as it."""
 
 
 _NARROWEST = 2.0  # pixels

@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 
 from apframe.benchmarks.missing_results import warn_of_missing
-from apframe.formats.files import read_head
-from apframe.formats.format import NUMBER, TEXT_FILES, ReadOnly, looks
+from apframe.formats.format import NUMBER, ReadOnly
 from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
 from apframe.formats.lines import (
     is_number,
@@ -19,9 +18,10 @@ from apframe.formats.lines import (
     refuse_numbers,
     some_text_files,
     take_fields,
-    text_files,
 )
+from apframe.formats.looks import Look, looks
 from apframe.formats.names import image_ids
+from apframe.formats.seen import Seen
 from apframe.tables.box_formats import warn_of_pixels
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
@@ -55,20 +55,20 @@ class VisDrone(ReadOnly):
         "0 or 1"
     )
     results_are = "the same, lines with the score of the detection; the last two fields are -1"
-    dataset_looks = results_looks = looks(folder=TEXT_FILES)
+    dataset_looks = results_looks = looks(Look("folder", endings=(".txt",), line=".*,.*"))
     results_ending = ".txt"
     options = ("image_sizes",)
     category_ids = NUMBER
     asks_for_images = True
 
-    def is_dataset(self, path: Path) -> bool:
-        """Eight numbers with commas between them, of which the fifth is 0 or 1 and the last two are not negative."""
-        numbers = _first_numbers(path)
-        return len(numbers) == len(_LAYOUT) and numbers[4] in (0, 1) and min(numbers[6:]) >= 0
-
-    def is_results(self, path: Path) -> bool:
-        """Eight numbers with commas between them, and not the lines of a data set."""
-        return len(_first_numbers(path)) == len(_LAYOUT) and not self.is_dataset(path)
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """Eight numbers with commas between them; of ground truth the fifth is 0 or 1 and the last two are not negative."""
+        first = next((file.lines[0] for file in seen.children("*.txt") if file.lines), "")
+        fields = [field.strip() for field in first.strip().removesuffix(",").split(",")]
+        if len(fields) != len(_LAYOUT) or not all(map(is_number, fields)):
+            return False
+        is_truth = float(fields[4]) in (0, 1) and min(map(float, fields[6:])) >= 0
+        return is_truth == (role == "dataset")
 
     def read_tables(self, path: Path, *, image_sizes: Any = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -101,17 +101,6 @@ class VisDrone(ReadOnly):
         if dataset is not None:
             warn_of_missing(path, dataset.core("images")["image_id"], ids, "file", "VisDrone's own toolkit stops here")
         return lines.select(ids.gather(lines["file"]), "category_id", "score", *BOX)
-
-
-def _first_numbers(folder: Path) -> list[float]:
-    """The numbers in the first line that is not blank; none if there are other fields."""
-    for path in text_files(folder):
-        head = read_head(path).decode("utf-8-sig", "replace")
-        line = next((line.strip().removesuffix(",") for line in head.splitlines() if line.strip()), "")
-        if line:
-            fields = [field.strip() for field in line.split(",")]
-            return [float(field) for field in fields] if all(map(is_number, fields)) else []
-    return []
 
 
 def _read(table: str, paths: list[Path]) -> pl.DataFrame:

@@ -30,6 +30,8 @@ PURPOSES = {
     "VISDRONE_MEAN": "VisDrone with the plain mean over classes",
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
+FILES = {"visdrone_mean": "visdrone"}
+"""The format of the files of the protocol that is not called as it."""
 TWINS = {"VISDRONE": {"mean": {"plain": "VISDRONE_MEAN"}}}
 """The protocols that options of another one stand for."""
 

@@ -9,8 +9,10 @@ import polars as pl
 
 from apframe.benchmarks.driving.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.exceptions import FormatError
-from apframe.formats.format import ReadOnly, looks
-from apframe.formats.tables import Arrow, columns_of, is_of_sweeps
+from apframe.formats.format import ReadOnly
+from apframe.formats.looks import Look, looks
+from apframe.formats.seen import Seen
+from apframe.formats.tables import Arrow, is_of_sweeps
 from apframe.paths import files_in, folders_in, is_file
 from apframe.rows import row_numbers
 from apframe.tables.dataset import Dataset
@@ -51,17 +53,14 @@ class Argoverse2(ReadOnly):
     title = "Argoverse 2"
     dataset_is = "a folder with a folder for each log, in which is annotations.feather; or the folder of one log"
     results_are = "a Feather file with columns log_id, timestamp_ns, category, score, tx_m, ..."
-    dataset_looks = looks(folder=r"(?m)^annotations\.feather$|/$")
-    results_looks = looks(file=r"\A[^\n]*\.(arrow|feather|ipc)\n")
+    dataset_looks = looks(Look("folder", names=(_FILE, "*/")))
+    results_looks = looks(Look("file", endings=Arrow.endings))
 
-    def is_dataset(self, path: Path) -> bool:
-        """A folder with annotations of sweeps, or folders with such."""
-        files = _files(path)
-        return bool(files) and is_of_sweeps(columns_of(files[0]))
-
-    def is_results(self, path: Path) -> bool:
-        """A Feather file with the columns of sweeps."""
-        return path.suffix in Arrow.endings and is_of_sweeps(columns_of(path))
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """The columns of sweeps; in a folder, those of its annotations or of the first folder with some."""
+        inside = (folder.child(_FILE) for folder in (seen, *seen.folders)) if role == "dataset" else iter([seen])
+        first = next(filter(None, inside), None)
+        return first is not None and is_of_sweeps(first.columns)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""

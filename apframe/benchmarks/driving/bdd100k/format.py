@@ -14,9 +14,9 @@ import polars as pl
 from apframe.exceptions import FormatError, ShapesLeftOutWarning, warn
 from apframe.formats.coco.rows import canonical_names, frame_of_rows
 from apframe.formats.documents import read_json
-from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly, looks
+from apframe.formats.format import ReadOnly
 from apframe.formats.json_fields import Fields
+from apframe.formats.looks import Look, looks
 from apframe.formats.names import categories_of
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import SIZE
@@ -47,15 +47,16 @@ class Scalabel(ReadOnly):
     title = "Scalabel JSON"
     dataset_is = "a JSON file, plain or gzip, with a list of frames, each with name, attributes and labels (BDD100K)"
     results_are = "the same, with a score in each label"
-    dataset_looks = results_looks = looks(file='"labels"')
-
-    def is_dataset(self, path: Path) -> bool:
-        """Frames with names and labels near the beginning, and no score."""
-        return _are_frames(path) and not _has_scores(path)
-
-    def is_results(self, path: Path) -> bool:
-        """The same, with scores, or without any label."""
-        return _are_frames(path) and (_has_scores(path) or b'"category"' not in read_head(path))
+    dataset_looks = looks(
+        Look("file", begins="[", keys=("name", "labels"), no_keys=("image_id", "data_row", "score")),
+        Look("file", begins="{", keys=("frames", "name", "labels"), no_keys=("image_id", "data_row", "score")),
+    )
+    results_looks = looks(
+        Look("file", begins="[", keys=("name", "labels", "score"), no_keys=("image_id", "data_row")),
+        Look("file", begins="{", keys=("frames", "name", "labels", "score"), no_keys=("image_id", "data_row")),
+        Look("file", begins="[", keys=("name", "labels"), no_keys=("image_id", "data_row", "category")),
+        Look("file", begins="{", keys=("frames", "name", "labels"), no_keys=("image_id", "data_row", "category")),
+    )
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -72,17 +73,6 @@ class Scalabel(ReadOnly):
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
         return _labels(path, _document(path)[0], "detections")
-
-
-def _are_frames(path: Path) -> bool:
-    head = read_head(path)
-    is_there = head.lstrip()[:1] == b"[" or b'"frames"' in head
-    has_names = b'"name"' in head and b'"labels"' in head
-    return is_there and has_names and not (b'"image_id"' in head or b'"data_row"' in head)
-
-
-def _has_scores(path: Path) -> bool:
-    return b'"score"' in read_head(path)
 
 
 def _document(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:

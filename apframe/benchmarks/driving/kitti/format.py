@@ -10,10 +10,8 @@ import polars as pl
 from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.exceptions import ShapesLeftOutWarning, warn
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
-from apframe.formats.format import TEXT_FILES, Format, looks
+from apframe.formats.format import Format
 from apframe.formats.lines import (
-    first_fields,
-    is_name_and_numbers,
     places_of,
     read_lines,
     refuse_blanks,
@@ -23,6 +21,7 @@ from apframe.formats.lines import (
     text_files,
     write_lines,
 )
+from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.names import categories_of, ids_to_write, image_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
@@ -70,7 +69,8 @@ class Kitti(Format):
     title = "KITTI text"
     dataset_is = "a folder of text files, one for each image, lines of 15 fields: type truncated occluded alpha left top ..."
     results_are = "the same, lines of 16 fields, the last the score"
-    dataset_looks = results_looks = looks(folder=TEXT_FILES)
+    dataset_looks = looks(Look("folder", endings=(".txt",), line=NAME + "( #){14}"))
+    results_looks = looks(Look("folder", endings=(".txt",), line=NAME + "( #){15}"))
     results_ending = ".txt"
     asks_for_images = True
     holds = {
@@ -79,14 +79,6 @@ class Kitti(Format):
         "annotations": (*BOX, "is_crowd", "ignore", *_UNKNOWN, *CUBOID),
         "detections": ("score", *BOX, *_UNKNOWN, *CUBOID),
     }
-
-    def is_dataset(self, path: Path) -> bool:
-        """Fifteen fields, of which the first is no number."""
-        return is_name_and_numbers(first_fields(text_files(path)), len(_LAYOUT))
-
-    def is_results(self, path: Path) -> bool:
-        """Sixteen fields, of which the first is no number."""
-        return is_name_and_numbers(first_fields(text_files(path)), len(_LAYOUT) + 1)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""

@@ -14,10 +14,9 @@ from apframe.benchmarks.driving.nuscenes.tables import read_tables
 from apframe.benchmarks.driving.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.exceptions import FormatError, MissingResultsWarning, warn
 from apframe.formats.documents import read_json
-from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly, looks
-from apframe.formats.json_fields import Fields, is_of_samples
-from apframe.paths import is_file
+from apframe.formats.format import ReadOnly
+from apframe.formats.json_fields import OF_SAMPLES, Fields
+from apframe.formats.looks import Look, looks
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import called, places_of
 from apframe.tables.shapes.cuboids import CUBOID
@@ -51,19 +50,10 @@ class NuScenes(ReadOnly):
     title = "nuScenes"
     dataset_is = "a folder of tables: sample.json, sample_annotation.json, instance.json, ..."
     results_are = "a JSON file, plain or gzip, with an object results: a list of boxes for each sample_token"
-    dataset_looks = looks(folder=r"(?m)\.json$")
-    results_looks = looks(file='"results"')
+    dataset_looks = looks(Look("folder", names=_TABLES, n_names=2))  # so that the reader can name one that is missing
+    results_looks = looks(Look("file", begins="{", keys=("results",), any_keys=OF_SAMPLES))
     options = ("split",)
     asks_for_images = True
-
-    def is_dataset(self, path: Path) -> bool:
-        """A folder with at least two tables whose names are nuScenes' own, so that the reader can name one that is missing."""
-        return sum(is_file(path / name) for name in _TABLES) > 1
-
-    def is_results(self, path: Path) -> bool:
-        """A JSON object with results of samples near its beginning."""
-        head = read_head(path)
-        return head.lstrip()[:1] == b"{" and b'"results"' in head and is_of_samples(head)
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""

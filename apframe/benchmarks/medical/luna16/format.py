@@ -10,8 +10,9 @@ import polars as pl
 from apframe.exceptions import FormatError, ImagesLeftOutWarning, warn
 from apframe.formats.documents import read_csv
 from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly, looks
+from apframe.formats.format import ReadOnly
 from apframe.formats.lines import refuse_lines, refuse_numbers
+from apframe.formats.looks import Look, looks
 from apframe.paths import is_file, refuse_pipe
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
@@ -44,17 +45,9 @@ class Luna16(ReadOnly):
         "seriesuids.csv"
     )
     results_are = "a CSV file with seriesuid, coordX, coordY, coordZ, probability"
-    dataset_looks = looks(folder=r"(?m)^annotations\.csv$")
-    results_looks = looks(file="seriesuid")
+    dataset_looks = looks(Look("folder", names=(_NODULES,), columns=(_SCAN,)))
+    results_looks = looks(Look("file", columns=(_SCAN, *_PLACES, "probability")))
     results_ending = ".csv"
-
-    def is_dataset(self, path: Path) -> bool:
-        """A folder with the file of nodules, whose header has seriesuid."""
-        return is_file(path / _NODULES) and _SCAN in _header(path / _NODULES)
-
-    def is_results(self, path: Path) -> bool:
-        """Return whether the first line names a scan, a place and a probability."""
-        return {_SCAN, *_PLACES, "probability"} <= {*_header(path)}
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""

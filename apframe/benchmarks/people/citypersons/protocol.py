@@ -34,7 +34,7 @@ PURPOSES = {
     "EUROCITY": "pedestrians by height and occlusion: log-average miss rate",
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
-FILES = {"citypersons": "coco", "caltech": "coco"}
+FILES = dict.fromkeys(("citypersons", "caltech", "eurocity"), "coco")
 """The format of the files of a protocol, if that has another name."""
 
 

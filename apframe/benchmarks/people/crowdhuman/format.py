@@ -11,9 +11,10 @@ import polars as pl
 from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.exceptions import FormatError
 from apframe.formats.documents import parse_json
-from apframe.formats.files import read_head, read_unpacked
-from apframe.formats.format import ReadOnly, looks
+from apframe.formats.files import read_unpacked
+from apframe.formats.format import ReadOnly
 from apframe.formats.json_fields import Fields
+from apframe.formats.looks import Look, looks
 from apframe.tables.box_formats import warn_of_pixels
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
@@ -21,6 +22,8 @@ from apframe.tables.tables import SIZE
 from apframe.wording import listed
 
 _PERSON = "person"
+
+_ODGT = (".odgt", ".odgt.gz")
 
 
 class CrowdHuman(ReadOnly):
@@ -41,18 +44,16 @@ class CrowdHuman(ReadOnly):
     title = "CrowdHuman odgt"
     dataset_is = "a file (.odgt) of JSON objects in lines, one for each image: ID and gtboxes with fbox, vbox, tag and extra"
     results_are = "the same, with dtboxes of box and score, and width and height of the image"
-    dataset_looks = results_looks = looks(file=r'\A(?:[^\n]*\.(?i:odgt)|(?s:.*)"[gd]tboxes")')
+    dataset_looks = looks(
+        Look("file", begins="{", keys=("ID", "gtboxes"), no_keys=("dtboxes",)),
+        Look("file", endings=_ODGT, no_keys=("dtboxes",)),
+    )
+    results_looks = looks(
+        Look("file", begins="{", keys=("ID", "dtboxes")),
+        Look("file", endings=_ODGT, keys=("dtboxes",)),
+        Look("file", endings=_ODGT, no_keys=("gtboxes",)),
+    )
     asks_for_images = True
-
-    def is_dataset(self, path: Path) -> bool:
-        """The ending .odgt, or a line with gtboxes, but no dtboxes."""
-        head = _head(path)
-        return b'"dtboxes"' not in head and (b'"gtboxes"' in head or _is_odgt(path))
-
-    def is_results(self, path: Path) -> bool:
-        """The ending .odgt, but no line with gtboxes; or a line with dtboxes."""
-        head = _head(path)
-        return b'"dtboxes"' in head or (b'"gtboxes"' not in head and _is_odgt(path))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -98,18 +99,6 @@ class CrowdHuman(ReadOnly):
         if all(sizes[name].null_count() == sizes.height for name in SIZE):
             return found
         return found.join(sizes, on="image_id", how="left", maintain_order="left")
-
-
-def _is_odgt(path: Path) -> bool:
-    return ".odgt" in path.name.lower()
-
-
-def _head(path: Path) -> bytes:
-    """What shows whose boxes the lines have: the first of them, or all that are read of a file that is called .odgt."""
-    head = read_head(path).lstrip()
-    if _is_odgt(path):
-        return head
-    return head.partition(b"\n")[0] if head[:1] == b"{" and b'"ID"' in head else b""
 
 
 def _records(path: Path) -> Fields:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,10 @@ import polars as pl
 
 from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.exceptions import FormatError, UnsortedScoresWarning, import_optional, warn
-from apframe.formats.files import read_head
-from apframe.formats.format import OPEN, ReadOnly, looks
+from apframe.formats.format import OPEN, ReadOnly
 from apframe.formats.lines import is_number, read_lines, refuse_lines, refuse_numbers, take_fields
+from apframe.formats.looks import Look, looks
+from apframe.formats.seen import Seen
 from apframe.paths import files_in, is_file, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
@@ -54,21 +56,17 @@ class WiderFace(ReadOnly):
     results_are = (
         "a folder of folders of text files, one for each image: name, number of boxes, lines of x y width height score"
     )
-    dataset_looks = looks(folder=r"(?im)^wider_face_.*\.mat$", file=r"(?i)\A[^\n]*\.txt\n")
-    results_looks = looks(folder=r"(?im)\.txt$|/$")
+    dataset_looks = looks(Look("folder", names=("wider_face_?*.mat",)), Look("file", endings=(".txt",)))
+    results_looks = looks(Look("folder", names=("*.txt", "*/")))
     results_ending = ".txt"
     boxes_of_results = OPEN
     asks_for_images = True
 
-    def is_dataset(self, path: Path) -> bool:
-        """A folder with one of the MATLAB files, or text that begins with a picture's name and a number."""
-        if is_folder(path):
-            return bool(_whole_files(path))
-        return path.suffix.lower() == ".txt" and _begins_with_picture(path)
-
-    def is_results(self, path: Path) -> bool:
-        """One of the first text files inside the folder begins with a name and a number, each alone in its line."""
-        return any(map(_has_heading, files_in(path, ".txt", deep=True)[:_LOOKED_AT]))
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """Text that begins with a picture's name and a number; one of the first files of results begins with two such lines."""
+        if role == "results":
+            return any(map(_has_heading, islice(seen.deep(".txt"), _LOOKED_AT)))
+        return seen.kind == "folder" or _begins_with_picture(seen)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -90,14 +88,14 @@ class WiderFace(ReadOnly):
         return found
 
 
-def _begins_with_picture(path: Path) -> bool:
-    fields = read_head(path).decode("utf-8-sig", "replace").split(maxsplit=2)[:2]
+def _begins_with_picture(seen: Seen) -> bool:
+    fields = " ".join(seen.lines[:2]).split(maxsplit=2)[:2]
     return len(fields) == 2 and re.search(_PICTURE, fields[0]) is not None and fields[1].isdecimal()
 
 
-def _has_heading(path: Path) -> bool:
+def _has_heading(seen: Seen) -> bool:
     """Whether a text file begins with a name and a number, each alone in its line."""
-    lines = [line.split() for line in read_head(path).decode("utf-8-sig", "replace").splitlines() if line.strip()][:2]
+    lines = [line.split() for line in seen.lines[:2]]
     return [len(line) for line in lines] == [1, 1] and not is_number(lines[0][0]) and lines[1][0].isdecimal()
 
 

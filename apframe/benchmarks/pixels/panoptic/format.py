@@ -8,12 +8,13 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ImagesLeftOutWarning, warn
-from apframe.formats.coco import coco_in_memory, lists_segments
+from apframe.formats.coco import coco_in_memory
 from apframe.formats.documents import read_json
-from apframe.formats.files import read_head
-from apframe.formats.format import ReadOnly, looks
+from apframe.formats.format import ReadOnly
 from apframe.formats.json_fields import Fields
-from apframe.paths import is_folder, is_inside
+from apframe.formats.looks import Look, looks
+from apframe.formats.seen import Seen
+from apframe.paths import is_file, is_folder, is_inside
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.wording import counted, listed, spelled
@@ -25,7 +26,7 @@ class CocoPanoptic(ReadOnly):
     """COCO's panoptic JSON, as Cityscapes' kit writes it too: the segments of each image, whose pixels are in a label map.
 
     The label maps are PNGs in the folder beside the file that has its name without `.json`, or else in the folder of the file.
-    They are opened when pixels are counted, not when the JSON is read.
+    They are opened when pixels are counted, not when the JSON is read. Naming that folder of PNGs reads the file beside it.
 
     `images` have the full path of their `label_map`. Annotations have `segment_id`, the number of the segment in it, area and
     is_crowd as in the file, and numbers of their own as `annotation_id`; boxes only if all segments have a bbox. Other fields
@@ -40,20 +41,20 @@ class CocoPanoptic(ReadOnly):
     title = "COCO panoptic JSON"
     dataset_is = "a JSON file with images, categories and annotations that list segments_info, and PNGs in a folder of its name"
     results_are = "the same with annotations alone: image_id, file_name, segments_info with id and category_id"
-    dataset_looks = results_looks = looks(file='"segments_info"')
+    dataset_looks = looks(Look("file", begins="{", keys=(_SEGMENTS, "images")), Look("folder", names=("*.png",)))
+    results_looks = looks(Look("file", begins="{", keys=(_SEGMENTS,)), Look("folder", names=("*.png",)))
     results_ending = ".json"
     asks_for_images = True
 
-    def is_dataset(self, path: Path) -> bool:
-        """A JSON object with lists of segments, and images."""
-        return lists_segments(path) and b'"images"' in read_head(path)
-
-    def is_results(self, path: Path) -> bool:
-        """A JSON object with lists of segments."""
-        return lists_segments(path)
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """Lists of segments, and images in ground truth; of a folder, in the JSON beside it."""
+        document = seen if seen.kind == "file" else seen.beside
+        needed = (_SEGMENTS, "images") if role == "dataset" else (_SEGMENTS,)
+        return document is not None and document.begins == "{" and all(map(document.has_key, needed))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
+        path = _json_of(path)
         document, images = _document(path)
         segments, fields = _segments(path, images)
         fields.number("area")
@@ -75,6 +76,7 @@ class CocoPanoptic(ReadOnly):
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
+        path = _json_of(path)
         _, images = _document(path)
         segments, fields = _segments(path, images)
         maps = _label_maps(path, images)
@@ -91,6 +93,16 @@ class CocoPanoptic(ReadOnly):
             if dataset.merged is None:
                 _refuse_unknown_categories(path, found, dataset)
         return found
+
+
+def _json_of(path: Path) -> Path:
+    """The file; of a folder of PNGs, that beside it."""
+    if not is_folder(path):
+        return path
+    beside = path.absolute().with_name(f"{path.absolute().name}.json")
+    if not is_file(beside):
+        raise FormatError("this is a folder of PNGs, without the JSON file of its name beside it", f"add {beside}", path=path)
+    return beside
 
 
 def _document(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -10,7 +10,9 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.files import read_text
-from apframe.formats.format import ReadOnly, looks
+from apframe.formats.format import ReadOnly
+from apframe.formats.looks import Look, looks
+from apframe.formats.seen import Seen
 from apframe.paths import files_in, is_file
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
@@ -20,7 +22,7 @@ _CLASSES = "classes.txt"
 # what Cityscapes appends to the name of an image: of the ground truth, and of the image itself, as results are often called
 _APPENDED = re.compile(r"_(gtFine|gtCoarse)_(labelIds|labelTrainIds)$|_leftImg8bit$")
 _GREY = 1 + (1 << 8) + (1 << 16)  # a color image whose channels are all 2 has the number 2 * _GREY
-_OTHERS = (".json", ".txt", ".xml", ".csv", ".yaml", ".parquet")
+_OTHERS = ("*.json", "*.txt", "*.xml", "*.csv", "*.yaml", "*.parquet")
 
 
 class LabelMaps(ReadOnly):
@@ -39,17 +41,14 @@ class LabelMaps(ReadOnly):
     title = "Label maps"
     dataset_is = "a folder of PNGs with the number of a class in each pixel; classes.txt with the names, if there are any"
     results_are = "a folder of such PNGs of the same names"
-    dataset_looks = results_looks = looks(folder=r"(?im)\.png$|/$")
+    dataset_looks = results_looks = looks(Look("folder", names=("*.png", "*/"), no_names=("*.jpg", "*.jpeg")))
+    only_for = ("semantic", "panoptic", "panoptic_boundary")
     asks_for_images = True
 
-    def is_dataset(self, path: Path) -> bool:
-        """A folder with PNGs and nothing else that is read, but for the names of classes."""
-        others = [file for file in files_in(path, *_OTHERS) if file.name != _CLASSES]
-        return not others and bool(files_in(path, ".png", deep=True)) and not files_in(path, ".jpg", ".jpeg")
-
-    def is_results(self, path: Path) -> bool:
-        """Return whether a path looks like results, as `is_dataset`."""
-        return self.is_dataset(path)
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """PNGs and nothing else that is read, but for the names of classes."""
+        others = [name for name in seen.of_names(*_OTHERS) if name != _CLASSES]
+        return not others and seen.has_deep(".png")
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""

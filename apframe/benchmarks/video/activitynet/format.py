@@ -11,12 +11,12 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
-from apframe.formats.coco import is_of_videos
 from apframe.formats.coco.rows import canonical_names, frame_of_rows, json_rows, taken_names
 from apframe.formats.documents import read_json
-from apframe.formats.files import read_head, write_text
-from apframe.formats.format import Format, looks
-from apframe.formats.json_fields import is_of_samples
+from apframe.formats.files import write_text
+from apframe.formats.format import Format
+from apframe.formats.json_fields import OF_SAMPLES
+from apframe.formats.looks import Look, looks
 from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
@@ -49,8 +49,12 @@ class ActivityNet(Format):
     title = "ActivityNet JSON"
     dataset_is = "a JSON file, plain or gzip, with an object database of videos, each with annotations of label and segment"
     results_are = "a JSON file, plain or gzip, with an object results of videos, each a list of label, score and segment"
-    dataset_looks = looks(file='"database"|"taxonomy"|"segment"')
-    results_looks = looks(file='"results"')
+    dataset_looks = looks(
+        Look("file", begins="{", keys=("database",)),
+        Look("file", begins="{", keys=("taxonomy", "nodeName")),
+        Look("file", begins="{", keys=("annotations", "segment", "label"), no_keys=("images", "image_id")),
+    )
+    results_looks = looks(Look("file", begins="{", keys=("results",), no_keys=("database", *OF_SAMPLES)))
     options = ("split",)
     asks_for_images = True
     holds = {
@@ -60,17 +64,6 @@ class ActivityNet(Format):
         "detections": ("*", "score", *INTERVAL),
     }
     unused_categories = True
-
-    def is_dataset(self, path: Path) -> bool:
-        """A JSON object with a database, a taxonomy of nodes, or videos with segments near its beginning."""
-        head = read_head(path)
-        return head.lstrip()[:1] == b"{" and is_of_videos(head)
-
-    def is_results(self, path: Path) -> bool:
-        """A JSON object with results near its beginning."""
-        head = read_head(path)
-        is_object = head.lstrip()[:1] == b"{" and b'"results"' in head
-        return is_object and not (b'"database"' in head or is_of_samples(head))
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`. An unknown or ambiguous subset is a `ParameterError`."""

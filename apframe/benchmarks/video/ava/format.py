@@ -10,9 +10,11 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.edges import from_edges, refuse_reversed
-from apframe.formats.files import read_head, read_text
-from apframe.formats.format import TEXT, ReadOnly, looks
+from apframe.formats.files import read_text
+from apframe.formats.format import ReadOnly
 from apframe.formats.lines import is_number, refuse_lines, refuse_numbers
+from apframe.formats.looks import TEXT, Look, looks
+from apframe.formats.seen import Seen
 from apframe.paths import files_in
 from apframe.tables.dataset import Dataset
 from apframe.wording import listed
@@ -45,20 +47,16 @@ class Ava(ReadOnly):
         "label map (.pbtxt)"
     )
     results_are = "a CSV file without a header, lines of video, second, x1, y1, x2, y2, action, score"
-    dataset_looks = looks(file=TEXT, folder=r"(?im)\.pbtxt$")
-    results_looks = looks(file=TEXT)
+    dataset_looks = looks(Look("file", begins=TEXT), Look("folder", endings=(_LABEL_MAP,)))
+    results_looks = looks(Look("file", begins=TEXT))
     results_ending = ".csv"
 
-    def is_dataset(self, path: Path) -> bool:
-        """Lines of a name and numbers, of which the last two are whole; or a folder with such a file and a label map."""
-        if not path.is_dir():
-            return "dataset" in _roles(path)
-        tables = files_in(path, ".csv")
-        return bool(files_in(path, _LABEL_MAP)) and any("dataset" in _roles(each) for each in tables)
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """Lines of a name and numbers, the last a person or a score; in a folder, those of a CSV file.
 
-    def is_results(self, path: Path) -> bool:
-        """Lines of a name and seven numbers, the last one a score: not all are whole, or all of them are 0 or 1."""
-        return "results" in _roles(path)
+        Persons are whole numbers. Scores are not all whole, or all of them are 0 or 1.
+        """
+        return any(role in _roles(file) for file in ([seen] if seen.kind == "file" else seen.children("*.csv")))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -93,9 +91,9 @@ def _only(folder: Path, ending: str) -> Path:
     return found[0]
 
 
-def _roles(path: Path) -> set[str]:
+def _roles(seen: Seen) -> set[str]:
     """What a file looks like by its first lines, "dataset", "results" or both; nothing if it is neither."""
-    lines = [line.split(",") for line in read_head(path).decode("utf-8-sig", "replace").splitlines() if line.strip()]
+    lines = [line.split(",") for line in seen.lines]
     first = next((fields for fields in lines if len(fields) > 2), [])
     if not all(len(fields) in (2, len(first)) and is_number(fields[1]) for fields in lines[:1]) or len(first) not in (7, 8):
         return set()

@@ -9,18 +9,17 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.files import read_head
-from apframe.formats.format import TEXT, ReadOnly, looks
+from apframe.formats.format import ReadOnly
 from apframe.formats.lines import (
-    first_fields,
     is_number,
     read_lines,
     refuse_lines,
     refuse_malformed_lines,
     some_text_files,
     take_fields,
-    text_files,
 )
+from apframe.formats.looks import NAME, Look, looks
+from apframe.formats.seen import Seen
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.intervals import INTERVAL
 from apframe.wording import listed
@@ -51,23 +50,13 @@ class Thumos14(ReadOnly):
     title = "THUMOS14 text"
     dataset_is = "a folder of text files CLASS_test.txt (or CLASS_val.txt), one for each action, lines of video start end"
     results_are = "a text file, lines of video start end class score"
-    dataset_looks = looks(folder=r"(?im)_(test|val)\.txt$")
-    results_looks = looks(file=rf"{TEXT}|\A[^\n]*\n\s*\S+\s+[-\d.e]+\s+[-\d.e]+\s")  # names may begin as JSON does
+    dataset_looks = looks(Look("folder", names=("?*_test.txt", "?*_val.txt"), line=NAME + " # #"))
+    results_looks = looks(Look("file", line=NAME + r" # # \S+ #"))
     results_ending = ".txt"
 
-    def is_dataset(self, path: Path) -> bool:
-        """A file is called as a class and a part, and its first line is a name and two numbers."""
-        paths = [file for file in text_files(path) if _FILE.fullmatch(file.stem)]
-        fields = first_fields(paths)
-        return len(fields) == 3 and not is_number(fields[0]) and all(map(is_number, fields[1:]))
-
-    def is_results(self, path: Path) -> bool:
-        """The first line is a name, two numbers, a class and a number, parted by blanks."""
-        first = next((line for line in read_head(path).decode("utf-8-sig", "replace").splitlines() if line.strip()), "")
-        fields = first.split()
-        kinds = [is_number(field) for field in fields]
-        is_class = len(fields) == 5 and (fields[3] in _NUMBERS or not kinds[3])
-        return is_class and not kinds[0] and kinds[1] and kinds[2] and kinds[4]
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """The fourth field of results is a class: its number, or a name."""
+        return role == "dataset" or seen.fields[3] in _NUMBERS or not is_number(seen.fields[3])
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -17,8 +17,8 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_xml
 from apframe.formats.edges import from_edges
-from apframe.formats.files import read_head, write_text
-from apframe.formats.format import NUMBER, Format, looks
+from apframe.formats.files import write_text
+from apframe.formats.format import NUMBER, Format
 from apframe.formats.labelling.cvat.row_runs import Crop, to_columns
 from apframe.formats.labelling.cvat.shapes import (
     FLAGS,
@@ -33,7 +33,9 @@ from apframe.formats.labelling.cvat.shapes import (
     typed,
 )
 from apframe.formats.lines import refuse_malformed_lines
+from apframe.formats.looks import Look, looks
 from apframe.formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
+from apframe.formats.seen import Seen
 from apframe.formats.xml_text import escaped, refuse_illegal
 from apframe.paths import files_in, folders_in, is_file, is_folder
 from apframe.tables.dataset import Dataset
@@ -76,7 +78,7 @@ class Cvat(Format):
     title = "CVAT XML"
     dataset_is = "an XML file of CVAT for images, or a folder with one or more"
     results_are = "the same, its shapes with an attribute score"
-    dataset_looks = results_looks = looks(file="<annotations", folder=r"(?im)\.xml$|/$")
+    dataset_looks = results_looks = looks(Look("file", begins="<"), Look("folder", names=("*.xml", "*/")))
     image_ids = NUMBER
     holds: ClassVar[dict[str, tuple[str, ...]]] = {
         "images": ("image_width", "image_height", "file_name", *_OF_IMAGE),
@@ -86,14 +88,10 @@ class Cvat(Format):
     }
     unused_categories = True
 
-    def is_dataset(self, path: Path) -> bool:
-        """XML whose root is `annotations`; a folder with such a file, or with folders that hold an annotations.xml."""
-        files = _files(path)
-        return bool(files) and _ROOT.match(read_head(files[0])) is not None
-
-    def is_results(self, path: Path) -> bool:
-        """Return `is_dataset`: scores are found only when the whole file is read."""
-        return self.is_dataset(path)
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """The root is `annotations`. Scores are found only when the whole file is read."""
+        first = seen if seen.kind == "file" else next((file for file in _first_files(seen)), None)
+        return first is not None and _ROOT.match(first.head) is not None
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -147,6 +145,12 @@ class Cvat(Format):
                 what = "replaced by that of the image" if table == "detections" else "left out"
                 lost.append(("file_name", frame["file_name"].is_not_null(), what))
         return [(name, flags.fill_null(False), what) for name, flags, what in lost]
+
+
+def _first_files(seen: Seen) -> Iterator[Seen]:
+    """The files of a folder, or the annotations.xml of each folder in it."""
+    yield from seen.children("*.xml")
+    yield from filter(None, (folder.child("annotations.xml") for folder in seen.folders))
 
 
 def _files(path: Path) -> list[Path]:

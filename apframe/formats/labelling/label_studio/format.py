@@ -12,9 +12,10 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
-from apframe.formats.files import read_head, write_text
-from apframe.formats.format import NUMBER, Format, looks
+from apframe.formats.files import write_text
+from apframe.formats.format import NUMBER, Format
 from apframe.formats.labelling.label_studio.regions import encoded, in_pixels, read_regions, region_losses, region_texts
+from apframe.formats.looks import Look, looks
 from apframe.formats.names import categories_of
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
@@ -52,8 +53,8 @@ class LabelStudio(Format):
     title = "Label Studio JSON"
     dataset_is = "a JSON file with a list of tasks that have annotations"
     results_are = "the same with predictions"
-    dataset_looks = looks(file=r'\A[^\n]*\n\s*\[(?s:.*)"annotations"')
-    results_looks = looks(file=r'\A[^\n]*\n\s*\[(?s:.*)"predictions"')
+    dataset_looks = looks(Look("file", begins="[", keys=("annotations",), any_keys=("data", "from_name")))
+    results_looks = looks(Look("file", begins="[", keys=("predictions",), any_keys=("data", "from_name")))
     fractions = True
     image_ids = NUMBER
     holds: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -62,14 +63,6 @@ class LabelStudio(Format):
         "annotations": (*BOX, "area", "mask", "angle", "region_id"),
         "detections": ("score", *BOX, "area", "mask", "angle", "region_id", "model_version", "file_name"),
     }
-
-    def is_dataset(self, path: Path) -> bool:
-        """A JSON list, with annotations of tasks near its beginning."""
-        return _is_list_with(path, b'"annotations"')
-
-    def is_results(self, path: Path) -> bool:
-        """Return whether it is a JSON list with predictions of tasks near its beginning."""
-        return _is_list_with(path, b'"predictions"')
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -140,11 +133,6 @@ class LabelStudio(Format):
                     ("model_version", frame["model_version"].ne_missing(first), "replaced by that of the image's first")
                 )
         return [(name, flags.fill_null(False), what) for name, flags, what in lost]
-
-
-def _is_list_with(path: Path, key: bytes) -> bool:
-    head = read_head(path)
-    return head.lstrip()[:1] == b"[" and key in head and (b'"data"' in head or b'"from_name"' in head)
 
 
 def _tasks(path: Path) -> list[dict[str, Any]]:

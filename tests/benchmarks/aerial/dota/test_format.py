@@ -18,6 +18,7 @@ from apframe.benchmarks.aerial.dota.format import Dota
 from apframe.benchmarks.driving.kitti.format import Kitti
 from apframe.exceptions import FormatError, RowError
 from apframe.formats.boxes import Boxes
+from apframe.formats.seen import see
 from tests.formats.folders import text_folder
 
 BOX = ["x", "y", "width", "height"]
@@ -302,8 +303,8 @@ def test_told_from_the_first_line_and_the_names(tmp_path: Path) -> None:
         text_folder(tmp_path / "obb", a="0 .1 .1 .2 .1 .2 .2 .1 .2"),
         tmp_path,
     ]
-    assert [Dota().is_dataset(path) for path in (plain, headed, bare, found, *others)] == [True] * 3 + [False] * 4
-    assert [Dota().is_results(path) for path in (found, plain, headed, bare, *others)] == [True] + [False] * 6
+    assert [Dota().fits(see(path), "dataset") for path in (plain, headed, bare, found, *others)] == [True] * 3 + [False] * 4
+    assert [Dota().fits(see(path), "results") for path in (found, plain, headed, bare, *others)] == [True] + [False] * 6
     for other in (Boxes(), Kitti()):
-        assert not any(other.is_dataset(path) for path in (plain, headed, bare, found))
-        assert not any(other.is_results(path) for path in (plain, headed, bare, found))
+        assert not any(other.fits(see(path), "dataset") for path in (plain, headed, bare, found))
+        assert not any(other.fits(see(path), "results") for path in (plain, headed, bare, found))

@@ -13,6 +13,7 @@ import pytest
 import apframe as apf
 from apframe.benchmarks.driving.bdd100k.format import Scalabel
 from apframe.exceptions import FormatError, ShapesLeftOutWarning
+from apframe.formats.seen import see
 from tests.formats.folders import written
 
 Json = dict[str, Any]
@@ -137,7 +138,7 @@ def test_recognized_by_the_first_frames(tmp_path: Path) -> None:
     )
     coco = written(tmp_path, {"c.json": '[{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 0.5}]'}) / "c.json"
     empty = saved(tmp_path / "d.json", {"frames": [frame("f")]})
-    assert [Scalabel().is_dataset(path) for path in (truth, found, coco, empty)] == [True, False, False, True]
-    assert [Scalabel().is_results(path) for path in (truth, found, coco, empty)] == [False, True, False, True]
+    assert [Scalabel().fits(see(path), "dataset") for path in (truth, found, coco, empty)] == [True, False, False, True]
+    assert [Scalabel().fits(see(path), "results") for path in (truth, found, coco, empty)] == [False, True, False, True]
     assert apf.read_results(empty).height == 0
     assert apf.read_dataset(truth).annotations.height == 1

@@ -18,6 +18,7 @@ from apframe.benchmarks.driving.kitti.format import Kitti
 from apframe.exceptions import FormatError, MissingResultsWarning, RowError, ShapesLeftOutWarning
 from apframe.formats.boxes import Boxes
 from apframe.formats.catalogue import FORMATS
+from apframe.formats.seen import see
 from tests.formats.folders import text_folder
 
 BOX = ["x", "y", "width", "height"]
@@ -255,6 +256,18 @@ def test_what_cannot_be_written_leaves_nothing(
 def test_told_from_the_first_line(tmp_path: Path) -> None:
     truth, found = text_folder(tmp_path / "truth", a="", b=CAR), text_folder(tmp_path / "found", a=f"{CAR} .5")
     boxes, yolo = text_folder(tmp_path / "boxes", a="cat 1 2 3 4"), text_folder(tmp_path / "yolo", a="0 .1 .2 .3 .4")
-    assert [Kitti().is_dataset(path) for path in (truth, found, boxes, yolo, tmp_path)] == [True, False, False, False, False]
-    assert [Kitti().is_results(path) for path in (truth, found, boxes, yolo, tmp_path)] == [False, True, False, False, False]
-    assert not any(Boxes().is_dataset(path) or Boxes().is_results(path) for path in (truth, found))
+    assert [Kitti().fits(see(path), "dataset") for path in (truth, found, boxes, yolo, tmp_path)] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
+    assert [Kitti().fits(see(path), "results") for path in (truth, found, boxes, yolo, tmp_path)] == [
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert not any(Boxes().fits(see(path), "dataset") or Boxes().fits(see(path), "results") for path in (truth, found))

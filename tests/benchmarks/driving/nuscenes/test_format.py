@@ -22,6 +22,7 @@ from apframe.benchmarks.driving.nuscenes.places import with_places
 from apframe.benchmarks.driving.nuscenes.splits import scenes_of
 from apframe.benchmarks.driving.nuscenes.tables import CLASSES
 from apframe.exceptions import ColumnError, FormatError, MissingResultsWarning, ParameterError, RowError, UnknownIdError
+from apframe.formats.seen import see
 from apframe.tables.shapes.cuboids import CUBOID
 from tests.benchmarks.driving.nuscenes.scenes import Json, Objects, box, tables, write_for_kit, write_results, write_tables
 from tests.formats.folders import written
@@ -351,14 +352,14 @@ def test_a_table_that_is_missing_or_cut_off_is_named(tmp_path: Path) -> None:
 def test_a_folder_is_recognized_without_one_of_its_tables_which_is_named(name: str, tmp_path: Path) -> None:
     folder = write_tables(tmp_path / "set", tables(SAMPLES, OBJECTS))
     (folder / f"{name}.json").unlink()
-    assert NuScenes().is_dataset(folder)
+    assert NuScenes().fits(see(folder), "dataset")
     with pytest.raises(FormatError, match=rf"{name}\.json: there is no such file$"):
         apf.read_dataset(folder)
 
 
 def test_a_folder_with_a_single_file_of_such_a_name_is_not_taken_for_nuscenes(tmp_path: Path) -> None:
     folder = written(tmp_path / "set", {"sample.json": "[]", "instance.json": "[]"})
-    assert not NuScenes().is_dataset(folder)
+    assert not NuScenes().fits(see(folder), "dataset")
 
 
 def lacking(name: str) -> Json:
@@ -394,8 +395,8 @@ def test_recognized_by_tables_and_by_the_first_lines(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     found, empty = write_results(tmp_path / "found.json", RESULTS), write_results(tmp_path / "empty.json", {"t1": []})
     actions = written(tmp_path, {"a.json": '{"results": {"v": [{"label": "run", "score": 1, "segment": [0, 1]}]}}'}) / "a.json"
-    assert NuScenes().is_dataset(truth)
-    assert [NuScenes().is_results(path) for path in (found, empty, actions)] == [True, True, False]
+    assert NuScenes().fits(see(truth), "dataset")
+    assert [NuScenes().fits(see(path), "results") for path in (found, empty, actions)] == [True, True, False]
     assert apf.read_results(empty).height == 0
     assert apf.read_results(actions)["start_time"].to_list() == [0]
     with pytest.raises(ParameterError, match="nuScenes can be read, but not written"):

@@ -10,6 +10,7 @@ import pytest
 import apframe as apf
 from apframe.benchmarks.medical.luna16.format import Luna16
 from apframe.exceptions import FormatError, ImagesLeftOutWarning
+from apframe.formats.seen import see
 from tests.formats.folders import written
 from tests.fuzz.valid_sets import write_valid
 
@@ -93,7 +94,7 @@ def test_scans_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_files_of_others_are_none(tmp_path: Path) -> None:
     written(tmp_path, {"a.csv": "image_id,class,x,y,width,height,score\n", "annotations.csv": "image_id,x\n"})
-    assert not Luna16().is_results(tmp_path / "a.csv") and not Luna16().is_dataset(tmp_path)
+    assert not Luna16().fits(see(tmp_path / "a.csv"), "results") and not Luna16().fits(see(tmp_path), "dataset")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes with names are a matter of Unix")

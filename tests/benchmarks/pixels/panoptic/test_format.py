@@ -25,6 +25,8 @@ from apframe.exceptions import (
     UnknownIdError,
     UnknownImageWarning,
 )
+from apframe.formats.catalogue import choose_format
+from apframe.formats.format import Expected
 from tests.benchmarks.pixels.panoptic.panoptic_maps import CATEGORIES, evaluate, generated, write_map
 from tests.cli.test_command import command
 
@@ -64,6 +66,20 @@ def test_files_of_the_field(tmp_path: Path) -> None:
     assert set(evaluation.by("isthing")["isthing"]) == {0, 1}
     boundaries = apf.evaluate(truth, found, protocol="cityscapes_panoptic", iou_type="panoptic_boundary")
     assert boundaries.summary["value"][0] < evaluation.summary["value"][0]
+
+
+def test_a_folder_of_maps_leads_to_the_file_beside_it(tmp_path: Path) -> None:
+    truth, found = write(tmp_path)
+    folders = truth.with_suffix(""), found.with_suffix("")
+    expected = apf.evaluate(truth, found, "coco_panoptic").summary
+    assert apf.evaluate(*folders, "coco_panoptic").summary.equals(expected)
+    semantic = Expected.of_protocol("SEMANTIC", "semantic")
+    assert choose_format(folders[0], None, "dataset", expected=semantic).name == "label_maps"
+    with pytest.raises(FormatError, match=r"looks like coco_panoptic .* and like label_maps .*; choose one with format="):
+        apf.read_dataset(folders[0])
+    truth.unlink()
+    with pytest.raises(FormatError, match=r"a folder of PNGs, without the JSON file of its name beside it; add .*truth\.json"):
+        apf.read_dataset(folders[0], "coco_panoptic")
 
 
 def test_shards_are_evaluated_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

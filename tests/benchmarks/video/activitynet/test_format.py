@@ -18,6 +18,7 @@ import apframe as apf
 from apframe.benchmarks.video.activitynet.format import ActivityNet
 from apframe.exceptions import ApframeError, FormatError, ParameterError, RowError, UnknownIdError
 from apframe.formats.coco import Coco
+from apframe.formats.seen import see
 
 TAXONOMY = [
     {"nodeId": 0, "nodeName": "Root", "parentId": None, "parentName": None},
@@ -347,10 +348,10 @@ def test_told_from_the_head(tmp_path: Path) -> None:
     coco = file(tmp_path, {"images": [], "annotations": [], "categories": []}, "coco.json")
     coco_found = file(tmp_path, [{"image_id": 1, "results": 1}], "coco_found.json")
     every = (truth, far, found, coco, coco_found)
-    assert [ActivityNet().is_dataset(path) for path in every] == [True, True, False, False, False]
-    assert [ActivityNet().is_results(path) for path in every] == [False, False, True, False, False]
-    assert [Coco().is_dataset(path) for path in every[:3]] == [False, False, False]
-    assert [Coco().is_results(path) for path in every[:3]] == [False, False, False]
+    assert [ActivityNet().fits(see(path), "dataset") for path in every] == [True, True, False, False, False]
+    assert [ActivityNet().fits(see(path), "results") for path in every] == [False, False, True, False, False]
+    assert [Coco().fits(see(path), "dataset") for path in every[:3]] == [False, False, False]
+    assert [Coco().fits(see(path), "results") for path in every[:3]] == [False, False, False]
 
 
 VIDEOS = {

@@ -10,6 +10,7 @@ import pytest
 import apframe as apf
 from apframe.benchmarks.video.ava.format import Ava
 from apframe.exceptions import FormatError, UnknownImageWarning
+from apframe.formats.seen import see
 from tests.formats.folders import written
 
 TRUTH = "clip,0902,0.25,0.5,0.75,1.0,12,3\nclip,0902,0.25,0.5,0.75,1.0,80,3\nclip,0903\nother,1798,0,0,0.5,0.5,12,0\n"
@@ -129,5 +130,5 @@ def test_files_of_others_are_none(tmp_path: Path) -> None:
     others = {"a.csv": "image_id,class,x,y,width,height\n1,cat,0,0,4,4\n", "b.csv": "", "c.csv": "7,0902,0,0,1,1,1,1\n"}
     written(tmp_path, others)
     for name in others:
-        assert not Ava().is_dataset(tmp_path / name) and not Ava().is_results(tmp_path / name)
+        assert not Ava().fits(see(tmp_path / name), "dataset") and not Ava().fits(see(tmp_path / name), "results")
     assert pl.Series(Ava().holds["annotations"], dtype=pl.String).is_empty()

@@ -9,6 +9,7 @@ import pytest
 import apframe as apf
 from apframe.benchmarks.video.thumos14.format import _NUMBERS, Thumos14
 from apframe.exceptions import FormatError
+from apframe.formats.seen import see
 from tests.formats.folders import written
 from tests.protocols.rules_of import classes_of
 
@@ -88,5 +89,5 @@ def test_results_that_cannot_be_read(line: str, message: str, tmp_path: Path) ->
 def test_files_of_others_are_none(tmp_path: Path) -> None:
     others = {"a.txt": "cat 0.5 1 2 3 4\n", "b.txt": "v 1 2 8 0.5\n", "c.txt": ""}
     written(tmp_path, others)
-    assert not any(Thumos14().is_results(tmp_path / name) for name in others)
-    assert not Thumos14().is_dataset(written(tmp_path / "boxes", {"a_test.txt": "cat 0.5 1 2 3 4\n"}))
+    assert not any(Thumos14().fits(see(tmp_path / name), "results") for name in others)
+    assert not Thumos14().fits(see(written(tmp_path / "boxes", {"a_test.txt": "cat 0.5 1 2 3 4\n"})), "dataset")

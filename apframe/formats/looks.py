@@ -1,0 +1,128 @@
+"""What the files of a format look like, declared as data, so that no format is imported to recognise those of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from re import fullmatch
+from typing import NamedTuple
+
+from apframe.formats.seen import Seen
+
+TEXT = "^[{\0"
+"""How text begins that is not JSON."""
+NAME = r"(?!#( |$))\S+"
+"""A field that is not a number, in `Look.line`."""
+JSON_WORDS = {"{": "a JSON object", "[": "a JSON list", "[{": "JSON", TEXT: "text that is not JSON", "<": "XML"}
+
+
+class Look(NamedTuple):
+    """One way in which a data set or results of a format look: all that is given here is true of what is seen.
+
+    Of a folder, `begins`, `keys`, `columns` and `line` are those of the first file that `names` or `endings` choose (for `line`
+    the first that is not blank).
+
+    Attributes
+    ----------
+    kind
+        "file" or "folder"
+    endings
+        the name of the file, or of one in the folder, has one of them, in upper or lower case: ".txt"
+    names, n_names, no_names
+        patterns of names in the folder, of which at least `n_names` are there, and others of which none is: "*_det_*.txt",
+        "labels/"
+    begins
+        characters with one of which the content begins; with ^ before them, with none of which: "{", "^[{"
+    keys, any_keys, no_keys
+        names in quotes, near the beginning or the end: all of them, at least one, none
+    columns
+        names in the header of a table, in upper or lower case, or of its columns
+    line
+        a regular expression for all of the first line, with # in the place of each number: NAME + "( #){4}"
+    only_named
+        files like this are never recognised: the format has to be named
+
+    >>> from pathlib import Path
+    >>> seen = Seen(Path("a.json"), "file", b'{"images": [], "license": ""}')
+    >>> Look("file", begins="{", keys=("images",)).fits(seen), [*Look("file", keys=("images", "taxonomy")).lacks(seen)]
+    (True, ['the key taxonomy'])
+    """
+
+    kind: str
+    endings: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    n_names: int = 1
+    no_names: tuple[str, ...] = ()
+    begins: str = ""
+    keys: tuple[str, ...] = ()
+    any_keys: tuple[str, ...] = ()
+    no_keys: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    line: str = ""
+    only_named: bool = False
+
+    def fits(self, seen: Seen) -> bool:
+        """Whether nothing is lacking."""
+        return next(self.lacks(seen), None) is None
+
+    def near(self, seen: Seen) -> str:
+        """What alone is lacking where some of the keys, columns or names are there; "" otherwise.
+
+        >>> from pathlib import Path
+        >>> Look("file", keys=("images", "taxonomy")).near(Seen(Path("a.json"), "file", b'{"images": []}'))
+        'the key taxonomy'
+        """
+        there = {name.lower() for name in seen.columns}
+        has_some = any(map(seen.has_key, self.keys)) or not there.isdisjoint(map(str.lower, self.columns))
+        lacking = [*self.lacks(seen)]
+        return lacking[0] if len(lacking) == 1 and (has_some or (self.n_names > 1 and seen.of_names(*self.names))) else ""
+
+    def lacks(self, seen: Seen) -> Iterator[str]:
+        """What is declared here and not seen, or the other way round, in words."""
+        if seen.kind != self.kind or self.only_named:
+            yield "its name" if self.only_named else f"a {self.kind}"
+            return
+        chosen = self.names or tuple(f"*{ending}" for ending in self.endings)
+        if self.kind == "file":
+            if self.endings and not seen.path.name.lower().endswith(self.endings):
+                yield f"the ending {' or '.join(self.endings)}"
+        else:
+            if chosen and len(seen.of_names(*chosen)) < self.n_names:
+                yield f"{self.n_names if self.n_names > 1 else 'one'} of {', '.join(chosen)}"
+                return
+            if self.no_names and (others := seen.of_names(*self.no_names)):
+                yield f"no {others[0]}"
+        if self.begins or self.keys or self.any_keys or self.no_keys or self.columns or self.line:
+            files = [seen] if self.kind == "file" else seen.children(*chosen)
+            file = next((each for each in files if self.kind == "file" or each.lines or not self.line), None)
+            yield from ["a file that can be read"] if file is None else self._lacks_in(file)
+
+    def _lacks_in(self, file: Seen) -> Iterator[str]:
+        if self.begins and not _begins(file.begins, self.begins):
+            yield JSON_WORDS.get(self.begins, self.begins)
+        if missing := [key for key in self.keys if not file.has_key(key)]:
+            yield f"the key{'s' * (len(missing) > 1)} {', '.join(missing)}"
+        if self.any_keys and not any(map(file.has_key, self.any_keys)):
+            yield f"one of the keys {', '.join(self.any_keys)}"
+        if others := [key for key in self.no_keys if file.has_key(key)]:
+            yield f"no key {', '.join(others)}"
+        if self.columns:
+            there = {name.lower() for name in file.columns}
+            if missing := [name for name in self.columns if name.lower() not in there]:
+                yield f"the column{'s' * (len(missing) > 1)} {', '.join(missing)}"
+        if self.line and not fullmatch(self.line, file.line):
+            yield "another first line"
+
+
+def looks(*ways: Look) -> tuple[Look, ...]:
+    """The ways in which a data set or results of a format look; none for a format that has no such files.
+
+    >>> looks(Look("folder", names=("labels/",)))[0].kind
+    'folder'
+    """
+    return ways
+
+
+def _begins(first: str, allowed: str) -> bool:
+    if allowed.startswith("^"):
+        return bool(first) and first not in allowed[1:]
+    return bool(first) and first in allowed
