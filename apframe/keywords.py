@@ -1,17 +1,56 @@
-"""Keywords that a function does not have: an error that names the one that is meant, by whatever name others know it."""
+"""Keywords: options that are declared once for all functions that take them, and errors for those that a function has not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from inspect import signature
-from typing import ParamSpec, TypeVar
+from inspect import Parameter, cleandoc, formatannotation, signature
+from re import MULTILINE, search, sub
+from typing import Any, NamedTuple, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 from apframe.exceptions import ParameterError
 from apframe.wording import nearest, same_name
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+
+
+class Keyword(NamedTuple):
+    """What is declared of an option, as an annotation of its name in a `TypedDict`: `Annotated[str | None, Keyword(...)]`.
+
+    A function that takes it has `**options: Unpack[...]` of this `TypedDict`; see `names_keywords`.
+
+    Attributes
+    ----------
+    default
+        its value where it is not given
+    text
+        what it is, for docstrings
+    help, metavar, flag, kind
+        what it is on the command line, and an example of its value there; its name there, if that is another; its type there,
+        by default a text. A list of texts may be written with commas between them
+    """
+
+    default: Any
+    text: str
+    help: str
+    metavar: str = ""
+    flag: str = ""
+    kind: Any = str | None
+
+
+def declared_keywords(options: Any) -> dict[str, tuple[Any, Keyword]]:
+    """The type and the declaration of each option in a `TypedDict`, by name.
+
+    >>> from typing import Annotated, TypedDict
+    >>> Options = TypedDict("Options", {"split": Annotated[str, Keyword("val", "the part", "part to read")]})
+    >>> declared_keywords(Options)["split"][1].default
+    'val'
+    """
+    hints = get_type_hints(options, include_extras=True)
+    return {name: (get_args(hint)[0], get_args(hint)[1]) for name, hint in hints.items() if get_args(hint)[1:]}
+
 
 # pycocotools' names, and those of libraries that give its numbers
 _ELSEWHERE = {
@@ -27,6 +66,9 @@ _OTHERWISE = {"imgids": "give ground truth of these images, or use `where` on th
 def names_keywords(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """Wrap a function so that an unknown keyword is a `ParameterError` that suggests the right one.
 
+    If it has `**options: Unpack[Options]`, its signature and its docstring get the options that this `TypedDict` declares, see
+    `Keyword`. The docstring gets them at the end of its section Parameters.
+
     >>> @names_keywords
     ... def evaluate(*, max_detections: int = 100) -> int:
     ...     return max_detections
@@ -34,14 +76,48 @@ def names_keywords(function: Callable[Given, Result]) -> Callable[Given, Result]
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: no option 'maxDets'; did you mean max_detections?
     """
-    known = list(signature(function).parameters)
+    parameters = list(signature(function).parameters.values())
+    declared = _declared_by(function, parameters[-1])
+    if declared:
+        parameters[-1:] = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=keyword.default, annotation=_words(kind))
+            for name, (kind, keyword) in declared.items()
+        ]
 
     @wraps(function)
     def called(*args: Given.args, **options: Given.kwargs) -> Result:
         refuse_unknown(options, known)
         return function(*args, **options)
 
+    known = [each.name for each in parameters]
+    called.__signature__ = signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__doc__ = _documented(function.__doc__, {name: keyword.text for name, (_, keyword) in declared.items()})
     return called
+
+
+def _declared_by(function: Callable[..., Any], last: Parameter) -> dict[str, tuple[Any, Keyword]]:
+    """The options that are declared for the last parameter of a function, `**options: Unpack[...]`; none for any other."""
+    if last.kind is not Parameter.VAR_KEYWORD:
+        return {}
+    annotation = last.annotation
+    if isinstance(annotation, str):
+        annotation = eval(annotation, getattr(function, "__globals__", {}))
+    return declared_keywords(get_args(annotation)[0]) if get_origin(annotation) is Unpack else {}
+
+
+def _words(kind: Any) -> str:
+    return sub(r"\b(typing|collections\.abc)\.", "", formatannotation(kind))
+
+
+def _documented(text: str | None, options: Mapping[str, str]) -> str | None:
+    """A docstring with the texts of options at the end of its section Parameters."""
+    doc = cleandoc(text or "")
+    section = search(r"(?s)^Parameters\n-+\n.*?(?=\n\n\w+\n---|\Z)", doc, MULTILINE)
+    if section is None or not options:
+        return text
+    wrapped = {name: textwrap.indent(textwrap.fill(words, 120), " " * 4) for name, words in options.items()}
+    entries = (f"\n{name}\n{words}" for name, words in wrapped.items())
+    return doc[: section.end()] + "".join(entries) + doc[section.end() :]
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:

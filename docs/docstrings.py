@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from importlib import import_module
 from typing import Any
 
 import griffe
@@ -21,11 +22,30 @@ class HouseStyle(griffe.Extension):
             if inspect.isclass(value := getattr(apf, name)):
                 _bind_methods(pkg[value.__module__.partition(".")[2]][value.__name__], value)
         for documented in _functions_and_classes(pkg):
+            _declare_options(documented)
             if any(str(decorator.value) == "cached_property" for decorator in getattr(documented, "decorators", ())):
                 _make_property(documented)
             if documented.docstring is not None:
                 documented.docstring.value = _with_headings(documented.docstring.value)
                 _set_types(documented)
+
+
+def _declare_options(documented: griffe.Function | griffe.Class) -> None:
+    """Show the options that a `TypedDict` declares in place of `**options`, as `apframe.keywords` does."""
+    last = [*documented.parameters][-1:] if documented.is_function else []
+    if not (last and "Unpack" in str(last[0].annotation) and documented.parent.is_module):
+        return
+    value = getattr(import_module(documented.parent.path), documented.name)
+    if not hasattr(value, "__wrapped__") or documented.docstring is None:
+        return
+    documented.docstring.value = value.__doc__
+    del documented.parameters[last[0].name]
+    for each in inspect.signature(value).parameters.values():
+        if each.name not in documented.parameters:
+            kind = griffe.ParameterKind.keyword_only
+            documented.parameters.add(
+                griffe.Parameter(each.name, annotation=each.annotation, kind=kind, default=repr(each.default))
+            )
 
 
 def _bind_methods(documented: griffe.Class, value: type) -> None:

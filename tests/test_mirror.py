@@ -12,6 +12,7 @@ PACKAGE = TESTS.parent / "apframe"
 # a test, and the modules that it tests besides the one of its own name
 TESTED_IN = {
     "adapters/test_torchvision.py": "adapters/arrays",
+    "formats/test_options.py": "formats/input_types",
     "benchmarks/aerial/visdrone/test_protocol.py": "protocols/combinations",
     "benchmarks/driving/kitti/test_protocol.py": "benchmarks/driving/orientation matching/by_annotation metrics/changes "
     "metrics/cutoff_counts protocols/rules/filters",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
@@ -24,14 +23,19 @@ from apframe.checks.shapes import check_shapes
 from apframe.collecting import collecting
 from apframe.exceptions import MissingResultsWarning, warn_again
 from apframe.formats.accepted import read_found, read_truth
-from apframe.formats.reading import Reading, ReadingOptions
+from apframe.formats.options import ReadingOptions
+from apframe.formats.reading import Reading
 from apframe.formats.refused import Refused
+from apframe.keywords import names_keywords
 from apframe.paths import reading_once
 from apframe.retrieval.sources import is_for_search
 from apframe.similarity.extents import with_upright_boxes
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.corners import upright
 from apframe.threads import pool
+
+if TYPE_CHECKING:
+    from apframe.formats.input_types import DetectionsLike, TruthLike
 
 _WRITTEN = {"fractions", "corners"}  # what a table looks like by itself, which is said better where both are compared
 _MISPLACED = _WRITTEN | {
@@ -44,11 +48,12 @@ _MISPLACED = _WRITTEN | {
 }  # which say why detections do not overlap anything
 
 
-def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions]) -> Findings:
+@names_keywords
+def check(truth: TruthLike, detections: DetectionsLike | None = None, **options: Unpack[ReadingOptions]) -> Findings:
     """Find errors and suspicious values in a data set and, if given, in its results.
 
     `evaluate` stops at the first error; this function reports all of them. Rows that cannot be right are reported, and the
-    other checks leave them out.
+    other checks leave them out. Without detections, `box_format` and `relative` are about the ground truth.
 
     Parameters
     ----------
@@ -58,16 +63,6 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
         too: see `check_run`.
     detections
         as `evaluate` takes them; None checks the ground truth alone.
-    format, results_format
-        the formats of paths, detected from the path by default; see `formats`.
-    split, image_sizes
-        options for reading the ground truth from a path; see `read_dataset`.
-    box_format, relative
-        how boxes are written, as `evaluate` takes them; without detections, this is about the ground truth.
-    join_by_name, names
-        see `read_results`.
-    category_map, unmapped
-        of the categories of both, see `Dataset.map_categories`.
 
     Returns
     -------
@@ -146,14 +141,6 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
         findings += check_overlaps(found, dataset.core("annotations"))
     empty = {"no_annotations": "annotations", "no_detections": "detections"}  # which may be so because all were refused
     return as_table((finding for finding in findings if empty.get(finding.check) not in refused_of), n_given | n_results)
-
-
-# help and completion list the options
-_given = [*signature(check).parameters.values()][:-1]
-_taken = [signature(Reading).parameters[name] for name in ReadingOptions.__annotations__]
-_options = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in _taken]
-_whole = signature(check).replace(parameters=[*_given, *_options])
-check.__signature__ = _whole  # type: ignore[attr-defined]
 
 
 def worst(findings: pl.DataFrame) -> str | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from apframe.formats.reading import Reading, ReadingOptions
+from apframe.formats.options import ReadingOptions
+from apframe.formats.reading import Reading
+from apframe.keywords import names_keywords
 from apframe.paths import reading_once
 from apframe.protocols.coco import COCO_AREAS
 from apframe.protocols.ranges import ALL
@@ -19,19 +21,27 @@ from apframe.tables.shapes.corners import upright
 from apframe.tables.tables import KEYS, TABLES
 from apframe.threads import pool
 
+if TYPE_CHECKING:
+    from apframe.formats.input_types import DetectionsLike, TruthLike
+
 Tables = Mapping[str, pl.DataFrame]
 _MOST_VALUES = 20  # of an attribute of the images that is shown unasked
 
 
+@names_keywords
 def stats(
-    truth: Any, detections: Any = None, *, by: str | Sequence[str] | None = None, image_attributes: Any = None,
+    truth: TruthLike,
+    detections: DetectionsLike | None = None,
+    *,
+    by: str | Sequence[str] | None = None,
+    image_attributes: Any = None,
     **options: Unpack[ReadingOptions],
-) -> pl.DataFrame:  # fmt: skip
+) -> pl.DataFrame:
     """Count images, annotations and detections, and give median sizes, by category, area range and attribute.
 
     Parameters
     ----------
-    truth, detections, image_attributes, and all others
+    truth, detections, image_attributes
         as `evaluate` takes them
     by
         columns of the images, categories or annotations to count by, such as "weather" or "annotations.occlusion"; by default

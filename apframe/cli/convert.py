@@ -14,17 +14,10 @@ import apframe as apf
 from apframe.cli.declared import Argument, Option
 from apframe.cli.messages import as_flag
 from apframe.cli.options import (
-    BoxFormat,
     Categories,
-    CategoryMap,
-    GtFormat,
     ImageAttributes,
-    ImageSizes,
-    JoinByName,
-    Names,
-    Relative,
-    Unmapped,
     Where,
+    declared_option,
     words,
 )
 from apframe.cli.output import progress, stdout
@@ -53,7 +46,7 @@ def convert_files(
         Path | None,
         Option(metavar="GT", help="the data set that SOURCE are results of; its ids and names are used"),
     ] = None,
-    gt_format: GtFormat = None,
+    gt_format: Annotated[str | None, declared_option("format")] = None,
     split: Annotated[
         str | None,
         Option(
@@ -65,14 +58,14 @@ def convert_files(
         list[str] | None,
         Option(metavar="scene", help="with --split: keep images of one value together"),
     ] = None,
-    image_sizes: ImageSizes = None,
-    box_format: BoxFormat = None,
-    relative: Relative = False,
-    join_by_name: JoinByName = None,
-    names: Names = None,
+    image_sizes: Annotated[Path | None, declared_option("image_sizes")] = None,
+    box_format: Annotated[str | None, declared_option("box_format")] = None,
+    relative: Annotated[bool, declared_option("relative")] = False,
+    join_by_name: Annotated[list[str] | None, declared_option("join_by_name")] = None,
+    names: Annotated[Path | None, declared_option("names")] = None,
     image_attributes: ImageAttributes = None,
-    category_map: CategoryMap = None,
-    unmapped: Unmapped = "keep",
+    category_map: Annotated[Path | None, declared_option("category_map")] = None,
+    unmapped: Annotated[str, declared_option("unmapped")] = "keep",
     categories: Categories = None,
     where: Where = None,
     sample: Annotated[int | None, Option(metavar="500", help="keep this number of images, chosen at random")] = None,

@@ -17,13 +17,15 @@ Made = TypeVar("Made", bound=click.Command)
 class Option(NamedTuple):
     """An option of a command, as an annotation: `Annotated[bool, Option("--json", help="print JSON")]`.
 
-    Without a name it has that of its parameter. A parameter of type bool is a flag; a list collects repetitions.
+    Without a name it has that of its parameter. A parameter of type bool is a flag; a list collects repetitions. The purpose is
+    the heading in the help, where `help_pages` does not say it.
     """
 
     name: str = ""
     short: str = ""
     metavar: str | None = None
     help: str = ""
+    purpose: str = ""
 
 
 class Argument(NamedTuple):
@@ -89,7 +91,9 @@ def _param(name: str, hint: Any, default: Any) -> click.Parameter:
     if kind is bool:
         given |= {"type": None, "is_flag": True}
     names = [each for each in (what.name or f"--{name.replace('_', '-')}", what.short, name) if each]
-    return click.Option(names, multiple=several, metavar=what.metavar, help=what.help, show_default=True, **given)
+    made = click.Option(names, multiple=several, metavar=what.metavar, help=what.help, show_default=True, **given)
+    made.purpose = what.purpose  # type: ignore[attr-defined]
+    return made
 
 
 def _listed(context: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> list[Any] | None:  # noqa: ARG001

@@ -122,7 +122,7 @@ def evaluate_files(
         raise ParameterError(f"--matches: {unknown[0]} is not evaluated", f"there are {there}; see --iou-thresholds")
     with progress() as say:
         say("matching shards" if shards else "reading")
-        if shards:
+        if shards or results is None:
             own: dict[str, Any] = {"engine": engine, "memory": memory, "work": work, "skip_bad_shards": skip_bad_shards}
             first, second = as_shards(truth, results, more)
             evaluation: apf.Evaluation = apf.evaluate_shards(first, second, protocol=chosen, **files.reading(), **own)

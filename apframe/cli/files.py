@@ -2,64 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import apframe as apf
 from apframe.cli.declared import Option
 from apframe.cli.options import (
-    BoxFormat,
+    DECLARED,
     Categories,
-    CategoryMap,
     DropUnknownImages,
-    DtFormat,
-    GtFormat,
     ImageAttributes,
-    ImageSizes,
     IouType,
-    JoinByName,
-    Names,
     ProtocolName,
-    Relative,
-    Split,
-    Unmapped,
+    declared_option,
     numbers,
     words,
 )
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import as_protocol
 
+# the parameter of each option: --gt-format is gt_format
+_PARAMETERS = {name: keyword.flag.lstrip("-").replace("-", "_") or name for name, (_, keyword) in DECLARED.items()}
+_fields = [
+    (_PARAMETERS[name], Annotated[keyword.kind, declared_option(name)], field(default=keyword.default))
+    for name, (_, keyword) in DECLARED.items()
+]
+_Declared: Any = make_dataclass("_Declared", _fields, frozen=True)
 
-@dataclass(frozen=True)
-class ReadingOptions:
-    """The options for reading ground truth and results. Each field is an option of the command."""
 
-    gt_format: GtFormat = None
-    dt_format: DtFormat = None
-    split: Split = None
-    image_sizes: ImageSizes = None
-    box_format: BoxFormat = None
-    relative: Relative = False
-    join_by_name: JoinByName = None
-    names: Names = None
-    category_map: CategoryMap = None
-    unmapped: Unmapped = "keep"
+class ReadingOptions(_Declared):  # type: ignore[misc]
+    """The options for reading ground truth and results, as `apframe.formats.options` declares them."""
 
     def reading(self) -> dict[str, Any]:
         """The arguments for `apf.check`, `apf.stats` and `apf.write_shards`."""
-        return {
-            "format": self.gt_format,
-            "results_format": self.dt_format,
-            "split": self.split,
-            "image_sizes": self.image_sizes,
-            "box_format": self.box_format,
-            "relative": self.relative,
-            "join_by_name": words(self.join_by_name),
-            "names": self.names,
-            "category_map": self.category_map,
-            "unmapped": self.unmapped,
-        }
+        given = {name: getattr(self, parameter) for name, parameter in _PARAMETERS.items()}
+        several = [name for name, (_, keyword) in DECLARED.items() if keyword.kind == list[str] | None]
+        return given | {name: words(given[name]) for name in several}
 
 
 @dataclass(frozen=True)
@@ -117,7 +96,7 @@ class Files(ReadingOptions):
             "image_attributes": self.image_attributes,
         }
 
-    def evaluate(self, truth: Path, results: Path | None, rules: Protocol) -> apf.Evaluation:
+    def evaluate(self, truth: Path, results: Path, rules: Protocol) -> apf.Evaluation:
         """The evaluation of two files."""
         return apf.evaluate(truth, results, rules, **self.reading())
 

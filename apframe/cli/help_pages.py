@@ -48,8 +48,7 @@ SHORT_HELP = {verb: does for verbs in TASKS.values() for verb, (does, _) in verb
 _EXAMPLES = {verb: example for verbs in TASKS.values() for verb, (_, example) in verbs.items()}
 # the headings of options, and the parameters under each
 _PURPOSES = {
-    "Reading": "gt_format dt_format source_format results_of split image_sizes box_format relative join_by_name names "
-    "image_attributes queries category_map unmapped invalid drop_unknown_images",
+    "Reading": "source_format results_of split image_attributes queries invalid drop_unknown_images",
     "Shards": "shards memory work skip_bad_shards engine",
     "Gate": "fail_if_worse max_drop sure strict",
     "Output": "out into title images embed max_images tables n name tag matches per_query compare rules pairs "
@@ -89,7 +88,8 @@ class HelpPage(click.Command):
             if isinstance(param, HelpedArgument):
                 sections["Arguments"].append((str(param.metavar), param.help or ""))
             elif record := param.get_help_record(ctx):
-                sections[purposes.get(str(param.name), "Options")].append(record)
+                purpose = getattr(param, "purpose", "") or purposes.get(str(param.name), "Options")
+                sections[purpose].append(record)
         for name, records in sections.items():
             if records:
                 with formatter.section(name):

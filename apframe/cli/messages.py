@@ -9,6 +9,7 @@ from contextlib import suppress
 import click
 
 from apframe.exceptions import OutputError
+from apframe.keywords import declared_keywords
 from apframe.show.terminal import ReaderGoneError, one_line
 from apframe.wording import as_keyword
 
@@ -29,15 +30,14 @@ def be_strict(strict: bool) -> None:
     click.get_current_context().ensure_object(dict)["strict"] = strict
 
 
-# options of the library that the command has too
-_FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
+# options of the library that the command has too, beside those of reading
+_FLAGS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        "background", "box_format", "by", "categories", "category_map", "engine", "image_attributes", "image_sizes", "invalid",
-        "iou_thresholds", "iou_type", "join_by_name", "level", "matching", "max_detections", "max_documents", "max_images",
-        "measures", "memory", "metrics", "missing", "n", "n_resamples", "name", "names", "no_relevant", "on_images",
-        "protocol", "queries", "recall_positions", "relative", "relevance_level", "sample", "seed", "split", "test",
-        "trec_eval", "method", "unit", "unjudged", "unmapped", "where", "within", "work",
+        "background", "by", "categories", "engine", "image_attributes", "invalid", "iou_thresholds", "iou_type", "level",
+        "matching", "max_detections", "max_documents", "max_images", "measures", "memory", "metrics", "missing", "n",
+        "n_resamples", "name", "no_relevant", "on_images", "protocol", "queries", "recall_positions", "relevance_level",
+        "sample", "seed", "test", "trec_eval", "method", "unit", "unjudged", "where", "within", "work",
     )
 }  # fmt: skip
 
@@ -52,6 +52,12 @@ def as_flag(option: str, value: str | None = None) -> str:
     """
     if option == "unknown_images":
         return f"--{value}-unknown-images"
-    if option not in _FLAGS:
+    from apframe.formats.options import ReadingOptions  # brings in Polars
+
+    declared = declared_keywords(ReadingOptions)
+    flag = _FLAGS.get(option)
+    if option in declared:
+        flag = declared[option][1].flag or f"--{option.replace('_', '-')}"
+    if flag is None:
         return as_keyword(option, value)
-    return f"{_FLAGS[option]} {shlex.quote(value)}" if value and value != "True" else _FLAGS[option]
+    return f"{flag} {shlex.quote(value)}" if value and value != "True" else flag

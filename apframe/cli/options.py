@@ -13,67 +13,36 @@ import click
 from apframe.cli.declared import Argument, Option
 from apframe.cli.help_pages import HelpPage
 from apframe.exceptions import ParameterError
+from apframe.formats.options import ReadingOptions
 from apframe.formats.urls import url_of
+from apframe.keywords import declared_keywords
 from apframe.paths import is_utf8
 from apframe.protocols.published import PUBLISHED
 from apframe.store.parquet import labels, refuse_foreign
-from apframe.tables.box_formats import BOX_FORMATS
-from apframe.tables.category_map import UNMAPPED
 
 _READ = {"truth", "results", "source"}  # arguments that may be URLs, or - for the standard input
 GIVEN = "apframe.arguments"  # where a context has the arguments of its command
 _READ_LISTS = {"paths", "more"}  # likewise, of several paths
+DECLARED = declared_keywords(ReadingOptions)
+"""The options of reading, by their names in the library."""
+
+
+def declared_option(name: str) -> Option:
+    """An option of reading on the command line, as `apframe.formats.options` declares it."""
+    keyword = DECLARED[name][1]
+    return Option(keyword.flag, metavar=keyword.metavar or None, help=keyword.help, purpose="Reading")
+
+
 # options and arguments that several commands have
-GtFormat = Annotated[
-    str | None,
-    Option(metavar="NAME", help="format of the ground truth, if the path does not show it; see `apframe formats`"),
-]
-DtFormat = Annotated[str | None, Option(metavar="NAME", help="format of the results, if the path does not show it")]
 Results = Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")]
-Split = Annotated[
-    str | None,
-    Option(
-        metavar="NAME",
-        help="part of the ground truth to read: an image set, a split such as val, or a subset",
-    ),
-]
-ImageSizes = Annotated[
-    Path | None,
-    Option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height; needed if boxes are fractions"),
-]
 ImageAttributes = Annotated[
     Path | None,
     Option(metavar="FILE", help="CSV, JSON or Parquet with image_id or file_name, and more columns of the images"),
-]
-BoxFormat = Annotated[
-    str | None,
-    Option(
-        metavar="|".join(BOX_FORMATS),
-        help="how boxes are written, if the format does not say: two corners, corner and size, or centre and size",
-    ),
-]
-Relative = Annotated[bool, Option("--relative", help="boxes are fractions of their image")]
-CategoryMap = Annotated[
-    Path | None,
-    Option(
-        metavar="FILE", help='rename and merge categories: CSV with columns from and to, or JSON such as {"truck": "vehicle"}'
-    ),
-]
-Unmapped = Annotated[
-    str, Option(metavar="|".join(UNMAPPED), help="what to do with categories that --category-map does not name")
 ]
 Categories = Annotated[list[str] | None, Option(metavar="person,car", help="only these categories, by name or id")]
 Where = Annotated[
     str | None,
     Option(metavar="\"weather = 'fog'\"", help="only data that satisfy these SQL conditions, joined by AND"),
-]
-JoinByName = Annotated[
-    list[str] | None,
-    Option(metavar="images,categories", help="match images or categories by name instead of id"),
-]
-Names = Annotated[
-    Path | None,
-    Option(metavar="FILE", help="class names, if the results number the classes: a name per line, a data.yaml, or JSON"),
 ]
 DropUnknownImages = Annotated[
     bool, Option("--drop-unknown-images", help="leave out detections of images that GT does not have")

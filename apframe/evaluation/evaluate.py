@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
@@ -14,6 +14,7 @@ from apframe.evaluation.comparison.names import path_of_results
 from apframe.evaluation.options import Choice, choose
 from apframe.formats.catalogue import as_format, naming_format
 from apframe.formats.coco import Coco
+from apframe.formats.options import ReadingOptions
 from apframe.keywords import names_keywords
 from apframe.paths import reading_once
 from apframe.protocols.application import make_inputs
@@ -29,13 +30,14 @@ from apframe.wording import Note, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
+    from apframe.formats.input_types import DetectionsLike, TruthLike
     from apframe.formats.refused import Refused
 
 
 @names_keywords
 def evaluate(
-    truth: Any,
-    detections: Any,
+    truth: TruthLike,
+    detections: DetectionsLike,
     protocol: Protocol | str = COCO,
     *,
     iou_type: str | None = None,
@@ -50,18 +52,9 @@ def evaluate(
     matching: str | None = None,
     unknown_images: str = "error",
     invalid: str = "error",
-    format: str | None = None,
-    results_format: str | None = None,
-    split: str | None = None,
-    image_sizes: Any = None,
-    box_format: str | None = None,
-    relative: bool = False,
-    join_by_name: str | Sequence[str] = (),
-    names: Any = None,
     image_attributes: Any = None,
-    category_map: Any = None,
-    unmapped: str = "keep",
     name: str | None = None,
+    **reading: Unpack[ReadingOptions],
 ) -> Evaluation:
     """Evaluate detections against ground truth.
 
@@ -98,30 +91,9 @@ def evaluate(
         program does with rows whose shape cannot be right: sides and areas that are negative, intervals that end before they
         start, such corners, cuboids with a side of 0 or less. `print(protocol)` says what that is (`malformed`): as a rule
         an annotation counts and is missed, and a detection is a false positive. Other rows are errors with "keep" too.
-    format, results_format
-        the formats of paths, detected from the path by default; see `formats`.
-    split, image_sizes
-        options for reading the ground truth from a path; see `read_dataset`.
-    box_format
-        how boxes are written, if the format leaves that open: "xywh" (left, top, width, height; the default), "xyxy" (corners)
-        or "cxcywh" (the centre, width, height). It applies to detections in memory, as COCO results, Parquet or class-and-box
-        text, and to ground truth as such text. A `Dataset`, COCO's ground truth and formats that say it themselves are not
-        changed: if the two sides differ, read the ground truth with `read_dataset(path, box_format=...)` first. Columns
-        `x1 y1 x2 y2`, `xmin ymin xmax ymax` and the like need no option.
-    relative
-        whether the same boxes are fractions of their image, whose size the ground truth has to say.
-    join_by_name
-        "images", "categories" or both: match these by file name or category name instead of id; see
-        `apframe.formats.ids.with_ids_by_name`.
-    names
-        the names of classes where the results number these: a list, or a file with a name in each line, a data.yaml or JSON;
-        they are joined to the categories of the ground truth.
     image_attributes
         further columns of the images, such as weather or tags, for `Evaluation.by` and `Evaluation.where`: a frame, or a CSV,
         JSON or Parquet file, with `image_id` or `file_name`; see `Dataset.with_images`.
-    category_map, unmapped
-        rename and merge categories of both sides before matching, as in `{"truck": "vehicle", "bus": "vehicle"}`; "keep", drop
-        ("drop") or refuse ("error") those that the map does not name; see `Dataset.map_categories`.
     name
         what comparisons and stored runs call the evaluation; by default comparisons use the name of the results' file or
         folder, without the ending.
@@ -185,10 +157,7 @@ def evaluate(
         protocol, iou_type=iou_type, iou_thresholds=iou_thresholds, recall_levels=recall_levels,
         recall_positions=recall_positions, area_ranges=area_ranges,
         max_detections=max_detections, categories=categories, agnostic=agnostic, similarity=similarity, matching=matching,
-        unknown_images=unknown_images, invalid=invalid, format=format, results_format=results_format, split=split,
-        image_sizes=image_sizes, box_format=box_format, relative=relative, join_by_name=join_by_name, names=names,
-        image_attributes=image_attributes,
-        category_map=category_map, unmapped=unmapped, name=name,
+        unknown_images=unknown_images, invalid=invalid, image_attributes=image_attributes, name=name, **reading,
     )  # fmt: skip
     path = path_of_results(detections)
     inputs, notes = read_inputs(truth, detections, choice)

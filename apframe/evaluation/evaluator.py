@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import replace
 from inspect import signature
 from threading import RLock
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -41,6 +41,9 @@ from apframe.tables.shapes.boxes import BOX
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import TABLES
 from apframe.wording import Note, counted, first_line, in_words, listed, merged
+
+if TYPE_CHECKING:
+    from apframe.formats.input_types import DetectionsLike, TruthLike
 
 _GIVEN = "detection_id_of_evaluator"  # and its `detection_id`, while it need not be unique
 
@@ -91,7 +94,7 @@ class Evaluator:
         return_annotation="None",
     )
 
-    def __init__(self, truth: Any, protocol: Protocol | str = COCO, **options: Unpack[Options]) -> None:
+    def __init__(self, truth: TruthLike, protocol: Protocol | str = COCO, **options: Unpack[Options]) -> None:
         choice = choose(protocol, **options)
         self.protocol, self._drop, self._reading = choice.protocol, choice.drop_unknown_images, choice.reading
         self._name = choice.name
@@ -143,7 +146,7 @@ class Evaluator:
             self._refused: list[Refused] = []  # of the updates
             self._seen = Seen()
 
-    def update(self, detections: Any, image_ids: Sequence[int | str] | None = None) -> None:
+    def update(self, detections: DetectionsLike, image_ids: Sequence[int | str] | None = None) -> None:
         """Add the detections of some images: all that each of them has.
 
         They are copied. Columns, types and `image_ids` are checked now, and so are the values and images of the first update.

@@ -9,7 +9,8 @@ from typing import Any, Unpack
 import polars as pl
 
 from apframe.exceptions import ParameterError, one_of
-from apframe.formats.reading import Reading, ReadingOptions
+from apframe.formats.options import ReadingOptions
+from apframe.formats.reading import Reading
 from apframe.keywords import refuse_unknown
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import as_protocol

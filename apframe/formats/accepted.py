@@ -103,7 +103,7 @@ def _raw_tables(source: Any, reading: Reading, whole: bool) -> tuple[Frames, lis
         path = Path(source)
         with reading_once(path), reading_from(path):
             chosen = choose_format(source, reading.format, "dataset")
-            options = taken_options(chosen, split=reading.split, image_sizes=reading.image_sizes)
+            options = taken_options(chosen, **reading.of_formats)
             try:
                 if not (whole and isinstance(chosen, Coco)):
                     return _whole(chosen.read_tables(path, **options))

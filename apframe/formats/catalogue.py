@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
@@ -31,9 +31,11 @@ from apframe.formats.ids import tables_named, with_ids_by_name
 from apframe.formats.mistaken import guessed, names_beside, near_misses, refuse_benchmark, refuse_mistaken
 from apframe.formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
 from apframe.formats.object_rows import as_detections, is_of_objects, tables_of_objects
+from apframe.formats.options import BoxOptions, DatasetOptions, FileOptions, ResultsOptions
 from apframe.formats.seen import Seen, see
 from apframe.formats.stored_sets import with_own_paths
 from apframe.formats.urls import read_url, url_of
+from apframe.keywords import names_keywords
 from apframe.listing import Listing
 from apframe.paths import kind_at, reading_once
 from apframe.plugins import LOCK, find_plugins, load_plugins
@@ -45,6 +47,9 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH
 from apframe.wording import nearest, same_name, spelled
+
+if TYPE_CHECKING:
+    from apframe.formats.input_types import DetectionsLike, TruthLike
 
 ROWS = {name: FormatRow.of_table(*row) for name, row in static_table.FORMATS.items()}
 """What is known of each format by name, without importing it."""
@@ -124,17 +129,13 @@ def as_format(name: str) -> Format:
     return by_name("format", name, FORMATS)
 
 
+@names_keywords
 def read_dataset(
-    source: Any,
-    format: str | None = None,
-    *,
-    split: str | None = None,
-    image_sizes: Any = None,
-    box_format: str | None = None,
-    relative: bool = False,
-    masks: bool = False,
+    source: TruthLike, format: str | None = None, *, masks: bool = False, **options: Unpack[DatasetOptions]
 ) -> Dataset:
     """Read ground truth in any format.
+
+    Here `box_format` and `relative` apply to files of COCO, Parquet and Arrow too, which may have boxes written in other ways.
 
     Parameters
     ----------
@@ -143,14 +144,6 @@ def read_dataset(
         holds columns: rows of images with lists of objects (see `HuggingFace`), or of objects (see `Csv`)
     format
         the name of its format, see `formats`; by default it is told from the path
-    split
-        which part of a data set that has several: an image set, a split such as val, or a subset
-    image_sizes
-        for formats whose boxes are fractions of the image, and class-and-box text: `file_name` (with or without folders and
-        ending), `image_width`, `image_height`, as anything that holds columns, or a CSV or Parquet file
-    box_format, relative
-        how boxes are written, where the format leaves that open, or where a file of COCO, Parquet or Arrow has them otherwise;
-        see `Dataset`
     masks
         read masks at once, where the format would leave them for later
 
@@ -166,8 +159,8 @@ def read_dataset(
     >>> read_dataset({"images": [{"id": 1}], "categories": [], "annotations": []})
     Dataset(1 image, 0 categories, 0 annotations)
     """
-    boxes = {"box_format": box_format, "relative": relative}
-    return read_truth(source, format, {"split": split, "image_sizes": image_sizes}, boxes, masks=masks)
+    of_formats, boxes = ({name: options.get(name) for name in each.__annotations__} for each in (FileOptions, BoxOptions))
+    return read_truth(source, format, of_formats, boxes, masks=masks)
 
 
 def read_truth(
@@ -217,15 +210,9 @@ def tables_in_memory(source: Any) -> dict[str, pl.DataFrame] | None:
     return tables_of_objects(frame) if is_of_objects(frame.columns, scored=False) else None
 
 
+@names_keywords
 def read_results(
-    source: Any,
-    format: str | None = None,
-    *,
-    dataset: Any = None,
-    join_by_name: str | Collection[str] = (),
-    names: Any = None,
-    box_format: str | None = None,
-    relative: bool = False,
+    source: DetectionsLike, format: str | None = None, *, dataset: TruthLike | None = None, **options: Unpack[ResultsOptions]
 ) -> pl.DataFrame:
     """Read detections in any format, as the canonical table.
 
@@ -238,13 +225,6 @@ def read_results(
     dataset
         what they are results of, as `read_dataset` takes it: for formats whose boxes are fractions of the image, and to be
         joined to by name
-    join_by_name
-        "images", "categories" or both: match these by name instead of id, see `apframe.formats.ids`
-    names
-        the names of classes that the results number, which are then joined to the categories: see
-        `apframe.formats.class_names.read_class_names`
-    box_format, relative
-        how boxes are written, where the format leaves that open; see `Dataset`. Fractions need the sizes of `dataset`
 
     Raises
     ------
@@ -254,8 +234,8 @@ def read_results(
     [1200.0]
     """
     known = None if dataset is None else read_dataset(dataset)
-    boxes = {"box_format": box_format, "relative": relative}
-    by_name = joined_tables(join_by_name, names)
+    names, boxes = options.get("names"), {name: options.get(name) for name in BoxOptions.__annotations__}
+    by_name = joined_tables(options.get("join_by_name", ()), names)
     found, how = take_results(source, format, lambda: known, boxes, option="format")
     with naming_format(source, format):
         joined = joined_results(found, how, lambda: known, by_name, boxes, names=names)

@@ -252,7 +252,7 @@ def taken_boxes(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, u
 
 def taken_options(format_: Format, **options: Any) -> dict[str, Any]:
     """The options that were given, all of which the format takes."""
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
     for name in given:
         if name not in format_.options:
             raise ParameterError(f"{format_.title} does not take {spelled(name)}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import field, fields, make_dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 from apframe.exceptions import FormatError, ParameterError, RowError
 from apframe.formats.catalogue import (
@@ -21,43 +21,27 @@ from apframe.formats.class_names import joined_tables
 from apframe.formats.files import reading_from
 from apframe.formats.format import ANY_FILES, Expected, Format
 from apframe.formats.in_parts import take_results_in_parts
-from apframe.keywords import refuse_unknown
+from apframe.formats.options import FileOptions, ReadingOptions
+from apframe.keywords import declared_keywords, refuse_unknown
 from apframe.paths import kind_at, reading_once
 from apframe.tables.dataset import Dataset
 from apframe.wording import spelled
 
-
-class ReadingOptions(TypedDict, total=False):
-    """The keywords of `Reading`, for functions that take them beside others."""
-
-    format: str | None
-    results_format: str | None
-    split: str | None
-    image_sizes: Any
-    box_format: str | None
-    relative: bool
-    join_by_name: str | Sequence[str]
-    names: Any
-    category_map: Any
-    unmapped: str
+_declared = declared_keywords(ReadingOptions)
+_fields = [(name, kind, field(default=keyword.default)) for name, (kind, keyword) in _declared.items()]
+_further = [
+    ("compared", str | None, field(default=None)),
+    ("masks", bool, field(default=False)),
+    ("protocol", str, field(default="")),
+]
+_Fields: Any = make_dataclass("_Fields", [*_fields, *_further], frozen=True)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How ground truth and results are read.
+class Reading(_Fields):  # type: ignore[misc]
+    """How ground truth and results are read: a field for each option that `ReadingOptions` declares, and these.
 
     Attributes
     ----------
-    format, results_format
-        of paths, None: told from them; see `formats`
-    split, image_sizes
-        of the ground truth at a path, see `read_dataset`
-    box_format, relative
-        how boxes are written, see `Dataset`: those of the results, and of ground truth of a format that leaves that open
-    join_by_name, names
-        see `read_results`
-    category_map, unmapped
-        of the categories of both, see `Dataset.map_categories`
     compared
         the `iou_type` that is evaluated, the only shape to read from the outputs of torchvision's detectors; None reads all
     masks
@@ -70,19 +54,6 @@ class Reading:
     apframe.exceptions.ParameterError: format=: only for files and folders; leave it out for data in memory
     """
 
-    format: str | None = None
-    results_format: str | None = None
-    split: str | None = None
-    image_sizes: Any = None
-    box_format: str | None = None
-    relative: bool = False
-    join_by_name: str | Sequence[str] = ()
-    names: Any = None
-    category_map: Any = None
-    unmapped: str = "keep"
-    compared: str | None = None
-    masks: bool = False
-    protocol: str = ""
     is_whole: ClassVar[bool] = True  # whether the results are all there are
 
     @classmethod
@@ -98,7 +69,7 @@ class Reading:
         Traceback (most recent call last):
         apframe.exceptions.ParameterError: no option 'splt'; did you mean split?
         """
-        refuse_unknown(options, [*others, *ReadingOptions.__annotations__])
+        refuse_unknown(options, [*others, *_declared])
         return cls(**options)
 
     def of_part(self) -> Reading:
@@ -113,6 +84,11 @@ class Reading:
     def joined(self) -> Collection[str]:
         """The tables that results are joined to by name."""
         return joined_tables(self.join_by_name, self.names)
+
+    @property
+    def of_formats(self) -> dict[str, Any]:
+        """The options that readers of data sets take, if their format has them in `Format.options`."""
+        return {name: getattr(self, name) for name in FileOptions.__annotations__}
 
     @property
     def boxes(self) -> dict[str, Any]:
@@ -175,11 +151,10 @@ class Reading:
 
     def dataset(self, truth: Any) -> Dataset:
         """The ground truth; see `read_dataset`."""
-        options = {"split": self.split, "image_sizes": self.image_sizes}
         try:
             with reading_once(truth):
                 format = self._told(truth, self.format, "dataset")
-                truth = read_truth(truth, format, options, self.boxes, masks=self.masks, beside_results=True)
+                truth = read_truth(truth, format, self.of_formats, self.boxes, masks=self.masks, beside_results=True)
         except RowError as error:
             if not (any(self.boxes.values()) and error.problem.endswith("is negative")):
                 raise

@@ -15,6 +15,7 @@ import polars as pl
 from apframe.evaluation.evaluate import read_valid
 from apframe.evaluation.options import Choice
 from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError
+from apframe.formats.options import PathOptions
 from apframe.formats.reading import Reading
 from apframe.formats.refused import Refused, accept_truth
 from apframe.paths import kind_at
@@ -33,7 +34,6 @@ from apframe.wording import counted, listed
 _ENDINGS = (".parquet", ".arrow")
 _FILES = (*_ENDINGS, ".json")  # what may be beside the folders
 # the options that say how files are read
-_OF_FILES = ("format", "results_format", "split", "image_sizes", "box_format", "relative", "join_by_name", "names")
 _AGAIN = "write the shards again"
 
 
@@ -233,7 +233,7 @@ def refuse_options_of_files(reading: Reading) -> None:
     apframe.exceptions.ParameterError: split is about files; shards are tables, which are read without it; leave...
     """
     remedy = "leave it out, or write the shards with it"
-    for option in _OF_FILES:
+    for option in PathOptions.__annotations__:
         given = getattr(reading, option)
         if not any(given is none for none in (None, False)) and not (isinstance(given, Sequence) and not given):
             raise ParameterError("is about files; shards are tables, which are read without it", remedy, option=option)

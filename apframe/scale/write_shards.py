@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
 from apframe.exceptions import one_of, whole_number
+from apframe.formats.options import ReadingOptions
 from apframe.formats.reading import Reading
 from apframe.formats.writing import refuse_existing, write_new
 from apframe.keywords import names_keywords
@@ -22,28 +23,22 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.label_map_paths import with_own_copies
 from apframe.threads import map_parts
 
+if TYPE_CHECKING:
+    from apframe.formats.input_types import DetectionsLike, TruthLike
+
 _WAITING = ".parts"  # the folder in which detections wait
 
 
 @names_keywords
 def write_shards(
-    truth: Any,
-    detections: Any,
+    truth: TruthLike | Sequence[str | Path],
+    detections: DetectionsLike,
     folder: str | Path,
     n: int = 64,
     *,
     unknown_images: str = "error",
-    format: str | None = None,
-    results_format: str | None = None,
-    split: str | None = None,
-    image_sizes: Any = None,
-    box_format: str | None = None,
-    relative: bool = False,
-    join_by_name: str | Sequence[str] = (),
-    names: Any = None,
     image_attributes: Any = None,
-    category_map: Any = None,
-    unmapped: str = "keep",
+    **reading: Unpack[ReadingOptions],
 ) -> pl.DataFrame:
     """Cut a data set and its detections into shards of whole images, for `evaluate_shards`.
 
@@ -75,8 +70,6 @@ def write_shards(
         the number of shards. There are never more than images.
     unknown_images, image_attributes
         as `evaluate` takes them.
-    format, results_format, split, image_sizes, box_format, relative, join_by_name, names, category_map, unmapped
-        how both are read, as `evaluate` takes it.
 
     Returns
     -------
@@ -105,21 +98,18 @@ def write_shards(
     """
     n = whole_number("n", n)
     drops = one_of("unknown_images", unknown_images, ("error", "drop")) == "drop"
-    reading = Reading(
-        format=format, results_format=results_format, split=split, image_sizes=image_sizes, box_format=box_format,
-        relative=relative, join_by_name=join_by_name, names=names, category_map=category_map, unmapped=unmapped,
-    ).of_files(truth, detections)  # fmt: skip
+    how = Reading.of_options(reading).of_files(truth, detections)
     target = Path(folder)
     refuse_existing(target, "folder")
     layouts: list[Layout] = []
     with treating_malformed(MALFORMED_KEPT):
-        dataset = read_truths(truth, reading)
+        dataset = read_truths(truth, how)
         if image_attributes is not None:
             dataset = dataset.with_images(image_attributes)
         cut = _cut(dataset, n.__index__())
 
         def write(part: Path) -> None:
-            layouts.append(_write(part, cut, detections_in_parts(detections, reading, dataset), drops_unknown=drops))
+            layouts.append(_write(part, cut, detections_in_parts(detections, how, dataset), drops_unknown=drops))
 
         write_new(target, "folder", write)
     return layouts[0].table()

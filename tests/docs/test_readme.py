@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from io import BytesIO
 from pathlib import Path
@@ -47,7 +48,7 @@ def test_keywords_of_the_table_exist() -> None:
     table = README.split("## What you have, and what to call")[1].split("\n## ")[0]
     keywords = set(re.findall(r"`(\w+)=", table))
     assert len(keywords) > 5
-    assert keywords <= set(apf.evaluate.__annotations__)
+    assert keywords <= set(inspect.signature(apf.evaluate).parameters)
 
 
 @pytest.mark.slow

@@ -1,0 +1,169 @@
+"""The options of reading: each is declared here alone. Signatures, docstrings, `Reading` and the command follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+from apframe.keywords import Keyword
+from apframe.tables.box_formats import BOX_FORMATS
+from apframe.tables.category_map import UNMAPPED
+
+
+class FormatOptions(TypedDict, total=False):
+    """Which formats ground truth and results at paths have."""
+
+    format: Annotated[
+        str | None,
+        Keyword(
+            default=None,
+            text="the format of ground truth at a path, detected from the path by default; see `formats`.",
+            help="format of the ground truth, if the path does not show it; see `apframe formats`",
+            metavar="NAME",
+            flag="--gt-format",
+        ),
+    ]
+    results_format: Annotated[
+        str | None,
+        Keyword(
+            default=None,
+            text="the format of results at a path, detected from the path by default.",
+            help="format of the results, if the path does not show it",
+            metavar="NAME",
+            flag="--dt-format",
+        ),
+    ]
+
+
+class FileOptions(TypedDict, total=False):
+    """What readers of data sets take, if their format has it in `Format.options`."""
+
+    split: Annotated[
+        str | None,
+        Keyword(
+            default=None,
+            text="which part of a data set at a path that has several: an image set, a split such as val, or a subset.",
+            help="part of the ground truth to read: an image set, a split such as val, or a subset",
+            metavar="NAME",
+        ),
+    ]
+    image_sizes: Annotated[
+        Any,
+        Keyword(
+            default=None,
+            text=(
+                "for formats whose boxes are fractions of the image, and class-and-box text: `file_name` (with or "
+                "without folders and ending), `image_width`, `image_height`, as anything that holds columns, or a CSV"
+                " or Parquet file."
+            ),
+            help="CSV or Parquet with file_name, image_width, image_height; needed if boxes are fractions",
+            metavar="FILE",
+            kind=Path | None,
+        ),
+    ]
+
+
+class BoxOptions(TypedDict, total=False):
+    """How boxes are written, where a format leaves that open."""
+
+    box_format: Annotated[
+        str | None,
+        Keyword(
+            default=None,
+            text=(
+                'how boxes are written, if the format leaves that open: "xywh" (left, top, width, height; the '
+                'default), "xyxy" (corners) or "cxcywh" (the centre, width, height). It applies to detections in '
+                "memory, as COCO results, Parquet or class-and-box text, and to ground truth as such text. A "
+                "`Dataset`, COCO's ground truth and formats that say it themselves are not changed: if the two sides "
+                "differ, read the ground truth with `read_dataset(path, box_format=...)` first. Columns `x1 y1 x2 "
+                "y2`, `xmin ymin xmax ymax` and the like need no option."
+            ),
+            help="how boxes are written, if the format does not say: two corners, corner and size, or centre and size",
+            metavar="|".join(BOX_FORMATS),
+        ),
+    ]
+    relative: Annotated[
+        bool,
+        Keyword(
+            default=False,
+            text="whether the same boxes are fractions of their image, whose size the ground truth has to say.",
+            help="boxes are fractions of their image",
+            kind=bool,
+        ),
+    ]
+
+
+class NameOptions(TypedDict, total=False):
+    """How results are joined to their ground truth."""
+
+    join_by_name: Annotated[
+        str | Collection[str],
+        Keyword(
+            default=(),
+            text=(
+                '"images", "categories" or both: match these by file name or category name instead of id; see '
+                "`apframe.formats.ids.with_ids_by_name`."
+            ),
+            help="match images or categories by name instead of id",
+            metavar="images,categories",
+            kind=list[str] | None,
+        ),
+    ]
+    names: Annotated[
+        Any,
+        Keyword(
+            default=None,
+            text=(
+                "the names of classes where the results number these: a list, or a file with a name in each line, a "
+                "data.yaml or JSON; they are joined to the categories of the ground truth."
+            ),
+            help="class names, if the results number the classes: a name per line, a data.yaml, or JSON",
+            metavar="FILE",
+            kind=Path | None,
+        ),
+    ]
+
+
+class CategoryOptions(TypedDict, total=False):
+    """What becomes of the categories of both sides."""
+
+    category_map: Annotated[
+        Any,
+        Keyword(
+            default=None,
+            text=(
+                'rename and merge categories of both sides before matching, as in `{"truck": "vehicle", "bus": '
+                '"vehicle"}`; see `Dataset.map_categories`.'
+            ),
+            help='rename and merge categories: CSV with columns from and to, or JSON such as {"truck": "vehicle"}',
+            metavar="FILE",
+            kind=Path | None,
+        ),
+    ]
+    unmapped: Annotated[
+        str,
+        Keyword(
+            default="keep",
+            text='"keep", drop ("drop") or refuse ("error") categories that `category_map` does not name.',
+            help="what to do with categories that --category-map does not name",
+            metavar="|".join(UNMAPPED),
+            kind=str,
+        ),
+    ]
+
+
+class DatasetOptions(FileOptions, BoxOptions, total=False):
+    """The options of reading ground truth alone, beside its format."""
+
+
+class ResultsOptions(NameOptions, BoxOptions, total=False):
+    """The options of reading results alone, beside their format."""
+
+
+class PathOptions(FormatOptions, FileOptions, BoxOptions, NameOptions, total=False):
+    """The options of reading ground truth and results but for those that apply to shards too, which are tables."""
+
+
+class ReadingOptions(PathOptions, CategoryOptions, total=False):
+    """The options of reading ground truth and results."""
