@@ -212,13 +212,16 @@ class Held:
                 self._contents[path], self._stamps[path] = content, before
             return BytesIO(self._contents[path])
 
-    def end(self) -> None:
-        """Keep nothing any longer."""
+    def release(self) -> None:
+        """Drop the bytes, which are read again if they are needed."""
         with self._lock:
-            self._lasts = False
-            self.seen = None
             self._contents.clear()
             self._stamps.clear()
+
+    def end(self) -> None:
+        """Keep nothing any longer."""
+        self._lasts, self.seen = False, None
+        self.release()
 
 
 _HELD: ContextVar[Mapping[Path, Held]] = ContextVar("held", default=MappingProxyType({}))
@@ -246,6 +249,13 @@ def reading_once(source: Any) -> Iterator[None]:
     finally:
         held.end()
         _HELD.set({root: each for root, each in _HELD.get().items() if each is not held})
+
+
+def release(path: Path) -> None:
+    """Drop the bytes that `reading_once` keeps of a path that has been read; those of a pipe stay."""
+    held = holding(path, exact=True)
+    if held is not None and kind_at(path) != "pipe":
+        held.release()
 
 
 def holding(path: Path, *, exact: bool = False) -> Held | None:

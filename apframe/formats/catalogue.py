@@ -37,7 +37,7 @@ from apframe.formats.stored_sets import with_own_paths
 from apframe.formats.urls import read_url, url_of
 from apframe.keywords import names_keywords
 from apframe.listing import Listing
-from apframe.paths import kind_at, reading_once
+from apframe.paths import kind_at, reading_once, release
 from apframe.plugins import LOCK, find_plugins, load_plugins
 from apframe.registry import Registry
 from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
@@ -190,6 +190,7 @@ def read_truth(
         how, refuses = chosen.boxes_of_dataset, not beside_results
         given = taken_boxes(how, chosen.title, boxes, refuses=refuses, usual=refuses)
         dataset = chosen.read(Path(source), masks=masks, **given, **taken_options(chosen, **options))
+        release(Path(source))
         return dataset.with_images_changed(lambda images: with_own_paths("images", images, source))
 
 
@@ -293,6 +294,7 @@ def take_results(
             chosen = choose_format(source, format, "results", option)
             how, of = chosen.boxes_of_results, chosen.title
             found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions or chosen.asks_for_images else None)
+            release(Path(source))
     else:
         refuse_options(**{option: format})
         from apframe.formats.outputs import Outputs, recognize

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_csv
-from apframe.formats.files import read_head, write_text
+from apframe.formats.files import write_text
 from apframe.formats.format import ANY, OPEN, Format
 from apframe.formats.lines import refuse_numbers
 from apframe.formats.looks import TEXT, Look, looks
@@ -21,7 +21,7 @@ from apframe.formats.object_rows import (
     with_canonical_names,
     with_objects_alone,
 )
-from apframe.formats.seen import Seen
+from apframe.formats.seen import Seen, see
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import KEYS, SIZE
@@ -87,13 +87,8 @@ class Csv(Format):
         return [(ids.name, ids.is_not_null(), "becomes a number") for ids in texts if _typed(ids).dtype != pl.String]
 
 
-def _separator(path: Path) -> str:
-    header = read_head(path).partition(b"\n")[0]
-    return max(",", ";", "\t", key=lambda each: header.count(each.encode()))
-
-
 def _read(path: Path, *, scored: bool) -> pl.DataFrame:
-    texts = read_csv(path, separator=_separator(path))
+    texts = read_csv(path, separator=see(path).separator)
     texts = texts.rename(lambda name: name.strip())
     if not (is_of_objects(texts.columns, scored=scored) or is_of_objects(texts.columns, scored=not scored)):
         remedy = f"each line needs image_id or file_name, category or class, a box{', and a score' if scored else ''}"

@@ -86,11 +86,6 @@ def read_ends(path: Path, size: int = 1 << 16) -> tuple[bytes, bytes, bool]:
         return b"", b"", False
 
 
-def read_head(path: Path, size: int = 1 << 16) -> bytes:
-    """The first bytes of a file, as `read_ends` gives them."""
-    return read_ends(path, size)[0]
-
-
 def read_text(path: Path) -> str:
     """A text file, unpacked when it is gzip, without a byte order mark; an error names the line that is no UTF-8."""
     return decoded(path, read_unpacked(path))

@@ -183,15 +183,6 @@ def is_number(text: str) -> bool:
     return "_" not in text  # which Python takes for a separator of digits
 
 
-def is_name_and_numbers(fields: Sequence[str], n_fields: int) -> bool:
-    """Whether the fields of a line are as many, a name and then numbers.
-
-    >>> is_name_and_numbers(["cat", "1", ".5"], 3), is_name_and_numbers(["0", "1", ".5"], 3)
-    (True, False)
-    """
-    return len(fields) == n_fields and not is_number(fields[0]) and all(map(is_number, fields[1:]))
-
-
 def text_files(folder: Path) -> list[Path]:
     """The .txt files of a folder: see `files_in`."""
     return files_in(folder, ".txt")

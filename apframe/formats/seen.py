@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
+from fnmatch import translate
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -52,8 +52,9 @@ class Seen:
     _links: frozenset[str] = field(default=frozenset(), repr=False)
     _odd: frozenset[str] = field(default=frozenset(), repr=False)  # neither files nor folders, or links to nothing
     _inside: dict[str, Seen] = field(default_factory=dict, repr=False, compare=False)
+    _found: dict[tuple[str, ...], list[str]] = field(default_factory=dict, repr=False, compare=False)
 
-    @property
+    @cached_property
     def begins(self) -> str:
         r"""The first character that is not blank; \0 of what is no text, none of a folder."""
         if b"\0" in self.head:
@@ -79,15 +80,6 @@ class Seen:
     def line(self) -> str:
         """The first line with single blanks between its fields, and # in the place of each number: "cat # # # #"."""
         return " ".join("#" if is_number(each) else each for each in self.fields)
-
-    @cached_property
-    def first_row(self) -> dict[str, Any] | None:
-        """The JSON object in the first line; None if none ends there."""
-        first = self.head.lstrip().partition(b"\n")[0]
-        try:
-            return json.loads(first) if first.startswith(b"{") else None
-        except (ValueError, RecursionError):
-            return None
 
     @cached_property
     def columns(self) -> Mapping[str, Any]:
@@ -118,8 +110,16 @@ class Seen:
     def _header(self) -> list[str]:
         if self.begins in ("[", "{"):  # JSON, whose first line may be all of it
             return []
-        first = self.head.partition(b"\n")[0].decode(errors="replace")
-        return [name.strip(' \r"') for name in first.split(max(",", ";", "\t", key=first.count))]
+        return [name.strip(' \r"') for name in self._first.split(self.separator)]
+
+    @property
+    def _first(self) -> str:
+        return self.head.partition(b"\n")[0].decode(errors="replace")
+
+    @property
+    def separator(self) -> str:
+        """The comma, semicolon or tab that the first line has most of."""
+        return max(",", ";", "\t", key=self._first.count)
 
     def has_key(self, name: str) -> bool:
         """Whether a name stands in quotes in the head or the tail, as the keys of JSON do."""
@@ -174,13 +174,15 @@ class Seen:
         FormatError
             such a name is that of a pipe, a device or a socket, or not UTF-8, so that it can be no id
         """
-        found = [name for name in self.names if any(fnmatch(name.lower(), each.lower()) for each in patterns)]
-        for name in found:
-            if name in self._odd:
-                is_file(self.path / name)
-            if not is_utf8(name):
-                raise FormatError("the name is not UTF-8 text", "rename it", path=self.path / name)
-        return found
+        if patterns not in self._found:
+            matches = re.compile("|".join(translate(pattern.lower()) for pattern in patterns)).match
+            self._found[patterns] = [name for name in self.names if matches(name.lower())]
+            for name in self._found[patterns]:
+                if name in self._odd:
+                    is_file(self.path / name)
+                if not is_utf8(name):
+                    raise FormatError("the name is not UTF-8 text", "rename it", path=self.path / name)
+        return self._found[patterns]
 
     def files(self, *endings: str) -> list[Path]:
         """The files of a folder with one of these endings, as `files_in` gives them; none of a file."""

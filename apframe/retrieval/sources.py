@@ -11,7 +11,8 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, import_optional
 from apframe.formats.documents import parse_json
-from apframe.formats.files import decoded, read_head, read_unpacked, reading_from
+from apframe.formats.files import decoded, read_unpacked, reading_from
+from apframe.formats.seen import see
 from apframe.paths import kind_at, reading_once, scan_parquet
 from apframe.retrieval.trec_lines import QRELS, RUN, first_lines, read_lines
 from apframe.tables.tables import TABLES
@@ -61,7 +62,7 @@ def is_for_search(path: Path) -> bool:
     if path.suffix == ".parquet":
         names = scan_parquet(path).collect_schema().names()
         return {"query_id", "document_id"} <= {_names("judgements", name) for name in names}
-    head = read_head(path)
+    head = see(path).head
     if head.lstrip()[:1] == b"{":
         # {"query": {"document": 1, as COCO's {"info": {"year": 2017 begins, too, but has no such objects alone
         begins = re.match(rb'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*-?[\d.]+\s*[,}]', head)
@@ -76,7 +77,7 @@ def is_for_search(path: Path) -> bool:
 
 def _of_file(table: str, path: Path) -> Any:
     with reading_once(path), reading_from(path):
-        head = read_head(path)
+        head = see(path).head
         if head.startswith(_LZ4):
             return _of_packed(table, path)
         if head.lstrip()[:1] in (b"{", b"["):

@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from apframe.exceptions import FormatError, RisingScoresWarning, warn
-from apframe.formats.files import decoded, is_packed, read_head, read_unpacked
+from apframe.formats.files import decoded, is_packed, read_unpacked
+from apframe.formats.seen import see
 from apframe.paths import kind_at, scan_csv
 from apframe.threads import pool
 from apframe.wording import listed
@@ -153,7 +154,7 @@ def _split(text: str) -> pl.DataFrame:
 
 def first_lines(path: Path) -> pl.DataFrame:
     """The whole lines among the first bytes of a file, split."""
-    text = read_head(path, _HEAD).decode(errors="replace")
+    text = see(path).head[:_HEAD].decode(errors="replace")
     return _split(text.rpartition("\n")[0] if len(text) >= _HEAD // 4 else text)
 
 

@@ -18,8 +18,9 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
 from apframe.formats.catalogue import choose_format
+from apframe.formats.coco import Coco, scan
 from apframe.formats.coco import format as coco_format
-from apframe.formats.coco import scan
+from apframe.formats.seen import see
 
 TABLES = ("images", "categories", "annotations")
 POLYGON = [[1.5, 2.0, 10.0, 2.0, 10.0, 9.5]]
@@ -379,6 +380,13 @@ def test_results_that_the_first_row_lacks_come_back(tmp_path: Path) -> None:
     assert apf.write_results(found, tmp_path / "found.json", "coco").rows() == []
     again = apf.read_results(tmp_path / "found.json")
     assert again.select("mask", "note").rows() == [(None, None), (mask, "far")]
+
+
+def test_an_object_without_lists_is_no_result(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{\n"image_id": 1, "score": 0.5}')
+    assert not Coco().fits(see(tmp_path / "a.json"), "results")
+    (tmp_path / "a.json").write_text('{"image_id": 1, "score": 0.5}\n')  # a result in each line
+    assert Coco().fits(see(tmp_path / "a.json"), "results")
 
 
 def test_a_byte_order_mark_does_not_hide_a_format(tmp_path: Path) -> None:

@@ -129,6 +129,15 @@ def test_large_files_are_not_kept(tmp_path: Path) -> None:
     assert found[str(path)] == 2
 
 
+def test_a_file_that_was_read_is_kept_no_longer(tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    path.write_text(json.dumps(FOUND))
+    with openings(path) as found, reading_once(path):
+        apf.read_results(path)
+        opened(path), opened(path)
+    assert found[str(path)] == 2
+
+
 def test_a_file_is_released_after_reading(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("text")

@@ -177,7 +177,8 @@ class Coco(Format):
         """
         if seen.begins == "[" or (role == "results" and are_lines(seen.head)):
             return True
-        sections = GROUND_TRUTH if seen.first_row is None else seen.first_row
+        row = _first_row(seen.head)
+        sections = filter(seen.has_key, GROUND_TRUTH) if row is None else row
         of_others = any(map(seen.has_key, _OF_OTHERS)) or is_of_videos(seen.head)
         is_truth = not {*GROUND_TRUTH}.isdisjoint(sections) and not of_others
         return is_truth and (role == "dataset" or SCORE in seen.content)

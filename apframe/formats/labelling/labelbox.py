@@ -11,10 +11,11 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.documents import parse_json, read_json
-from apframe.formats.files import read_head, read_text
+from apframe.formats.files import read_text
 from apframe.formats.format import ReadOnly
 from apframe.formats.labelling.drawn import Drawn
 from apframe.formats.looks import Look, looks
+from apframe.formats.seen import see
 from apframe.tables.dataset import Dataset
 
 _SIDES = ("left", "top", "width", "height")
@@ -73,7 +74,7 @@ class Labelbox(ReadOnly):
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    if read_head(path, 64).lstrip()[:1] == b"[":
+    if see(path).begins == "[":
         rows = read_json(path)
     else:
         rows = [parse_json(path, line.encode()) for line in read_text(path).split("\n") if line.strip()]

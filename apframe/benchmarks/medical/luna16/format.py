@@ -9,7 +9,6 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ImagesLeftOutWarning, warn
 from apframe.formats.documents import read_csv
-from apframe.formats.files import read_head
 from apframe.formats.format import ReadOnly
 from apframe.formats.lines import refuse_lines, refuse_numbers
 from apframe.formats.looks import Look, looks
@@ -71,11 +70,6 @@ class Luna16(ReadOnly):
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
         return _read(path, "probability").rename({"probability": "score"})
-
-
-def _header(path: Path) -> list[str]:
-    head = read_head(path).decode("utf-8-sig", "replace").partition("\n")[0]
-    return [field.strip(' \r"') for field in head.split(",")]
 
 
 def _read(path: Path, last: str) -> pl.DataFrame:
