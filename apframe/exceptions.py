@@ -32,8 +32,8 @@ class ApframeError(Exception):
         the file or folder, or None
     rows
         the ids of the rows, or the line numbers in the file, if known
-    option
-        the keyword argument with the wrong value, or empty
+    option, others
+        the keyword argument with the wrong value, and what else is wrong with the same data; empty if there is none
 
     >>> ColumnError("lists of four numbers expected", table="annotations", column="bbox")
     ColumnError('annotations.bbox: lists of four numbers expected')
@@ -53,8 +53,11 @@ class ApframeError(Exception):
         option: str = "",
     ) -> None:
         self.problem, self.remedy, self.table, self.column, self.path = problem, remedy, table, column, path
-        self.rows, self.option = list(rows), option
+        self.rows, self.option, self.others = list(rows), option, ""
         super().__init__(f"{self.sentence}; {remedy}" if remedy else self.sentence)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} ({self.others})" if self.others else str(self.args[0])
 
     @property
     def sentence(self) -> str:
@@ -95,7 +98,7 @@ class RowError(InputError):
         return f"{self.table}: {self.problem} where {self.key} is {listed(self.rows)}"
 
     def __reduce__(self) -> Any:  # BaseException would call __init__ with the message alone
-        return type(self), (self.table, self.problem, self.key, self.rows, self.remedy)
+        return type(self), (self.table, self.problem, self.key, self.rows, self.remedy), self.__dict__
 
 
 class DuplicateIdError(RowError):

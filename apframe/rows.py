@@ -22,7 +22,8 @@ KEY_OF = {
 }
 """The column of the ids of a table's rows; rows of other tables are named by their numbers."""
 
-
+PLACE = "place in the source"
+"""The column of the numbers that rows had in their source, from 1, in tables of which some were left out."""
 MOST = 5
 """How many ids of rows are named."""
 
@@ -36,17 +37,6 @@ def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str
     """
     if broken.any():
         raise RowError(table, problem, *rows_of(table, frame, broken), remedy)
-
-
-def refuse_no_number(table: str, frame: pl.DataFrame, name: str, remedy: str) -> None:
-    """An error that names the rows in which a number is missing or not finite.
-
-    >>> refuse_no_number("detections", pl.DataFrame({"angle": [0.5, None]}), "angle", "supply it")
-    Traceback (most recent call last):
-    apframe.exceptions.RowError: detections: angle is missing or not a finite number where row is 2; supply it
-    """
-    broken = ~frame[name].is_finite().fill_null(False)
-    refuse_rows(table, frame, broken, f"{name} is missing or not a finite number", remedy)
 
 
 @dataclass(frozen=True)
@@ -86,10 +76,11 @@ _malformed: ContextVar[Malformed] = ContextVar("_malformed", default=_REFUSED)
 
 @contextmanager
 def treating_malformed(malformed: Malformed) -> Iterator[None]:
-    """Inside, `refuse_malformed` does with malformed rows as this says.
+    """Inside, malformed rows are treated as this says.
 
     >>> with treating_malformed(MALFORMED_KEPT):
-    ...     refuse_malformed("detections", pl.DataFrame({"width": [-1]}), pl.Series([True]), "width is negative", "mend it")
+    ...     malformed_rows().kept
+    ('annotations', 'detections')
     """
     before = _malformed.set(malformed)
     try:
@@ -107,17 +98,6 @@ def malformed_rows() -> Malformed:
     return _malformed.get()
 
 
-def refuse_malformed(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
-    """`refuse_rows` of malformed rows, with the options that leave them out or keep them; nothing where they are kept.
-
-    >>> refuse_malformed("detections", pl.DataFrame({"detection_id": [7]}), pl.Series([True]), "no good", "mend it")
-    Traceback (most recent call last):
-    apframe.exceptions.RowError: detections: no good where detection_id is 7; mend it, or evaluate with invalid="drop" or ...
-    """
-    if broken.any() and table not in _malformed.get().kept:
-        refuse_rows(table, frame, broken, problem, f"{remedy}, {_malformed.get().remedy(table)}")
-
-
 def refuse_texts(table: str, frame: pl.DataFrame, names: Iterable[str]) -> None:
     """An error if one of these columns is there and holds neither numbers nor true and false.
 
@@ -132,15 +112,14 @@ def refuse_texts(table: str, frame: pl.DataFrame, names: Iterable[str]) -> None:
 
 
 def rows_of(table: str, frame: pl.DataFrame, where: pl.Series) -> tuple[str, list[Any]]:
-    """The key column and the ids of rows; their numbers where some have no id."""
+    """The key column and the ids of flagged rows; their numbers in the source, from 1, where one of them has no id."""
     key = KEY_OF.get(table)
-    if key is None or key not in frame.columns:
-        return "row", row_numbers(where)
-    given = frame[key]
-    ids = given.cast(pl.Int64, strict=False) if given.dtype.is_float() else given  # as files are read
-    if ids.dtype.is_nested() or ids.null_count() or not (ids == given).all():
-        return "row", row_numbers(where)
-    return key, ids.filter(where).to_list()
+    if key in frame.columns:
+        given = frame[key].filter(where)
+        ids = given.cast(pl.Int64, strict=False) if given.dtype.is_float() else given  # as files are read
+        if not (ids.dtype.is_nested() or ids.null_count()) and (ids == given).all():
+            return key, ids.to_list()
+    return "row", frame[PLACE].filter(where).to_list() if PLACE in frame.columns else row_numbers(where)
 
 
 def row_numbers(where: pl.Series) -> list[int]:

@@ -35,6 +35,7 @@ GROUPS = {
         "registry",
         "rows",
         "threads",
+        "validation",
     ],
     "foundation": ["tables", "adapters", "formats"],
     "the three axes, and a choice on each": ["similarity", "matching", "metrics", "protocols"],

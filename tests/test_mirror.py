@@ -27,8 +27,7 @@ TESTED_IN = {
     "benchmarks/people/wider_face/test_protocol.py": "metrics/all_rows",
     "benchmarks/pixels/panoptic/test_protocol.py": "metrics/sums_of_matches protocols/refused",
     "benchmarks/relations/visual_genome/test_protocol.py": "tables/shapes/relations",
-    "checks/test_findings.py": "checks/boxes checks/check checks/masks checks/overlaps checks/references checks/results "
-    "checks/shapes",
+    "checks/test_findings.py": "checks/boxes checks/masks checks/overlaps checks/references checks/results checks/shapes",
     "checks/test_statistics.py": "cli/stats",
     "cli/test_command.py": "__main__ cli/check cli/declared cli/files cli/options",
     "cli/test_compare.py": "cli/models",
@@ -54,7 +53,6 @@ TESTED_IN = {
     "formats/labelling/cvat/shapes",
     "formats/labelling/test_label_studio.py": "formats/labelling/label_studio/format formats/labelling/label_studio/regions",
     "formats/labelling/test_labelme.py": "formats/labelling/drawn",
-    "formats/test_accepted.py": "formats/refused",
     "formats/test_boxes.py": "formats/edges",
     "formats/test_catalogue.py": "formats/format formats/losses formats/reading formats/writing",
     "formats/test_coco.py": "formats/coco/format formats/coco/rows formats/coco/scan",

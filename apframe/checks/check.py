@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
 from apframe.checks.boxes import check_areas, check_boxes, check_image_sizes, check_near_duplicates
 from apframe.checks.cuboids import check_sides, check_yaws
-from apframe.checks.findings import Finding, Findings, as_table, of_refused
+from apframe.checks.findings import Finding, Findings, as_table, of_fault
 from apframe.checks.label_maps import check_label_maps, check_labels
 from apframe.checks.masks import check_masks
 from apframe.checks.misplaced import check_misplaced
@@ -21,18 +22,27 @@ from apframe.checks.results import check_filtered, check_missing, check_numbers,
 from apframe.checks.runs import check_run
 from apframe.checks.shapes import check_shapes
 from apframe.collecting import collecting
-from apframe.exceptions import MissingResultsWarning, warn_again
-from apframe.formats.accepted import read_found, read_truth
+from apframe.exceptions import (
+    BoxFormatWarning,
+    ColumnError,
+    IdTypeError,
+    MissingResultsWarning,
+    ParameterError,
+    RowError,
+    warn_again,
+)
 from apframe.formats.options import ReadingOptions
 from apframe.formats.reading import Reading
-from apframe.formats.refused import Refused
 from apframe.keywords import names_keywords
 from apframe.paths import reading_once
 from apframe.retrieval.sources import is_for_search
 from apframe.similarity.extents import with_upright_boxes
-from apframe.tables.dataset import Dataset
+from apframe.tables.canonical import canonical
+from apframe.tables.dataset import Dataset, canonical_detections
 from apframe.tables.shapes.corners import upright
+from apframe.tables.tables import GROUND_TRUTH
 from apframe.threads import pool
+from apframe.validation import Report, validating
 
 if TYPE_CHECKING:
     from apframe.formats.input_types import DetectionsLike, TruthLike
@@ -52,8 +62,8 @@ _MISPLACED = _WRITTEN | {
 def check(truth: TruthLike, detections: DetectionsLike | None = None, **options: Unpack[ReadingOptions]) -> Findings:
     """Find errors and suspicious values in a data set and, if given, in its results.
 
-    `evaluate` stops at the first error; this function reports all of them. Rows that cannot be right are reported, and the
-    other checks leave them out. Without detections, `box_format` and `relative` are about the ground truth.
+    Errors are the rows that `evaluate` refuses, or leaves out with `invalid="drop"`. The other checks, of what is only
+    doubtful, are of the other rows.
 
     Parameters
     ----------
@@ -112,19 +122,17 @@ def check(truth: TruthLike, detections: DetectionsLike | None = None, **options:
         if is_read_as_usual and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
             return check_run(truth, detections)
         reading = reading.of_files(truth, detections)
-        with pool() as others:
-            read = others.submit(read_truth, truth, reading, alone=detections is None)
-            found, of_results, n_results, said = None, list[Refused](), dict[str, int](), list[tuple[str, str]]()
-            if detections is not None:
-                with collecting() as said:
-                    found, of_results, n_results = read_found(detections, reading, lambda: read.result()[0])
-            dataset, refused, n_given = read.result()
+        report = Report()
+        with collecting() as said, validating(report), pool() as others:
+            read = others.submit(_truth, truth, reading, report, alone=detections is None)
+            found = None if detections is None else _found(detections, reading, report, read.result)
+            dataset = read.result()
     dataset, found = dataset and with_upright_boxes(dataset), None if found is None else upright(found)
-    findings = [of_refused(each) for each in (*refused, *of_results)]
+    findings = [of_fault(each) for each in report.faults]
     missing = MissingResultsWarning.__name__
     findings += check_plugins()
     findings += [check_missing(message) for category, message in said if category == missing]
-    warn_again(each for each in said if each[0] != missing)
+    warn_again(each for each in said if each[0] not in (missing, BoxFormatWarning.__name__))
     refused_of = {finding.table for finding in findings}
     if dataset is not None:
         findings += _check_dataset(dataset)
@@ -140,7 +148,36 @@ def check(truth: TruthLike, detections: DetectionsLike | None = None, **options:
     if dataset is not None and found is not None and not _MISPLACED & {finding.check for finding in findings}:
         findings += check_overlaps(found, dataset.core("annotations"))
     empty = {"no_annotations": "annotations", "no_detections": "detections"}  # which may be so because all were refused
-    return as_table((finding for finding in findings if empty.get(finding.check) not in refused_of), n_given | n_results)
+    return as_table((finding for finding in findings if empty.get(finding.check) not in refused_of), report.given)
+
+
+def _truth(source: Any, reading: Reading, report: Report, *, alone: bool) -> Dataset | None:
+    """The data set of what is right, masks included; None where there is none, as a table cannot be read."""
+    try:
+        dataset = replace(reading, masks=True).dataset(source, beside_results=not alone).with_masks
+    except (ColumnError, IdTypeError, RowError) as error:
+        report.add_error(error)
+        return None
+    report.given.update({table: dataset.core(table).height for table in GROUND_TRUTH if table not in report.given})
+    return dataset
+
+
+def _found(source: Any, reading: Reading, report: Report, truth: Callable[[], Dataset | None]) -> pl.DataFrame | None:
+    """Canonical detections of what is right; None where there are none, as the table cannot be read.
+
+    Where there is no data set, they are looked at alone, if they can be read so.
+    """
+    try:
+        raw = reading.raw_results(source, truth)
+        dataset = truth()
+        return canonical("detections", raw) if dataset is None else canonical_detections(raw, dataset)
+    except (ColumnError, IdTypeError, RowError) as error:
+        report.add_error(error)
+    except ParameterError:
+        if truth() is not None:
+            raise
+        report.add_error(ColumnError("cannot be read without their ground truth", "correct that first", table="detections"))
+    return None
 
 
 def worst(findings: pl.DataFrame) -> str | None:

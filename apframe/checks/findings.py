@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from apframe.exceptions import RowError
-from apframe.formats.refused import Refused
 from apframe.rows import MOST, first_few
 from apframe.tables.tables import TABLES, noun
+from apframe.validation import Fault
 from apframe.wording import counted
 
 SEVERITIES = pl.Enum(["error", "warning", "note"])
@@ -96,27 +95,20 @@ def of_table(severity: str, check: str, table: str, n_rows: int, problem: str, r
     return Finding(severity, check, table, n_rows, (), problem, remedy)
 
 
-def of_refused(refused: Refused) -> Finding:
-    """Turn an error of evaluation into a finding.
+def of_fault(fault: Fault, severity: str = "error") -> Finding:
+    """Turn a fault that evaluation refuses into a finding.
 
-    >>> from apframe.formats.refused import of_error
+    >>> from apframe.exceptions import RowError
     >>> error = RowError("detections", "score is missing", "row", [3], "supply it or remove these rows")
-    >>> of_refused(of_error(error))  # doctest: +NORMALIZE_WHITESPACE
+    >>> of_fault(Fault.of_error(error))  # doctest: +NORMALIZE_WHITESPACE
     Finding(severity='error', check='invalid_value', table='detections', n_rows=1, rows=('row 3',),
         problem='score is missing', remedy='Supply it or remove these rows.', wording='clause')
     """
-    error, is_of_rows = refused.error, isinstance(refused.error, RowError)
-    remedy = (error.remedy or "correct the column").rstrip(".")
-    return Finding(
-        "error",
-        refused.check,
-        error.table,
-        refused.n_rows,
-        refused.rows,
-        error.problem if is_of_rows else error.sentence,
-        as_sentence(remedy),
-        "clause" if is_of_rows else "sentence",
-    )
+    error = fault.error
+    remedy = as_sentence((error.remedy or "correct the column").rstrip("."))
+    problem = fault.problem if fault.rows else error.sentence
+    wording: Wording = "clause" if fault.rows else "sentence"
+    return Finding(severity, fault.check, fault.table, fault.n_rows, fault.rows, problem, remedy, wording)
 
 
 class Findings(pl.DataFrame):

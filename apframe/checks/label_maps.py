@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import polars as pl
 
-from apframe.checks.findings import Finding, as_sentence, of_refused, of_table
+from apframe.checks.findings import Finding, as_sentence, of_fault, of_table
 from apframe.collecting import collecting
 from apframe.exceptions import InputError
-from apframe.formats.refused import of_error
 from apframe.similarity.unnamed_labels import describe_unnamed
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
+from apframe.validation import Fault
 
 
 def check_labels(dataset: Dataset) -> Iterable[Finding]:
@@ -41,9 +42,9 @@ def check_label_maps(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Fin
     >>> list(check_label_maps(pl.DataFrame({"image_id": [1]}), Dataset({"image_id": [1]}, {"category_id": [1]}, {})))
     []
     """
-    images, annotations = dataset.images, dataset.annotations
-    tables = ((images, "label_map"), (annotations, "segment_id"), (detections, "label_map"), (detections, "segment_id"))
-    if not all(name in table.columns for table, name in tables):
+    images = dataset.images
+    are_of_maps = "label_map" in images.columns and {"label_map", "segment_id"} <= {*detections.columns}
+    if not are_of_maps or "segment_id" not in (annotations := dataset.annotations).columns:  # which may have to be read
         return
     from apframe.similarity.overlaps import count_overlaps  # brings in NumPy
 
@@ -52,7 +53,7 @@ def check_label_maps(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Fin
         with collecting() as warnings:
             count_overlaps(found, images, annotations=annotations)
     except InputError as error:
-        yield of_refused(of_error(error, name="label_map"))
+        yield of_fault(replace(Fault.of_error(error), check="label_map"))
         return
     for _, problem in warnings:
         remedy = "Write the label maps and the lists of segments together."

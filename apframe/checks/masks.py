@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import polars as pl
 
-from apframe.checks.findings import Finding, of_refused, of_rows
-from apframe.formats.refused import accept
+from apframe.checks.findings import Finding, of_fault, of_rows
+from apframe.exceptions import ColumnError
 from apframe.similarity.extents import with_image_sizes
+from apframe.validation import Report, validating
 
 # An area that was computed from outlines differs from the number of pixels, most where there is much edge for its size; the
 # published areas of COCO's crowds by up to 13 %.
@@ -30,7 +31,7 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     """
     if "mask" not in frame.columns:
         return
-    from apframe.tables.shapes.mask_columns import mask_extents, of_other_size, read_masks  # which bring in NumPy
+    from apframe.tables.shapes.mask_columns import mask_extents, of_other_size, sound_masks  # which bring in NumPy
 
     given = frame.filter(has_mask(frame["mask"]))
     if given.is_empty():
@@ -38,18 +39,20 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     missing = ~has_mask(frame["mask"])
     problem, remedy = "have no mask, while others do", "Supply their masks if masks are compared. Boxes do not need them."
     yield from of_rows("note", "missing_mask", table, frame, missing, problem, remedy)
-    decoded, refused = accept(
-        {table: with_image_sizes(given.drop("image_width", "image_height", strict=False), images)},
-        lambda **frames: (frames[table], read_masks(table, frames[table])),
-        "invalid_mask",
-    )
-    findings = [of_refused(each) for each in refused]
-    if "x" in given.columns and not given["x"].null_count():  # evaluating the boxes goes well
-        findings = [replace(finding, severity="warning") for finding in findings]
-    yield from findings
-    if decoded is None:
+    report = Report()
+    try:
+        with validating(report):
+            rows, masks = sound_masks(table, with_image_sizes(given.drop("image_width", "image_height", strict=False), images))
+    except ColumnError as error:
+        report.add_error(error)
+    # where there are boxes, evaluating these goes well
+    severity = "warning" if "x" in given.columns and not given["x"].null_count() else "error"
+    faults = [
+        fault if isinstance(fault.error, ColumnError) else replace(fault, check="invalid_mask") for fault in report.faults
+    ]
+    yield from (of_fault(fault, severity) for fault in faults)
+    if any(isinstance(fault.error, ColumnError) for fault in faults):
         return
-    rows, masks = decoded
     problem, remedy = (
         "size of the run lengths is not that of the image",
         "Masks are compared as they are. Check that no image was resized.",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import polars as pl
 
-from apframe.checks.findings import Finding, of_refused
-from apframe.formats.refused import accept
+from apframe.checks.findings import Finding, of_fault
 from apframe.tables.shapes.catalogue import OTHERS
 from apframe.tables.shapes.masks import MASKS
+from apframe.validation import Report, validating
 
 
 def check_shapes(table: str, frame: pl.DataFrame) -> Iterable[Finding]:
@@ -21,8 +22,9 @@ def check_shapes(table: str, frame: pl.DataFrame) -> Iterable[Finding]:
     >>> [finding.problem for finding in check_shapes("annotations", interval)]
     ['end_time is before start_time']
     """
+    report = Report()
     for shape in OTHERS:
         if shape is not MASKS and shape.column in frame.columns and frame[shape.column].count():
-            given = {table: frame.filter(pl.col(shape.column).is_not_null())}
-            accepted = accept(given, lambda extents=shape.extents, **frames: extents(table, frames[table]), "invalid_shape")
-            yield from map(of_refused, accepted[1])
+            with validating(report):
+                shape.check(table, frame.filter(pl.col(shape.column).is_not_null()))
+    return [of_fault(replace(fault, check="invalid_shape")) for fault in report.faults]

@@ -17,7 +17,7 @@ from apframe.formats.coco import Coco
 from apframe.formats.options import ReadingOptions
 from apframe.keywords import names_keywords
 from apframe.paths import reading_once
-from apframe.protocols.application import make_inputs
+from apframe.protocols.application import check_detections, make_inputs, without_invalid_shapes
 from apframe.protocols.coco import COCO
 from apframe.protocols.inputs import Inputs
 from apframe.protocols.protocol import Protocol
@@ -26,12 +26,12 @@ from apframe.rows import treating_malformed
 from apframe.similarity.pairs import Similarity
 from apframe.tables.conditions import choose_categories
 from apframe.threads import pool
+from apframe.validation import Fault, Report, left_out, validating
 from apframe.wording import Note, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
     from apframe.formats.input_types import DetectionsLike, TruthLike
-    from apframe.formats.refused import Refused
 
 
 @names_keywords
@@ -169,52 +169,44 @@ def evaluate(
 
 def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Sequence[str]]:
     """Read what is evaluated, and what was done to the data before, in words; see `evaluate`."""
-    inputs, refused = read_valid(truth, detections, choice)
-    if not refused:
-        return inputs, inputs.notes
-    from apframe.evaluation.invalid import left_out
-
-    return inputs, inputs.saying(*left_out(refused)).notes
+    inputs, faults = read_valid(truth, detections, choice)
+    return inputs, inputs.saying(*left_out(faults)).notes
 
 
-def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
+def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Fault]]:
     """Read what is evaluated, and the rows that cannot be evaluated, where these are to be left out; see `evaluate`."""
-    read = _valid_inputs if choice.invalid == "drop" else _all_inputs
     with reading_once(truth), reading_once(detections), treating_malformed(choice.malformed):
         choice = replace(choice, reading=choice.reading.of_files(truth, detections))
-        inputs, refused = read(truth, choice.reading.recognized(detections), choice)
+        inputs, faults = _sound_inputs(truth, choice.reading.recognized(detections), choice)
     if choice.protocol.name == COCO.name:
         for name in published_for(choice.protocol.iou_type):
             format_ = static_table.FILES.get(name, Coco.name)
             if format_ != Coco.name and choice.reading.both_are(format_, truth):
                 number = f"the number that their own program prints comes from {spelled('protocol', name)}"
                 inputs = inputs.saying(Note(f"both sides are {as_format(format_).title}: {number}"))
-    return inputs, refused
+    return inputs, faults
 
 
-def _all_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
-    """The inputs, of which no row may be refused."""
-    reading = choice.reading
-    with pool() as other_threads:
-        read = other_threads.submit(reading.dataset, truth)
-        for module in ("apframe.evaluation.evaluation", "apframe.evaluation.pipeline", "numpy.ma"):  # Polars imports the last
-            other_threads.submit(import_module, module)
-        found = reading.raw_results(detections, read.result)
-        dataset = choice.with_attributes(read.result())
-    chosen = choose_categories(dataset.core("categories"), choice.categories)
+def _sound_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Fault]]:
+    """The inputs of sound rows, and what is wrong with the others; unless these are left out, it is raised."""
+    reading, report = choice.reading, Report(raises=choice.invalid != "drop")
+    with validating(report):
+        with pool() as other_threads:
+            read = other_threads.submit(reading.dataset, truth)
+            for module in (
+                "apframe.evaluation.evaluation",
+                "apframe.evaluation.pipeline",
+                "numpy.ma",
+            ):  # Polars imports the last
+                other_threads.submit(import_module, module)
+            raw = reading.raw_results(detections, read.result)
+            dataset = read.result()
+        chosen = choose_categories(dataset.core("categories"), choice.categories)
+        found = check_detections(raw, dataset, chosen, choice.protocol)
+    dataset = choice.with_attributes(dataset)
+    if choice.invalid == "drop":
+        dataset, found = without_invalid_shapes(dataset, found, choice.protocol, report)
     with naming_format(detections, reading.results_format):
-        inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
-    return inputs, []
-
-
-def _valid_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
-    """The inputs without the rows that cannot be evaluated, and these."""
-    from apframe.evaluation.invalid import valid_detections, valid_truth
-
-    dataset, refused = valid_truth(truth, choice)
-    chosen = choose_categories(dataset.core("categories"), choice.categories)
-    found, further = valid_detections(detections, dataset, chosen, choice)
-    with naming_format(detections, choice.reading.results_format):
         drops = choice.drop_unknown_images
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=drops, are_checked=True)
-    return inputs, refused + further
+    return inputs, report.faults

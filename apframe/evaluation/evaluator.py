@@ -18,14 +18,18 @@ from apframe.collecting import collecting
 from apframe.evaluation.evaluate import evaluate
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.in_memory import InMemory
-from apframe.evaluation.invalid import left_out, valid_truth, without_invalid_shapes
 from apframe.evaluation.options import Options, choose
 from apframe.evaluation.repeated import UPDATE, keep_one_of_each
 from apframe.evaluation.seen import NamedImages, Seen
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, one_of, warn
 from apframe.formats.outputs import Outputs
-from apframe.formats.refused import Refused, accept_joined
-from apframe.protocols.application import check_detections, make_inputs, on_known_images, warn_of_dropped
+from apframe.protocols.application import (
+    check_detections,
+    make_inputs,
+    on_known_images,
+    warn_of_dropped,
+    without_invalid_shapes,
+)
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import DetectedImagesOnly
@@ -40,6 +44,7 @@ from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import TABLES
+from apframe.validation import Fault, Report, left_out, validating
 from apframe.wording import Note, counted, first_line, in_words, listed, merged
 
 if TYPE_CHECKING:
@@ -99,12 +104,14 @@ class Evaluator:
         self.protocol, self._drop, self._reading = choice.protocol, choice.drop_unknown_images, choice.reading
         self._name = choice.name
         self._invalid, self._malformed, needs = choice.invalid, choice.malformed, self.protocol.similarity.needs
-        self._refused_truth: list[Refused] = []
+        report = Report(raises=self._invalid != "drop")
         with treating_malformed(self._malformed):
+            with validating(report):
+                dataset = self._reading.dataset(truth)
+            dataset = choice.with_attributes(dataset)
             if self._invalid == "drop":
-                dataset, self._refused_truth = valid_truth(truth, choice)
-            else:
-                dataset = choice.with_attributes(self._reading.dataset(truth))
+                dataset, _ = without_invalid_shapes(dataset, canonical_detections({}, dataset), self.protocol, report)
+            self._faults_of_truth = report.faults
             self._category_ids = choose_categories(dataset.core("categories"), choice.categories)
             inputs = make_inputs(dataset, {}, self._category_ids, self.protocol.of_truth)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
@@ -143,7 +150,7 @@ class Evaluator:
             self._updates: dict[tuple[Any, ...], _Updates] = {}  # what came since, by columns and types
             self._columns: set[str] = set()
             self._n_updates = 0
-            self._refused: list[Refused] = []  # of the updates
+            self._faults: list[Fault] = []  # of the updates
             self._seen = Seen()
 
     def update(self, detections: DetectionsLike, image_ids: Sequence[int | str] | None = None) -> None:
@@ -184,13 +191,15 @@ class Evaluator:
             self._seen.add(ids)
 
     def _read(self, detections: Any, number: int) -> None:
-        with treating_malformed(self._malformed):
+        report = Report(raises=self._invalid != "drop")
+        with treating_malformed(self._malformed), validating(report):
             raw = self._reading.raw_results(detections, lambda: self._dataset, warns=False)
-        found = to_polars(raw, "detections")
-        if self._invalid == "drop":
-            found, refused = self._valid(found)
-            with self._lock:
-                self._refused += refused
+            found = to_polars(raw, "detections")
+            if self._invalid == "drop":
+                numbered = canonical_detections(found, self._dataset)
+                found = numbered if "detection_id" in found.columns else numbered.drop("detection_id")
+        with self._lock:
+            self._faults += report.faults
         self._add(found, number, as_given=found is detections)
 
     def merge(self, other: Any) -> None:
@@ -266,11 +275,11 @@ class Evaluator:
             found = found.with_row_index("detection_id", 1).cast({"detection_id": pl.Int64})
         if not any(self._reading.boxes.values()):
             warn_of_boxes("detections", found, lambda: self._dataset.core("images"))
-        refused = [*self._refused_truth, *self._refused]
+        report = Report()
         if self._invalid == "drop":
-            _, found, further = without_invalid_shapes(self._dataset, found, self.protocol)
-            refused += further
-        dataset, prepared, notes = self._dataset, self._prepared, left_out(refused)
+            _, found = without_invalid_shapes(self._dataset, found, self.protocol, report)
+        notes = left_out([*self._faults_of_truth, *self._faults, *report.faults])
+        dataset, prepared = self._dataset, self._prepared
         is_said = False
         if images == "all":
             if self._evaluates_all:
@@ -287,13 +296,6 @@ class Evaluator:
         inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=inputs.none_given and not is_said)
         notes = [*merged([*self._said, *inputs.said], max), *notes]
         return Evaluation(InMemory.of(inputs), self.protocol, notes=in_words(notes), name=self._name)
-
-    def _valid(self, found: pl.DataFrame) -> tuple[pl.DataFrame, list[Refused]]:
-        """The detections that are not refused, and what is."""
-        accepted, refused = accept_joined(found, self._dataset)
-        if accepted is None:
-            raise refused[-1].error
-        return accepted if "detection_id" in found.columns else accepted.drop("detection_id"), refused
 
     def _next_number(self) -> int:
         with self._lock:

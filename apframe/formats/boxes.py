@@ -10,12 +10,9 @@ import polars as pl
 from apframe.formats.format import OPEN, Format
 from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
 from apframe.formats.lines import (
-    read_lines,
+    Lines,
     refuse_blanks,
-    refuse_lines,
-    refuse_malformed_lines,
     some_text_files,
-    take_fields,
     text_files,
     write_lines,
 )
@@ -82,14 +79,15 @@ class Boxes(Format):
 def _read(folder: Path, layout: tuple[str, ...], optional: int = 0, *, has_sizes: bool = False) -> pl.DataFrame:
     paths = some_text_files(folder)
     numbers = [name for name in layout if name in ("score", *BOX)]
-    frame = take_fields(paths, read_lines(paths), layout, numbers, optional)
+    lines = Lines("annotations" if optional else "detections", paths)
+    frame = lines.take(layout, numbers, optional)
     if optional:
         last = frame[layout[-1]]
-        refuse_lines(paths, frame, last != _DIFFICULT, f"the last field is not the word {_DIFFICULT}")
+        lines.refuse(last != _DIFFICULT, f"the last field is not the word {_DIFFICULT}")
         frame = frame.with_columns(last.is_not_null()) if last.count() else frame.drop(last.name)
     for name in ("width", "height") if has_sizes else ():
-        refuse_malformed_lines("annotations", paths, frame, frame[name] < 0, f"{name} is negative")
-    return frame.select(image_ids(paths).gather(frame["file"]), pl.exclude("file", "line"))
+        lines.refuse_malformed(frame[name] < 0, f"{name} is negative")
+    return lines.sound(frame.select(image_ids(paths).gather(frame["file"]), pl.exclude("file", "line")))
 
 
 def _write(frame: pl.DataFrame, folder: Path, layout: tuple[str, ...], images: pl.Series) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from apframe import static_table
-from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name
+from apframe.exceptions import FormatError, InputError, ParameterError, UnknownIdError, by_name
 from apframe.formats.class_names import joined_tables, with_known_classes
 from apframe.formats.coco import coco_in_memory, has_scores, read_result_columns
 from apframe.formats.files import reading_from, settled_kind
@@ -46,6 +46,7 @@ from apframe.tables.category_map import map_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH
+from apframe.validation import amending, validating
 from apframe.wording import nearest, same_name, spelled
 
 if TYPE_CHECKING:
@@ -160,7 +161,8 @@ def read_dataset(
     Dataset(1 image, 0 categories, 0 annotations)
     """
     of_formats, boxes = ({name: options.get(name) for name in each.__annotations__} for each in (FileOptions, BoxOptions))
-    return read_truth(source, format, of_formats, boxes, masks=masks)
+    with validating():
+        return read_truth(source, format, of_formats, boxes, masks=masks)
 
 
 def read_truth(
@@ -237,10 +239,10 @@ def read_results(
     known = None if dataset is None else read_dataset(dataset)
     names, boxes = options.get("names"), {name: options.get(name) for name in BoxOptions.__annotations__}
     by_name = joined_tables(options.get("join_by_name", ()), names)
-    found, how = take_results(source, format, lambda: known, boxes, option="format")
-    with naming_format(source, format):
+    with validating(), naming_format(source, format):
+        found, how = take_results(source, format, lambda: known, boxes, option="format")
         joined = joined_results(found, how, lambda: known, by_name, boxes, names=names)
-    return canonical("detections", joined)
+        return canonical("detections", joined)
 
 
 def joined_results(
@@ -320,15 +322,15 @@ def take_results(
 @contextmanager
 def naming_format(source: Any, format: str | None) -> Iterator[None]:
     """An error that no image or category of a file's results is known also says which format they were read as."""
-    try:
+
+    def with_format(error: InputError) -> str:
+        is_of_all = isinstance(error, UnknownIdError) and error.of_all_rows and error.table == "detections"
+        if not is_of_all or not isinstance(source, (str, Path)) or kind_at(source) not in ("file", "folder"):  # a pipe is empty
+            return error.remedy
+        return f"{error.remedy}; {source} was read as {choose_format(source, format, 'results').name}"
+
+    with amending(with_format):
         yield
-    except UnknownIdError as error:
-        if error.of_all_rows and isinstance(source, (str, Path)) and kind_at(source) in ("file", "folder"):  # a pipe is empty
-            remedy = f"{error.remedy}; {source} was read as {choose_format(source, format, 'results').name}"
-            named = UnknownIdError(error.table, error.problem, error.key, error.rows, remedy)
-            named.of_all_rows, named.owner, named.unknown = error.of_all_rows, error.owner, error.unknown
-            raise named from None
-        raise
 
 
 def choose_format(

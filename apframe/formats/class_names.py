@@ -11,10 +11,10 @@ import polars as pl
 from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError, warn
 from apframe.formats.documents import read_json
 from apframe.formats.yolo.config import names_in_lines, read_config
-from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
-from apframe.tables.types import as_id
+from apframe.tables.types import with_ids
+from apframe.validation import sound_rows
 from apframe.wording import counted, spelled
 
 _WRITTEN = {"image_id", "file_name", "category_id", "score"}  # by Ultralytics, which writes no names of classes
@@ -164,15 +164,15 @@ def with_class_names(detections: pl.DataFrame, source: Any) -> pl.DataFrame:
     names = read_class_names(source)
     if "category_id" not in detections.columns:
         return detections  # which is an error that others name
-    ids = as_id("detections", detections, detections["category_id"])
+    detections, ids = with_ids("detections", detections, "category_id")
     numbers = ids.cast(pl.Int64, strict=False)
     unknown = ~numbers.is_in(list(names)).fill_null(False) & ids.is_not_null()
     there_are = f"there {'is' if len(names) == 1 else 'are'} {counted(len(names), 'name')}, for {_span(names)}"
     if _count_from_1(numbers, names):
         there_are = f"{there_are}; {_ask_for_names()}"
-    refuse_rows("detections", detections, unknown, "category_id has no name", there_are)
     named = numbers.replace_strict(list(names), list(names.values()), default=None, return_dtype=pl.String)
-    return detections.with_columns(named.alias("name"))
+    named_rows = detections.with_columns(named.alias("name"))
+    return sound_rows("detections", named_rows, unknown, "category_id has no name", there_are)
 
 
 def joined_tables(join_by_name: str | Collection[str], names: Any) -> Collection[str]:

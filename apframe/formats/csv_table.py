@@ -12,7 +12,7 @@ from apframe.exceptions import FormatError
 from apframe.formats.documents import read_csv
 from apframe.formats.files import write_text
 from apframe.formats.format import ANY, OPEN, Format
-from apframe.formats.lines import refuse_numbers
+from apframe.formats.lines import Lines
 from apframe.formats.looks import TEXT, Look, looks
 from apframe.formats.object_rows import (
     is_of_objects,
@@ -28,6 +28,7 @@ from apframe.tables.tables import KEYS, SIZE
 
 _OF_IMAGES = ("image_id", "file_name", *SIZE)
 _OF_ANNOTATIONS = ("annotation_id", *BOX, "area", "is_crowd", "ignore")
+_REFUSED = "\0refused"  # flags of lines
 
 
 class Csv(Format):
@@ -61,11 +62,12 @@ class Csv(Format):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
-        return tables_of_objects(_read(path, scored=False))
+        tables = tables_of_objects(_read(path, "annotations"))
+        return tables | {"annotations": _sound(tables["annotations"])}
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        return with_objects_alone(with_canonical_names("detections", _read(path, scored=True)))
+        return with_objects_alone(with_canonical_names("detections", _sound(_read(path, "detections"))))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
@@ -87,18 +89,26 @@ class Csv(Format):
         return [(ids.name, ids.is_not_null(), "becomes a number") for ids in texts if _typed(ids).dtype != pl.String]
 
 
-def _read(path: Path, *, scored: bool) -> pl.DataFrame:
+def _sound(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows without those of lines that were refused; their images stay."""
+    return frame.filter(pl.col(_REFUSED).is_null()).drop(_REFUSED) if _REFUSED in frame.columns else frame
+
+
+def _read(path: Path, table: str) -> pl.DataFrame:
+    scored = table == "detections"
     texts = read_csv(path, separator=see(path).separator)
     texts = texts.rename(lambda name: name.strip())
     if not (is_of_objects(texts.columns, scored=scored) or is_of_objects(texts.columns, scored=not scored)):
         remedy = f"each line needs image_id or file_name, category or class, a box{', and a score' if scored else ''}"
         raise FormatError(f"the columns are {', '.join(texts.columns)}", remedy, path=path)
-    lines = texts.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2))
+    lines = Lines(table, [path], texts.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2)))
     for name in numbers_among(texts.columns):
         values = texts[name].str.strip_chars().cast(pl.Float64, strict=False)
         broken = ~values.is_finite().fill_null(False) & texts[name].is_not_null()
-        refuse_numbers([path], lines, broken, f"{name} is not a finite number")
+        lines.refuse(broken, f"{name} is not a finite number")
         texts = texts.with_columns(pl.when(values.is_not_null()).then(exact(name)).alias(name))
+    if lines.wrong is not None:
+        texts = texts.with_columns(pl.when(lines.wrong).then(pl.lit("true")).alias(_REFUSED))
     return typed(texts)
 
 

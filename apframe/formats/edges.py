@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 
-from apframe.formats.lines import refuse_malformed_lines
+from apframe.formats.lines import Lines
 from apframe.tables.shapes.corners import around_corners
 
 
@@ -45,16 +44,17 @@ def with_boxes_around_corners(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.coalesce(name, value).alias(name) for name, value in around_corners().items())
 
 
-def refuse_reversed(table: str, paths: Sequence[Path], lines: pl.DataFrame, names: Sequence[str]) -> None:
-    """An error that names lines with boxes of these edges that end before they begin; see `lines.refuse_lines`.
+def refuse_reversed(lines: Lines, edges: pl.DataFrame, names: Sequence[str], remedy: str = "") -> None:
+    """Report lines whose boxes, with edges of these names, end before they begin.
 
-    >>> lines = pl.DataFrame({"file": [0], "line": [7], "xmin": [4], "ymin": [2], "xmax": [1], "ymax": [6]})
-    >>> refuse_reversed("annotations", [Path("a.txt")], lines, ["xmin", "ymin", "xmax", "ymax"])
+    >>> edges = pl.DataFrame({"file": [0], "line": [7], "xmin": [4], "ymin": [2], "xmax": [1], "ymax": [6]})
+    >>> from pathlib import Path
+    >>> refuse_reversed(Lines("annotations", [Path("a.txt")], edges), edges, ["xmin", "ymin", "xmax", "ymax"])
     Traceback (most recent call last):
     apframe.exceptions.FormatError: a.txt: xmax is less than xmin in line 7; correct these lines, or evaluate with ...
     """
     for near, far in zip(names[:2], names[2:], strict=True):
-        refuse_malformed_lines(table, paths, lines, lines[far] < lines[near], f"{far} is less than {near}")
+        lines.refuse_malformed(edges[far] < edges[near], f"{far} is less than {near}", remedy)
 
 
 def rounded_sizes(frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:

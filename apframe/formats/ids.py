@@ -12,7 +12,8 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known, replaced, unknown_ids, with_id_types
 from apframe.tables.names import called, places_of, stems
 from apframe.tables.tables import ID, KEYS, NAMES
-from apframe.tables.types import as_id
+from apframe.tables.types import with_ids
+from apframe.validation import Sieve
 from apframe.wording import listed
 
 
@@ -159,9 +160,10 @@ def with_ids_by_name(
         given = [column for column in (name, key) if column in detections.columns]
         if not given:
             raise ColumnError(f"no column {name} or {key} to join by", f"there are {', '.join(detections.columns)}", table=of)
-        names = as_id(of, detections, detections[given[0]]).cast(pl.String)
+        detections, ids = with_ids(of, detections, given[0])
         remedy = _of_outputs(table, tables) if are_outputs else "rename them, or remove these rows"
-        detections = detections.with_columns(_found(names, dataset.core(table), table, of, detections, remedy).alias(key))
+        named = detections.with_columns(ids.cast(pl.String).alias(key))
+        detections = _with_found(named, dataset.core(table), table, of, remedy)
     return detections
 
 
@@ -194,20 +196,21 @@ def _of_outputs(table: str, tables: Collection[str]) -> str:
     return f"to leave some out, convert them with {converted}, filter by name, and evaluate with join_by_name=[{joined}]"
 
 
-def _found(names: pl.Series, owner: pl.DataFrame, table: str, of: str, detections: pl.DataFrame, remedy: str) -> pl.Series:
-    """The ids of what is named."""
+def _with_found(named: pl.DataFrame, owner: pl.DataFrame, table: str, of: str, remedy: str) -> pl.DataFrame:
+    """Detections with the ids of what they name."""
     key = KEYS[table]
-    asked = names.drop_nulls().unique(maintain_order=True)
+    asked = named[key].drop_nulls().unique(maintain_order=True)
     places = places_of(asked, called(table, owner), table)
     is_there = places.list.len() > 0
     if not is_there.all():
-        shown = detections.with_columns(names.alias(key))
-        known = is_known(names, asked.filter(is_there))
+        known = is_known(named[key], asked.filter(is_there)).fill_null(True)
         remedy = f"they must be a {NAMES[table]} of the {table}: {remedy}"
-        raise unknown_ids(of, shown, key, table, known, remedy)
+        sieve = Sieve(of, named)
+        sieve.refuse_as(~known, unknown_ids(of, named, key, table, known, remedy))
+        named, asked, places = sieve.sound(named), asked.filter(is_there), places.filter(is_there)
     doubled = places.list.len() > 1
     if doubled.any():
         which = listed(asked.filter(doubled).to_list())
         ids = owner[key].gather(places.filter(doubled).explode().unique().sort())
         raise RowError(table, f"{NAMES[table]} is not unique ({which})", key, ids, "make the names unique, or use ids")
-    return replaced(names, asked, owner[key].gather(places.list.first()))
+    return named.with_columns(replaced(named[key], asked, owner[key].gather(places.list.first())))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import chain, compress
+from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.rows import first_few, row_numbers
+from apframe.validation import Sieve
 from apframe.wording import listed, plural
 
 _LARGEST = 2**63
@@ -18,53 +19,65 @@ OF_SAMPLES = ("sample_token", "detection_name", "use_lidar")
 """Keys of results that are of samples, or say which sensors were used: as kits for driving write them."""
 
 
-@dataclass(frozen=True)
-class Fields:
+class Fields(Sieve):
     """Objects of a JSON file, such as its detections, and the place of each, such as its frame.
+
+    Objects that are wrong are refused, and null in the columns that are made of them; at once if `table` is empty.
 
     Attributes
     ----------
-    path
-        the file
+    table, path
+        what the objects become, and the file
     noun, unit
         what an object is called, and what its place is: "detection" and "frame"; without a unit, objects have no places
     rows, places
         the objects, and the place of each
 
-    >>> found = Fields(Path("a.json"), "detection", "frame", [{"score": 0.5}, {"score": "high"}], ["f1", "f2"])
+    >>> rows = [{"score": 0.5}, {"score": "high"}]
+    >>> found = Fields("detections", Path("a.json"), "detection", "frame", rows, ["f1", "f2"])
     >>> found.number("score")
     Traceback (most recent call last):
     apframe.exceptions.FormatError: a.json: score is missing or not a number in detection 2 (frame 'f2'); correct the file
     """
 
-    path: Path
-    noun: str
-    unit: str
-    rows: Sequence[Any]
-    places: Sequence[str] = ()
+    def __init__(self, table: str, path: Path, noun: str, unit: str, rows: Sequence[Any], places: Sequence[str] = ()) -> None:
+        super().__init__(table, pl.DataFrame())
+        self.path, self.noun, self.unit, self.places = path, noun, unit, places
+        self._read(rows)
 
-    def __post_init__(self) -> None:
-        self.refuse([not isinstance(row, dict) for row in self.rows], "there is no JSON object")
+    def _read(self, rows: Sequence[Any]) -> None:
+        self.rows = rows
+        if not set(map(type, rows)) <= {dict}:
+            self.refuse_each([not isinstance(row, dict) for row in rows], "there is no JSON object")
+            self.rows = [row if isinstance(row, dict) else {} for row in rows]
 
-    def refuse(self, wrong: Iterable[bool], problem: str) -> None:
-        """An error that names the objects that are flagged: their numbers, from 1, and the place of the first."""
-        numbers = list(compress(range(1, len(self.rows) + 1), wrong))
-        if numbers:
+    def refuse_each(self, wrong: Sequence[bool], problem: str) -> None:
+        """Refuse the objects that are flagged: the error has their numbers, from 1, and the place of the first."""
+        if any(wrong) and (broken := self.new(pl.Series(wrong))).any():
+            numbers = row_numbers(broken)
             noun = self.noun if len(numbers) == 1 else plural(self.noun)
             place = f" ({self.unit} {self.places[numbers[0] - 1]!r})" if self.unit else ""
-            raise FormatError(f"{problem} in {noun} {listed(numbers)}{place}", "correct the file", path=self.path, rows=numbers)
+            where = f"{problem} in {noun} {listed(numbers)}{place}"
+            error = FormatError(where, "correct the file", path=self.path, rows=numbers)
+            if not self.table:
+                raise error
+            self.refuse_as(broken, error, problem)
+
+    def names_of(self, broken: pl.Series) -> tuple[str, ...]:
+        """The numbers of the first few flagged objects."""
+        return tuple(f"{self.noun} {number}" for number in first_few(row_numbers(broken)))
 
     def number(self, name: str, *, optional: bool = False) -> pl.Series:
         """A column of numbers; null where they are missing, if that is allowed."""
         values = self._values(name)
         if not set(map(type, values)) <= {float, *([type(None)] if optional else [])}:
-            self._refuse_others(name, values, _is_number, "a number", optional=optional)
+            values = self._sound(name, values, _is_number, "a number", optional=optional)
         return pl.Series(name, values, dtype=pl.Float64)
 
     def whole(self, name: str) -> pl.Series:
         """A column of whole numbers of at least 0."""
         values = self._values(name)
-        self._refuse_others(name, values, _is_whole, "a whole number", optional=False)
+        values = self._sound(name, values, _is_whole, "a whole number", optional=False)
         return pl.Series(name, values, dtype=pl.Int64)
 
     def numbers(self, name: str, n: int, *, optional: bool = False) -> list[pl.Series]:
@@ -73,24 +86,34 @@ class Fields:
         given = [value for value in values if value is not None] if optional else values
         are_lists = set(map(type, given)) <= {list} and set(map(len, given)) <= {n}
         if not (are_lists and set(map(type, chain.from_iterable(given))) <= {float}):  # the usual case is seen at once
-            self._refuse_others(name, values, lambda value: _are_numbers(value, n), f"{n} numbers", optional=optional)
+            values = self._sound(name, values, lambda value: _are_numbers(value, n), f"{n} numbers", optional=optional)
         filled = [[None] * n if value is None else value for value in values]
         return [pl.Series(name, [value[place] for value in filled], dtype=pl.Float64) for place in range(n)]
 
     def text(self, name: str, *, optional: bool = False) -> pl.Series:
         """A column of texts; null where they are missing, if that is allowed."""
         values = self._values(name)
-        self._refuse_others(name, values, lambda value: isinstance(value, str), "text", optional=optional)
+        values = self._sound(name, values, lambda value: isinstance(value, str), "text", optional=optional)
         return pl.Series(name, values, dtype=pl.String)
+
+    def objects(self, name: str) -> list[dict[str, Any]]:
+        """Objects, which are empty where they are missing."""
+        values = [row.get(name) or {} for row in self.rows]
+        self.refuse_each([not isinstance(value, dict) for value in values], f"{name} is not an object")
+        return [value if isinstance(value, dict) else {} for value in values]
+
+    def enter(self, name: str) -> None:
+        """From here on read the objects that these have by a name."""
+        self._read([row.get(name) for row in self.rows])
 
     def _values(self, name: str) -> list[Any]:
         return [row.get(name) for row in self.rows]
 
-    def _refuse_others(
-        self, name: str, values: list[Any], is_right: Callable[[Any], bool], what: str, *, optional: bool
-    ) -> None:
+    def _sound(self, name: str, values: list[Any], is_right: Callable[[Any], bool], what: str, *, optional: bool) -> list[Any]:
+        """The values, None where they are not right, which is refused."""
         wrong = [not (is_right(value) or (optional and value is None)) for value in values]
-        self.refuse(wrong, f"{name} is {'' if optional else 'missing or '}not {what}")
+        self.refuse_each(wrong, f"{name} is {'' if optional else 'missing or '}not {what}")
+        return [None if is_wrong else value for value, is_wrong in zip(values, wrong, strict=True)]
 
 
 def _is_number(value: Any) -> bool:

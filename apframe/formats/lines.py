@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -13,28 +11,11 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.files import read_text, reading, write_text
 from apframe.paths import files_in
-from apframe.rows import malformed_rows
+from apframe.rows import MOST
+from apframe.validation import Sieve
 from apframe.wording import counted, listed
 
-_passes: ContextVar[bool] = ContextVar("passes", default=False)
 _BLANKS, _FIELD = " \t\r\v\f", r"[^ \t\r\v\f]+"
-
-
-@contextmanager
-def passing_invalid() -> Iterator[None]:
-    """Inside, readers let numbers pass that are refused later by the table they come into, so that their rows can be left out.
-
-    That is: numbers that are missing or not finite, and boxes that end before they begin.
-
-    >>> lines = pl.DataFrame({"file": [0], "line": [1]})
-    >>> with passing_invalid():
-    ...     refuse_numbers([Path("a.txt")], lines, pl.Series([True]), "no good")
-    """
-    token = _passes.set(True)
-    try:
-        yield
-    finally:
-        _passes.reset(token)
 
 
 def read_lines(paths: Sequence[Path]) -> pl.DataFrame:
@@ -62,35 +43,77 @@ def _split(text: pl.Expr) -> pl.Expr:
     return pl.when(text.str.contains(r"[\t\r\v\f]|  ")).then(text.str.extract_all(_FIELD)).otherwise(text.str.split(" "))
 
 
-def take_fields(
-    paths: Sequence[Path], lines: pl.DataFrame, layout: Sequence[str], numbers: Collection[str], optional: int = 0
-) -> pl.DataFrame:
-    """The fields as columns of these names, after `file` and `line`; `numbers` as Float64, all finite.
+class Lines(Sieve):
+    """What is wrong with the lines of text files, of which each becomes a row of a table; other parts of files are units too.
 
-    The last `optional` fields may be missing and are null then.
+    Lines that are wrong are an error at once if `table` is empty.
 
-    Raises
-    ------
-    FormatError
-        lines with more or fewer fields, or with text in the place of a number, by file and line
+    Attributes
+    ----------
+    frame
+        `file` (its place in the paths) and a column called as the unit, with numbers from 1; by default every line that is not
+        blank, see `read_lines`
 
-    >>> lines = pl.DataFrame({"file": [0], "line": [1], "fields": [["cat", ".5"]]})
-    >>> take_fields([Path("a.txt")], lines, ["name", "score"], ["score"]).rows()
-    [(0, 1, 'cat', 0.5)]
+    >>> texts = pl.DataFrame({"file": [0, 0], "line": [1, 3], "fields": [["cat", ".5"]] * 2})
+    >>> lines = Lines("annotations", [Path("a.txt")], texts)
+    >>> lines.take(["name", "score"], ["score"]).rows()
+    [(0, 1, 'cat', 0.5), (0, 3, 'cat', 0.5)]
+    >>> lines.refuse(pl.Series([False, True]), "no good")
+    Traceback (most recent call last):
+    apframe.exceptions.FormatError: a.txt: no good in line 3; correct these lines
     """
-    n_fields = lines["fields"].list.len()
-    fewest = len(layout) - optional
-    words = f"{fewest} to {len(layout)}" if optional else str(len(layout))
-    wrong = (n_fields < fewest) | (n_fields > len(layout))
-    refuse_lines(paths, lines, wrong, f"not {words} fields ({' '.join(layout)})")
-    texts = lines.select(
-        "file", "line", *(pl.col("fields").list.get(k, null_on_oob=True).alias(name) for k, name in enumerate(layout))
-    )
-    values = texts.select(pl.col(name).cast(pl.Float64, strict=False) for name in layout if name in numbers)
-    for column in values:
-        broken = (column.is_null() & texts[column.name].is_not_null()) | ~column.is_finite().fill_null(True)
-        refuse_numbers(paths, lines, broken, f"{column.name} is not a finite number")
-    return texts.with_columns(values)
+
+    def __init__(self, table: str, paths: Sequence[Path], frame: pl.DataFrame | None = None, unit: str = "line") -> None:
+        super().__init__(table, read_lines(paths) if frame is None else frame)
+        self.paths, self.unit = paths, unit
+        self.usual = f"correct {'these lines' if unit == 'line' else 'it'}"
+
+    def take(self, layout: Sequence[str], numbers: Collection[str], optional: int = 0) -> pl.DataFrame:
+        """The fields as columns of these names, after `file` and `line`; `numbers` as Float64, all finite.
+
+        The last `optional` fields may be missing and are null then. Lines with more or fewer fields, or with text in the place
+        of a number, are refused; if no line has as many fields, it is another format.
+        """
+        n_fields = self.frame["fields"].list.len()
+        fewest = len(layout) - optional
+        words = f"{fewest} to {len(layout)}" if optional else str(len(layout))
+        wrong = (n_fields < fewest) | (n_fields > len(layout))
+        self.refuse_or_stop(wrong, f"not {words} fields ({' '.join(layout)})")
+        texts = self.frame.select(
+            "file", "line", *(pl.col("fields").list.get(k, null_on_oob=True).alias(name) for k, name in enumerate(layout))
+        )
+        values = texts.select(pl.col(name).cast(pl.Float64, strict=False) for name in layout if name in numbers)
+        for column in values:
+            broken = (column.is_null() & texts[column.name].is_not_null()) | ~column.is_finite().fill_null(True)
+            self.refuse(broken, f"{column.name} is not a finite number")
+        return texts.with_columns(values)
+
+    def refuse(self, broken: pl.Series, problem: str, remedy: str = "", *, of_key: bool = False) -> None:
+        """Report the flagged lines that have no fault yet; without a report, an error as that of `refuse_lines`."""
+        if broken.any() and (broken := self.new(broken)).any():
+            error = error_of_lines(self.paths, self.frame, broken, problem, remedy or self.usual, self.unit)
+            if not self.table:
+                raise error
+            self.refuse_as(broken, error, problem)
+
+    def refuse_or_stop(self, broken: pl.Series, problem: str, remedy: str = "") -> None:
+        """`refuse`, but an error if all lines are so: it is another format."""
+        if broken.all():
+            refuse_lines(self.paths, self.frame, broken, problem, remedy or self.usual, self.unit)
+        self.refuse(broken, problem, remedy)
+
+    def refuse_malformed(self, broken: pl.Series, problem: str, remedy: str = "") -> None:
+        """`refuse` of shapes that no object has: see `Sieve.refuse_malformed`."""
+        super().refuse_malformed(broken, problem, remedy or self.usual)
+
+    def names_of(self, broken: pl.Series) -> tuple[str, ...]:
+        """The first few flagged lines by number and file."""
+        first = self.frame.filter(broken).head(MOST).select("file", self.unit)
+        return tuple(f"{self.unit} {number} of {self.paths[file].name}" for file, number in first.rows())
+
+    def sound(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame, which has a row for each line, without the lines that have a fault."""
+        return frame if self.wrong is None else frame.filter(~self.wrong)
 
 
 def refuse_lines(
@@ -111,8 +134,15 @@ def refuse_lines(
     apframe.exceptions.FormatError: a.txt: no good in line 3; correct these lines
     """
     if wrong.any():
-        file, numbers, where = places_of(lines, wrong, unit)
-        raise FormatError(f"{problem}{where}", remedy, path=paths[file], rows=numbers)
+        raise error_of_lines(paths, lines, wrong, problem, remedy, unit)
+
+
+def error_of_lines(
+    paths: Sequence[Path], lines: pl.DataFrame, wrong: pl.Series, problem: str, remedy: str, unit: str
+) -> FormatError:
+    """The error of `refuse_lines`."""
+    file, numbers, where = places_of(lines, wrong, unit)
+    return FormatError(f"{problem}{where}", remedy, path=paths[file], rows=numbers)
 
 
 def places_of(lines: pl.DataFrame, wrong: pl.Series, unit: str = "line") -> tuple[int, list[int], str]:
@@ -123,41 +153,10 @@ def places_of(lines: pl.DataFrame, wrong: pl.Series, unit: str = "line") -> tupl
     """
     bad = lines.filter(wrong)
     here = bad.filter(pl.col("file") == bad["file"][0])
-    numbers = here[unit].to_list() if unit in here.columns else []
+    numbers = here[unit].unique(maintain_order=True).to_list() if unit in here.columns else []
     where = f" in {unit} {listed(numbers)}" if numbers else ""
     n_others = bad["file"].n_unique() - 1
     return bad["file"][0], numbers, where + (f", and in {counted(n_others, 'more file')}" if n_others else "")
-
-
-def refuse_numbers(
-    paths: Sequence[Path],
-    lines: pl.DataFrame,
-    wrong: pl.Series,
-    problem: str,
-    remedy: str = "correct these lines",
-    unit: str = "line",
-) -> None:
-    """`refuse_lines` for numbers that the table refuses too which they come into; nothing inside `passing_invalid`."""
-    if not _passes.get():
-        refuse_lines(paths, lines, wrong, problem, remedy, unit)
-
-
-def refuse_malformed_lines(
-    table: str,
-    paths: Sequence[Path],
-    lines: pl.DataFrame,
-    wrong: pl.Series,
-    problem: str,
-    remedy: str = "correct these lines",
-    unit: str = "line",
-) -> None:
-    """`refuse_numbers` for shapes that no object has, with the options that leave them out or keep them; nothing if kept.
-
-    `table` is what the lines become: annotations or detections.
-    """
-    malformed = malformed_rows()
-    if table not in malformed.kept:
-        refuse_numbers(paths, lines, wrong, problem, f"{remedy}, {malformed.remedy(table)}", unit)
 
 
 def first_fields(paths: Iterable[Path]) -> list[str]:

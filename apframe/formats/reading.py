@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from apframe.exceptions import FormatError, ParameterError, RowError
+from apframe.exceptions import FormatError, InputError, ParameterError
 from apframe.formats.catalogue import (
     choose_format,
     format_of_truth,
@@ -25,6 +25,7 @@ from apframe.formats.options import FileOptions, ReadingOptions
 from apframe.keywords import declared_keywords, refuse_unknown
 from apframe.paths import kind_at, reading_once
 from apframe.tables.dataset import Dataset
+from apframe.validation import amending, validating
 from apframe.wording import spelled
 
 _declared = declared_keywords(ReadingOptions)
@@ -149,18 +150,12 @@ class Reading(_Fields):  # type: ignore[misc]
         known = format_of_truth(truth, self.format) if self.results_format == name else None
         return known is not None and known.name == name
 
-    def dataset(self, truth: Any) -> Dataset:
-        """The ground truth; see `read_dataset`."""
-        try:
-            with reading_once(truth):
-                format = self._told(truth, self.format, "dataset")
-                truth = read_truth(truth, format, self.of_formats, self.boxes, masks=self.masks, beside_results=True)
-        except RowError as error:
-            if not (any(self.boxes.values()) and error.problem.endswith("is negative")):
-                raise
-            first = "read the ground truth first: apf.read_dataset, or `apframe convert`"
-            remedy = f"{spelled('box_format')} is for both sides here; if only the results are so, {first}"
-            raise RowError(error.table, error.problem, error.key, error.rows, remedy) from None
+    def dataset(self, truth: Any, *, beside_results: bool = True) -> Dataset:
+        """The ground truth; see `read_dataset`. Beside results, how boxes are written is said of these."""
+        is_for_both = beside_results and any(self.boxes.values())
+        with validating(), amending(_for_both_sides) if is_for_both else nullcontext(), reading_once(truth):
+            format = self._told(truth, self.format, "dataset")
+            truth = read_truth(truth, format, self.of_formats, self.boxes, masks=self.masks, beside_results=beside_results)
         return self.mapped(truth)
 
     def mapped(self, dataset: Dataset) -> Dataset:
@@ -199,6 +194,14 @@ class Reading(_Fields):  # type: ignore[misc]
         options = {"names": self.names, "warns": warns, "is_whole": self.is_whole}
         with naming_format(detections, self.results_format):
             return joined_results(found, how, dataset, self.joined, self.boxes, **options)
+
+
+def _for_both_sides(error: InputError) -> str:
+    """What to do where boxes of the ground truth are negative: it may be that only the results are in another format."""
+    if error.table != "annotations" or not error.problem.endswith("is negative"):
+        return error.remedy
+    first = "read the ground truth first: apf.read_dataset, or `apframe convert`"
+    return f"{spelled('box_format')} is for both sides here; if only the results are so, {first}"
 
 
 class _OfPart(Reading):

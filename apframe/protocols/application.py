@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,9 @@ from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import FIND_OUT, KnownImagesOnly, are_most, describe_dropped
 from apframe.protocols.rules.rule import Rule
 from apframe.registry import published_for
-from apframe.rows import MALFORMED_KEPT, treating_malformed
+from apframe.rows import KEY_OF, MALFORMED_KEPT, treating_malformed
+from apframe.similarity.extents import lacks_boxes, with_image_sizes
+from apframe.similarity.pairs import Similarity, require
 from apframe.tables.box_formats import are_fractions
 from apframe.tables.category_map import describe_map
 from apframe.tables.dataset import Dataset, canonical_detections
@@ -35,6 +38,7 @@ from apframe.tables.shapes.intervals import INTERVALS
 from apframe.tables.shapes.keypoints import KEYPOINTS
 from apframe.tables.shapes.segments import SEGMENTS
 from apframe.tables.sources import to_polars
+from apframe.validation import Report, validating
 from apframe.wording import Note, spelled
 
 
@@ -126,6 +130,40 @@ def check_detections(
     found = canonical_detections(detections, dataset)
     _refuse_others("detections", found, protocol)
     return found
+
+
+def without_invalid_shapes(
+    dataset: Dataset, found: pl.DataFrame, protocol: Protocol, report: Report
+) -> tuple[Dataset, pl.DataFrame]:
+    """Annotations and detections without those whose shapes are refused where they are compared, which are reported."""
+    similarity, images = protocol.similarity, dataset.images
+    tables = {"annotations": dataset.core("annotations"), "detections": found}
+    own = Report()
+    with suppress(ColumnError), validating(own):  # a column that is missing is an error of its own
+        if similarity.shape is not None:
+            _check_shapes({table: with_image_sizes(frame, images) for table, frame in tables.items()}, similarity)
+    for fault in own.faults:
+        frame = tables[fault.table]
+        key = KEY_OF[fault.table]
+        tables[fault.table] = frame.filter(~is_known(frame[key], pl.Series(fault.error.rows)))
+    report.found += [replace(fault, check="invalid_shape") for fault in own.faults]
+    if tables["annotations"].height < dataset.core("annotations").height:
+        kept = is_known(dataset.annotations["annotation_id"], tables["annotations"]["annotation_id"])
+        dataset = dataset.part(images, dataset.annotations.filter(kept))
+    return dataset, tables["detections"]
+
+
+def _check_shapes(tables: Mapping[str, pl.DataFrame], similarity: Similarity) -> None:
+    """Report shapes that boxes are made of, and those that are compared."""
+    for table, frame in tables.items():
+        shape = shape_of(frame)
+        if shape is not None and shape is not similarity.shape and lacks_boxes(frame):
+            shape.check(table, frame)
+    there = {table: frame for table, frame in tables.items() if frame.height}
+    empty = {table: next(iter(there.values())).clear() for table in tables.keys() - there.keys()} if there else {}
+    if there:
+        require(similarity, **(there | empty))
+        similarity.check(**(there | empty))
 
 
 def _with_any_category(detections: Any, known: pl.Series, chosen: pl.Series | None) -> pl.DataFrame:

@@ -18,7 +18,6 @@ import polars as pl
 
 from apframe.collecting import collecting
 from apframe.evaluation.in_memory import InMemory
-from apframe.evaluation.invalid import left_out
 from apframe.evaluation.options import Choice
 from apframe.exceptions import InputError, ParameterError, ShardError, UnknownIdError
 from apframe.paths import kind_at
@@ -30,6 +29,7 @@ from apframe.store.parquet import content_hash
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import TABLES
 from apframe.threads import alone
+from apframe.validation import left_out
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,8 +67,8 @@ class Job:
         """
         with collecting() as caught, naming(shard):
             files = shard.mark_of_files()
-            inputs, refused, schemas = shard.inputs(self.choice)
-            notes = [*inputs.said, *left_out(refused)]
+            inputs, faults, schemas = shard.inputs(self.choice)
+            notes = [*inputs.said, *left_out(faults)]
         said = {
             "shard": shard.name,
             "files": files,

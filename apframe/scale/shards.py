@@ -17,7 +17,6 @@ from apframe.evaluation.options import Choice
 from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError
 from apframe.formats.options import PathOptions
 from apframe.formats.reading import Reading
-from apframe.formats.refused import Refused, accept_truth
 from apframe.paths import kind_at
 from apframe.protocols.inputs import Inputs
 from apframe.protocols.rules.classes import with_own_classes
@@ -29,6 +28,7 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.segments import LABEL_MAP
 from apframe.tables.tables import GROUND_TRUTH, noun
+from apframe.validation import Fault, Report, validating
 from apframe.wording import counted, listed
 
 _ENDINGS = (".parquet", ".arrow")
@@ -74,14 +74,14 @@ class Shard:
         files = list(_files(self.truth).values()) if self.detections is None else [self.truth, self.detections]
         return json.dumps([[absolute(file), mark_of(file)] for file in files])
 
-    def inputs(self, choice: Choice) -> tuple[Inputs, list[Refused], dict[str, Any]]:
+    def inputs(self, choice: Choice) -> tuple[Inputs, list[Fault], dict[str, Any]]:
         """What `read` gives, of the part that is taken."""
-        inputs, refused, schemas = self.read(choice)
+        inputs, faults, schemas = self.read(choice)
         for masks in self.masks:
             inputs = inputs.subset(masks)
-        return inputs, refused, schemas
+        return inputs, faults, schemas
 
-    def read(self, choice: Choice) -> tuple[Inputs, list[Refused], dict[str, Any]]:
+    def read(self, choice: Choice) -> tuple[Inputs, list[Fault], dict[str, Any]]:
         """What is evaluated, which rows were left out, and the columns and types of each table as it was found.
 
         Raises
@@ -95,25 +95,20 @@ class Shard:
         if self.matched is not None and self.matched != self.mark_of_files():
             raise FormatError("the files have changed since they were matched", "evaluate again", path=self.truth)
         if self.detections is not None:
-            inputs, refused = read_valid(self.truth, self.detections, choice)
+            inputs, faults = read_valid(self.truth, self.detections, choice)
             _refuse_numbers("detections", inputs.detections)
             ids = {"image_id": inputs.image_ids, "category_id": inputs.category_ids}
-            return inputs, refused, {"ids": {name: str(each.dtype) for name, each in ids.items() if len(each)}}
+            return inputs, faults, {"ids": {name: str(each.dtype) for name, each in ids.items() if len(each)}}
         frames = {name: _in_order(name, frame) for name, frame in _tables(self.truth).items()}
         for table, n in zip(SHARD_TABLES, self.counts or (), strict=False):
             if frames[table].height != n:
                 problem = f"{LISTING} says that it has {counted(n, noun(table))}, but there are {frames[table].height:,}"
                 raise FormatError(problem, _AGAIN, path=self.truth)
-        tables, refused = {name: frames[name] for name in GROUND_TRUTH}, list[Refused]()
-        with treating_malformed(choice.malformed):
-            if choice.invalid == "drop":
-                truth, refused = accept_truth(tables)
-                if truth is None:
-                    raise refused[-1].error
-            else:
-                truth = Dataset(*tables.values(), box_format="xywh")
-        inputs, further = read_valid(truth, frames["detections"], choice)
-        return inputs, refused + further, {name: _as_text(frame.schema) for name, frame in frames.items()}
+        report = Report(raises=choice.invalid != "drop")
+        with treating_malformed(choice.malformed), validating(report):
+            truth = Dataset(*(frames[name] for name in GROUND_TRUTH), box_format="xywh")
+        inputs, faults = read_valid(truth, frames["detections"], choice)
+        return inputs, report.faults + faults, {name: _as_text(frame.schema) for name, frame in frames.items()}
 
     def read_known(self, choice: Choice) -> Dataset:
         """The images and categories with their attributes, these by the names of the protocol; as a rule no annotations."""

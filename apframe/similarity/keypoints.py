@@ -10,10 +10,9 @@ import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.registry import imported, published_for
-from apframe.rows import refuse_rows
 from apframe.similarity.pairs import Similarity, join_on_cell, require
 from apframe.static_table import PROTOCOLS
-from apframe.tables.shapes.keypoints import KEYPOINTS, REMEDY, are_not_finite, keypoint_lengths, keypoint_rows
+from apframe.tables.shapes.keypoints import KEYPOINTS, check_keypoints, keypoint_rows
 from apframe.tables.shapes.shape import Shape
 
 if TYPE_CHECKING:
@@ -104,6 +103,12 @@ class OKS(Similarity):
         pairs = join_on_cell(detections, annotations, []).select("detection", "annotation")
         return poses.compare(pairs.collect(engine="streaming"), least)
 
+    def check(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
+        """Report objects that cannot be compared: see `Similarity.check`."""
+        self._refuse_other_number(detections, annotations)
+        for table, frame in (("annotations", annotations), ("detections", detections)):
+            check_keypoints(table, frame, len(self.sigmas))
+
     def _areas(self, annotations: pl.DataFrame) -> Array:
         if self.box_area_factor is None:
             return annotations["area"].to_numpy()
@@ -123,12 +128,7 @@ class OKS(Similarity):
 
     def _points(self, table: str, frame: pl.DataFrame, n_columns: int = 3) -> Array:
         """x, y and visibility, or the first of these, each of shape (keypoints, rows)."""
-        number = len(self.sigmas)
-        length = keypoint_lengths(table, frame)
-        problem = f"keypoints is not a list of {3 * number} numbers, x, y, visibility for each of {number} sigmas,"
-        refuse_rows(table, frame, length != 3 * number, problem, "correct these rows, or give other sigmas to OKS(sigmas=...)")
-        refuse_rows(table, frame, are_not_finite(frame), "keypoints holds a number that is missing or not finite", REMEDY)
-        return keypoint_rows(frame, number, n_columns)
+        return keypoint_rows(check_keypoints(table, frame, len(self.sigmas)), len(self.sigmas), n_columns)
 
 
 def _enlarged(annotations: pl.DataFrame) -> Array:

@@ -52,6 +52,14 @@ class MaskSimilarity(Similarity):
                 warn_of_other_sizes("annotations", annotations, masks[1])
         return self.compare(*masks, detections, annotations, least)
 
+    def check(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
+        """Report masks that cannot be compared: see `Similarity.check`."""
+        from apframe.tables.shapes.mask_columns import refuse_different_sizes, sound_masks
+
+        expected, found = sound_masks("annotations", annotations), sound_masks("detections", detections)
+        if not self.any_size:
+            refuse_different_sizes(found[0], expected[0], found[1], expected[1])
+
     @abstractmethod
     def compare(
         self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float

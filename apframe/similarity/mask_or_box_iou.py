@@ -38,6 +38,10 @@ class MaskOrBoxIoU(MaskIoU):
     name: ClassVar[str] = "mask_or_box_iou"
     words = "intersection over union of masks, or of boxes where the annotation has no mask"
 
+    def check(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
+        """Report masks that cannot be compared: see `Similarity.check`."""
+        super().check(detections, annotations.drop_nulls("mask"))
+
     def prepare(self, table: str, objects: pl.DataFrame) -> Any:
         """Return the masks, decoded: see `Similarity.prepare`; None if some rows have no mask."""
         if table == "annotations" and objects["mask"].null_count():

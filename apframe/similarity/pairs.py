@@ -84,6 +84,23 @@ class Similarity(ABC):
         """
         del table, objects
 
+    def check(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
+        """Report the rows whose shapes `pair` would refuse, without comparing any; see `apframe.validation`.
+
+        Parameters
+        ----------
+        detections, annotations
+            canonical tables as `pair` takes them, without `cell`
+
+        Raises
+        ------
+        ColumnError
+            what it compares is missing
+        """
+        for table, frame in (("annotations", annotations), ("detections", detections)):
+            if self.shape is not None:
+                self.shape.check(table, frame)
+
     def complete(self, detections: pl.DataFrame, images: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
         """The detections with columns that are made of files of both sides, where it compares such; as they are here.
 

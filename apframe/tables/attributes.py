@@ -13,7 +13,7 @@ from apframe.tables.ids import unknown_ids
 from apframe.tables.names import called, places_of
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import NAMES, noun
-from apframe.tables.types import as_id
+from apframe.tables.types import with_ids
 from apframe.wording import counted, listed, nearest
 
 
@@ -72,7 +72,7 @@ def _column_to_join_by(what: str, given: pl.DataFrame, keys: Sequence[str], on: 
 def _rows_by_id(what: str, given: pl.DataFrame, table: str, frame: pl.DataFrame) -> pl.Series:
     """The row of the frame that each id means, null where there is none."""
     key = KEY_OF[table]
-    asked, known = as_id(what, given, given[key]), frame[key]
+    asked, known = with_ids(what, given, key)[1], frame[key]
     if asked.dtype != known.dtype:
         asked = asked.cast(pl.String)
         known = known.cast(pl.String)
@@ -87,7 +87,7 @@ def _rows_by_id(what: str, given: pl.DataFrame, table: str, frame: pl.DataFrame)
 def _rows_by_name(what: str, given: pl.DataFrame, table: str, frame: pl.DataFrame) -> pl.Series:
     """The row of the frame for each name, null if there is none."""
     name = NAMES[table]
-    asked = as_id(what, given, given[name]).cast(pl.String)
+    asked = with_ids(what, given, name)[1].cast(pl.String)
     places = places_of(asked, called(table, frame), table)
     several = places.list.len() > 1
     if several.any():

@@ -14,7 +14,8 @@ from apframe.rows import refuse_rows
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import SIZE
-from apframe.tables.types import as_id
+from apframe.tables.types import with_ids
+from apframe.validation import sound_rows
 from apframe.wording import spelled
 
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
@@ -97,7 +98,7 @@ def split_boxes(table: str, frame: pl.DataFrame, box_format: str | None = None) 
     if is_list or frame["bbox"].null_count():
         wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
         remedy = "boxes are [x, y, width, height]" if box_format is None else f"boxes need four numbers, {box_format}"
-        refuse_rows(table, frame, wrong, "bbox is missing or not four numbers", remedy)
+        frame = sound_rows(table, frame, wrong, "bbox is missing or not four numbers", remedy)
     side = pl.col("bbox").list if is_list else pl.col("bbox").arr
     return frame.with_columns(side.get(k).alias(name) for k, name in enumerate(BOX)).drop("bbox")
 
@@ -124,7 +125,7 @@ def in_pixels(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataF
     """
     if "image_id" not in frame.columns or not set(BOX) <= set(frame.columns):
         return frame
-    ids = as_id(table, frame, frame["image_id"])
+    frame, ids = with_ids(table, frame, "image_id")
     if ids.dtype != images["image_id"].dtype:
         return frame
     known = images.select("image_id", *(pl.col(name).cast(pl.Float64) for name in SIZE))

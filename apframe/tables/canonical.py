@@ -10,13 +10,14 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError, DuplicateIdError
-from apframe.rows import KEY_OF, refuse_malformed, refuse_rows, row_numbers
+from apframe.rows import KEY_OF, PLACE, row_numbers
 from apframe.tables.box_formats import as_xywh
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.catalogue import OTHERS, SHAPES, shape_of
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import OUTSIDE, TABLES
 from apframe.tables.types import as_column
+from apframe.validation import Sieve, validating, without_places
 from apframe.wording import listed, spelled
 
 _READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
@@ -49,9 +50,25 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
     Missing optional columns are added: ids are numbered from 1, `area` is that of the box, `is_crowd` is false, the others
     are null. A detection's `area` is that of its box, unless the frame has another shape too and says the area. Attributes keep
     their dtypes and follow the canonical columns.
+
+    Rows with faults are errors, or are left out where a report is current: see `apframe.validation.validating`.
+    """
+    with validating():
+        return without_places(checked(table, source))
+
+
+def checked(table: str, source: Any) -> pl.DataFrame:
+    """`canonical` with the column `PLACE` if rows were left out; a report is current.
+
+    >>> with validating():
+    ...     checked("images", {"image_id": [7]})["image_id"].item()
+    7
     """
     columns = TABLES[table]
-    frame = _without_aliases(to_polars(source, table), columns)
+    frame = to_polars(source, table)
+    with validating() as report:
+        report.count(table, frame)
+    frame = _without_aliases(frame, columns)
     if any(c.name == "x" for c in columns):
         frame = as_xywh(table, frame)
         for shape in OTHERS:
@@ -71,14 +88,16 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
         raise _no_box(table, frame, missing)
     if missing:
         raise _lacking(table, frame, missing)
-    frame = frame.with_columns(as_column(table, frame, c) for c in columns if c.name in frame.columns)
+    sieve = Sieve(table, frame)
+    frame = frame.with_columns(as_column(sieve, c) for c in columns if c.name in frame.columns)
     given = frame.columns
     frame = frame.with_columns(pl.lit(None, c.dtype).alias(c.name) for c in columns if c.unless and c.name not in given)
     frame = frame.with_columns(_defaults(table, frame))
     known = [c.name for c in columns if c.name in frame.columns]
     frame = frame.select(*known, pl.exclude(known))
-    _check_values(table, frame, given)
-    return frame
+    sieve.frame = frame
+    _check_values(sieve, given)
+    return sieve.sound(frame)
 
 
 def _lacking(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
@@ -89,7 +108,7 @@ def _lacking(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError
     texts = [called for called, name in hints.items() if name == "category_id" and frame.schema[called] == pl.String]
     if texts and table == "detections":
         hint = f" (did you mean to rename {texts[0]!r} to name, with {spelled('join_by_name', 'categories')}?)"
-    return ColumnError(f"no column {', '.join(missing)}{hint}", f"there are {', '.join(frame.columns) or 'none'}", table=table)
+    return ColumnError(f"no column {', '.join(missing)}{hint}", f"there are {_names_of(frame)}", table=table)
 
 
 def _called_elsewhere(name: str, frame: pl.DataFrame) -> str | None:
@@ -125,9 +144,13 @@ def _no_box(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
         f"no column {', '.join(missing)}",
         f"a box ({', '.join(BOX)}) or a shape ({', '.join(shapes)}, or {last}) "
         f"is needed{f' (did you mean {hints}?)' if hints else ''}; "
-        f"there are {', '.join(frame.columns) or 'none'}",
+        f"there are {_names_of(frame)}",
         table=table,
     )
+
+
+def _names_of(frame: pl.DataFrame) -> str:
+    return ", ".join(name for name in frame.columns if name != PLACE) or "none"
 
 
 def _is_needed(column: Column, frame: pl.DataFrame, has_box: bool) -> bool:
@@ -146,13 +169,15 @@ def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
         elif name == "is_crowd" or (name in ("ignore", OUTSIDE) and given):
             exprs.append((pl.col(name).fill_null(False) if given else pl.lit(False)).alias(name))
         elif not given and column.is_id and column.standard:
-            exprs.append(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(name))
+            number = pl.col(PLACE) if PLACE in frame.columns else pl.int_range(1, pl.len() + 1)
+            exprs.append(number.cast(pl.Int64).alias(name))
         elif not given and column.standard:
             exprs.append(pl.lit(None, dtype=column.dtype).alias(name))
     return exprs
 
 
-def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
+def _check_values(sieve: Sieve, given: list[str]) -> None:
+    table, frame, key = sieve.table, sieve.frame, KEY_OF.get(sieve.table)
     has_box = any(frame[c.name].count() for c in TABLES[table] if c.name in BOX)
     for column in (c for c in TABLES[table] if _is_needed(c, frame, has_box) or (c.is_id and c.standard)):
         if not frame[column.name].null_count():
@@ -163,27 +188,28 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
         remedy = "supply it or remove these rows"
         if column.name == "image_id" and table == "detections" and "file_name" in frame.columns:
             remedy = f"supply it, or join the images by file_name: {spelled('join_by_name', 'images')}"
-        refuse_rows(table, frame, is_null, f"{column.name} is missing", remedy)
+        sieve.refuse(is_null, f"{column.name} is missing", remedy, of_key=column.name == key)
     for column in TABLES[table]:
         if column.dtype == pl.Float64 and column.name in frame.columns:
             values = frame[column.name]
             if not math.isfinite(values.sum()):  # much cheaper than a look at every value
-                refuse_rows(
-                    table, frame, ~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them"
-                )
+                sieve.refuse(~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them")
             if column.name in _NOT_NEGATIVE and values.count() and values.min() < 0:  # type: ignore[operator]
                 remedy = f"boxes are x, y, width, height in pixels unless {spelled('box_format')} says otherwise"
-                refuse_malformed(table, frame, values < 0, f"{column.name} is negative", remedy)
-    key = KEY_OF.get(table)
+                sieve.refuse_malformed(values < 0, f"{column.name} is negative", remedy)
     if key in given and not _all_different(frame[key]):
-        duplicated = frame[key].is_duplicated()
-        raise DuplicateIdError(
-            table,
-            f"{key} is not unique",
-            key,
-            frame[key].filter(duplicated).unique(maintain_order=True),
-            "make the ids unique",
-        )
+        _refuse_doubles(sieve, frame[key])
+
+
+def _refuse_doubles(sieve: Sieve, ids: pl.Series) -> None:
+    """Report ids that several rows have; the first of these that has no other fault stays."""
+    doubled = ids.is_duplicated() & ids.is_not_null()
+    which = ids.filter(doubled).unique(maintain_order=True)
+    error = DuplicateIdError(sieve.table, f"{ids.name} is not unique", ids.name, which, "make the ids unique")
+    is_free = doubled if sieve.wrong is None else doubled & ~sieve.wrong
+    later = is_free & ~ids.set(~is_free, None).is_first_distinct()
+    if doubled.any():
+        sieve.refuse_as(later, error, n_rows=int(doubled.sum()), of_key=True)
 
 
 def _all_different(ids: pl.Series) -> bool:

@@ -14,7 +14,7 @@ from apframe.paths import opened
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
 from apframe.tables.sources import to_polars
-from apframe.tables.types import as_id
+from apframe.tables.types import with_ids
 from apframe.wording import did_you_mean, listed, nearest, reason, spelled
 
 UNMAPPED = ("keep", "drop", "error")
@@ -200,7 +200,7 @@ def map_ids(table: str, frame: pl.DataFrame, merged: pl.DataFrame, *, by_name: b
     column = "name" if by_name and "name" in frame.columns else "category_id"
     if column not in frame.columns:
         return frame  # which is an error that others name
-    given = as_id(table, frame, frame[column])
+    frame, given = with_ids(table, frame, column)
     if by_name:
         given, became = given.cast(pl.String), merged.select(old="name", new="new_name")
     elif given.dtype == merged.schema["category_id"] == pl.String:

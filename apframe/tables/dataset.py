@@ -12,16 +12,17 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import ParameterError
 from apframe.lazily import cached_property
-from apframe.rows import MALFORMED_KEPT, treating_malformed
+from apframe.rows import MALFORMED_KEPT, PLACE, treating_malformed
 from apframe.tables.attributes import with_attributes
 from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
-from apframe.tables.canonical import canonical
+from apframe.tables.canonical import canonical, checked
 from apframe.tables.category_map import map_categories, map_ids, map_images, merge_categories
 from apframe.tables.conditions import Condition, choose_categories, conjunction, refuse_nothing
-from apframe.tables.ids import check_references, is_known, with_id_types, with_known_lists
+from apframe.tables.ids import is_known, with_id_types, with_known_lists, with_known_references
 from apframe.tables.parts import consistent, part_of_split, sampled
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH, KEYS, noun
+from apframe.validation import validating, without_places
 from apframe.wording import counted
 
 
@@ -44,6 +45,16 @@ class Later:
     def attributes(self) -> tuple[pl.DataFrame, set[str]]:
         """The result of `read_attributes`."""
         return self.read_attributes()
+
+    def of_rows(self, rows: pl.Series) -> Later:
+        """The same of some of the annotations: numbers of rows, from 0."""
+
+        def attributes() -> tuple[pl.DataFrame, set[str]]:
+            frame, as_json = self.attributes
+            return (frame[rows] if frame.columns else frame), as_json
+
+        masks = self.read_masks
+        return Later(attributes, None if masks is None else lambda: masks()[rows])
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -87,22 +98,32 @@ class Dataset:
     _core: Mapping[str, pl.DataFrame]
     _json_columns: frozenset[tuple[str, str]]
     _later: Later | None
+    _places: pl.Series | None  # the numbers that the annotations have in their source, from 1, if some were left out
 
     def __init__(
         self, images: Any, categories: Any, annotations: Any, *, box_format: str | None = None, relative: bool = False
     ) -> None:
-        core = {table: canonical(table, source) for table, source in (("images", images), ("categories", categories))}
-        if box_format is None and not relative:
-            annotations = to_polars(annotations, "annotations")
-            warn_of_boxes("annotations", annotations, lambda: core["images"])
-        else:
-            annotations = as_pixel_boxes("annotations", annotations, core["images"], box_format, relative)
-        core["annotations"] = canonical("annotations", annotations)
-        self.__dict__.update(other_sections={}, merged=None, _core=core, _json_columns=frozenset(), _later=None)
-        core["annotations"] = with_id_types("annotations", core["annotations"], self)
-        check_references("annotations", core["annotations"], self)
-        for table in KEYS:
-            core[table] = with_known_lists(table, core[table], core["categories"]["category_id"])
+        core: dict[str, pl.DataFrame] = {}
+        with validating() as report:
+            for table, source in (("images", images), ("categories", categories)):
+                with report.going_on():
+                    core[table] = canonical(table, source)
+            with report.going_on():
+                if box_format is None and not relative:
+                    annotations = to_polars(annotations, "annotations")
+                    warn_of_boxes("annotations", annotations, lambda: core.get("images"))
+                elif "images" in core:
+                    annotations = as_pixel_boxes("annotations", annotations, core["images"], box_format, relative)
+                frame = checked("annotations", annotations)
+            report.stop()
+            self.__dict__.update(
+                other_sections={}, merged=None, _core=core, _json_columns=frozenset(), _later=None, _places=None
+            )
+            frame = with_known_references("annotations", with_id_types("annotations", frame, self), self)
+            core["annotations"] = without_places(frame)
+            for table in KEYS:
+                core[table] = with_known_lists(table, core[table], core["categories"]["category_id"])
+        self.__dict__["_places"] = frame.get_column(PLACE, default=None)
 
     def _with(self, **fields: Any) -> Dataset:
         """Return the data set with some of its fields replaced, unchecked."""
@@ -124,6 +145,7 @@ class Dataset:
         later
             columns of the annotations that have not been read
         """
+        later = later if later is None or self._places is None else later.of_rows(self._places - 1)
         return self._with(_json_columns=frozenset(json_columns), other_sections=other_sections, _later=later)
 
     @cached_property

@@ -9,6 +9,7 @@ import polars as pl
 from apframe.exceptions import IdTypeError, UnknownIdError
 from apframe.rows import rows_of
 from apframe.tables.tables import KEYS, NAMES, TABLES
+from apframe.validation import Sieve, without_places
 from apframe.wording import listed, spelled
 
 if TYPE_CHECKING:
@@ -83,16 +84,20 @@ def unknown_ids(table: str, frame: pl.DataFrame, column: str, owner: str, known:
     return error
 
 
-def check_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> None:
-    """Every image_id and category_id of the frame stands in the data set's own tables, or an error names the rows."""
+def with_known_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
+    """The frame, of which every image_id and category_id stands in the data set's own tables; other rows are refused."""
     for owner, column in KEYS.items():
         known = is_known(frame[column], dataset.core(owner)[column])
         if not known.all():
-            raise unknown_ids(table, frame, column, owner, known, f"add them to the {owner} or remove these rows")
+            sieve = Sieve(table, frame)
+            remedy = f"add them to the {owner} or remove these rows"
+            sieve.refuse_as(~known, unknown_ids(table, frame, column, owner, known, remedy))
+            frame = sieve.sound(frame)
+    return frame
 
 
 def with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) -> pl.DataFrame:
-    """The frame, its lists of category ids of their type, none missing; an error names the rows that list unknown ones."""
+    """The frame, its lists of category ids of their type, none missing; rows that list unknown ones are refused."""
     key = TABLES[table][0].name
     for name in (c.name for c in TABLES[table] if c.is_id and not c.standard and c.name in frame.columns):
         listing = frame.select(key, named=name).explode("named", empty_as_null=False, keep_nulls=False)
@@ -107,6 +112,10 @@ def with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) -
             unknown = listed(listing["named"].filter(~known).unique(maintain_order=True).to_list())
             rows = listing[key].filter(~known).unique(maintain_order=True)
             remedy = f"unknown: {unknown}; add them to the categories or remove them from the lists"
-            raise UnknownIdError(table, f"{name} has ids that are not among the categories", key, rows, remedy)
+            error = UnknownIdError(table, f"{name} has ids that are not among the categories", key, rows, remedy)
+            error.owner = "categories"
+            sieve = Sieve(table, frame)
+            sieve.refuse_as(is_known(frame[key], rows), error)
+            frame = without_places(sieve.sound(frame))
         frame = frame.with_columns(pl.col(name).cast(pl.List(category_ids.dtype)).fill_null([]))
     return frame

@@ -7,88 +7,104 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import Column
-from apframe.exceptions import ColumnError, RowError
-from apframe.rows import refuse_rows, rows_of
+from apframe.exceptions import ColumnError
+from apframe.rows import KEY_OF
 from apframe.tables.shapes.catalogue import SHAPES
 from apframe.tables.tables import ID
+from apframe.validation import Sieve
 from apframe.wording import first_line
 
 LIST_REMEDIES = {shape.column: shape.list_remedy for shape in SHAPES if shape.list_remedy}
 """Remedies for lists that do not hold numbers."""
 
 
-def as_column(table: str, frame: pl.DataFrame, column: Column) -> pl.Series:
-    """The values of a frame's column as the type that is declared; `ColumnError` or `RowError` where they are of another.
+def as_column(sieve: Sieve, column: Column) -> pl.Series:
+    """The values of a column of a sieve's frame as the type that is declared; values that cannot be of it become null.
 
-    >>> as_column("images", pl.DataFrame({"image_id": [1.0]}), Column("image_id", ID, "key", is_id=True)).to_list()
+    `ColumnError` where none can be; rows that have such values are refused.
+
+    >>> sieve = Sieve("images", pl.DataFrame({"image_id": [1.0]}))
+    >>> as_column(sieve, Column("image_id", ID, "key", is_id=True)).to_list()
     [1]
     """
-    values = frame[column.name]
+    values = sieve.frame[column.name]
     if column.dtype is None:
         return values
     if not column.is_id:
-        return _as_dtype(table, frame, values, column.dtype)
+        return _as_dtype(sieve, values, column.dtype)
     if column.dtype == ID:
-        return as_id(table, frame, values)
-    return _as_id_lists(table, frame, values)
+        return _as_id(sieve, values)
+    return _as_id_lists(sieve, values)
 
 
-def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) -> pl.Series:
+def _as_dtype(sieve: Sieve, values: pl.Series, dtype: Any) -> pl.Series:
     if values.dtype == dtype:
         return values
+    table, name = sieve.table, values.name
     inner: Any = values.dtype
     while isinstance(inner, (pl.List, pl.Array)):
         inner = inner.inner
-    flat = LIST_REMEDIES.get(values.name, "")
+    flat = LIST_REMEDIES.get(name, "")
+    is_nested = pl.Series([], dtype=dtype).dtype.is_nested()
     is_text = inner in (pl.String, pl.Categorical, pl.Enum) and dtype != pl.String
-    if is_text or (values.dtype.is_nested() and not pl.Series([], dtype=dtype).dtype.is_nested()):
-        raise ColumnError(f"must be {dtype}, not {values.dtype}", flat, table=table, column=values.name)
+    if is_text or (values.dtype.is_nested() and not is_nested):
+        raise ColumnError(f"must be {dtype}, not {values.dtype}", flat, table=table, column=name)
+    of_key = name == KEY_OF.get(table)
     if values.dtype.is_float() and dtype == pl.Int64:
         whole = values.cast(pl.Int64, strict=False)
         if whole.null_count() == values.null_count() and (whole.cast(values.dtype) == values).all():
             return whole
-        broken = (values != values.floor()) | ~values.is_finite()
-        refuse_rows(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
+        broken = ((values != values.floor()) | ~values.is_finite()).fill_null(False)
+        sieve.refuse(broken, f"{name} is not a whole number", "correct these rows", of_key=of_key)
+        values = values.set(broken, None)
     try:
-        return values.cast(dtype, strict=True)
-    except pl.exceptions.PolarsError as error:
-        if pl.Series([], dtype=dtype).dtype.is_nested():
-            raise ColumnError(
-                f"must be {dtype}, not {values.dtype}: {first_line(error)}", flat, table=table, column=values.name
-            ) from error
-        try:
-            failed = values.cast(dtype, strict=False).is_null() & values.is_not_null()
-        except pl.exceptions.PolarsError:  # no value of this type can be one of that
-            raise ColumnError(f"must be {dtype}, not {values.dtype}", table=table, column=values.name) from None
-        rows = rows_of(table, frame, failed)
-        raise RowError(table, f"{values.name} is not {dtype}", *rows, "correct these rows") from None
+        cast = values.cast(dtype, strict=is_nested)
+    except pl.exceptions.PolarsError as error:  # no value of this type can be one of that
+        why = f": {first_line(error)}" if is_nested else ""
+        raise ColumnError(f"must be {dtype}, not {values.dtype}{why}", flat, table=table, column=name) from None
+    if cast.null_count() > values.null_count():
+        sieve.refuse(cast.is_null() & values.is_not_null(), f"{name} is not {dtype}", "correct these rows", of_key=of_key)
+    return cast
 
 
-def as_id(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.Series:
+def with_ids(table: str, frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, pl.Series]:
+    """The frame without rows that are refused for the ids in a column, and these ids as Int64 or String.
+
+    >>> with_ids("images", pl.DataFrame({"image_id": [1.5]}), "image_id")
+    Traceback (most recent call last):
+    apframe.exceptions.RowError: images: image_id is not a whole number where row is 1; correct these rows
+    """
+    sieve = Sieve(table, frame)
+    ids = _as_id(sieve, frame[name])
+    return sieve.sound(frame), ids if sieve.wrong is None else ids.filter(~sieve.wrong)
+
+
+def _as_id(sieve: Sieve, ids: pl.Series) -> pl.Series:
     """Integers as Int64, strings as String; whole floats become integers; anything else is an error."""
     if ids.dtype in (pl.Categorical, pl.Enum, pl.String):
         return ids.cast(pl.String)
     if ids.dtype.is_numeric() or ids.dtype == pl.Null:
-        return _as_dtype(table, frame, ids, pl.Int64)
-    raise ColumnError(f"ids must be integers or strings, not {ids.dtype}", table=table, column=ids.name)
+        return _as_dtype(sieve, ids, pl.Int64)
+    raise ColumnError(f"ids must be integers or strings, not {ids.dtype}", table=sieve.table, column=ids.name)
 
 
-def _as_id_lists(table: str, frame: pl.DataFrame, values: pl.Series) -> pl.Series:
+def _as_id_lists(sieve: Sieve, values: pl.Series) -> pl.Series:
     if values.dtype == pl.Null:
         return values.cast(pl.List(ID))
     inner: Any = getattr(values.dtype, "inner", None)
     is_text = inner in (pl.Categorical, pl.Enum, pl.String)
     if not isinstance(values.dtype, pl.List) or not (is_text or inner == pl.Null or inner.is_numeric()):
-        raise ColumnError(f"must hold lists of ids, not {values.dtype}", table=table, column=values.name)
-    is_missing, is_broken = pl.element().is_null(), pl.element() != pl.element().floor()
-    missing = values.list.eval(is_missing).list.any().fill_null(False)
-    refuse_rows(table, frame, missing, f"{values.name} contains a missing id", "correct these rows")
+        raise ColumnError(f"must hold lists of ids, not {values.dtype}", table=sieve.table, column=values.name)
+
+    def refuse(is_broken: pl.Expr, problem: str, lists: pl.Series = values) -> None:
+        broken = lists.list.eval(is_broken).list.any().fill_null(False)
+        sieve.refuse(broken, f"{values.name} {problem}", "correct these rows")
+
+    refuse(pl.element().is_null(), "contains a missing id")
     if inner.is_float():
-        broken = values.list.eval(is_broken | ~pl.element().is_finite()).list.any().fill_null(False)
-        refuse_rows(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
-    if not is_text:
-        ids = values.cast(pl.List(ID), strict=False)
-        large = ids.list.eval(pl.element().is_null()).list.any().fill_null(False)
-        refuse_rows(table, frame, large, f"{values.name} contains an id beyond 64 bits", "correct these rows")
-        return ids
-    return values.cast(pl.List(pl.String))
+        refuse((pl.element() != pl.element().floor()) | ~pl.element().is_finite(), "is not a whole number")
+    if is_text:
+        return values.cast(pl.List(pl.String))
+    ids = values.cast(pl.List(ID), strict=False)
+    refuse(pl.element().is_null(), "contains an id beyond 64 bits", ids)
+    return ids

@@ -329,9 +329,13 @@ def test_results_that_look_like_none_are_read_in_the_format_of_their_ground_trut
     truth = written(tmp_path / "truth", files)
     written(tmp_path, {name: text})
     found = tmp_path / name.split("/")[0]
-    for read in (apf.evaluate, apf.check):
+    with pytest.raises(FormatError, match=message):
+        apf.evaluate(truth, found)
+    if case in ("thumos14", "ava"):  # whose lines have as many fields as they need
+        assert apf.check(truth, found).row(0, named=True)["rows"] == [f"line 1 of {name}"]
+    else:
         with pytest.raises(FormatError, match=message):
-            read(truth, found)
+            apf.check(truth, found)
 
 
 def test_results_of_another_kind_are_not_read_in_the_format_of_their_ground_truth(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ from apframe.tables.dataset import Dataset, Later
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.sources import kind_of
 from apframe.tables.tables import GROUND_TRUTH, KEYS, NAMES
+from apframe.validation import validating
 
 SCORE = b'"score"'
 """Text found in a data set whose annotations are results."""
@@ -99,10 +100,11 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
     >>> truth.images["weather"].to_list(), truth.annotations["area"].to_list()
     (['rain'], [1200.0])
     """
-    if isinstance(source, (str, Path)):
+    with validating():
+        if not isinstance(source, (str, Path)):
+            return coco_in_memory(source).checked()
         truth = read_unchecked(Path(source), masks=masks).checked()
-        return truth.with_images_changed(lambda images: with_own_paths("images", images, source))
-    return coco_in_memory(source).checked()
+    return truth.with_images_changed(lambda images: with_own_paths("images", images, source))
 
 
 def coco_in_memory(source: Any) -> CocoTruth:
@@ -252,7 +254,9 @@ def read_coco_results(source: str | Path | list[dict[str, Any]] | dict[str, Any]
     >>> read_coco_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]).rows()
     [(1, 7, 1, 0.5, 10.0, 20.0, 30.0, 40.0, 1200.0)]
     """
-    return with_own_paths("detections", canonical("detections", read_result_columns(source)), source)
+    with validating():
+        found = canonical("detections", read_result_columns(source))
+    return with_own_paths("detections", found, source)
 
 
 def read_result_columns(source: str | Path | list[dict[str, Any]] | dict[str, Any]) -> pl.DataFrame:
@@ -417,7 +421,7 @@ def _results(rows: Any, source: str) -> pl.DataFrame:
     if not isinstance(rows, list):
         raise FormatError("not a list of objects, one for each detection", "is it ground truth?", path=source)
     frame, _ = frame_of_rows("detections", rows)
-    return _result_columns(frame, rows[0] if rows else {})
+    return _result_columns(frame, next((row for row in rows if isinstance(row, dict)), {}))
 
 
 def _result_columns(frame: pl.DataFrame, first: dict[str, Any]) -> pl.DataFrame:

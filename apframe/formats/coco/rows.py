@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from itertools import chain, compress, count
+from collections.abc import Iterable, Mapping
+from itertools import chain, compress
 from operator import itemgetter
 from typing import Any
 
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ColumnError, RowError
+from apframe.exceptions import ColumnError
 from apframe.paths import is_utf8
+from apframe.rows import row_numbers
 from apframe.tables.box_formats import split_boxes
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.catalogue import OTHERS
@@ -20,6 +21,7 @@ from apframe.tables.shapes.corners import ULTRALYTICS
 from apframe.tables.sources import OTHER_LIBRARIES, kind_of, refuse_other_keys
 from apframe.tables.tables import TABLES
 from apframe.tables.types import LIST_REMEDIES
+from apframe.validation import Report, Sieve, validating
 
 # What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
 # lists of categories, and shapes that COCO does not have.
@@ -62,31 +64,55 @@ _CLASH = "_attribute"  # appended to a field of a file whose name is that of ano
 def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False) -> tuple[pl.DataFrame, set[str]]:
     """Rows of JSON objects as columns under their own names; and which of these are JSON text, for want of one plain type.
 
-    With `attributes_only`, what `scan` reads is left out.
+    Rows with values of other types are refused, see `Sieve`. With `attributes_only`, what `scan` reads is left out, and there
+    are as many rows as there were: what is refused is an error.
     """
-
-    def refuse(wrong: list[bool], problem: str, hint: str = "") -> None:
-        _refuse(table, rows, wrong, problem, f"correct these rows; {hint}" if hint else "correct these rows")
-
-    refuse([not isinstance(row, dict) for row in rows], "the row is not a JSON object", _read_by(table, rows))
-    try:
-        columns, as_json = _columns(refuse, table, rows, attributes_only)
-        frame = pl.DataFrame(columns)
-    except UnicodeEncodeError:
-        halves = [not is_utf8(json.dumps(row, ensure_ascii=False, default=str)) for row in rows]
-        refuse(halves, "a name or a text has half of a character (a lone surrogate)")
-        raise
+    with validating(Report(raises=True) if attributes_only else None):
+        sieve = _Rows(table, rows)
+        no_objects = [not isinstance(row, dict) for row in rows]
+        sieve.refuse_each(no_objects, "the row is not a JSON object", _read_by(table, rows), lost=True)
+        try:
+            columns, as_json = _columns(sieve, attributes_only)
+            frame = pl.DataFrame(columns)
+        except UnicodeEncodeError:
+            halves = [not is_utf8(json.dumps(row, ensure_ascii=False, default=str)) for row in sieve.rows]
+            sieve.refuse_each(halves, "a name or a text has half of a character (a lone surrogate)", lost=True)
+            columns, as_json = _columns(sieve, attributes_only)
+            frame = pl.DataFrame(columns)
+        frame = sieve.sound(frame)
     return frame.drop([name for name in OPTIONAL if name in frame.columns and not frame[name].count()]), as_json
 
 
-def _columns(
-    refuse: Callable[..., None], table: str, rows: list[Any], attributes_only: bool
-) -> tuple[dict[str, pl.Series], set[str]]:
+class _Rows(Sieve):
+    """Rows of JSON objects without those that were refused: of these nothing is left for columns to be made of."""
+
+    def __init__(self, table: str, rows: list[Any]) -> None:
+        super().__init__(table, pl.DataFrame())
+        self.rows, self.key = rows, "id"
+
+    def refuse_each(self, wrong: list[bool], problem: str, hint: str = "", *, lost: bool = False) -> None:
+        """`refuse` rows by a list of flags; no value of those that are `lost` is kept."""
+        if not any(wrong):
+            return
+        self.refuse(pl.Series(wrong), problem, f"correct these rows; {hint}" if hint else "correct these rows", of_key=lost)
+        if lost:
+            self.rows = [{} if is_wrong else row for row, is_wrong in zip(self.rows, wrong, strict=True)]
+
+    def rows_of(self, broken: pl.Series) -> tuple[str, list[Any]]:
+        """The ids of rows, or their places where some of them have none."""
+        ids = [row.get("id") if isinstance(row, dict) else None for row in compress(self.rows, broken)]
+        if self.table == "detections" or not all(isinstance(each, (int, str)) for each in ids):
+            return "row", row_numbers(broken)
+        return TABLES[self.table][0].name, ids
+
+
+def _columns(sieve: _Rows, attributes_only: bool) -> tuple[dict[str, pl.Series], set[str]]:
     """The columns of `frame_of_rows`, and which of them are JSON text."""
+    table, rows = sieve.table, sieve.rows
     columns: dict[str, pl.Series] = {}
     as_json = set()
     there = dict.fromkeys(chain.from_iterable(rows))
-    fields = fields_of_results(rows[0]) if table == "detections" and rows else FIELDS[table]
+    fields = fields_of_results(next(filter(None, rows), {})) if table == "detections" else FIELDS[table]
     names = dict.fromkeys(chain(fields, there))
     refuse_other_keys(table, names)
     refuse_long_names(table, names)
@@ -101,7 +127,7 @@ def _columns(
             values = list(map(_as_python, values))
             types = set(map(type, values)) - {type(None)}
         if kind in ("id", "ids", "number", "box", "numbers"):
-            columns[name] = _known(refuse, name, kind, values)
+            columns[name] = _known(sieve, name, kind, values)
         elif kind == "text":
             columns[name] = pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
         elif kind is None and types <= {int, float} and all(v is None or abs(v) < 2**63 for v in values):
@@ -176,33 +202,38 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{kind_of(value)} cannot be kept as JSON")
 
 
-def _known(refuse: Callable[..., None], name: str, kind: str, values: list[Any]) -> pl.Series:
-    """A known field as a column of its type, or an error that names the rows of another type."""
+def _known(sieve: _Rows, name: str, kind: str, values: list[Any]) -> pl.Series:
+    """A known field as a column of its type; rows with values of another type are refused, and null there."""
     number = (int, float)
+
+    def refuse(wrong: list[bool], problem: str, hint: str = "") -> list[Any]:
+        sieve.refuse_each(wrong, f"{name} {problem}", hint, lost=kind == "id" and name == "id")
+        return [None if is_wrong else value for value, is_wrong in zip(values, wrong, strict=True)] if any(wrong) else values
+
     if kind == "id" and set(map(type, values)) == {int} and max(map(abs, values)) < 2**63:
         return pl.Series(name, values, pl.Int64)
     if kind == "id":
         of_first = (str,) if isinstance(next((v for v in values if v is not None), None), str) else number
         wrong = [v is not None and (not isinstance(v, of_first) or isinstance(v, bool)) for v in values]
-        refuse(wrong, f"{name} is not {'a string, as in the first row' if of_first == (str,) else 'a number'}")
+        values = refuse(wrong, f"is not {'a string, as in the first row' if of_first == (str,) else 'a number'}")
         if of_first == number:
-            refuse([v is not None and abs(v) >= 2**63 for v in values], f"{name} is too large")
+            values = refuse([v is not None and abs(v) >= 2**63 for v in values], "is too large")
         types = set(map(type, values)) - {type(None)}
         return pl.Series(name, values, pl.Float64 if float in types else pl.String if str in types else pl.Int64)
     if kind == "ids":
         values = values if all(v is None or _are_ids(v) for v in values) else list(map(_as_python, values))
-        refuse([v is not None and not _are_ids(v) for v in values], f"{name} is not a list of ids")
+        values = refuse([v is not None and not _are_ids(v) for v in values], "is not a list of ids")
         is_text = any(isinstance(n, str) for v in values if v for n in v)
         return pl.Series(name, values, pl.List(pl.String if is_text else pl.Float64), strict=False)
     if kind == "number":
         if not set(map(type, values)) <= {int, float, type(None)}:
-            refuse([v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
+            values = refuse([v is not None and not isinstance(v, number) for v in values], "is not a number")
         return pl.Series(name, values, pl.Float64)
     is_list = _are_numbers(values)
     if not all(is_list):
         values = list(map(_as_python, values))
         is_list = _are_numbers(values)
-    refuse([not ok for ok in is_list], f"{name} is not a list of numbers", LIST_REMEDIES.get(name, ""))
+    values = refuse([not ok for ok in is_list], "is not a list of numbers", LIST_REMEDIES.get(name, ""))
     return pl.Series(name, values, pl.List(pl.Float64))
 
 
@@ -215,15 +246,6 @@ def _are_numbers(values: list[Any]) -> list[bool]:
 def _are_ids(value: Any) -> bool:
     types = {type(item) for item in value} if isinstance(value, list) else {list}
     return types <= {str} or types <= {int, float, type(None)}
-
-
-def _refuse(table: str, rows: list[Any], wrong: list[bool], problem: str, remedy: str) -> None:
-    """An error that names the rows by their ids, or by their places where some of them have none."""
-    if any(wrong):
-        ids = [row.get("id") if isinstance(row, dict) else None for row in compress(rows, wrong)]
-        if table == "detections" or not all(isinstance(each, (int, str)) for each in ids):
-            raise RowError(table, problem, "row", compress(count(1), wrong), remedy)
-        raise RowError(table, problem, TABLES[table][0].name, ids, remedy)
 
 
 def canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:

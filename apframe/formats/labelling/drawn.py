@@ -19,9 +19,11 @@ from apframe.exceptions import FormatError, import_optional
 from apframe.formats.coco.rows import frame_of_rows
 from apframe.formats.names import categories_of
 from apframe.formats.outlines import as_masks, polygon_extents, warn_left_out
+from apframe.rows import MOST
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
-from apframe.wording import reason
+from apframe.validation import Fault, add_fault
+from apframe.wording import counted, reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,18 +43,27 @@ _OBJECT: dict[str, Any] = {
 
 @dataclass
 class Drawn:
-    """Everything read so far: rows of images and objects, and counts of objects left out by kind."""
+    """Everything read so far: rows of images and objects, and counts of objects left out by kind, and objects that are refused.
 
+    `table` is what the objects become: annotations or detections.
+    """
+
+    table: str
     images: list[dict[str, Any]] = field(default_factory=list)
     objects: list[dict[str, Any]] = field(default_factory=list)
     attributes: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {"images": [], "annotations": []})
     left_out: Counter[str] = field(default_factory=Counter)
+    refused: dict[str, list[tuple[str, FormatError]]] = field(default_factory=dict)
 
     def add_image(self, image_id: str, file_name: str | None, width: Any, height: Any, **attributes: Any) -> None:
         """An image; sizes that are no whole numbers are unknown."""
         sizes = (side if type(side) is int and 0 < side < 1 << 63 else None for side in (width, height))
         self.images.append(dict(zip(_IMAGE, (image_id, file_name, *sizes), strict=True)))
         self.attributes["images"].append(attributes)
+
+    def refuse(self, where: str, error: FormatError) -> None:
+        """An object that cannot be read is left out, and reported by `rows`."""
+        self.refused.setdefault(error.problem.replace(where, "an object"), []).append((where, error))
 
     def add(self, where: str, image_id: str, label: Any, outline: Any, *, is_box: bool, **attributes: Any) -> None:
         """An object: a box by two or more of its corners, or a polygon by its points, each a list of x and y.
@@ -134,6 +145,12 @@ class Drawn:
     def rows(self, path: Path) -> pl.DataFrame:
         """The objects; the box of a polygon is the one around it. What was left out is warned of."""
         warn_left_out(path, self.left_out)
+        for problem, objects in self.refused.items():
+            error, n = objects[0][1], len(objects)
+            if n > 1:
+                error = FormatError(f"{error.problem}, and so in {counted(n - 1, 'more object')}", error.remedy)
+            names = tuple(Path(where).name for where, _ in objects[:MOST])
+            add_fault(Fault(self.table, "invalid_value", error, problem, n, names, n))
         frame = pl.DataFrame(self.objects, _OBJECT)
         around = polygon_extents(frame[_POINTS])
         frame = frame.with_columns(pl.coalesce(name, around[name]).alias(name) for name in BOX)

@@ -44,7 +44,7 @@ class Labelbox(ReadOnly):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
-        drawn, rows = Drawn(), _rows(path)
+        drawn, rows = Drawn("annotations"), _rows(path)
         names = [_names(row) for row in rows]
         bare = [re.sub(r".*[/\\]", "", name or "") for _, name in names]
         short = [Path(name).stem for name in bare]
@@ -63,9 +63,12 @@ class Labelbox(ReadOnly):
                 if box is None and polygon is None:
                     drawn.left_out[str(each.get("annotation_kind") or "other shapes")] += 1
                     continue
-                outline = _corners(where, box) if box is not None else _points(where, polygon)
                 label = each.get("name") or each.get("title") or each.get("value")
-                drawn.add(where, image_id, label, outline, is_box=box is not None)
+                try:
+                    outline = _corners(where, box) if box is not None else _points(where, polygon)
+                    drawn.add(where, image_id, label, outline, is_box=box is not None)
+                except FormatError as error:
+                    drawn.refuse(where, error)
         return drawn.tables(path)
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:

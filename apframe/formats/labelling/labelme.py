@@ -48,19 +48,19 @@ class Labelme(ReadOnly):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
-        return _read(path).tables(path)
+        return _read(path, "annotations").tables(path)
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        return _read(path).rows(path)
+        return _read(path, "detections").rows(path)
 
 
 def _files(path: Path) -> list[Path]:
     return files_in(path, ".json") if is_folder(path) else [path]
 
 
-def _read(path: Path) -> Drawn:
-    drawn, files = Drawn(), _files(path)
+def _read(path: Path, table: str) -> Drawn:
+    drawn, files = Drawn(table), _files(path)
     if not files:
         raise FormatError("holds no JSON file", path=path)
     for file in files:
@@ -74,11 +74,14 @@ def _read(path: Path) -> Drawn:
             kind = shape.get("shape_type") or "polygon"
             attributes = {key: shape.get(key) for key in _ATTRIBUTES}
             where, label, points = f"{file}: shape {number}", shape.get("label"), shape.get("points")
-            if kind in ("rectangle", "polygon", "rotation"):
-                drawn.add(where, file.stem, label, points, is_box=kind == "rectangle", **attributes)
-            elif kind == "mask":
-                corner = points[0] if isinstance(points, list) and points else None
-                drawn.add_picture(where, file.stem, label, shape.get("mask"), corner, **attributes)
-            else:
-                drawn.left_out[str(kind)] += 1
+            try:
+                if kind in ("rectangle", "polygon", "rotation"):
+                    drawn.add(where, file.stem, label, points, is_box=kind == "rectangle", **attributes)
+                elif kind == "mask":
+                    corner = points[0] if isinstance(points, list) and points else None
+                    drawn.add_picture(where, file.stem, label, shape.get("mask"), corner, **attributes)
+                else:
+                    drawn.left_out[str(kind)] += 1
+            except FormatError as error:
+                drawn.refuse(where, error)
     return drawn

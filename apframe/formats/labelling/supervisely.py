@@ -54,11 +54,11 @@ class Supervisely(ReadOnly):
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`. An unknown data set is a `ParameterError`."""
-        return _read(path, split).tables(path, _classes(path))
+        return _read(path, split, "annotations").tables(path, _classes(path))
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        found = _read(path, None).rows(path)
+        found = _read(path, None, "detections").rows(path)
         scores = [name for name in _SCORES if name in found.columns]
         return found.rename({scores[0]: "score"}) if scores else found
 
@@ -84,8 +84,8 @@ def _classes(path: Path) -> list[str] | None:
     return list(map(str, titles))
 
 
-def _read(path: Path, split: str | None) -> Drawn:
-    drawn, parts = Drawn(), _parts(path)
+def _read(path: Path, split: str | None, table: str) -> Drawn:
+    drawn, parts = Drawn(table), _parts(path)
     if not parts:
         raise FormatError(f"has no folder {_ANN}, and neither do its subfolders", path=path)
     if split is not None and split not in parts:
@@ -103,7 +103,10 @@ def _read(path: Path, split: str | None) -> Drawn:
             where, label = f"{file}: object {number}", each.get("classTitle")
             if kind == "bitmap" and isinstance(bitmap, dict):
                 text, corner = bitmap.get("data"), bitmap.get("origin")
-                drawn.add_picture(where, image_id, label, text, corner, is_packed=True, **_tags(each))
+                try:
+                    drawn.add_picture(where, image_id, label, text, corner, is_packed=True, **_tags(each))
+                except FormatError as error:
+                    drawn.refuse(where, error)
                 continue
             if kind not in ("rectangle", "polygon") or not isinstance(points, dict):
                 drawn.left_out[str(kind)] += 1
@@ -111,7 +114,10 @@ def _read(path: Path, split: str | None) -> Drawn:
             holes = points.get("interior")
             if isinstance(holes, list) and holes:
                 drawn.left_out["holes of polygons"] += len(holes)
-            drawn.add(where, image_id, label, points.get("exterior"), is_box=kind == "rectangle", **_tags(each))
+            try:
+                drawn.add(where, image_id, label, points.get("exterior"), is_box=kind == "rectangle", **_tags(each))
+            except FormatError as error:
+                drawn.refuse(where, error)
     return drawn
 
 

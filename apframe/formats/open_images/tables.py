@@ -13,7 +13,7 @@ from apframe.formats.documents import read_csv
 from apframe.formats.edges import refuse_reversed
 from apframe.formats.files import read_text
 from apframe.formats.image_sizes import FARTHEST, IMAGE_SIZES, NEAREST
-from apframe.formats.lines import refuse_lines
+from apframe.formats.lines import Lines, refuse_lines
 from apframe.formats.seen import Seen, see
 from apframe.paths import files_in
 from apframe.tables.tables import TABLES
@@ -107,9 +107,9 @@ def read_boxes(path: Path) -> tuple[pl.DataFrame, pl.Series]:
     """
     table, lines = _read_table(path)
     is_alone = _without_boxes(table)
-    alone = _checked(path, table.filter(is_alone), lines.filter(is_alone), {"ImageID": "image_id"}, needed=["ImageID"])
+    alone = _checked("", path, table.filter(is_alone), lines.filter(is_alone), {"ImageID": "image_id"}, needed=["ImageID"])
     boxes = table.filter(~is_alone), lines.filter(~is_alone)
-    return _checked(path, *boxes, BOXES, needed=("ImageID", "LabelName", *EDGES)), alone["image_id"]
+    return _checked("annotations", path, *boxes, BOXES, needed=("ImageID", "LabelName", *EDGES)), alone["image_id"]
 
 
 def read_scored_boxes(path: Path) -> pl.DataFrame:
@@ -124,7 +124,7 @@ def read_scored_boxes(path: Path) -> pl.DataFrame:
         is_alone = _without_boxes(table)
         table, lines = table.filter(~is_alone), lines.filter(~is_alone)
     layout = {"ImageID": "image_id", "LabelName": "category_id", "Score": "score", **{edge: edge for edge in EDGES}}
-    return _checked(path, table, lines, layout, needed=layout)
+    return _checked("detections", path, table, lines, layout, needed=layout)
 
 
 def _without_boxes(table: pl.DataFrame) -> pl.Series:
@@ -139,7 +139,7 @@ def _without_boxes(table: pl.DataFrame) -> pl.Series:
 def read_labels(path: Path) -> pl.DataFrame:
     """Labels of images: `file`, `line`, `image_id`, `category_id`, and `confidence`, which is 1 or 0."""
     layout = {name: BOXES[name] for name in ("ImageID", "LabelName", "Confidence")}
-    labels = _checked(path, *_read_table(path), layout, needed=layout)
+    labels = _checked("", path, *_read_table(path), layout, needed=layout)
     unsure = ~labels["confidence"].is_in([0.0, 1.0]).fill_null(False)
     remedy = "use labels verified by people, not machine-generated ones"
     refuse_lines([path], labels, unsure, "Confidence is not 1 or 0", remedy)
@@ -148,7 +148,7 @@ def read_labels(path: Path) -> pl.DataFrame:
 
 def read_images(path: Path) -> pl.DataFrame:
     """Images: `file`, `line`, `image_id` and attributes."""
-    images = _checked(path, *_read_table(path), {"ImageID": "image_id"}, needed=["ImageID"])
+    images = _checked("", path, *_read_table(path), {"ImageID": "image_id"}, needed=["ImageID"])
     refuse_lines([path], images, ~images["image_id"].is_first_distinct(), "an image is listed twice", "remove these lines")
     return images
 
@@ -213,23 +213,27 @@ def _split_predictions(path: Path, table: pl.DataFrame, lines: pl.DataFrame, nam
 
 
 def _checked(
-    path: Path, table: pl.DataFrame, lines: pl.DataFrame, layout: Mapping[str, str], needed: Iterable[str]
+    rows_of: str, path: Path, table: pl.DataFrame, places: pl.DataFrame, layout: Mapping[str, str], needed: Iterable[str]
 ) -> pl.DataFrame:
-    """A table with the columns of the layout under the names there, and attributes, after `file` and `line`."""
+    """A table with the columns of the layout under the names there, and attributes, after `file` and `line`.
+
+    Lines that cannot be right are refused as `rows_of` a table; without one, they are an error.
+    """
+    lines = Lines(rows_of, [path], places)
     called = {name: column for name in table.columns for column in layout if name.lower() == column.lower()}
     missing = [column for column in needed if column not in called.values()]
     if missing:
         raise FormatError(f"no column {' and '.join(missing)}", f"there are {', '.join(table.columns)}", path=path)
-    columns = lines.get_columns()
+    columns = places.get_columns()
     for name, values in zip(table.columns, table, strict=True):
         column = called.get(name)
         if column is None:
             columns.append(_attribute(values))
             continue
         if column in ("ImageID", "LabelName"):
-            refuse_lines([path], lines, values.is_null(), f"{column} is missing")
+            lines.refuse(values.is_null(), f"{column} is missing")
         elif column != "Source":
-            values = _numbers(path, lines, values, column)
+            values = _numbers(lines, values, column)
         columns.append(values.alias(layout[column]))
     names = pl.Series([column.name for column in columns])
     if names.is_duplicated().any():
@@ -237,20 +241,20 @@ def _checked(
     checked = pl.DataFrame(columns)
     if set(EDGES) <= set(checked.columns):
         far = checked.select(~pl.all_horizontal(pl.col(*EDGES).is_between(NEAREST, FARTHEST))).to_series()
-        refuse_lines([path], lines, far, "these look like pixels", "divide by the image size: boxes must be fractions")
-        refuse_reversed("detections" if "Score" in layout else "annotations", [path], checked, ("XMin", "YMin", "XMax", "YMax"))
-    return checked
+        lines.refuse(far, "these look like pixels", "divide by the image size: boxes must be fractions")
+        refuse_reversed(lines, checked, ("XMin", "YMin", "XMax", "YMax"))
+    return lines.sound(checked)
 
 
-def _numbers(path: Path, lines: pl.DataFrame, texts: pl.Series, column: str) -> pl.Series:
+def _numbers(lines: Lines, texts: pl.Series, column: str) -> pl.Series:
     """Finite numbers, or flags, which are null where they are -1; only these and Confidence may be missing."""
     numbers = texts.cast(pl.Float64, strict=False)
     is_optional = column in ("Confidence", *FLAGS)
     broken = (numbers.is_null() & texts.is_not_null()) | ~numbers.is_finite().fill_null(is_optional)
-    refuse_lines([path], lines, broken, f"{column} is not a finite number")
+    lines.refuse(broken, f"{column} is not a finite number")
     if column not in FLAGS:
         return numbers
-    refuse_lines([path], lines, ~numbers.is_in([-1.0, 0.0, 1.0]).fill_null(True), f"{column} is not 1, 0 or -1")
+    lines.refuse(~numbers.is_in([-1.0, 0.0, 1.0]).fill_null(True), f"{column} is not 1, 0 or -1")
     return numbers.set(numbers < 0, None).cast(pl.Boolean)
 
 

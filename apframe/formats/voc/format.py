@@ -13,6 +13,7 @@ from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to
 from apframe.formats.files import write_text
 from apframe.formats.format import Format
 from apframe.formats.lines import (
+    Lines,
     first_fields,
     is_number,
     read_lines,
@@ -20,7 +21,6 @@ from apframe.formats.lines import (
     refuse_blanks,
     refuse_lines,
     some_text_files,
-    take_fields,
     text_files,
     write_lines,
 )
@@ -107,10 +107,11 @@ class Voc(Format):
             raise FormatError(f"holds results of {', '.join(runs)}", "put each into its own folder", path=path)
         classes = {file: match["category"] for file, match in named.items()} or {file: file.stem for file in files}
         paths = list(classes)
-        lines = take_fields(paths, read_lines(paths), _LINE, _LINE[1:])
-        refuse_reversed("detections", paths, lines, EDGES)
-        category_id = pl.Series("category_id", list(classes.values())).gather(lines["file"])
-        return lines.select("image_id", category_id, "score", **from_edges(EDGES))
+        lines = Lines("detections", paths)
+        fields = lines.take(_LINE, _LINE[1:])
+        refuse_reversed(lines, fields, EDGES)
+        category_id = pl.Series("category_id", list(classes.values())).gather(fields["file"])
+        return lines.sound(fields.select("image_id", category_id, "score", **from_edges(EDGES)))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`. All images are in one image set named all."""
@@ -192,7 +193,7 @@ def _members(image_set: Path, folder: Path, there: dict[str, Path]) -> list[Path
         "the name of an image contains a blank",
         "rename these files: the name would end at the blank",
     )
-    lines = take_fields([image_set], lines, ("image_id", "label"), ("label",), optional=1)
+    lines = Lines("", [image_set], lines).take(("image_id", "label"), ("label",), optional=1)
     names = lines["image_id"]
     refuse_lines([image_set], lines, ~names.is_first_distinct(), "an image is named twice")
     known = names.is_in(list(there))

@@ -11,8 +11,8 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_xml
-from apframe.formats.edges import to_edges
-from apframe.formats.lines import refuse_lines, refuse_malformed_lines, refuse_numbers
+from apframe.formats.edges import refuse_reversed, to_edges
+from apframe.formats.lines import Lines
 from apframe.formats.xml_text import escaped, refuse_illegal
 from apframe.tables.tables import SIZE
 from apframe.wording import listed
@@ -58,36 +58,34 @@ def read_annotations(paths: Sequence[Path]) -> tuple[pl.DataFrame, pl.DataFrame]
             box = element.find("bndbox")
             corners = _NO_BOX if box is None else box
             objects.append((place, number, *map(element.findtext, OBJECT), *map(corners.findtext, EDGES)))
-    found = _values(paths, objects, ("file", "object", *OBJECT, *EDGES)).rename(OBJECT)
-    for near, far in zip(EDGES[:2], EDGES[2:], strict=True):
-        problem = f"{far} is less than {near}"
-        refuse_malformed_lines("annotations", paths, found, found[far] < found[near], problem, "correct it", "object")
-    return _without_empty(_values(paths, images, ("file", *IMAGE)).rename(IMAGE)), _without_empty(found)
+    of_images, _ = _values("", paths, images, ("file", *IMAGE))
+    found, lines = _values("annotations", paths, objects, ("file", "object", *OBJECT, *EDGES))
+    refuse_reversed(lines, found, EDGES)
+    return _without_empty(of_images.rename(IMAGE)), _without_empty(lines.sound(found.rename(OBJECT)))
 
 
-def _values(paths: Sequence[Path], rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> pl.DataFrame:
+def _values(
+    table: str, paths: Sequence[Path], rows: list[tuple[Any, ...]], names: tuple[str, ...]
+) -> tuple[pl.DataFrame, Lines]:
     """Texts of elements as columns of their types, null where an element is missing or empty."""
     schema = {name: pl.Int64 if name in ("file", "object") else pl.String for name in names}
     frame = pl.DataFrame(rows, schema, orient="row").with_columns(pl.col(pl.String).str.strip_chars().replace("", None))
-
-    def refuse(wrong: pl.Series, problem: str) -> None:
-        refuse_lines(paths, frame, wrong, problem, "correct it", "object")
-
+    lines = Lines(table, paths, frame, "object")
     for name in names:
         texts = frame[name]
         if name in _REQUIRED:
-            refuse(texts.is_null(), f"{name} is missing")
+            lines.refuse(texts.is_null(), f"{name} is missing")
         if name in _NUMBERS:
             numbers = texts.cast(pl.Float64, strict=False)
             broken = texts.is_not_null() & ~numbers.is_finite().fill_null(False)
-            refuse_numbers(paths, frame, broken, f"{name} is not a finite number", "correct it", "object")
+            lines.refuse(broken, f"{name} is not a finite number")
             frame = frame.with_columns(numbers)
         elif name in _FLAGS:
             words = texts.str.to_lowercase()
             broken = texts.is_not_null() & ~words.is_in(list(_FLAG_WORDS))
-            refuse(broken, f"{name} is neither 0 nor 1")
+            lines.refuse(broken, f"{name} is neither 0 nor 1")
             frame = frame.with_columns(words.replace_strict(_FLAG_WORDS, default=None, return_dtype=pl.Boolean))
-    return frame
+    return frame, lines
 
 
 def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from apframe.formats.image_sizes import (
     with_sizes_of,
     write_image_sizes,
 )
-from apframe.formats.lines import first_fields, refuse_lines, text_files, write_lines
+from apframe.formats.lines import first_fields, text_files, write_lines
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen, see
 from apframe.formats.yolo.config import ENDINGS, find_config, find_files, is_label, read_config, write_config
@@ -114,10 +114,8 @@ class Yolo(Format):
         images = with_image_sizes(images, _measured(images, files.values()) if sizes is None else sizes, file)
         is_there = [is_file(label) for label in files]
         paths = list(compress(files, is_there))
-        lines = read_numbers(paths, config.keypoints, has_score=False)
-        unknown = ~lines["category_id"].is_in(list(config.names))
-        problem, remedy = f"class is not among the names in {file.name}", "add its name, or correct these lines"
-        refuse_lines(paths, lines, unknown, problem, remedy)
+        unknown = f"class is not among the names in {file.name}", "add its name, or correct these lines"
+        lines = read_numbers(paths, config.keypoints, has_score=False, classes=config.names, unknown=unknown)
         lines = lines.hstack(images.filter(is_there).select(SIZE)[lines["file"]])
         names = {"category_id": list(config.names), "name": list(config.names.values())}
         return {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from apframe.formats.image_sizes import FARTHEST, NEAREST, refuse_far, with_sizes_to_write
-from apframe.formats.lines import is_number, read_lines, refuse_lines, refuse_malformed_lines
+from apframe.formats.lines import Lines, is_number
 from apframe.formats.names import image_ids
 from apframe.formats.outlines import single_polygons
 from apframe.tables.dataset import Dataset
@@ -45,47 +45,53 @@ def keypoints_of_results(n_fields: int, n_keypoints: int | None) -> tuple[int, i
     return next(((n_keypoints, n) for n in fitting if n_keypoints), None)
 
 
-def read_numbers(paths: Sequence[Path], keypoints: tuple[int, int] | None, *, has_score: bool) -> pl.DataFrame:
+def read_numbers(
+    paths: Sequence[Path],
+    keypoints: tuple[int, int] | None,
+    *,
+    has_score: bool,
+    classes: Collection[int] | None = None,
+    unknown: tuple[str, str] = ("", ""),
+) -> pl.DataFrame:
     """The lines of label files: `file`, `line`, `image_id`, `category_id`, `fractions`, and `score` if the last field is one.
 
-    `keypoints` are how many there are, and how many numbers for each.
-
-    Raises
-    ------
-    FormatError
-        lines with another number of fields, with text or numbers that no fraction can be, by file and line
+    `keypoints` are how many there are, and how many numbers for each. Lines are refused, see `Lines`, that have another number
+    of fields, text or numbers that no fraction can be, or a class that is none of those that are given; `unknown` is what
+    is wrong then, and what to do.
     """
-    lines = read_lines(paths)
-    numbers = lines["fields"].list.eval(pl.element().cast(pl.Float64, strict=False))
+    lines = Lines("detections" if has_score else "annotations", paths)
+    numbers = lines.frame["fields"].list.eval(pl.element().cast(pl.Float64, strict=False))
     broken = numbers.list.eval(~pl.element().is_finite().fill_null(False)).list.any()
-    refuse_lines(paths, lines, broken, "not all fields are finite numbers")
+    lines.refuse_or_stop(broken, "not all fields are finite numbers")
     n_fields = numbers.list.len().cast(pl.Int64) - has_score
     score = " score" * has_score
     if keypoints is None:
         wrong = (n_fields != _N_BOX) & ((n_fields < _N_POLYGON) | (n_fields % 2 == 0))
         box = f"{_N_BOX + has_score} fields (class x y width height{score})"
-        refuse_lines(paths, lines, wrong, f"neither {box} nor a polygon (class x1 y1 x2 y2 ...{score}),")
+        lines.refuse_or_stop(wrong, f"neither {box} nor a polygon (class x1 y1 x2 y2 ...{score}),")
     else:
         n_wanted = _N_BOX + keypoints[0] * keypoints[1]
         layout = f"class x y width height, {keypoints[0]} keypoints{score}"
-        refuse_lines(paths, lines, n_fields != n_wanted, f"not {n_wanted + has_score} fields ({layout})")
-    split = lines.select("file", "line", numbers.alias("numbers"), n=n_fields).select(
+        lines.refuse_or_stop(n_fields != n_wanted, f"not {n_wanted + has_score} fields ({layout})")
+    split = lines.frame.select("file", "line", numbers.alias("numbers"), n=n_fields).select(
         "file",
         "line",
-        image_id=image_ids(paths).gather(lines["file"]),
+        image_id=image_ids(paths).gather(lines.frame["file"]),
         category_id=pl.col("numbers").list.first(),
         fractions=pl.col("numbers").list.slice(1, pl.col("n") - 1),
         **{"score": pl.col("numbers").list.last()} if has_score else {},
     )
     category_id, coordinates = split["category_id"], _coordinates(split["fractions"], keypoints)
     wrong = (category_id < 0) | (category_id != category_id.floor()) | (category_id >= 2**53)
-    refuse_lines(paths, lines, wrong, "class is not a whole number from 0")
+    lines.refuse(wrong, "class is not a whole number from 0")
     sides = numbers.list.slice(3, 2)
     negative = (sides.list.min() < 0) & ((n_fields == _N_BOX) | (keypoints is not None))
-    refuse_malformed_lines("detections" if has_score else "annotations", paths, lines, negative, "width or height is negative")
+    lines.refuse_malformed(negative, "width or height is negative")
     far = (coordinates.list.min() < NEAREST) | (coordinates.list.max() > FARTHEST)
-    refuse_lines(paths, lines, far, "these look like pixels", "divide by the image size: YOLO's boxes are fractions")
-    return split.with_columns(pl.col("category_id").cast(pl.Int64))
+    lines.refuse(far, "these look like pixels", "divide by the image size: YOLO's boxes are fractions")
+    if classes is not None:
+        lines.refuse(~category_id.is_in([float(number) for number in classes]), *unknown)
+    return lines.sound(split).with_columns(pl.col("category_id").cast(pl.Int64))
 
 
 def shapes(lines: pl.DataFrame, keypoints: tuple[int, int] | None) -> list[pl.Series]:

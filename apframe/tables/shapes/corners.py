@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.columns import Column
-from apframe.rows import refuse_malformed, refuse_no_number, refuse_rows
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.shape import Shape
+from apframe.validation import Sieve, sound_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,14 +41,13 @@ def accept_ultralytics(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     if table != "detections" or not given or {"x", "mask", "keypoints", "corners"} & {*frame.columns}:
         return frame
     numbers = frame.select(pl.col(given[0]).cast(pl.List(pl.Float64))).to_series()
-    rest = frame.drop(given)
     if given[0] == "poly":
-        return rest.with_columns(numbers.alias("corners"))
+        return frame.drop(given).with_columns(numbers.alias("corners"))
     remedy = "give the centre in x and y, width, height and the angle in radians"
-    refuse_rows(table, frame, numbers.list.len().fill_null(0) != 5, "rbox is not five numbers", remedy)
-    x, y, width, height, angle = (numbers.list.get(k) for k in range(5))
+    rest = sound_rows(table, frame, numbers.list.len().fill_null(0) != 5, "rbox is not five numbers", remedy)
+    x, y, width, height, angle = (pl.col(given[0]).list.get(k).cast(pl.Float64) for k in range(5))
     box = (x - width / 2, y - height / 2, width, height, -angle)
-    return rest.with_columns(**dict(zip((*BOX, "angle"), box, strict=True)))
+    return rest.with_columns(**dict(zip((*BOX, "angle"), box, strict=True))).drop(given)
 
 
 def corner_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -161,16 +160,32 @@ def quadrilaterals(table: str, frame: pl.DataFrame) -> Array:
     import numpy as np
 
     has_corners = (frame["corners"] if "corners" in frame.columns else frame["angle"].clear(frame.height)).is_not_null()
-    others = frame.filter(~has_corners)
-    if "angle" not in frame.columns and others.height:
-        refuse_rows(table, frame, ~has_corners, "corners is missing", "supply it, or a column angle")
+    given, turned = check_corners(table, frame)
     corners = np.empty((frame.height, 4, 2))
     with_corners = has_corners.to_numpy()
     if "corners" in frame.columns:
-        corners[with_corners] = _given_corners(table, frame.filter(has_corners))
-    if others.height:
-        corners[~with_corners] = _turned_boxes(table, others)
+        corners[with_corners] = given
+    if turned is not None:
+        corners[~with_corners] = turned
     return corners
+
+
+def check_corners(table: str, frame: pl.DataFrame) -> tuple[Array | None, Array | None]:
+    """The corners of the rows that have `corners`, and of the others, None without such; rows may be refused: `sound_rows`.
+
+    >>> given, turned = check_corners("detections", pl.DataFrame({"corners": [[0.0, 0, 2, 0, 2, 2, 0, 2]]}))
+    >>> given.shape, turned
+    ((1, 4, 2), None)
+    """
+    if not {"corners", "angle"} & set(frame.columns):
+        return None, None  # which whoever compares them refuses
+    has_corners = frame["corners"].is_not_null() if "corners" in frame.columns else pl.repeat(False, frame.height, eager=True)
+    if "angle" not in frame.columns:
+        frame = sound_rows(table, frame, ~has_corners, "corners is missing", "supply it, or a column angle")
+        return _given_corners(table, frame), None
+    others = frame.filter(~has_corners)
+    given = _given_corners(table, frame.filter(has_corners)) if "corners" in frame.columns else None
+    return given, _turned_boxes(table, others) if others.height else None
 
 
 def _given_corners(table: str, frame: pl.DataFrame) -> Array:
@@ -178,16 +193,18 @@ def _given_corners(table: str, frame: pl.DataFrame) -> Array:
     import numpy as np
 
     broken = frame["corners"].list.len().fill_null(0) != 8
-    refuse_rows(
-        table, frame, broken, "corners is not a list of 8 numbers", "give x1, y1, x2, y2, x3, y3, x4, y4, around the shape"
-    )
-    corners = frame["corners"].explode().cast(pl.Float64).to_numpy().reshape(-1, 4, 2)
+    remedy = "give x1, y1, x2, y2, x3, y3, x4, y4, around the shape"
+    frame = sound_rows(table, frame, broken, "corners is not a list of 8 numbers", remedy)
+    corners = frame["corners"].explode(empty_as_null=False).cast(pl.Float64).to_numpy().reshape(-1, 4, 2)
+    sieve = Sieve(table, frame)
     broken = pl.Series(~np.isfinite(corners).all(axis=(1, 2)))
-    refuse_rows(table, frame, broken, "corners holds a number that is missing or not finite", "correct or remove these rows")
+    sieve.refuse(broken, "corners holds a number that is missing or not finite", "correct or remove these rows")
     far = pl.Series((abs(corners) > _FARTHEST).any(axis=(1, 2)))
-    refuse_rows(table, frame, far, f"corners holds a number beyond {_FARTHEST:g}, too large to compute an area", "correct it")
+    sieve.refuse(far, f"corners holds a number beyond {_FARTHEST:g}, too large to compute an area", "correct it")
+    if sieve.wrong is not None:
+        return _given_corners(table, sieve.sound(frame))
     remedy = "give the four corners in their order around the shape"
-    refuse_malformed(table, frame, pl.Series(~are_convex(corners)), "corners do not go around a convex shape", remedy)
+    sieve.refuse_malformed(pl.Series(~are_convex(corners)), "corners do not go around a convex shape", remedy)
     return corners
 
 
@@ -249,7 +266,9 @@ def sides_of(rectangles: Array) -> Array:
 
 def _turned_boxes(table: str, frame: pl.DataFrame) -> Array:
     """The corners of `x, y, width, height` turned by `angle` about the centre, of shape (rows, 4, 2)."""
-    refuse_no_number(table, frame, "angle", "give it in radians; upright boxes have 0")
+    sieve = Sieve(table, frame)
+    sieve.refuse_no_number("angle", "give it in radians; upright boxes have 0")
+    frame = sieve.sound(frame)
     corners = {str(place): side for place, side in enumerate(turned_corners(pl.col("angle")))}
     return frame.select(**corners).to_numpy(order="c").reshape(-1, 4, 2)
 
@@ -273,6 +292,7 @@ CORNERS = Shape(
         Column("angle", pl.Float64, "of a rotated box, radians, counter-clockwise about its centre", standard=False),
     ),
     needs=("corners",),
+    check=check_corners,
     extents=corner_extents,
     json_field="corners",
     called={"corners: {}": ("poly",)},

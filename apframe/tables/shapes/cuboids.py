@@ -6,8 +6,9 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.rows import refuse_malformed, refuse_rows, refuse_texts
+from apframe.rows import refuse_texts
 from apframe.tables.shapes.shape import Shape
+from apframe.validation import Sieve, sound_rows
 
 CENTRE = ("cuboid_x", "cuboid_y", "cuboid_z")
 SIZES = ("cuboid_length", "cuboid_width", "cuboid_height")
@@ -68,9 +69,9 @@ def cuboid_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     >>> cuboid_extents("annotations", pl.DataFrame(cuboid)).rows()
     [(1.0, 0.0, 4.0, 2.0, 8.0)]
     """
-    check_cuboids(table, frame, CUBOID)
+    frame = check_cuboids(table, frame, CUBOID)
     remedy = "supply it, or a box, or remove these rows"
-    refuse_rows(table, frame, frame[CENTRE[0]].is_null(), f"{CENTRE[0]} is missing", remedy)
+    frame = sound_rows(table, frame, frame[CENTRE[0]].is_null(), f"{CENTRE[0]} is missing", remedy)
     return frame.select(**around_cuboids(), area=pl.col("cuboid_length") * pl.col("cuboid_width"))
 
 
@@ -87,8 +88,8 @@ def around_cuboids() -> dict[str, pl.Expr]:
     return {"x": x, "y": y, "width": along_x, "height": along_y}
 
 
-def check_cuboids(table: str, frame: pl.DataFrame, needs: tuple[str, ...]) -> None:
-    """An error if a needed column is missing, or if a row has a part of a cuboid, a number that is not finite, or no size.
+def check_cuboids(table: str, frame: pl.DataFrame, needs: tuple[str, ...]) -> pl.DataFrame:
+    """The rows without those that have a part of a cuboid, a number that is not finite, or no size; see `sound_rows`.
 
     Rows in which all numbers of the cuboid are null have none.
 
@@ -99,7 +100,8 @@ def check_cuboids(table: str, frame: pl.DataFrame, needs: tuple[str, ...]) -> No
     RowError
         numbers are missing or not finite, or a side is not positive; naming the ids
 
-    >>> check_cuboids("detections", pl.DataFrame({"cuboid_x": [3.0, None], "cuboid_y": [1.0, None]}), ("cuboid_x", "cuboid_y"))
+    >>> check_cuboids("detections", pl.DataFrame({"cuboid_x": [3.0, None], "cuboid_y": [1.0, None]}), ("cuboid_x",)).height
+    2
     >>> check_cuboids("detections", pl.DataFrame({"cuboid_width": [0.0]}), ())
     Traceback (most recent call last):
     apframe.exceptions.RowError: detections: cuboid_width is not positive where row is 1; give the size in metres, or ...
@@ -107,13 +109,15 @@ def check_cuboids(table: str, frame: pl.DataFrame, needs: tuple[str, ...]) -> No
     if missing := [name for name in needs if name not in frame.columns]:
         raise ColumnError(f"no column {', '.join(missing)}", f"cuboids have {', '.join(CUBOID)}", table=table)
     there = [name for name in CUBOID if name in frame.columns]
+    sieve = Sieve(table, frame)
     has_cuboid = frame.select(pl.any_horizontal(pl.col(there).is_not_null())).to_series()
     for name in there:
         broken = has_cuboid & ~frame[name].is_finite().fill_null(False)
-        refuse_rows(table, frame, broken, f"{name} is missing or not a finite number", "supply it or remove these rows")
+        sieve.refuse(broken, f"{name} is missing or not a finite number", "supply it or remove these rows")
         if name in SIZES:
             broken = (frame[name] <= 0).fill_null(False)
-            refuse_malformed(table, frame, broken, f"{name} is not positive", "give the size in metres")
+            sieve.refuse_malformed(broken, f"{name} is not positive", "give the size in metres")
+    return sieve.sound(frame)
 
 
 def like_degrees(frame: pl.DataFrame) -> float | None:
@@ -126,6 +130,10 @@ def like_degrees(frame: pl.DataFrame) -> float | None:
         return None
     beyond = frame[YAW].filter(frame[YAW].abs() > _DEGREES_FROM)
     return beyond[0] if len(beyond) > frame[YAW].count() / 2 else None
+
+
+def _check(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    return check_cuboids(table, frame, ())
 
 
 CUBOIDS = Shape(
@@ -143,6 +151,7 @@ CUBOIDS = Shape(
         Column(YAW, pl.Float64, "its heading, radians, counter-clockwise seen from above, 0 along x", standard=False),
     ),
     needs=CUBOID,
+    check=_check,
     extents=cuboid_extents,
     accept=with_cuboids,
     json_field="cuboid_x",

@@ -6,8 +6,8 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.rows import refuse_malformed, refuse_no_number
 from apframe.tables.shapes.shape import Shape
+from apframe.validation import Sieve
 
 INTERVAL = ("start_time", "end_time")
 
@@ -20,22 +20,25 @@ def interval_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     >>> interval_extents("annotations", pl.DataFrame({"start_time": [2.0], "end_time": [6.0]})).rows()
     [(2.0, 0.0, 4.0, 1.0, 4.0)]
     """
-    check_intervals(table, frame)
+    frame = check_intervals(table, frame)
     length = pl.col("end_time") - pl.col("start_time")
     return frame.select(x="start_time", y=pl.lit(0.0), width=length, height=pl.lit(1.0), area=length)
 
 
-def check_intervals(table: str, frame: pl.DataFrame) -> None:
-    """An error if a column is missing (`ColumnError`), or a number is missing, not finite, or the wrong way round (`RowError`).
+def check_intervals(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows whose numbers are there, finite, and the right way round, see `sound_rows`; `ColumnError` without the columns.
 
-    >>> check_intervals("annotations", pl.DataFrame({"start_time": [2.0], "end_time": [6.0]}))
+    >>> check_intervals("annotations", pl.DataFrame({"start_time": [2.0], "end_time": [6.0]})).height
+    1
     """
     if missing := [name for name in INTERVAL if name not in frame.columns]:
         raise ColumnError(f"no column {missing[0]}", "intervals go from start_time to end_time, in seconds", table=table)
+    sieve = Sieve(table, frame)
     for name in INTERVAL:
-        refuse_no_number(table, frame, name, "intervals go from start_time to end_time, in seconds")
+        sieve.refuse_no_number(name, "intervals go from start_time to end_time, in seconds")
     broken = frame["end_time"] < frame["start_time"]
-    refuse_malformed(table, frame, broken, "end_time is before start_time", "swap the two or remove these rows")
+    sieve.refuse_malformed(broken, "end_time is before start_time", "swap the two or remove these rows")
+    return sieve.sound(frame)
 
 
 INTERVALS = Shape(
@@ -46,6 +49,7 @@ INTERVALS = Shape(
         Column("end_time", pl.Float64, "where it ends", standard=False),
     ),
     needs=INTERVAL,
+    check=check_intervals,
     extents=interval_extents,
     json_field="start_time",
     called={

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.columns import Column
-from apframe.rows import refuse_rows
 from apframe.tables.shapes.shape import Shape
+from apframe.validation import Sieve, sound_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,10 +31,8 @@ def keypoint_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     >>> keypoint_extents("detections", pl.DataFrame({"keypoints": [[3.0, 1.0, 2.0, 1.0, 5.0, 0.0]]})).rows()
     [(1.0, 1.0, 2.0, 4.0, 8.0)]
     """
-    length = keypoint_lengths(table, frame)
-    problem = "keypoints is not a list of three numbers, x, y, visibility, for each keypoint,"
-    refuse_rows(table, frame, length % 3 != 0, problem, "correct or remove these rows")
-    refuse_rows(table, frame, are_not_finite(frame), "keypoints holds a number that is missing or not finite", REMEDY)
+    frame = check_keypoints(table, frame)
+    length = frame["keypoints"].list.len()
     import numpy as np
 
     if length.n_unique() == 1:
@@ -47,15 +45,23 @@ def keypoint_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     return boxes.with_columns(area=pl.col("width") * pl.col("height"))
 
 
-def keypoint_lengths(table: str, frame: pl.DataFrame) -> pl.Series:
-    """How many numbers each row has in `keypoints`; `RowError` where it has none.
+def check_keypoints(table: str, frame: pl.DataFrame, number: int | None = None) -> pl.DataFrame:
+    """The rows that have three finite numbers for each keypoint, of which there are `number`, if given; see `sound_rows`.
 
-    >>> keypoint_lengths("annotations", pl.DataFrame({"keypoints": [[1.0, 2.0, 2.0]]})).to_list()
-    [3]
+    >>> check_keypoints("annotations", pl.DataFrame({"keypoints": [[1.0, 2.0, 2.0]]}), 1).height
+    1
     """
     length = frame["keypoints"].list.len().fill_null(0)
-    refuse_rows(table, frame, length == 0, "keypoints is missing", "supply it or remove these rows")
-    return length
+    sieve = Sieve(table, frame)
+    sieve.refuse(length == 0, "keypoints is missing", "supply it or remove these rows")
+    if number is None:
+        problem = "keypoints is not a list of three numbers, x, y, visibility, for each keypoint,"
+        sieve.refuse(length % 3 != 0, problem, "correct or remove these rows")
+    else:
+        problem = f"keypoints is not a list of {3 * number} numbers, x, y, visibility for each of {number} sigmas,"
+        sieve.refuse(length != 3 * number, problem, "correct these rows, or give other sigmas to OKS(sigmas=...)")
+    frame = sieve.sound(frame)
+    return sound_rows(table, frame, are_not_finite(frame), "keypoints holds a number that is missing or not finite", REMEDY)
 
 
 def keypoint_rows(frame: pl.DataFrame, number: int, n_columns: int = 3) -> Array:
@@ -91,6 +97,7 @@ KEYPOINTS = Shape(
     words="keypoints (x, y, visibility of each)",
     columns=(Column("keypoints", pl.List(pl.Float64), "x, y, visibility of each keypoint", standard=False),),
     needs=("keypoints",),
+    check=check_keypoints,
     extents=keypoint_extents,
     json_field="keypoints",
     array=("keypoints", ("points", 3)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from functools import partial
 from types import NoneType
 from typing import Any
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ColumnError, MaskSizeWarning, RowError, warn
-from apframe.rows import KEY_OF, refuse_rows
+from apframe.exceptions import ColumnError, MaskSizeWarning, warn
+from apframe.rows import KEY_OF
 from apframe.tables.shapes.limits import MOST_PIXELS, MOST_SIDE
 from apframe.tables.shapes.polygons import TOO_LONG, rasterise
 from apframe.tables.shapes.run_lengths import from_counts, from_text
 from apframe.tables.shapes.runs import TOO_MANY, Fault, Runs, concatenate, from_bitmaps
 from apframe.threads import pool
+from apframe.validation import Sieve, sound_rows
 from apframe.wording import listed
 
 _POLYGONS = pl.List(pl.List(pl.Float64))
@@ -28,6 +30,9 @@ _WHOLE_SIZE, _TEXT_COUNTS = r'"size"\s*:\s*\[\s*-?\d+\s*,\s*-?\d+\s*\]', r'"coun
 _DECODED_AT_ONCE = 1 << 11  # texts of JSON: the parser takes many times their room
 _FAR = 2**62
 _NOT_DIGITS = r'[^-0-9,\s\[\]{}:"sizecount]|\de|\d{19}'  # beside whole numbers in run lengths as numbers
+_ROW = "row"
+_NEITHER = "mask is neither polygons nor run lengths"
+_EITHER = 'write [[x, y, ...], ...] or {"size": [height, width], "counts": ...}'
 _NO_MASK, _NOT_WHOLE = "no mask", "size or counts of the run lengths are not whole numbers"
 _WHOLE = "size is [height, width], counts are whole numbers or COCO's text"
 _SIZE = ["image_height", "image_width"]
@@ -77,12 +82,23 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     >>> read_masks("annotations", pl.DataFrame({"annotation_id": [1], "mask": [[[0, 1], [1, 1]]]})).area.tolist()
     [3]
     """
-    masks = frame["mask"]
-    if masks.dtype == pl.Null and not len(masks):
-        masks = masks.cast(pl.String)
-    refuse_rows(table, frame, masks.is_null(), "mask is missing", "supply it or remove these rows")
-    rows = frame.select(KEY_OF[table]).hstack([*_sizes_of(frame), masks])
-    if masks.dtype == pl.String:
+    return sound_masks(table, frame)[1]
+
+
+def sound_masks(table: str, frame: pl.DataFrame) -> tuple[pl.DataFrame, Runs]:
+    """The rows whose masks can be decoded, and `read_masks` of these; others are refused, see `sound_rows`.
+
+    >>> sound_masks("annotations", pl.DataFrame({"annotation_id": [7], "mask": [[[0, 1], [1, 1]]]}))[0]["annotation_id"].item()
+    7
+    """
+    rows, masks = _read(table, frame.select(KEY_OF[table]).hstack([*_sizes_of(frame), frame["mask"]]).with_row_index(_ROW))
+    return frame if rows.height == frame.height else frame[rows[_ROW]], masks
+
+
+def _read(table: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Runs]:
+    rows = sound_rows(table, rows, rows["mask"].is_null(), "mask is missing", "supply it or remove these rows")
+    masks = rows["mask"]
+    if masks.dtype == pl.String or not len(masks):
         return _from_json(table, rows)
     if isinstance(masks.dtype, pl.Array):
         rows = rows.with_columns(pl.col("mask").arr.to_list())
@@ -174,7 +190,7 @@ def refuse_different_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, 
     for table, frame, _ in parts:
         remedy = "encode all masks of an image in one size: they are compared pixel by pixel"
         problem = "size of the mask differs from the image's other masks"
-        refuse_rows(table, frame, flags.filter(table=table)["differs"], problem, remedy)
+        sound_rows(table, frame, flags.filter(table=table)["differs"], problem, remedy)
 
 
 def _sizes_of(frame: pl.DataFrame) -> list[pl.Series]:
@@ -187,31 +203,31 @@ def _sizes_of(frame: pl.DataFrame) -> list[pl.Series]:
     ]
 
 
-def _from_json(table: str, rows: pl.DataFrame) -> Runs:
+def _from_json(table: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Runs]:
     """Masks of COCO's text, each kind on its own, put together in the order of the rows."""
-    text = rows["mask"].str.strip_chars_start()
+    text = rows["mask"].cast(pl.String).str.strip_chars_start()
     is_polygons, is_encoding = text.str.starts_with("["), text.str.starts_with("{")
-    flat = is_polygons & text.str.contains(_FLAT)
-    refuse_rows(table, rows, flat, "mask (segmentation) is a flat list", _POLYGON_LIST)
     is_plain = is_encoding.clone()
     is_plain.scatter(is_encoding.arg_true(), text.filter(is_encoding).str.contains(_PLAIN))
-    neither = "mask is neither polygons nor run lengths"
-    remedy = 'write [[x, y, ...], ...] or {"size": [height, width], "counts": ...}'
-    refuse_rows(table, rows, ~(is_polygons | is_encoding), neither, remedy)
-    kinds = (is_polygons, _POLYGONS), (is_encoding & ~is_plain, _TEXT), (is_plain, _COUNTS)
-    parts, places = [], []
+    sieve = Sieve(table, rows)
+    sieve.refuse(is_polygons & text.str.contains(_FLAT), "mask (segmentation) is a flat list", _POLYGON_LIST)
+    sieve.refuse(~(is_polygons | is_encoding), _NEITHER, _EITHER)
+    kinds = [(is_polygons, _POLYGONS), (is_encoding & ~is_plain, _TEXT), (is_plain, _COUNTS)]
+    if sieve.wrong is not None:
+        rows, kinds = sieve.sound(rows), [(which.filter(~sieve.wrong), dtype) for which, dtype in kinds]
+    parts = []
     for which, dtype in kinds:
         if which.any() or (dtype is _POLYGONS and not len(which)):
-            part = rows if which.all() else rows.filter(which)
-            part = part.with_columns(mask=_parsed(table, part, dtype, neither, remedy))
-            places.append(which.arg_true().to_numpy())
+            part = _parsed(table, rows if which.all() else rows.filter(which), dtype)
             parts.append(_from_polygons(table, part) if dtype is _POLYGONS else _from_encodings(table, part))
     if len(parts) == 1:
         return parts[0]
-    return concatenate(parts).take(np.argsort(np.concatenate(places), kind="stable"))
+    places = np.concatenate([part[_ROW].to_numpy() for part, _ in parts])
+    sound = rows[[_ROW]] if rows.height == len(places) else pl.DataFrame({_ROW: np.sort(places)})
+    return sound, concatenate([masks for _, masks in parts]).take(np.argsort(places, kind="stable"))
 
 
-def _parsed(table: str, rows: pl.DataFrame, dtype: Any, problem: str, remedy: str) -> pl.Series:
+def _parsed(table: str, rows: pl.DataFrame, dtype: Any) -> pl.DataFrame:
     try:
         if not _may_be_cast(rows["mask"], dtype):
             with pool() as others:
@@ -219,13 +235,15 @@ def _parsed(table: str, rows: pl.DataFrame, dtype: Any, problem: str, remedy: st
                 parts = others.map(lambda first: rows["mask"].slice(first, _DECODED_AT_ONCE).str.json_decode(dtype), begins)
                 parsed = pl.concat([pl.Series(dtype=dtype), *parts])
             if len(parsed) == rows.height:
-                return parsed
+                return rows.with_columns(mask=parsed)
     except pl.exceptions.PolarsError:
         pass
     values = [_loaded(text, is_polygons=dtype is _POLYGONS) for text in rows["mask"]]
-    for fault, *words in ((_NO_MASK, problem, remedy), (_NOT_WHOLE, _NOT_WHOLE, _WHOLE)):
-        refuse_rows(table, rows, pl.Series([value is fault for value in values], dtype=pl.Boolean), *words)
-    return pl.Series(values, dtype=dtype, strict=False)
+    sieve = Sieve(table, rows)
+    for fault, problem, remedy in ((_NO_MASK, _NEITHER, _EITHER), (_NOT_WHOLE, _NOT_WHOLE, _WHOLE)):
+        sieve.refuse(pl.Series([value is fault for value in values], dtype=pl.Boolean), problem, remedy)
+    masks = [None if isinstance(value, str) else value for value in values]
+    return sieve.sound(rows.with_columns(mask=pl.Series(masks, dtype=dtype, strict=False)))
 
 
 def _may_be_cast(masks: pl.Series, dtype: Any) -> bool:
@@ -267,24 +285,27 @@ def _within_64_bits(numbers: Any) -> Any:
     return [None if number is None else int(max(-_FAR, min(number, _FAR))) for number in numbers]
 
 
-def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
-    polygons = rows["mask"]
+def _from_polygons(table: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Runs]:
+    sieve = Sieve(table, rows)
     unknown = rows["image_height"].is_null() | rows["image_width"].is_null()
     problem = "polygons need the size of the image"
-    refuse_rows(table, rows, unknown, problem, "give the images' image_height and image_width")
-    _check_positive(table, rows, rows["image_height"], rows["image_width"], "the size of the image")
+    sieve.refuse(unknown, problem, "give the images' image_height and image_width")
+    _refuse_not_positive(sieve, rows["image_height"], rows["image_width"], "the size of the image")
+    sieve.refuse(rows["mask"].list.len() == 0, "mask has no polygon", "supply one or remove these rows")
+    rows = _without_written_bitmaps(table, sieve.sound(rows))
+    polygons = rows["mask"]
     n_polygons = polygons.list.len()
-    refuse_rows(table, rows, n_polygons == 0, "mask has no polygon", "supply one or remove these rows")
     parts = _exploded(polygons)
     n_numbers = parts.list.len()
     owner = pl.Series(np.repeat(np.arange(len(polygons)), n_polygons.to_numpy()))
-    _refuse_written_bitmaps(table, rows, n_polygons)
     is_polygon = ((n_numbers >= 6) & (n_numbers % 2 == 0)).fill_null(False)
     if not is_polygon.all():
         # a point or a line beside polygons has no pixels, as in the mask API
         is_line = n_numbers.is_in([2, 4]).fill_null(False) & owner.is_in(owner.filter(is_polygon).implode())
         problem = "a polygon has an odd number of coordinates, or fewer than 6"
-        _refuse_parts(table, rows, owner, ~(is_polygon | is_line), problem, "polygons are [x1, y1, x2, y2, x3, y3, ...]")
+        wrong, remedy = ~(is_polygon | is_line), "polygons are [x1, y1, x2, y2, x3, y3, ...]"
+        if (sound := _sound_parts(table, rows, owner, wrong, problem, remedy)) is not rows:
+            return _from_polygons(table, sound)
         parts, n_numbers, owner = (each.filter(is_polygon) for each in (parts, n_numbers, owner))
         n_polygons = pl.Series(np.bincount(owner, minlength=len(polygons)))
     numbers = _exploded(parts).cast(pl.Float64)
@@ -292,10 +313,11 @@ def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
         broken = (~numbers.is_finite()).fill_null(True)
         of_number = owner.gather(np.repeat(np.arange(len(parts)), n_numbers.to_numpy()))
         problem = "a polygon has a coordinate that is not a finite number"
-        _refuse_parts(table, rows, of_number, broken, problem, "correct these rows")
+        return _from_polygons(table, _sound_parts(table, rows, of_number, broken, problem, "correct these rows"))
     n_points, n_parts = n_numbers.to_numpy().astype(np.int64) // 2, n_polygons.to_numpy().astype(np.int64)
     coordinates = np.concatenate([chunk.to_numpy() for chunk in numbers.get_chunks()])
-    return _decoded(table, rows, rasterise(coordinates, n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE)))
+    found = rasterise(coordinates, n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE))
+    return _decoded(table, rows, found, _from_polygons)
 
 
 def _exploded(lists: pl.Series) -> pl.Series:
@@ -303,8 +325,9 @@ def _exploded(lists: pl.Series) -> pl.Series:
     return pl.concat([chunk.explode(empty_as_null=False) for chunk in lists.get_chunks()])
 
 
-def _refuse_written_bitmaps(table: str, rows: pl.DataFrame, n_polygons: pl.Series) -> None:
-    """An error where polygons are the rows of an image in truth: they would be outlines of next to nothing."""
+def _without_written_bitmaps(table: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows whose polygons are not the rows of an image in truth: they would be outlines of next to nothing."""
+    n_polygons = rows["mask"].list.len()
     maybe = rows.filter((n_polygons == rows["image_height"]) & (n_polygons > 1))
     lines, pixels = pl.element().list.len(), pl.element().explode()
     widths = pl.col("mask").list.eval(lines).list
@@ -312,18 +335,23 @@ def _refuse_written_bitmaps(table: str, rows: pl.DataFrame, n_polygons: pl.Serie
     is_flags = pl.col("mask").list.eval(((pixels == 0) | (pixels == 1)).all()).list.first()
     bitmaps = maybe.filter(is_wide).filter(is_flags)
     remedy = "encode them as run lengths (pycocotools.mask.encode), or give lists of integers as the column mask of a frame"
-    refuse_rows(table, bitmaps, pl.repeat(True, bitmaps.height, eager=True), "mask is a bitmap, not polygons,", remedy)
+    are_bitmaps = rows[_ROW].is_in(bitmaps[_ROW].implode())
+    return sound_rows(table, rows, are_bitmaps, "mask is a bitmap, not polygons,", remedy)
 
 
-def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
+def _from_encodings(table: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Runs]:
     fields = rows["mask"].struct.unnest()
     if not {"size", "counts"} <= set(fields.columns):
         raise ColumnError(f"structs of size and counts expected, got {rows['mask'].dtype}", table=table, column="mask")
-    size, counts = (_whole_numbers(table, rows, fields[name]) for name in ("size", "counts"))
+    sieve = Sieve(table, rows)
+    size, counts = (_whole_numbers(sieve, fields[name]) for name in ("size", "counts"))
     unknown = (size.list.len() != 2).fill_null(True) | counts.is_null()
-    refuse_rows(table, rows, unknown, "run lengths lack size or counts", "give both: size is [height, width]")
-    height, width = (size.list.get(k) for k in (0, 1))
-    _check_positive(table, rows, height, width, "size of the run lengths")
+    sieve.refuse(unknown, "run lengths lack size or counts", "give both: size is [height, width]")
+    height, width = (size.list.get(k, null_on_oob=True) for k in (0, 1))
+    _refuse_not_positive(sieve, height, width, "size of the run lengths")
+    if sieve.wrong is not None:
+        rows = sieve.sound(rows)
+        counts, height, width = (each.filter(~sieve.wrong) for each in (counts, height, width))
     tall, wide = height.to_numpy(), width.to_numpy()
     found: Runs | Fault
     if counts.dtype in (pl.String, pl.Binary):
@@ -334,9 +362,10 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
         n_counts = counts.list.len().to_numpy().astype(np.int64)
         if numbers.null_count():
             owner = pl.Series(np.repeat(np.arange(len(counts)), n_counts))
-            _refuse_parts(table, rows, owner, numbers.is_null(), "run lengths are missing", "correct these rows")
+            problem = "run lengths are missing"
+            return _from_encodings(table, _sound_parts(table, rows, owner, numbers.is_null(), problem, "correct these rows"))
         found = from_counts(numbers.to_numpy(), n_counts, tall, wide)
-    return _decoded(table, rows, found)
+    return _decoded(table, rows, found, _from_encodings)
 
 
 def _characters(texts: pl.Series, first: int, last: int) -> np.ndarray:
@@ -347,15 +376,18 @@ def _characters(texts: pl.Series, first: int, last: int) -> np.ndarray:
     return np.frombuffer(data, dtype=np.uint8)[at[0] : at[-1]] if data is not None else np.zeros(0, dtype=np.uint8)
 
 
-def _decoded(table: str, rows: pl.DataFrame, found: Runs | Fault) -> Runs:
-    if not isinstance(found, Runs):
-        problem, masks = found
-        remedy = REMEDIES.get(problem, _AGAIN)
-        raise RowError(table, problem, KEY_OF[table], rows[KEY_OF[table]].gather(masks).to_list(), remedy)
-    return found
+def _decoded(
+    table: str, rows: pl.DataFrame, found: Runs | Fault, decode: Callable[[str, pl.DataFrame], tuple[pl.DataFrame, Runs]]
+) -> tuple[pl.DataFrame, Runs]:
+    """What was decoded; where the decoder came upon masks that it refuses, these are reported, and the others decoded."""
+    if isinstance(found, Runs):
+        return rows, found
+    problem, masks = found
+    refused = pl.repeat(False, rows.height, eager=True).scatter(masks, True)
+    return decode(table, sound_rows(table, rows, refused, problem, REMEDIES.get(problem, _AGAIN)))
 
 
-def _whole_numbers(table: str, rows: pl.DataFrame, lists: pl.Series) -> pl.Series:
+def _whole_numbers(sieve: Sieve, lists: pl.Series) -> pl.Series:
     """Lists of whole numbers as Int64; or counts that are text, as they are."""
     if lists.name == "counts" and lists.dtype in (pl.String, pl.Binary, pl.Null):
         return lists
@@ -363,20 +395,20 @@ def _whole_numbers(table: str, rows: pl.DataFrame, lists: pl.Series) -> pl.Serie
         lists = lists.arr.to_list()
     inner: Any = getattr(lists.dtype, "inner", pl.Null())
     if not (isinstance(lists.dtype, pl.List) and (inner.is_numeric() or inner == pl.Null)):
-        raise ColumnError(f"{lists.name} of run lengths is {lists.dtype}", _WHOLE, table=table, column="mask")
+        raise ColumnError(f"{lists.name} of run lengths is {lists.dtype}", _WHOLE, table=sieve.table, column="mask")
     if not inner.is_integer():
         number = pl.element()
         broken = lists.list.eval((number != number.floor()) | ~number.is_finite()).list.any().fill_null(False)
-        refuse_rows(table, rows, broken, _NOT_WHOLE, _WHOLE)
+        sieve.refuse(broken, _NOT_WHOLE, _WHOLE)
     if not inner.is_signed_integer():
         lists = lists.list.eval(pl.element().clip(-_FAR, _FAR))
     return lists.cast(pl.List(pl.Int64))
 
 
-def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
+def _from_bitmaps(table: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, Runs]:
+    rows = sound_rows(table, rows, rows["mask"].list.len() == 0, "bitmap has no rows", "supply as many as the image has")
     bitmaps = rows["mask"]
     n_lines = bitmaps.list.len()
-    refuse_rows(table, rows, n_lines == 0, "bitmap has no rows", "supply as many as the image has")
     lines = bitmaps.explode(empty_as_null=False)
     n_pixels = lines.list.len()
     height = n_lines.to_numpy().astype(np.int64)
@@ -384,28 +416,34 @@ def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
     owner = pl.Series(np.repeat(np.arange(len(bitmaps)), height))
     wrong = n_pixels.is_null() | (n_pixels != first.gather(owner)) | (n_pixels == 0)
     problem = "bitmap has rows of different lengths, or empty rows"
-    _refuse_parts(table, rows, owner, wrong.fill_null(True), problem, f"every row needs a value for each pixel{_OR_POLYGONS}")
+    remedy = f"every row needs a value for each pixel{_OR_POLYGONS}"
+    if (sound := _sound_parts(table, rows, owner, wrong.fill_null(True), problem, remedy)) is not rows:
+        return _from_bitmaps(table, sound)
+    sieve = Sieve(table, rows)
     other = ((n_lines != rows["image_height"]) | (first != rows["image_width"])).fill_null(False)
     remedy = f"bitmaps have a list for each row of the image{_OR_POLYGONS}"
-    refuse_rows(table, rows, other, "bitmap and image differ in size", remedy)
-    _check_positive(table, rows, n_lines, first, "size of the bitmap")
+    sieve.refuse(other, "bitmap and image differ in size", remedy)
+    _refuse_not_positive(sieve, n_lines, first, "size of the bitmap")
+    if sieve.wrong is not None:
+        return _from_bitmaps(table, sieve.sound(rows))
     pixels = lines.explode(empty_as_null=False)
     if pixels.null_count():
         of_pixel = owner.gather(np.repeat(np.arange(len(lines)), n_pixels.to_numpy()))
-        _refuse_parts(table, rows, of_pixel, pixels.is_null(), "bitmap has missing pixels", "use 0 outside and 1 inside")
+        problem, remedy = "bitmap has missing pixels", "use 0 outside and 1 inside"
+        return _from_bitmaps(table, _sound_parts(table, rows, of_pixel, pixels.is_null(), problem, remedy))
     flags = pixels if pixels.dtype == pl.Boolean else pixels != 0
-    return from_bitmaps(flags.to_numpy(), height, first.to_numpy().astype(np.int64))
+    return rows, from_bitmaps(flags.to_numpy(), height, first.to_numpy().astype(np.int64))
 
 
-def _check_positive(table: str, rows: pl.DataFrame, height: pl.Series, width: pl.Series, what: str) -> None:
+def _refuse_not_positive(sieve: Sieve, height: pl.Series, width: pl.Series, what: str) -> None:
     is_small = (height < 1) | (width < 1) | (height.cast(pl.Float64) * width.cast(pl.Float64) > MOST_PIXELS)
     wrong = (is_small | (height > MOST_SIDE) | (width > MOST_SIDE)).fill_null(True)
-    refuse_rows(
-        table, rows, wrong, f"{what} is not positive, or more than {LARGEST}", "correct it, or cut the image into tiles"
-    )
+    sieve.refuse(wrong, f"{what} is not positive, or more than {LARGEST}", "correct it, or cut the image into tiles")
 
 
-def _refuse_parts(table: str, rows: pl.DataFrame, owner: pl.Series, broken: pl.Series, problem: str, remedy: str) -> None:
-    """An error where a part of a row's mask is broken."""
+def _sound_parts(
+    table: str, rows: pl.DataFrame, owner: pl.Series, broken: pl.Series, problem: str, remedy: str
+) -> pl.DataFrame:
+    """The rows without those of whose masks a part is broken."""
     broken_rows = owner.filter(broken).unique()
-    refuse_rows(table, rows, pl.int_range(rows.height, eager=True).is_in(broken_rows.implode()), problem, remedy)
+    return sound_rows(table, rows, pl.int_range(rows.height, eager=True).is_in(broken_rows.implode()), problem, remedy)

@@ -27,6 +27,16 @@ def decode_masks(table: str, frame: pl.DataFrame) -> Runs:
     return masks
 
 
+def check_masks(table: str, frame: pl.DataFrame) -> None:
+    """Report masks that cannot be decoded.
+
+    >>> check_masks("detections", pl.DataFrame({"detection_id": [1], "mask": ['{"size": [4, 5], "counts": [20]}']}))
+    """
+    from apframe.tables.shapes.mask_columns import sound_masks  # which brings in NumPy
+
+    sound_masks(table, frame)
+
+
 def _extents(table: str, masks: Runs) -> pl.DataFrame:
     from apframe.tables.shapes.mask_columns import mask_extents
 
@@ -46,6 +56,7 @@ MASKS = Shape(
         ),
     ),
     needs=("mask",),
+    check=check_masks,
     extents=_extents,
     decode=decode_masks,
     uses_images=True,

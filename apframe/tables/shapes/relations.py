@@ -6,9 +6,9 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.rows import refuse_malformed, refuse_no_number, refuse_rows
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.shape import Shape
+from apframe.validation import Sieve
 
 SIDES = ("subject", "object")
 NAMES = tuple(f"{side}_name" for side in SIDES)
@@ -27,7 +27,7 @@ def relation_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     ...     "object_x": 1.0, "object_y": 1.0, "object_width": 3.0, "object_height": 1.0, "object_name": "horse"})).rows()
     [(0.0, 0.0, 4.0, 2.0, 8.0)]
     """
-    check_relations(table, frame)
+    frame = check_relations(table, frame)
     return frame.select(around()).with_columns(area=pl.col("width") * pl.col("height"))
 
 
@@ -42,8 +42,8 @@ def around() -> list[pl.Expr]:
     return [*starts, *lengths]
 
 
-def check_relations(table: str, frame: pl.DataFrame) -> None:
-    """An error if a column is missing (`ColumnError`), or a value is missing, not finite, or a negative side (`RowError`).
+def check_relations(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows whose values are there and finite, without negative sides, see `sound_rows`; `ColumnError` without columns.
 
     >>> check_relations("detections", pl.DataFrame({name: [1.0] for name in EDGES}))
     Traceback (most recent call last):
@@ -51,12 +51,14 @@ def check_relations(table: str, frame: pl.DataFrame) -> None:
     """
     if missing := [name for name in RELATION if name not in frame.columns]:
         raise ColumnError(f"no column {missing[0]}", f"relations are {_WORDS}", table=table)
+    sieve = Sieve(table, frame)
     for name in EDGES:
-        refuse_no_number(table, frame, name, "supply it or remove these rows")
+        sieve.refuse_no_number(name, "supply it or remove these rows")
         if name.endswith(("width", "height")):
-            refuse_malformed(table, frame, frame[name] < 0, f"{name} is negative", "correct it")
+            sieve.refuse_malformed(frame[name] < 0, f"{name} is negative", "correct it")
     for name in NAMES:
-        refuse_rows(table, frame, frame[name].is_null(), f"{name} is missing", "supply it or remove these rows")
+        sieve.refuse(frame[name].is_null(), f"{name} is missing", "supply it or remove these rows")
+    return sieve.sound(frame)
 
 
 RELATIONS = Shape(
@@ -74,6 +76,7 @@ RELATIONS = Shape(
         )
     ),
     needs=RELATION,
+    check=check_relations,
     extents=relation_extents,
     json_field="subject_x",
 )

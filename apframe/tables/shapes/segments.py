@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.columns import Column
-from apframe.rows import refuse_rows
 from apframe.tables.shapes.shape import Shape
+from apframe.validation import sound_rows
 
 OVERLAPS = pl.List(pl.Struct({"segment_id": pl.Int64, "pixels": pl.Int64, "boundary_iou": pl.Float64}))
 LABEL_MAP = Column(
@@ -26,7 +26,7 @@ def segment_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     [(None, None, None, None, 9.0)]
     """
     if table == "annotations":  # the pixels of detections are counted
-        refuse_rows(table, frame, frame["area"].is_null(), "area is missing", "supply the number of pixels")
+        frame = sound_rows(table, frame, frame["area"].is_null(), "area is missing", "supply the number of pixels")
     nothing = pl.lit(None, pl.Float64)
     return frame.select(x=nothing, y=nothing, width=nothing, height=nothing, area=pl.col("area"))
 
@@ -39,6 +39,7 @@ SEGMENTS = Shape(
         LABEL_MAP,
     ),
     needs=("segment_id",),
+    check=segment_extents,
     extents=segment_extents,
     json_field="segment_id",
     list_remedy="give the number of the segment in its label map",

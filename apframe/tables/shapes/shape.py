@@ -30,8 +30,10 @@ class Shape:
     extents
         the box columns `x, y, width, height` and `area` of every row, from the table's name (for errors) and what `decode` gave
     decode
-        what `extents` computes with, from the table's name and the frame: by default the frame itself. Between them they check
-        every row, and name those that cannot be right in a `RowError`
+        what `extents` computes with, from the table's name and the frame: by default the frame itself
+    check
+        reports the rows that cannot be right, from the table's name and the frame, see `apframe.validation`; `extents`
+        and `decode` do so too
     uses_images
         whether `decode` wants `image_width` and `image_height` (null where unknown) as columns
     called
@@ -50,6 +52,7 @@ class Shape:
     needs: tuple[str, ...]
     json_field: str
     extents: Callable[[str, Any], pl.DataFrame]
+    check: Callable[[str, pl.DataFrame], Any] = lambda _, __: None
     decode: Callable[[str, pl.DataFrame], Any] = lambda _, frame: frame
     uses_images: bool = False
     called: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -6,8 +6,8 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.rows import refuse_no_number
 from apframe.tables.shapes.shape import Shape
+from apframe.validation import Sieve
 
 CENTRE = ("sphere_x", "sphere_y", "sphere_z")
 DIAMETER = "sphere_diameter"
@@ -33,22 +33,29 @@ def sphere_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     ...     "sphere_x": [3.0], "sphere_y": [1.0], "sphere_z": [0.0], "sphere_diameter": [4.0]})).rows()
     [(1.0, -1.0, 4.0, 4.0, 16.0)]
     """
-    check_spheres(table, frame, needs_diameter=False)
+    frame = check_spheres(table, frame, needs_diameter=False)
     half = radius().fill_null(0.0) if DIAMETER in frame.columns else pl.lit(0.0)
     side = half * 2
     return frame.select(x=pl.col("sphere_x") - half, y=pl.col("sphere_y") - half, width=side, height=side, area=side * side)
 
 
-def check_spheres(table: str, frame: pl.DataFrame, *, needs_diameter: bool) -> None:
-    """An error if a column is missing (`ColumnError`), or a number is missing or not finite (`RowError`).
+def check_spheres(table: str, frame: pl.DataFrame, *, needs_diameter: bool) -> pl.DataFrame:
+    """The rows whose numbers are there and finite, see `sound_rows`; `ColumnError` without the columns.
 
     >>> mark = pl.DataFrame({"sphere_x": [1.0], "sphere_y": [1.0], "sphere_z": [1.0]})
-    >>> check_spheres("detections", mark, needs_diameter=False)
+    >>> check_spheres("detections", mark, needs_diameter=False).height
+    1
     """
+    sieve = Sieve(table, frame)
     for name in (*CENTRE, *((DIAMETER,) if needs_diameter else ())):
         if name not in frame.columns:
             raise ColumnError(f"no column {name}", f"spheres are {_WORDS}", table=table)
-        refuse_no_number(table, frame, name, f"spheres are {_WORDS}")
+        sieve.refuse_no_number(name, f"spheres are {_WORDS}")
+    return sieve.sound(frame)
+
+
+def _check(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    return check_spheres(table, frame, needs_diameter=table == "annotations" and DIAMETER in frame.columns)
 
 
 SPHERES = Shape(
@@ -61,6 +68,7 @@ SPHERES = Shape(
         Column(DIAMETER, pl.Float64, "its diameter, millimetres; negative if it is not known", standard=False),
     ),
     needs=CENTRE,
+    check=_check,
     extents=sphere_extents,
     json_field="sphere_x",
     called={

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import apframe as apf
-from apframe.exceptions import FormatError, ShapesLeftOutWarning
+from apframe.exceptions import FormatError, InvalidRowsWarning, ShapesLeftOutWarning
 from apframe.pycocotools import mask
 from tests.formats.folders import written
 
@@ -54,6 +54,19 @@ def test_a_turned_rectangle_has_the_box_around_it_and_its_own_area(tmp_path: Pat
     turned = shape("rotation", [[32, 4], [40, 10], [34, 18], [26, 12]])  # 10 x 10, by 3 in 4
     row = apf.read_dataset(written(tmp_path, {"a.json": image(turned)})).annotations
     assert row.select(*BOX, "area").row(0) == (26, 4, 14, 14, 100)
+
+
+def test_shapes_that_cannot_be_read_are_counted_listed_or_left_out(tmp_path: Path) -> None:
+    right, point, nameless = shape("rectangle", CORNERS), shape("rectangle", [[1]]), shape("rectangle", CORNERS, None)
+    truth = written(tmp_path, {"a.json": image(right, point, nameless, point), "b.json": image(name="b.jpg")})
+    with pytest.raises(FormatError, match=r"a\.json: shape 2 are not .*, and so in 1 more object; .* shape 3 has no label\)$"):
+        apf.read_dataset(truth)
+    assert apf.check(truth).filter(severity="error").select("rows", "problem").rows() == [
+        (["a.json: shape 2", "a.json: shape 4"], "2 of 4 annotations: the points of an object are not lists of two numbers"),
+        (["a.json: shape 3"], "1 of 4 annotations: an object has no label"),
+    ]
+    with pytest.warns(InvalidRowsWarning, match=r"1 annotation \(an object has no label: a\.json: shape 3\)$"):
+        assert apf.evaluate(truth, {}, invalid="drop").dataset.annotations.height == 1
 
 
 def test_shapes_with_scores_are_results(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from apframe.exceptions import FormatError
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.format import Format
 from apframe.formats.lines import (
+    Lines,
     read_lines,
     refuse_blanks,
     refuse_lines,
     some_text_files,
-    take_fields,
     write_lines,
 )
 from apframe.formats.looks import NAME, Look, looks
@@ -73,9 +73,10 @@ class Dota(Format):
         paths = some_text_files(path)
         lines = read_lines(paths)
         is_header = pl.col("fields").list.first().str.contains(_HEADER_LINE)
-        objects = take_fields(paths, lines.filter(~is_header), _OBJECT, (*_CORNERS, "difficulty"), optional=1)
+        of_objects = Lines("annotations", paths, lines.filter(~is_header))
+        objects = of_objects.take(_OBJECT, (*_CORNERS, "difficulty"), optional=1)
         difficulty = objects["difficulty"].cast(pl.Int64, strict=False)
-        refuse_lines(paths, objects, difficulty.ne_missing(objects["difficulty"]), "difficulty is not a whole number")
+        of_objects.refuse(difficulty.ne_missing(objects["difficulty"]), "difficulty is not a whole number")
         images = image_ids(paths)
         annotations = objects.select(
             images.gather(objects["file"]),
@@ -84,6 +85,7 @@ class Dota(Format):
             ignore=(difficulty != 0).fill_null(False),
             difficulty=difficulty,
         )
+        annotations = of_objects.sound(annotations)
         return {
             "images": images.to_frame().hstack(_header(paths, lines.filter(is_header))),
             "categories": categories_of(annotations),
@@ -102,12 +104,13 @@ class Dota(Format):
         if len(set(tasks)) > 1:
             raise FormatError("holds results of Task1 and of Task2", "put each into its own folder", path=path)
         layout = _RESULT[tasks[0]]
-        lines = take_fields(paths, read_lines(paths), layout, layout[1:])
+        lines = Lines("detections", paths)
+        fields = lines.take(layout, layout[1:])
         if layout[2:] == _EDGES:
-            refuse_reversed("detections", paths, lines, _EDGES)
-        category_id = pl.Series("category_id", classes).gather(lines["file"])
+            refuse_reversed(lines, fields, _EDGES)
+        category_id = pl.Series("category_id", classes).gather(fields["file"])
         shape = {"corners": pl.concat_list(_CORNERS)} if tasks[0] == "Task1" else from_edges(_EDGES)
-        return lines.select("image_id", category_id, "score", **shape)
+        return lines.sound(fields.select("image_id", category_id, "score", **shape))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`. Upright boxes, and boxes with an angle, become corners."""

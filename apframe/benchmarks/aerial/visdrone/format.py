@@ -11,13 +11,10 @@ from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.formats.format import NUMBER, ReadOnly
 from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
 from apframe.formats.lines import (
+    Lines,
     is_number,
     read_lines,
-    refuse_lines,
-    refuse_malformed_lines,
-    refuse_numbers,
     some_text_files,
-    take_fields,
 )
 from apframe.formats.looks import Look, looks
 from apframe.formats.names import image_ids
@@ -73,11 +70,11 @@ class VisDrone(ReadOnly):
     def read_tables(self, path: Path, *, image_sizes: Any = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
         paths = some_text_files(path)
-        lines = _read("annotations", paths)
+        source, lines = _read("annotations", paths)
         warn_of_pixels(path, lines)
-        refuse_lines(paths, lines, ~lines["score"].is_in([0.0, 1.0]), "the score of an object is not 0 or 1")
+        source.refuse(~lines["score"].is_in([0.0, 1.0]), "the score of an object is not 0 or 1")
         for name in ("truncation", "occlusion"):
-            refuse_numbers(paths, lines, lines[name] != lines[name].floor(), f"{name} is not a whole number")
+            source.refuse(lines[name] != lines[name].floor(), f"{name} is not a whole number")
         ids = image_ids(paths)
         images = ids.to_frame()
         sizes = find_image_sizes(image_sizes, path)
@@ -90,27 +87,28 @@ class VisDrone(ReadOnly):
             pl.col("truncation", "occlusion").cast(pl.Int64, strict=False),
             is_crowd=pl.col("score") == 0,
         )
+        annotations = source.sound(annotations)
         categories = pl.DataFrame({"category_id": range(len(_CATEGORIES)), "name": _CATEGORIES})
         return {"images": images, "categories": categories, "annotations": annotations}
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
         paths = some_text_files(path)
-        lines, ids = _read("detections", paths), image_ids(paths)
+        (source, lines), ids = _read("detections", paths), image_ids(paths)
         warn_of_pixels(path, lines)
         if dataset is not None:
             warn_of_missing(path, dataset.core("images")["image_id"], ids, "file", "VisDrone's own toolkit stops here")
-        return lines.select(ids.gather(lines["file"]), "category_id", "score", *BOX)
+        return source.sound(lines.select(ids.gather(lines["file"]), "category_id", "score", *BOX))
 
 
-def _read(table: str, paths: list[Path]) -> pl.DataFrame:
-    """The fields of all lines as columns; the category as an integer."""
+def _read(table: str, paths: list[Path]) -> tuple[Lines, pl.DataFrame]:
+    """The lines, and the fields of all of them as columns; the category as an integer."""
     text = pl.col("fields").list.join("").str.strip_suffix(",")
-    lines = read_lines(paths).with_columns(fields=text.str.split(","))
-    frame = take_fields(paths, lines, _LAYOUT, _LAYOUT)
+    lines = Lines(table, paths, read_lines(paths).with_columns(fields=text.str.split(",")))
+    frame = lines.take(_LAYOUT, _LAYOUT)
     category = frame["category_id"].cast(pl.Int64, strict=False)
     known = (category == frame["category_id"]) & category.is_between(0, len(_CATEGORIES) - 1)
-    refuse_lines(paths, frame, ~known.fill_null(False), f"the category is not a whole number from 0 to {len(_CATEGORIES) - 1}")
+    lines.refuse(~known.fill_null(False), f"the category is not a whole number from 0 to {len(_CATEGORIES) - 1}")
     for name in ("width", "height"):
-        refuse_malformed_lines(table, paths, frame, frame[name] < 0, f"{name} is negative")
-    return frame.with_columns(category.alias("category_id"))
+        lines.refuse_malformed(frame[name] < 0, f"{name} is negative")
+    return lines, frame.with_columns(category.alias("category_id"))

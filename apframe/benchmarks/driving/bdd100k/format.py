@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -81,13 +80,13 @@ def _document(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     frames, config = (document.get("frames"), document.get("config")) if isinstance(document, dict) else (document, {})
     if not isinstance(frames, list):
         raise FormatError("no list of frames", "is it Scalabel's JSON?", path=path)
-    named = Fields(path, "frame", "", frames)
+    named = Fields("", path, "frame", "", frames)
     called = named.text("name")
     if (is_double := called.is_duplicated()).any():
         which = listed(called.filter(is_double).unique(maintain_order=True).to_list())
         raise FormatError(f"several frames are called {which}", "merge them into one", path=path)
-    named.refuse([not isinstance(frame.get("labels") or [], list) for frame in frames], "labels is not a list")
-    named.refuse([not isinstance(frame.get(_ATTRIBUTES) or {}, dict) for frame in frames], "attributes is not an object")
+    named.refuse_each([not isinstance(frame.get("labels") or [], list) for frame in frames], "labels is not a list")
+    named.objects(_ATTRIBUTES)
     return frames, config if isinstance(config, dict) else {}
 
 
@@ -138,36 +137,36 @@ def _labels(path: Path, frames: list[dict[str, Any]], table: str) -> pl.DataFram
     """Labels as annotations or detections."""
     names = [frame["name"] for frame in frames for _ in frame.get("labels") or []]
     rows = list(chain.from_iterable(frame.get("labels") or [] for frame in frames))
-    every = Fields(path, "label", "frame", rows, names)
+    every = Fields("", path, "label", "frame", rows, names)
     kind = "rle" if any(row.get("rle") for row in rows) else "box2d"
     has_shape = [bool(row.get(kind)) for row in rows]
     _warn_of_others(path, [row for row, is_read in zip(rows, has_shape, strict=True) if not is_read])
-    every.refuse([not isinstance(row.get(_ATTRIBUTES) or {}, dict) for row in rows], "attributes is not an object")
+    every.objects(_ATTRIBUTES)
     kept = pl.Series("kept", has_shape, pl.Boolean).arg_true().to_list()
-    labels = Fields(path, "label", "frame", [rows[row] for row in kept], [names[row] for row in kept])
-    attributes = [row.get(_ATTRIBUTES) or {} for row in labels.rows]
+    labels = Fields(table, path, "label", "frame", [rows[row] for row in kept], [names[row] for row in kept])
+    attributes = labels.objects(_ATTRIBUTES)
     columns: dict[str, Any] = {"image_id": pl.Series(labels.places, dtype=pl.String), "category_id": labels.text("category")}
     if table == "detections":
         columns["score"] = labels.number("score")
     else:
         is_crowd = [any(row.get(name) for name in _OF_CROWDS) for row in attributes]
         columns["is_crowd"] = pl.Series(is_crowd, dtype=pl.Boolean)
-    columns |= _masks(labels) if kind == "rle" else _boxes(labels)
     ids = [None if row.get("id") is None else str(row["id"]) for row in labels.rows]
-    return pl.DataFrame(columns).with_columns(label_id=pl.Series(ids, dtype=pl.String)).hstack(_attributes(table, attributes))
+    labels.enter(kind)
+    columns |= _masks(labels) if kind == "rle" else _boxes(labels)
+    read = pl.DataFrame(columns).with_columns(label_id=pl.Series(ids, dtype=pl.String))
+    return labels.sound(read.hstack(_attributes(table, attributes)))
 
 
 def _boxes(labels: Fields) -> dict[str, pl.Series]:
-    corners = replace(labels, rows=[row["box2d"] for row in labels.rows])
-    left, top, right, bottom = (corners.number(name) for name in _CORNERS)
+    left, top, right, bottom = (labels.number(name) for name in _CORNERS)
     return {"x": left, "y": top, "width": right - left + 1, "height": bottom - top + 1}
 
 
 def _masks(labels: Fields) -> dict[str, pl.Series]:
     """The run lengths as JSON text, as COCO has it."""
-    masks = replace(labels, rows=[row["rle"] for row in labels.rows])
-    masks.numbers("size", 2), masks.text("counts")  # which refuse others
-    texts = [json.dumps({name: row[name] for name in _RLE}) for row in masks.rows]
+    labels.numbers("size", 2), labels.text("counts")  # which refuse others
+    texts = [json.dumps({name: row.get(name) for name in _RLE}) for row in labels.rows]
     return {"mask": pl.Series(texts, dtype=pl.String)}
 
 

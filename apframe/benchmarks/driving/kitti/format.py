@@ -12,12 +12,10 @@ from apframe.exceptions import ShapesLeftOutWarning, warn
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.format import Format
 from apframe.formats.lines import (
+    Lines,
     places_of,
-    read_lines,
     refuse_blanks,
-    refuse_lines,
     some_text_files,
-    take_fields,
     text_files,
     write_lines,
 )
@@ -127,10 +125,12 @@ class Kitti(Format):
 
 def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
     paths = some_text_files(folder)
-    frame = take_fields(paths, read_lines(paths), layout, layout[1:])
-    refuse_reversed("detections" if "score" in layout else "annotations", paths, frame, _EDGES)
+    lines = Lines("detections" if "score" in layout else "annotations", paths)
+    frame = lines.take(layout, layout[1:])
+    refuse_reversed(lines, frame, _EDGES)
     is_whole = frame["occluded"].cast(pl.Int64, strict=False) == frame["occluded"]
-    refuse_lines(paths, frame, ~is_whole.fill_null(False), "occluded is not a whole number")
+    lines.refuse(~is_whole.fill_null(False), "occluded is not a whole number")
+    frame = lines.sound(frame)
     types = {name: pl.Int64 if name == "occluded" else pl.Float64 for name in _UNKNOWN}
     positive = [pl.col(name) > 0 for name in SIZES]
     flat = frame.select(pl.any_horizontal(positive) & ~pl.all_horizontal(positive)).to_series()

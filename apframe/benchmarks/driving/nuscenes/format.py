@@ -88,7 +88,7 @@ def _samples(path: Path) -> dict[str, list[Any]]:
 
 def _detections(path: Path, samples: dict[str, list[Any]]) -> pl.DataFrame:
     places = [token for token, rows in samples.items() for _ in rows]
-    fields = Fields(path, "detection", "sample", list(chain.from_iterable(samples.values())), places)
+    fields = Fields("detections", path, "detection", "sample", list(chain.from_iterable(samples.values())), places)
     x, y, z = fields.numbers("translation", 3)
     width, length, height = fields.numbers("size", 3)
     rotation = pl.DataFrame(dict(zip(QUATERNION, fields.numbers("rotation", 4), strict=True)))
@@ -98,8 +98,8 @@ def _detections(path: Path, samples: dict[str, list[Any]]) -> pl.DataFrame:
     category, score = fields.text("detection_name"), fields.number("detection_score")
     tokens = fields.text("sample_token", optional=True)
     others = [token is not None and token != place for token, place in zip(tokens, places, strict=True)]
-    fields.refuse(others, "sample_token is not the token of the list")
-    return pl.DataFrame(
+    fields.refuse_each(others, "sample_token is not the token of the list")
+    found = pl.DataFrame(
         {
             "image_id": pl.Series(places, dtype=pl.String),
             "category_id": category,
@@ -109,6 +109,7 @@ def _detections(path: Path, samples: dict[str, list[Any]]) -> pl.DataFrame:
             "attribute": attribute.set(attribute == "", None),
         }
     )
+    return fields.sound(found)
 
 
 def _rows_of(samples: Collection[str], images: pl.DataFrame) -> dict[str, int]:

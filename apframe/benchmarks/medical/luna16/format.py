@@ -10,7 +10,7 @@ import polars as pl
 from apframe.exceptions import FormatError, ImagesLeftOutWarning, warn
 from apframe.formats.documents import read_csv
 from apframe.formats.format import ReadOnly
-from apframe.formats.lines import refuse_lines, refuse_numbers
+from apframe.formats.lines import Lines, refuse_lines
 from apframe.formats.looks import Look, looks
 from apframe.paths import is_file, refuse_pipe
 from apframe.tables.dataset import Dataset
@@ -78,17 +78,19 @@ def _read(path: Path, last: str) -> pl.DataFrame:
     columns = (_SCAN, *_PLACES, last)
     if missing := [name for name in columns if name not in texts.columns]:
         raise FormatError(f"no column {', '.join(missing)}", f"the columns are {', '.join(texts.columns)}", path=path)
-    lines = texts.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2))
-    refuse_lines([path], lines, texts[_SCAN].fill_null("").str.strip_chars() == "", f"{_SCAN} is missing")
+    places = texts.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2))
+    lines = Lines("detections" if last == "probability" else "annotations", [path], places)
+    lines.refuse(texts[_SCAN].fill_null("").str.strip_chars() == "", f"{_SCAN} is missing")
     numbers = texts.select(pl.col(columns[1:]).str.strip_chars().cast(pl.Float64, strict=False))
     for name in numbers.columns:
-        refuse_numbers([path], lines, ~numbers[name].is_finite().fill_null(False), f"{name} is not a finite number")
-    return numbers.select(
+        lines.refuse(~numbers[name].is_finite().fill_null(False), f"{name} is not a finite number")
+    found = numbers.select(
         texts[_SCAN].str.strip_chars().alias("image_id"),
         pl.lit(_NODULE).alias("category_id"),
         *(pl.col(name).alias(ours) for name, ours in zip(_PLACES, CENTRE, strict=True)),
         last,
     )
+    return lines.sound(found)
 
 
 def _warn_of_others(path: Path, scans: pl.Series) -> None:

@@ -61,10 +61,9 @@ class CrowdHuman(ReadOnly):
         boxes = _boxes(records, "gtboxes")
         x, y, width, height = boxes.numbers("fbox", 4)
         visible = boxes.numbers("vbox", 4, optional=True)
-        extra = [row.get("extra") or {} for row in boxes.rows]
-        boxes.refuse([not isinstance(each, dict) for each in extra], "extra is not an object")
+        extra = boxes.objects("extra")
         tag = boxes.text("tag")
-        annotations = pl.DataFrame(
+        read = pl.DataFrame(
             {
                 "image_id": pl.Series(boxes.places, dtype=pl.String),
                 "category_id": pl.Series([_PERSON] * len(tag), dtype=pl.String),
@@ -74,6 +73,7 @@ class CrowdHuman(ReadOnly):
                 "vis_ratio": visible[2] * visible[3] / (width * height),
             }
         )
+        annotations = boxes.sound(read)
         warn_of_pixels(path, annotations)
         images = pl.DataFrame({"image_id": records.text("ID")} | _sizes(records))
         categories = pl.DataFrame({"category_id": [_PERSON], "name": [_PERSON]})
@@ -84,7 +84,7 @@ class CrowdHuman(ReadOnly):
         records = _records(path)
         named = records.text("ID")
         boxes = _boxes(records, "dtboxes")
-        found = pl.DataFrame(
+        read = pl.DataFrame(
             {
                 "image_id": pl.Series(boxes.places, dtype=pl.String),
                 "category_id": pl.Series([_PERSON] * len(boxes.rows), dtype=pl.String),
@@ -92,6 +92,7 @@ class CrowdHuman(ReadOnly):
                 **dict(zip(BOX, boxes.numbers("box", 4), strict=True)),
             }
         )
+        found = boxes.sound(read)
         warn_of_pixels(path, found)
         sizes = pl.DataFrame({"image_id": named} | _sizes(records))
         if dataset is not None:
@@ -106,7 +107,7 @@ def _records(path: Path) -> Fields:
     lines = [line for line in read_unpacked(path).removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
     if not lines:
         raise FormatError("the file is empty", path=path)
-    records = Fields(path, "line", "", parse_json(path, b"[" + b",\n".join(lines) + b"]"))
+    records = Fields("", path, "line", "", parse_json(path, b"[" + b",\n".join(lines) + b"]"))
     called = records.text("ID")
     if (is_double := called.is_duplicated()).any():
         which = listed(called.filter(is_double).unique(maintain_order=True).to_list())
@@ -117,12 +118,13 @@ def _records(path: Path) -> Fields:
 def _boxes(records: Fields, name: str) -> Fields:
     """The boxes of the lines, with the IDs of their images."""
     lists = [row.get(name) or [] for row in records.rows]
-    records.refuse([not isinstance(each, list) for each in lists], f"{name} is not a list")
+    records.refuse_each([not isinstance(each, list) for each in lists], f"{name} is not a list")
     ids = records.text("ID")
     places = ids.gather(
         pl.Series(range(len(lists)), dtype=pl.UInt32).repeat_by(pl.Series(map(len, lists), dtype=pl.UInt32)).explode()
     )
-    return Fields(records.path, name.removesuffix("es"), "ID", list(chain.from_iterable(lists)), places.to_list())
+    table = "annotations" if name == "gtboxes" else "detections"
+    return Fields(table, records.path, name.removesuffix("es"), "ID", list(chain.from_iterable(lists)), places.to_list())
 
 
 def _sizes(records: Fields) -> dict[str, pl.Series]:

@@ -13,7 +13,7 @@ import polars as pl
 from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.exceptions import FormatError, UnsortedScoresWarning, import_optional, warn
 from apframe.formats.format import OPEN, ReadOnly
-from apframe.formats.lines import is_number, read_lines, refuse_lines, refuse_numbers, take_fields
+from apframe.formats.lines import Lines, is_number, read_lines, refuse_lines
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen
 from apframe.paths import files_in, is_file, is_folder
@@ -80,7 +80,7 @@ class WiderFace(ReadOnly):
         if not paths:
             raise FormatError("holds no text file (.txt)", path=path)
         names = pl.Series("image_id", [each.relative_to(path).with_suffix("").as_posix() for each in paths], dtype=pl.String)
-        _, boxes = _blocks(paths, (*BOX, "score"))
+        _, boxes = _blocks("detections", paths, (*BOX, "score"))
         found = boxes.select(names.gather(boxes["file"]), pl.lit(_FACE).alias("category_id"), "score", *BOX)
         _warn_of_unsorted(path, found)
         if dataset is not None:
@@ -99,7 +99,7 @@ def _has_heading(seen: Seen) -> bool:
     return [len(line) for line in lines] == [1, 1] and not is_number(lines[0][0]) and lines[1][0].isdecimal()
 
 
-def _blocks(paths: Sequence[Path], layout: Sequence[str], optional: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _blocks(table: str, paths: Sequence[Path], layout: Sequence[str], optional: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The blocks of text files: a name, a number of boxes, and as many lines of boxes; or a line of zeros where it is 0.
 
     Returns
@@ -130,17 +130,18 @@ def _blocks(paths: Sequence[Path], layout: Sequence[str], optional: int = 0) -> 
     )
     empty = names["block"].filter(declared == 0)
     boxes = boxes.filter(~pl.col("block").is_in(empty.implode()))
-    fields = take_fields(paths, boxes.select("file", "line", "fields"), layout, layout, optional)
-    return names, fields.with_columns(boxes["block"])
+    of_boxes = Lines(table, paths, boxes.select("file", "line", "fields"))
+    fields = of_boxes.take(layout, layout, optional)
+    for name in layout[len(layout) - optional :]:
+        of_boxes.refuse(fields[name] != fields[name].floor(), f"{name} is not a whole number")
+    return names, of_boxes.sound(fields.with_columns(boxes["block"]))
 
 
 def _of_text(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The images and the faces of the text file."""
-    names, boxes = _blocks([path], (*BOX, *_FLAGS), len(_FLAGS))
+    names, boxes = _blocks("annotations", [path], (*BOX, *_FLAGS), len(_FLAGS))
     ids = names.select("block", image_id=pl.col("name").str.replace(_PICTURE, ""))
     faces = boxes.join(ids, on="block", maintain_order="left")
-    for name in _FLAGS:
-        refuse_numbers([path], faces, faces[name] != faces[name].floor(), f"{name} is not a whole number")
     flags = [pl.col(name).cast(pl.Int64, strict=False) for name in _FLAGS]
     return ids.select("image_id"), faces.select("image_id", pl.lit(_FACE).alias("category_id"), *BOX, *flags)
 

@@ -111,9 +111,9 @@ def _document(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     images = document.get("annotations") if isinstance(document, dict) else None
     if not isinstance(images, list):
         raise FormatError("no list named annotations", "is it COCO's panoptic JSON?", path=path)
-    entries = Fields(path, "annotation", "", images)
-    entries.refuse([not _is_id(row.get("image_id")) for row in images], "image_id is missing or no id")
-    entries.refuse([not isinstance(row.get(_SEGMENTS), list) for row in images], f"{_SEGMENTS} is missing or not a list")
+    entries = Fields("", path, "annotation", "", images)
+    entries.refuse_each([not _is_id(row.get("image_id")) for row in images], "image_id is missing or no id")
+    entries.refuse_each([not isinstance(row.get(_SEGMENTS), list) for row in images], f"{_SEGMENTS} is missing or not a list")
     entries.text("file_name")
     ids = pl.Series([str(row["image_id"]) for row in images], dtype=pl.String)
     if (is_double := ids.is_duplicated()).any():
@@ -130,7 +130,7 @@ def _segments(path: Path, images: list[dict[str, Any]]) -> tuple[list[tuple[dict
     """All segments with the entries of their images, and their fields."""
     segments = [(image, segment) for image in images for segment in image[_SEGMENTS]]
     places = [str(image["image_id"]) for image, _ in segments]
-    fields = Fields(path, "segment", "image", [segment for _, segment in segments], places)
+    fields = Fields("", path, "segment", "image", [segment for _, segment in segments], places)
     fields.whole("id")
     return segments, fields
 
@@ -140,8 +140,10 @@ def _label_maps(path: Path, images: list[dict[str, Any]]) -> pl.DataFrame:
     folder = path.parent / path.name.removesuffix(".gz").removesuffix(".json")
     folder = folder if folder != path and is_folder(folder) else path.parent
     files = [folder.absolute() / image["file_name"] for image in images]  # they may be opened in another working directory
-    entries = Fields(path, "annotation", "", images)
-    entries.refuse([not is_inside(file, [folder]) for file in files], "file_name leads out of the folder of the label maps")
+    entries = Fields("", path, "annotation", "", images)
+    entries.refuse_each(
+        [not is_inside(file, [folder]) for file in files], "file_name leads out of the folder of the label maps"
+    )
     ids: list[Any] = [image["image_id"] for image in images]
     if len(set(map(type, ids))) > 1:
         raise FormatError("some image_id are numbers, others are text", "use one kind", path=path)

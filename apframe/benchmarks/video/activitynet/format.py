@@ -15,7 +15,7 @@ from apframe.formats.coco.rows import canonical_names, frame_of_rows, json_rows,
 from apframe.formats.documents import read_json
 from apframe.formats.files import write_text
 from apframe.formats.format import Format
-from apframe.formats.json_fields import OF_SAMPLES
+from apframe.formats.json_fields import OF_SAMPLES, Fields
 from apframe.formats.looks import Look, looks
 from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
@@ -185,33 +185,18 @@ def _of_subset(path: Path, database: dict[str, Any], split: str | None) -> list[
 def _intervals(path: Path, table: str, videos: dict[str, list[Any]]) -> pl.DataFrame:
     """Labels and segments of all videos as a table, with the score where they are detections, and further fields."""
     keys = [key for key, rows in videos.items() for _ in rows]
-    rows = list(chain.from_iterable(videos.values()))
-    _refuse(path, keys, [not isinstance(row, dict) for row in rows], "something that is not a JSON object")
-    labels = [row.get("label") for row in rows]
-    _refuse(path, keys, [not isinstance(label, str) for label in labels], "a label that is missing or not text")
-    segments = [row.get("segment") for row in rows]
-    is_segment = [
-        isinstance(ends, list) and len(ends) == 2 and _is_number(ends[0]) and _is_number(ends[1]) for ends in segments
-    ]
-    _refuse(path, keys, [not right for right in is_segment], "a segment that is missing or not two numbers")
-    columns = [pl.Series("image_id", keys, pl.String), pl.Series("category_id", labels, pl.String)]
+    found = Fields(table, path, table.removesuffix("s"), "video", list(chain.from_iterable(videos.values())), keys)
+    columns = [pl.Series("image_id", keys, pl.String), found.text("label").alias("category_id")]
     own = {"label", "segment"}
     if table == "detections":
         own.add("score")
-        scores = [row.get("score") for row in rows]
-        _refuse(path, keys, [not _is_number(score) for score in scores], "a score that is missing or not a number")
-        columns.append(pl.Series("score", scores, pl.Float64))
-    columns += [pl.Series(name, [ends[k] for ends in segments], pl.Float64) for k, name in enumerate(INTERVAL)]
+        columns.append(found.number("score"))
+    columns += [side.alias(name) for name, side in zip(INTERVAL, found.numbers("segment", 2), strict=True)]
     frame = pl.DataFrame(columns)
-    further = set(chain.from_iterable(rows)) - own
-    if further:
-        others = [{name: value for name, value in row.items() if name in further} for row in rows]
+    if set(chain.from_iterable(found.rows)) - own:
+        others = [{name: value for name, value in row.items() if name not in own} for row in found.rows]
         frame = frame.hstack(canonical_names(table, frame_of_rows(table, others, attributes_only=True)[0]))
-    return frame
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) is float or (type(value) is int and abs(value) < 2**63)
+    return found.sound(frame)
 
 
 def _categories(path: Path, nodes: Any, labels: set[str]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from apframe.exceptions import FormatError
 from apframe.formats.edges import from_edges, refuse_reversed
 from apframe.formats.files import read_text
 from apframe.formats.format import ReadOnly
-from apframe.formats.lines import is_number, refuse_lines, refuse_numbers
+from apframe.formats.lines import Lines, is_number
 from apframe.formats.looks import TEXT, Look, looks
 from apframe.formats.seen import Seen
 from apframe.paths import files_in
@@ -63,24 +63,24 @@ class Ava(ReadOnly):
         labels = None
         if path.is_dir():
             labels, path = _label_map(_only(path, _LABEL_MAP)), _only(path, ".csv")
-        lines = _read("annotations", path, {2, 7, 8})
-        images = lines.select("image_id", "video", "timestamp").unique("image_id", maintain_order=True)
+        source, lines = _read("annotations", path, {2, 7, 8})
+        images = lines.select("image_id", "video", "timestamp").drop_nulls().unique("image_id", maintain_order=True)
         images = images.with_columns(image_width=1, image_height=1)
-        boxes = lines.filter(pl.col("category_id").is_not_null())
+        person = lines["last"].cast(pl.Int64, strict=False)
+        source.refuse(person.ne_missing(lines["last"]), "the person is not a whole number")
+        boxes = source.sound(lines).filter(pl.col("category_id").is_not_null())
         if labels is None:
             ids = boxes["category_id"].unique().sort()
             labels = pl.DataFrame({"category_id": ids, "name": ids.cast(pl.String)})
         boxes = boxes.join(labels, on="category_id", how="semi", maintain_order="left")
-        person = boxes["last"].cast(pl.Int64, strict=False)
-        refuse_lines([path], boxes, person.ne_missing(boxes["last"]), "the person is not a whole number")
-        annotations = boxes.select("image_id", "category_id", **from_edges(_EDGES), person_id=person)
+        annotations = boxes.select("image_id", "category_id", **from_edges(_EDGES), person_id=pl.col("last").cast(pl.Int64))
         return {"images": images, "categories": labels, "annotations": annotations}
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        lines = _read("detections", path, {8})
-        refuse_numbers([path], lines, ~lines["last"].is_finite().fill_null(False), "the score is not a finite number")
-        return lines.select("image_id", "category_id", score="last", **from_edges(_EDGES))
+        source, lines = _read("detections", path, {8})
+        source.refuse(~lines["last"].is_finite().fill_null(False), "the score is not a finite number")
+        return source.sound(lines).select("image_id", "category_id", score="last", **from_edges(_EDGES))
 
 
 def _only(folder: Path, ending: str) -> Path:
@@ -105,40 +105,38 @@ def _roles(seen: Seen) -> set[str]:
     return {"dataset"} | ({"results"} if last and last <= {"0", "1"} else set())
 
 
-def _read(table: str, path: Path, widths: set[int]) -> pl.DataFrame:
-    """The lines of a file: `file`, `line`, `image_id`, and the fields by name; numbers are finite.
+def _read(table: str, path: Path, widths: set[int]) -> tuple[Lines, pl.DataFrame]:
+    """The lines of a file, and their `file`, `line`, `image_id`, and fields by name; numbers are finite.
 
-    Raises
-    ------
-    FormatError
-        lines with another number of fields, text in the place of a number, pixels in the place of fractions
+    Lines with another number of fields, text in the place of a number, or pixels in the place of fractions are refused.
     """
     texts = pl.Series("text", read_text(path).split("\n"), dtype=pl.String).str.strip_chars(" \t\r")
     lines = texts.to_frame().with_row_index("line", offset=1).filter(pl.col("text") != "")
     lines = lines.select("line", file=pl.lit(0, pl.UInt32), fields=pl.col("text").str.split(","))
+    source = Lines(table, [path], lines)
     n = lines["fields"].list.len()
     said = " or ".join(str(width) for width in sorted(widths))
-    refuse_lines([path], lines, ~n.is_in(list(widths)), f"video, second, x1, y1, x2, y2, action, ... are not {said} fields")
+    source.refuse_or_stop(~n.is_in(list(widths)), f"video, second, x1, y1, x2, y2, action, ... are not {said} fields")
     field = {name: pl.col("fields").list.get(place, null_on_oob=True).str.strip_chars() for place, name in enumerate(_FIELDS)}
     texts_of = lines.select("file", "line", **field)
-    refuse_lines([path], lines, texts_of["video"] == "", "the video has no name")
+    source.refuse(texts_of["video"] == "", "the video has no name")
     number = list(_FIELDS[1:])
     read = texts_of.with_columns(pl.col(number).cast(pl.Float64, strict=False))
     for name in number[:-1]:
         broken = texts_of[name].is_not_null() & ~read[name].is_finite().fill_null(False)
-        refuse_lines([path], lines, broken, f"{'second' if name == 'timestamp' else name} is not a finite number")
+        source.refuse(broken, f"{'second' if name == 'timestamp' else name} is not a finite number")
     broken = texts_of["last"].is_not_null() & read["last"].is_null()
-    refuse_lines([path], lines, broken, "the last field is not a number")
+    source.refuse(broken, "the last field is not a number")
     category = read["category_id"].cast(pl.Int64, strict=False)
-    refuse_lines([path], lines, category.ne_missing(read["category_id"]), "the action is not a whole number")
+    source.refuse(category.ne_missing(read["category_id"]), "the action is not a whole number")
     far = read.select(pl.any_horizontal(~pl.col(_EDGES).is_between(*_FAR)).fill_null(False)).to_series()
     remedy = "divide x by the width of the frame and y by its height"
-    refuse_lines([path], lines, far, "coordinates are not fractions of the frame but look like pixels", remedy)
-    refuse_reversed(table, [path], read, _EDGES)
-    seconds = read["timestamp"].unique()
+    source.refuse(far, "coordinates are not fractions of the frame but look like pixels", remedy)
+    refuse_reversed(source, read, _EDGES)
+    seconds = read["timestamp"].drop_nulls().unique()
     keys = pl.DataFrame({"timestamp": seconds, "key": pl.Series([f"{each:.6f}" for each in seconds], dtype=pl.String)})
     read = read.join(keys, on="timestamp", how="left", maintain_order="left")
-    return read.with_columns(category, image_id=pl.format("{},{}", "video", "key")).drop("key")
+    return source, read.with_columns(category, image_id=pl.format("{},{}", "video", "key")).drop("key")
 
 
 def _label_map(path: Path) -> pl.DataFrame:

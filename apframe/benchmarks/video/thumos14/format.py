@@ -11,12 +11,9 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.format import ReadOnly
 from apframe.formats.lines import (
+    Lines,
     is_number,
-    read_lines,
-    refuse_lines,
-    refuse_malformed_lines,
     some_text_files,
-    take_fields,
 )
 from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.seen import Seen
@@ -67,22 +64,22 @@ class Thumos14(ReadOnly):
         classes, parts = zip(*(name.groups() for name in named if name), strict=True)
         if len(set(parts)) > 1:
             raise FormatError("holds files of test and of val", "put each into its own folder", path=path)
-        lines = take_fields(paths, read_lines(paths), ("image_id", *INTERVAL), INTERVAL)
-        is_reversed = lines["end_time"] < lines["start_time"]
-        refuse_malformed_lines("annotations", paths, lines, is_reversed, "the interval ends before it starts")
+        source = Lines("annotations", paths)
+        lines = source.take(("image_id", *INTERVAL), INTERVAL)
+        source.refuse_malformed(lines["end_time"] < lines["start_time"], "the interval ends before it starts")
         names = pl.Series("category_id", classes, dtype=pl.String)
         return {
-            "images": lines.select(pl.col("image_id").unique().sort()),
+            "images": lines.select(pl.col("image_id").drop_nulls().unique().sort()),
             "categories": names.to_frame().with_columns(name="category_id"),
-            "annotations": lines.select("image_id", names.gather(lines["file"]), *INTERVAL),
+            "annotations": source.sound(lines.select("image_id", names.gather(lines["file"]), *INTERVAL)),
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        lines = take_fields([path], read_lines([path]), ("image_id", *INTERVAL, "category_id", "score"), (*INTERVAL, "score"))
+        source = Lines("detections", [path])
+        lines = source.take(("image_id", *INTERVAL, "category_id", "score"), (*INTERVAL, "score"))
         known = lines["category_id"].replace_strict(_NUMBERS, default=None, return_dtype=pl.String)
         unknown = known.is_null() & lines["category_id"].str.contains(r"^[-+.\d]+$")
-        refuse_lines([path], lines, unknown, "the class is not a number of THUMOS14's list, 7 to 97, and not a name")
-        is_reversed = lines["end_time"] < lines["start_time"]
-        refuse_malformed_lines("detections", [path], lines, is_reversed, "the interval ends before it starts")
-        return lines.select("image_id", known.fill_null(lines["category_id"]), "score", *INTERVAL)
+        source.refuse(unknown, "the class is not a number of THUMOS14's list, 7 to 97, and not a name")
+        source.refuse_malformed(lines["end_time"] < lines["start_time"], "the interval ends before it starts")
+        return source.sound(lines.select("image_id", known.fill_null(lines["category_id"]), "score", *INTERVAL))

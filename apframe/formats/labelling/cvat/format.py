@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,7 +31,7 @@ from apframe.formats.labelling.cvat.shapes import (
     shape_texts,
     typed,
 )
-from apframe.formats.lines import refuse_malformed_lines
+from apframe.formats.lines import Lines
 from apframe.formats.looks import Look, looks
 from apframe.formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
 from apframe.formats.seen import Seen
@@ -197,14 +196,18 @@ def _read(path: Path, root: ElementTree.Element, table: str) -> tuple[pl.DataFra
     tags = pl.Series("shape", [shape.tag for shape in shapes], dtype=pl.String)
     owner = owners.select("image_id", "image_height", "image_width")
     rows = pl.concat([owner, texts.select(_GEOMETRY), tags.to_frame()], how="horizontal").with_row_index("row")
-    readers: dict[str, Callable[..., pl.DataFrame]] = {"box": partial(_boxes, table), "polygon": _polygons, "mask": _masks}
+    readers: dict[str, Callable[..., pl.DataFrame]] = {"box": _boxes, "polygon": _polygons, "mask": _masks}
     parts = [read(path, rows.filter(shape=shape)) for shape, read in readers.items()]
     outlines = pl.concat(parts, how="diagonal").sort("row").drop("row")
     if "angle" in outlines.columns:
         outlines = outlines.with_columns(pl.col("angle").fill_null(0.0))
+    lines = Lines(table, [path], rows.select(file=0, image="image_id"), "image")
+    for near, far, size in zip(_SIDES[:2], _SIDES[2:], BOX[2:], strict=True):
+        lines.refuse_malformed(outlines[size] < 0, f"{far} of a box is less than {near}")
     attributes = _attributes(path, owners, shapes, texts.drop(_GEOMETRY), table)
     named = [owners.select("file_name")] if table == "detections" else []
-    return images, pl.concat([rows.select("image_id", category_id="label"), outlines, *named, attributes], how="horizontal")
+    found = pl.concat([rows.select("image_id", category_id="label"), outlines, *named, attributes], how="horizontal")
+    return images, lines.sound(found)
 
 
 def _images(path: Path, elements: list[ElementTree.Element]) -> pl.DataFrame:
@@ -228,16 +231,12 @@ def _texts(elements: list[ElementTree.Element], known: Iterable[str]) -> pl.Data
     return pl.DataFrame([pl.Series(name, [element.get(name) for element in elements], dtype=pl.String) for name in names])
 
 
-def _boxes(table: str, path: Path, rows: pl.DataFrame) -> pl.DataFrame:
+def _boxes(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
     numbers = rows.with_columns(pl.col("rotation").fill_null("0")).select(
         "row", pl.col(*_SIDES, "rotation").cast(pl.Float64, strict=False)
     )
     for name in (*_SIDES, "rotation"):
         _refuse(path, rows, ~numbers[name].is_finite().fill_null(False), f"{name} of a box is missing or not a finite number")
-    for near, far in zip(_SIDES[:2], _SIDES[2:], strict=True):
-        images = rows.filter(numbers[far] < numbers[near]).select(image="image_id").unique(maintain_order=True)
-        wrong, problem = pl.repeat(True, images.height, eager=True), f"{far} of a box is less than {near}"
-        refuse_malformed_lines(table, [path], images.with_columns(file=0), wrong, problem, "correct it", "image")
     angle = [angle_of(pl.col("rotation")).alias("angle")] if rows["rotation"].count() else []
     return numbers.select("row", *angle, **from_edges(_SIDES))
 

@@ -367,7 +367,7 @@ def lacking(name: str) -> Json:
 
 
 BAD_RESULTS: dict[str, tuple[Any, str]] = {
-    "no score": ({"results": {"t": RESULTS["t1"], "t2": [lacking("detection_score")]}},
+    "no score": ({"results": {"t1": RESULTS["t1"], "t2": [lacking("detection_score")]}},
                  "detection_score is missing or not a number in detection 2 (sample 't2'); correct the file"),
     "a score as text": ({"results": {"t2": [lacking("detection_score") | {"detection_score": "0.5"}]}},
                         "detection_score is missing or not a number in detection 1 (sample 't2'); correct the file"),

@@ -270,8 +270,8 @@ def set_annotation(field: str, value: Any) -> dict[str, Any]:
     return changed(lambda database: database["v_a"]["annotations"][1].update({field: value}))
 
 
-SEGMENT = "a segment that is missing or not two numbers in the video 'v_a'; correct the file"
-LABEL = "a label that is missing or not text in the video 'v_a'; correct the file"
+SEGMENT = "segment is missing or not 2 numbers in annotation 2 (video 'v_a'); correct the file"
+LABEL = "label is missing or not text in annotation 2 (video 'v_a'); correct the file"
 BAD = {
     "empty": ("", "the file is empty"),
     "cut off": (json.dumps(TRUTH)[:-20], None),
@@ -284,7 +284,7 @@ BAD = {
     "no annotations": (changed(lambda database: database["v_d"].pop("annotations")),
                        "no list of annotations in the video 'v_d'; correct the file"),
     "an annotation that is a text": (changed(lambda database: database["v_a"]["annotations"].append("jump")),
-                                     "something that is not a JSON object in the video 'v_a'; correct the file"),
+                                     "there is no JSON object in annotation 3 (video 'v_a'); correct the file"),
     "no label": (set_annotation("label", None), LABEL),
     "a label that is a number": (set_annotation("label", 7), LABEL),
     "no segment": (set_annotation("segment", None), SEGMENT),
@@ -330,9 +330,9 @@ BAD_RESULTS = {
     "a list": ({"results": [1]}, "results is a list, not an object; write one whose keys are the videos"),
     "a text": ({"results": {"v_a": "jump"}}, "no list of results in the video 'v_a'; correct the file"),
     "no score": ({"results": {"v_a": [{"label": "jump", "segment": [1, 2]}]}},
-                 "a score that is missing or not a number in the video 'v_a'; correct the file"),
+                 "score is missing or not a number in detection 1 (video 'v_a'); correct the file"),
     "a score in words": ({"results": {"v_a": [], "v_b": [{"label": "jump", "segment": [1, 2], "score": "high"}] * 2}},
-                         "a score that is missing or not a number in the video 'v_b'; correct the file"),
+                         "score is missing or not a number in detections 1, 2 (video 'v_b'); correct the file"),
 }  # fmt: skip
 
 

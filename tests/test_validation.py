@@ -1,19 +1,28 @@
-"""Rows that cannot be evaluated: refused, left out and counted, or kept where the reference keeps them."""
+"""Rows that cannot be evaluated: found in one pass; raised, left out and counted, listed, or kept as the reference does."""
 
 from __future__ import annotations
 
 import json
 import math
 import pickle
+from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from warnings import catch_warnings
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import apframe as apf
+import apframe.formats.coco.format as coco
+import apframe.tables.canonical as canonical
 from apframe.cli.command import main
-from apframe.exceptions import ColumnError, InputError, InvalidRowsWarning
+from apframe.exceptions import ColumnError, InputError, InvalidRowsWarning, RowError
 from tests.formats.folders import text_folder
 
 BOX = ["x", "y", "width", "height"]
@@ -136,7 +145,7 @@ def test_frames() -> None:
     assert evaluation.summary.equals(EXPECTED)
     assert evaluation.notes == ("left out: 1 annotation (width is negative), 1 detection (score is not a finite number)",)
     evaluator.reset()
-    assert evaluator._refused == []
+    assert evaluator._faults == []
 
 
 def test_shapes_that_are_refused_only_where_they_are_compared() -> None:
@@ -160,7 +169,10 @@ def test_lines_of_csv(tmp_path: Path) -> None:
     truth = "image_id,class,x,y,w,h\n1,cat,1,2,30,40\n1,cat,1,2,-3,4\n1,cat,nan,2,3,4\n"
     (tmp_path / "truth.csv").write_text(truth)
     (tmp_path / "found.csv").write_text("image_id,class,score,x,y,w,h\n1,cat,.9,1,2,30,40\n1,cat,high,1,2,3,4\n")
-    with pytest.warns(InvalidRowsWarning, match=r"1 annotation .* 1 annotation .* 1 detection \(score is missing"):
+    with pytest.warns(
+        InvalidRowsWarning,
+        match=r"1 annotation .* 1 annotation .* 1 detection \(score is not a finite number: line 3 of found.csv",
+    ):
         evaluation = apf.evaluate(tmp_path / "truth.csv", tmp_path / "found.csv", invalid="drop")
     assert evaluation.summary["value"][0] == pytest.approx(1)
 
@@ -176,7 +188,7 @@ def test_lines_of_text(tmp_path: Path) -> None:
     dataset = apf.Dataset(
         {"image_id": ["a"]}, {"category_id": ["cat"], "name": ["cat"]},
         {"image_id": ["a"], "category_id": ["cat"], "x": [1], "y": [2], "width": [30], "height": [40]})  # fmt: skip
-    with pytest.warns(InvalidRowsWarning, match="width is negative"):
+    with pytest.warns(InvalidRowsWarning, match="xmax is less than xmin: line 2 of comp4_det_test_cat.txt"):
         assert apf.evaluate(dataset, tmp_path / "voc", apf.VOC2012, invalid="drop").detections.height == 1
     kept = apf.evaluate(dataset, tmp_path / "voc", apf.VOC2012, invalid="keep")
     assert kept.matches(0.5)["outcome"].to_list() == ["tp", "fp"]
@@ -224,3 +236,100 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     with pytest.warns(InvalidRowsWarning):
         assert apf.evaluate(truth_with(), pipe, invalid="drop").summary.equals(EXPECTED)
     writer.join()
+
+
+FAULTS: dict[str, list[dict[str, Any]]] = {  # what makes rows of a table faulty
+    "annotations": [*BAD_ANNOTATIONS.values(), {"id": None}, {"bbox": None}, {"bbox": [0, 0, 1, math.inf]}],
+    "detections": [*BAD_DETECTIONS.values(), {"image_id": None}, {"image_id": 1.5}, {"category_id": [1]}],
+}
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[int]]]:
+    """Annotations and detections, of which some are faulty, and the places of those that are not."""
+    sound = {"annotations": GOOD, "detections": FOUND}
+    rows: dict[str, list[dict[str, Any]]] = {}
+    kept: dict[str, list[int]] = {}
+    for table, good in sound.items():
+        kinds = draw(st.lists(st.none() | st.sampled_from(FAULTS[table]), min_size=1, max_size=8))
+        own = [good[k % 2] | ({"id": 10 + k} if table == "annotations" else {}) for k in range(len(kinds))]
+        rows[table] = [row | (kind or {}) for row, kind in zip(own, kinds, strict=True)]
+        kept[table] = [k for k, kind in enumerate(kinds) if kind is None]
+    return rows, kept
+
+
+@given(made=tables(), as_files=st.booleans())
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
+def test_the_same_rows_are_raised_left_out_and_listed(made: tuple[Any, Any], as_files: bool) -> None:
+    rows, kept = made
+    if not kept["annotations"] or not kept["detections"] or any("id" not in row for row in rows["annotations"]):
+        return
+    truth: Any = {"images": IMAGES, "categories": CATEGORIES, "annotations": rows["annotations"]}
+    found: Any = rows["detections"]
+    sound = {table: [rows[table][k] for k in places] for table, places in kept.items()}
+    with TemporaryDirectory() as folder:
+        if as_files:
+            truth, found = (as_file(data, Path(folder) / name) for data, name in ((truth, "truth"), (found, "found")))
+        evaluation = apf.evaluate(truth, found, invalid="drop")
+        assert evaluation.dataset.annotations["annotation_id"].to_list() == [row["id"] for row in sound["annotations"]]
+        assert evaluation.detections["detection_id"].to_list() == [k + 1 for k in kept["detections"]]
+        alone = apf.evaluate({**truth_with(), "annotations": sound["annotations"]}, sound["detections"])
+        assert evaluation.summary.equals(alone.summary)
+        errors = apf.check(truth, found).filter(pl.col("severity") == "error")
+        n_left_out = sum(len(rows[table]) - len(kept[table]) for table in kept)
+        assert errors["n_rows"].sum() == n_left_out
+        if n_left_out:
+            with pytest.raises(InputError) as caught:
+                apf.evaluate(truth, found)
+            assert caught.value.others.startswith(f"the first of {errors.height} kinds") == (errors.height > 1)
+            again = pickle.loads(pickle.dumps(caught.value))
+            assert (str(again), type(again)) == (str(caught.value), type(caught.value))
+        else:
+            assert apf.evaluate(truth, found).summary.equals(alone.summary)
+
+
+def test_several_faults_are_counted_and_the_first_of_each_kind_is_shown() -> None:
+    wrong = [BAD_ANNOTATIONS[problem] for problem in ("width is negative", "width is negative", "category_id is missing")]
+    with pytest.raises(RowError, match=r"^annotations: category_id is missing where annotation_id is 102; supply it") as caught:
+        apf.evaluate(truth_with(*wrong), found_with(BAD_DETECTIONS["score is missing"]))
+    assert caught.value.others == (
+        "the first of 3 kinds of faults in 4 rows; also annotations: width is negative where annotation_id is 100, 101; "
+        "detections: score is missing where detection_id is 3"
+    )
+
+
+def test_what_follows_from_a_fault_is_no_fault_of_its_own() -> None:
+    truth = truth_with() | {"images": [IMAGES[0], IMAGES[1] | {"id": None}]}
+    with pytest.raises(RowError, match=r"^images: image_id is missing where row is 2; supply it or remove these rows$"):
+        apf.read_dataset(truth)
+    assert {"images", "annotations"} <= set(apf.check(truth)["table"])  # both are left out
+
+
+def test_an_option_that_names_what_was_refused_is_no_error_before_the_fault() -> None:
+    truth = truth_with() | {"categories": [CATEGORIES[0], CATEGORIES[1] | {"id": None}], "annotations": GOOD[:1]}
+    with pytest.raises(RowError, match=r"^categories: category_id is missing where row is 2; supply it or remove these rows$"):
+        apf.evaluate(truth, FOUND, categories=["dog"])
+
+
+@pytest.mark.parametrize("invalid", ["error", "drop"])
+@pytest.mark.parametrize("is_sound", [True, False])
+def test_each_table_is_looked_at_once(invalid: str, is_sound: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether faults are raised or left out, the file is read once, and no table is checked twice."""
+    problems = [] if is_sound else ["image_id is not among the images", "bbox is not a list of numbers"]
+    wrong = [BAD_ANNOTATIONS[problem] for problem in problems]
+    truth, found = as_file(truth_with(*wrong), tmp_path / "truth.json"), as_file(FOUND, tmp_path / "found.json")
+    looked_at, read = Counter[str](), Counter[str]()
+    monkeypatch.setattr(canonical, "_check_values", counting(canonical._check_values, looked_at, lambda sieve, _: sieve.table))
+    monkeypatch.setattr(coco, "read_unpacked", counting(coco.read_unpacked, read, lambda path: path.name))
+    with pytest.raises(InputError) if not is_sound and invalid == "error" else nullcontext(), catch_warnings(action="ignore"):
+        apf.evaluate(truth, found, invalid=invalid)
+    assert read == {"truth.json": 1}
+    assert looked_at == dict.fromkeys(("images", "categories", "annotations", "detections"), 1)
+
+
+def counting(function: Callable[..., Any], counts: Counter[str], name: Callable[..., str]) -> Callable[..., Any]:
+    def counted(*arguments: Any) -> Any:
+        counts[name(*arguments)] += 1
+        return function(*arguments)
+
+    return counted
