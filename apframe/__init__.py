@@ -72,9 +72,9 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.evaluation.evaluate import evaluate as evaluate
     from apframe.evaluation.evaluation import Evaluation as Evaluation
     from apframe.evaluation.evaluator import Evaluator as Evaluator
+    from apframe.evaluation.restored import read_evaluation as read_evaluation
     from apframe.evaluation.slices.keys import bins as bins
     from apframe.evaluation.slices.keys import quantiles as quantiles
-    from apframe.evaluation.stored import read_evaluation as read_evaluation
     from apframe.formats.catalogue import list_formats as list_formats
     from apframe.formats.catalogue import read_dataset as read_dataset
     from apframe.formats.catalogue import read_results as read_results
@@ -191,7 +191,7 @@ _HOMES = {
     "apframe.evaluation.evaluation": "Evaluation",
     "apframe.evaluation.evaluator": "Evaluator",
     "apframe.evaluation.slices.keys": "bins quantiles",
-    "apframe.evaluation.stored": "read_evaluation",
+    "apframe.evaluation.restored": "read_evaluation",
     "apframe.formats.catalogue": "list_formats read_dataset read_results",
     "apframe.formats.writing": "write_dataset write_results",
     "apframe.formats.coco": "read_coco read_coco_results write_coco write_coco_results",

@@ -49,6 +49,7 @@ TESTED_IN = {
     "evaluation/source evaluation/summary evaluation/tables",
     "evaluation/test_evaluator.py": "evaluation/repeated",
     "evaluation/test_pipeline.py": "matching/outcomes protocols/pairing protocols/preparation",
+    "evaluation/test_stored.py": "evaluation/restored",
     "formats/labelling/test_cvat.py": "formats/labelling/cvat/format formats/labelling/cvat/row_runs "
     "formats/labelling/cvat/shapes",
     "formats/labelling/test_label_studio.py": "formats/labelling/label_studio/format formats/labelling/label_studio/regions",

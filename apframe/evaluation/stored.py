@@ -10,29 +10,19 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.evaluation.on_request import OF_SCORES, ON_REQUEST, chosen_tables
-from apframe.exceptions import FormatError, ParameterError
-from apframe.formats.stored_sets import read_table, scan_table
-from apframe.paths import absolute
+from apframe.exceptions import ParameterError
 from apframe.progress import with_bar
-from apframe.protocols.application import stored_inputs
 from apframe.protocols.places import threshold_at
-from apframe.protocols.protocol import Protocol
-from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.store import sql
 from apframe.store.databases import write_database
-from apframe.store.parquet import DETECTION, input_hash, labels, read_manifest, refuse_changed, write_tables
+from apframe.store.parquet import DETECTION, input_hash, labels, write_tables
 from apframe.store.results import LazyTable
-from apframe.tables.dataset import Dataset
-from apframe.tables.tables import GROUND_TRUTH, TABLES, result_schema
-from apframe.wording import as_keyword, spelling
+from apframe.tables.tables import GROUND_TRUTH, result_schema
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
-    from apframe.protocols.inputs import Inputs
 
-_INPUTS, _LINKS = (*GROUND_TRUTH, "detections"), ("pairs", "assignments")
-_RESULTS = (*_LINKS, "metrics", "summary")
-NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation
+INPUTS, LINKS = (*GROUND_TRUTH, "detections"), ("pairs", "assignments")
 
 
 def write_parquet(
@@ -79,12 +69,12 @@ def write_parquet(
     numbers = [threshold_at(self.protocol, each) for each in ([matches] if isinstance(matches, (int, float)) else matches)]
     numbers_of = {"metrics": self.metrics, "summary": self.summary}
     source = self._source
-    plans = {name: source.table(name).plan() for name in (*_LINKS, *_INPUTS)}  # if objects are read again, links come with them
-    given = {name: plans[name] if source.reads_again else plans[name].collect() for name in (*_INPUTS, *_LINKS)}
+    plans = {name: source.table(name).plan() for name in (*LINKS, *INPUTS)}  # if objects are read again, links come with them
+    given = {name: plans[name] if source.reads_again else plans[name].collect() for name in (*INPUTS, *LINKS)}
     manifest = {
         "kind": DETECTION,
         "protocol": self.protocol.as_dict(),
-        "inputs": {table: input_hash(table, given[table]) for table in _INPUTS},
+        "inputs": {table: input_hash(table, given[table]) for table in INPUTS},
         "category_ids": source.category_ids.to_list(),
         "json_columns": sorted(self.dataset.json_columns),
         "conditions": list(self.conditions),
@@ -140,7 +130,7 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
 
     The parts are those of some of the thresholds, by their numbers, if these are given.
     """
-    inputs = {name: self._source.table(name) for name in _INPUTS}
+    inputs = {name: self._source.table(name) for name in INPUTS}
     keys = {"images": "image_id", "categories": "category_id", "annotations": "annotation_id", "detections": "detection_id"}
     ids = {key: (inputs[name].unnamed or inputs[name].plan)().collect_schema()[key] for name, key in keys.items()}
     areas = pl.Enum(self.protocol.range_names)
@@ -175,70 +165,3 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
 def _on_request(self: Evaluation, name: str) -> pl.DataFrame:
     """One of the tables `ON_REQUEST`, as it was stored or computed."""
     return self._kept(name, lambda: ON_REQUEST[name](self))
-
-
-def read_evaluation(folder: str | Path) -> Evaluation:
-    """An evaluation that `Evaluation.write_parquet` wrote; the files that it was made from are not needed.
-
-    Nothing but the manifest is read until it is asked for. Metrics, summary, pairs and assignments are read, not computed
-    again; everything else, slices too, is computed from the tables. Tables of two evaluations are never mixed: once another
-    one is written to the folder, tables that were not read before are a FormatError.
-
-    Raises
-    ------
-    FormatError
-        not such a folder, of another schema version, or incomplete
-    """
-    return stored_evaluation(folder, read_manifest(folder, DETECTION, NEEDED))
-
-
-def stored_protocol(folder: str | Path, manifest: Mapping[str, Any]) -> Protocol:
-    """The protocol in a manifest; no other file is read."""
-    try:
-        with spelling(as_keyword):  # a manifest has keys, not flags
-            return Protocol.from_dict(manifest["protocol"])
-    except FormatError as error:  # which says what to do
-        raise FormatError(error.problem, error.remedy, path=folder) from None
-    except (TypeError, AttributeError, LookupError, ValueError) as error:
-        raise FormatError(f"the manifest's protocol cannot be read ({error})", "evaluate again", path=folder) from error
-
-
-def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evaluation:
-    """The evaluation in the folder that has this manifest; see `read_evaluation`."""
-    set_id, protocol = manifest.get("set_id"), stored_protocol(folder, manifest)
-    stored = {name: scan_table(folder, name, set_id) for name in manifest["tables"]}
-    _refuse_changed_tables(folder, {name: table.collect_schema() for name, table in stored.items()}, protocol)
-
-    def read_inputs() -> Inputs:
-        images, categories, annotations, detections = (
-            read_table(folder, name, set_id) for name in ("images", "categories", "annotations", "detections")
-        )
-        json_columns = {(table, name) for table, name in manifest["json_columns"]}
-        with treating_malformed(MALFORMED_KEPT):
-            dataset = Dataset(images, categories, annotations, box_format="xywh").with_rest(json_columns, {})
-        try:
-            category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
-        except TypeError:
-            problem = "category_ids are of another type than those of the categories"
-            raise FormatError(f"the manifest's {problem}", "evaluate again", path=folder) from None
-        return stored_inputs(dataset, detections, category_ids, protocol)
-
-    from apframe.evaluation.evaluation import Evaluation  # whose methods this module has
-    from apframe.evaluation.in_memory import Stored
-
-    return Evaluation(
-        Stored(read_inputs, stored), protocol, conditions=manifest["conditions"], notes=manifest.get("notes", ()),
-        name=manifest.get("name"), path=str(absolute(Path(folder))),
-    )  # fmt: skip
-
-
-def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], protocol: Protocol) -> None:
-    """An error where tables lack what they are read by; what inputs hold is checked when they are read."""
-    inputs = {name: {c.name: None for c in TABLES[name] if c.standard} for name in _INPUTS}
-    refuse_changed(folder, tables, inputs)
-    ids = {TABLES[name][0].name: tables[name][TABLES[name][0].name] for name in inputs}
-    areas = pl.Enum(protocol.range_names)
-    added = [name for name in ("matches", *ON_REQUEST) if name in tables]
-    refuse_changed(
-        folder, tables, {name: result_schema(name, ids, areas, protocol.further_columns) for name in (*_RESULTS, *added)}
-    )

@@ -13,7 +13,7 @@ import polars as pl
 import polars.selectors as cs
 
 from apframe.evaluation.evaluation import Evaluation
-from apframe.evaluation.stored import NEEDED, stored_evaluation, stored_protocol
+from apframe.evaluation.restored import NEEDED, stored_evaluation, stored_protocol
 from apframe.exceptions import FormatError, NotComparableError, ParameterError, RunsDifferWarning, RunsLeftOutWarning, warn
 from apframe.lazily import cached_property
 from apframe.paths import names_of

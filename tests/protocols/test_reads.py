@@ -18,7 +18,7 @@ APART = [
     # print one, or numbers under it
     "cli", "show", "report/sections/rules.py", "report/sections/what.py",
     # store one
-    "store", "evaluation/stored.py",
+    "store", "evaluation/stored.py", "evaluation/restored.py",
 ]  # fmt: skip
 NAMES = {each.name for each in fields(Protocol)} | {name for name in dir(Protocol) if not name.startswith("_")}
 

@@ -55,11 +55,10 @@ def names_beside(evaluations: Sequence[Evaluation], names: Sequence[str] | None 
     >>> names_beside([one, two]), names_beside([two, two]), names_beside([one, two], ["old", "new"])
     (['a', 'tuned'], ['tuned', 'tuned (2)'], ['old', 'new'])
     """
-    from apframe.evaluation.evaluation import Evaluation  # which has methods that call this
-
+    kind = type(evaluations[0])  # that of an evaluation, which users may give anything to compare with
     for each in evaluations:
-        if not isinstance(each, Evaluation):
-            if isinstance(each, (list, tuple)) and any(isinstance(one, Evaluation) for one in each):
+        if not isinstance(each, kind):
+            if isinstance(each, (list, tuple)) and any(isinstance(one, kind) for one in each):
                 raise ParameterError("a list of evaluations is given where one is needed", "call it for each of them")
             raise ParameterError(
                 f"an evaluation is compared with evaluations, not with {shown(each, 60)}", "call evaluate first"

@@ -15,8 +15,7 @@ from apframe.compare.standard_errors import METHODS
 from apframe.evaluation.comparison.image_weights import ImageWeights, make_weights
 from apframe.evaluation.comparison.slice_rows import Slices, make_slices
 from apframe.evaluation.comparison.study import ROW, Drawn, Numbers, Study
-from apframe.evaluation.slices.by import check_level
-from apframe.evaluation.slices.keys import Bins
+from apframe.evaluation.slices.keys import Bins, check_level
 from apframe.exceptions import ParameterError, ResampledWarning, by_name, one_of, proper_share, warn, whole_number
 from apframe.protocols.headlines import Headline, headlines
 from apframe.wording import counted, did_you_mean, listed

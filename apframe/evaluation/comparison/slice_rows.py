@@ -12,8 +12,7 @@ import polars as pl
 
 from apframe.compare.resampling import Units
 from apframe.compare.standard_errors import LEAST_UNITS
-from apframe.evaluation.slices.by import heights_of, names_of_categories, refuse_keys
-from apframe.evaluation.slices.keys import Key, make_keys
+from apframe.evaluation.slices.keys import Key, heights_of, make_keys, names_of_categories, refuse_keys
 from apframe.evaluation.slices.slices import Slicing, make_slicings, tabulate, walk
 from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit

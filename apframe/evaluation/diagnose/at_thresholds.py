@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.evaluation.comparison.intervals import units_if_asked
 from apframe.evaluation.diagnose.chosen_scores import place_of, read_thresholds
-from apframe.evaluation.slices.by import check_level
+from apframe.evaluation.slices.keys import check_level
 from apframe.evaluation.tables import with_names
 from apframe.exceptions import proper_share
 from apframe.protocols.places import area_at, threshold_at

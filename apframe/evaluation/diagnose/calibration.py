@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.evaluation.comparison.intervals import draws_if_asked
 from apframe.evaluation.diagnose.cuts import as_score
-from apframe.evaluation.slices.by import check_level
+from apframe.evaluation.slices.keys import check_level
 from apframe.evaluation.tables import columns_at, with_names
 from apframe.exceptions import one_of, proper_share, whole_number
 from apframe.protocols.places import area_at, place_at

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from apframe.compare.resampling import Units
+from apframe.evaluation.diagnose.cut_intervals import COUNTS, RATES, rate_intervals, rates
 from apframe.evaluation.diagnose.outcomes import outcomes, verdicts_at
-from apframe.evaluation.slices.by import heights_of, names_of_categories, refuse_keys
-from apframe.evaluation.slices.keys import SliceKey, make_keys
+from apframe.evaluation.slices.keys import SliceKey, heights_of, make_keys, names_of_categories, refuse_keys
 from apframe.evaluation.slices.slices import Slicing, make_slicings, tabulate
 from apframe.matching.verdicts import Verdicts
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
     from apframe.tables.conditions import Masks
 
-COUNTS = ("tp", "fp", "fn")
-RATES = ("precision", "recall", "f1", "fppi")
 _NAMES = (*COUNTS, *RATES, *(f"{name}_{end}" for name in RATES for end in ("se", "low", "high")), "n_images")
 _NO_CELLS = pl.DataFrame(schema=dict.fromkeys(("image", "slice", *COUNTS), pl.Int64))
 
@@ -120,8 +118,6 @@ def tabulate_cut(
         cells = cells_of_slices(self, cut, slicing) if 0 not in shape else _NO_CELLS
         values = measure_slices(cells, slicing)
         if units is not None:
-            from apframe.evaluation.diagnose.cut_intervals import rate_intervals  # which needs the counts of this module
-
             ends = rate_intervals(cells, slicing, units, confidence)
             values = {name: each for name in values for name, each in _beside(name, values, ends)}
         parts.append((slicing, values))
@@ -144,19 +140,6 @@ def measure_slices(cells: pl.DataFrame, slicing: Slicing) -> dict[str, np.ndarra
     values: dict[str, np.ndarray] = {name: each.astype(np.int64) for name, each in counts.items()}
     values |= rates(counts["tp"], counts["fp"], counts["fn"], support.ravel().astype(np.float64)) | {"n_images": support}
     return {name: each.reshape(shape) for name, each in values.items()}
-
-
-def rates(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, n_images: np.ndarray) -> dict[str, np.ndarray]:
-    """Precision, recall, F1 and false positives per image, of counts of any shape; NaN where they have no value.
-
-    >>> made = rates(*(np.array([n]) for n in (2.0, 1.0, 2.0, 4.0)))
-    >>> [float(each[0].round(3)) for each in made.values()]
-    [0.667, 0.5, 0.571, 0.25]
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        recall = tp / (tp + fn)
-        f1 = np.where(np.isnan(recall), np.nan, 2 * tp / (2 * tp + fp + fn))
-        return {"precision": tp / (tp + fp), "recall": recall, "f1": f1, "fppi": fp / n_images}
 
 
 def _parts(self: Evaluation, slicing: Slicing) -> Iterator[tuple[tuple[int, int], Masks]]:

@@ -1,4 +1,4 @@
-"""Intervals of the rates at a cut, which are quotients of sums over images: from what each image adds to the sums."""
+"""Rates at a cut, which are quotients of sums over images, and their intervals: from what each image adds to the sums."""
 
 from __future__ import annotations
 
@@ -8,12 +8,26 @@ import polars as pl
 from apframe.compare.intervals import EQUAL
 from apframe.compare.resampling import Units
 from apframe.compare.standard_errors import LEAST_UNITS, describe, standard_errors
-from apframe.evaluation.diagnose.cut_counts import COUNTS, RATES, rates
 from apframe.evaluation.slices.slices import Slicing
 from apframe.metrics.influence import slopes
 
+COUNTS = ("tp", "fp", "fn")
+RATES = ("precision", "recall", "f1", "fppi")
 _NUMBERS = 1 << 22  # that are computed at a time
 _BOUNDS = dict.fromkeys(RATES, (0.0, 1.0)) | {"fppi": (0.0, np.inf)}
+
+
+def rates(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, n_images: np.ndarray) -> dict[str, np.ndarray]:
+    """Precision, recall, F1 and false positives per image, of counts of any shape; NaN where they have no value.
+
+    >>> made = rates(*(np.array([n]) for n in (2.0, 1.0, 2.0, 4.0)))
+    >>> [float(each[0].round(3)) for each in made.values()]
+    [0.667, 0.5, 0.571, 0.25]
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        recall = tp / (tp + fn)
+        f1 = np.where(np.isnan(recall), np.nan, 2 * tp / (2 * tp + fp + fn))
+        return {"precision": tp / (tp + fp), "recall": recall, "f1": f1, "fppi": fp / n_images}
 
 
 def rate_intervals(cells: pl.DataFrame, slicing: Slicing, units: Units, confidence: float = 0.95) -> dict[str, np.ndarray]:

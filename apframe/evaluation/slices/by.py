@@ -11,8 +11,16 @@ import polars as pl
 from apframe.collecting import collecting
 from apframe.evaluation.comparison.intervals import units_if_asked
 from apframe.evaluation.in_memory import InMemory
-from apframe.evaluation.slices.keys import Bins, Breakdown, make_keys
-from apframe.exceptions import NoAnnotationsWarning, ParameterError, one_of, warn, warn_again
+from apframe.evaluation.slices.keys import (
+    Bins,
+    Breakdown,
+    check_level,
+    heights_of,
+    make_keys,
+    names_of_categories,
+    refuse_keys,
+)
+from apframe.exceptions import NoAnnotationsWarning, ParameterError, warn, warn_again
 from apframe.protocols.headlines import headlines
 from apframe.tables.conditions import conjunction
 from apframe.tables.tables import RESULTS, SUPPORT
@@ -20,7 +28,7 @@ from apframe.wording import counted, spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
-    from apframe.evaluation.slices.keys import Key, SliceKey
+    from apframe.evaluation.slices.keys import SliceKey
     from apframe.tables.conditions import Condition, Masks
 
 
@@ -187,34 +195,3 @@ def masks_of_slices(self: Evaluation, keys: Sequence[SliceKey], taken: set[str])
     refuse_keys(self, made, taken)
     heights = self._source.heights
     yield from walk(make_slicings(made, heights), made, heights)
-
-
-def heights_of(self: Evaluation) -> dict[str, int]:
-    """How many rows each table has to make groups of; pooled categories are one."""
-    return {**self._source.heights, "categories": self._pipeline.outline.lists.height}
-
-
-def names_of_categories(self: Evaluation) -> pl.DataFrame:
-    """category_id and name of the categories that are evaluated, by their ids."""
-    return self._source.tables()["categories"].select("category_id", "name").collect()
-
-
-def check_level(self: Evaluation, level: str, levels: Sequence[str] = ("summary", "category")) -> None:
-    """An error if a level is unknown, or needs categories where these are pooled."""
-    one_of("level", level, levels)
-    if self._pipeline.outline.is_pooled and level != "summary":
-        raise ParameterError(f'the categories are pooled: there is no level="{level}"')
-
-
-def refuse_keys(self: Evaluation, keys: Sequence[Key], taken: set[str]) -> None:
-    """An error where keys cannot be those of a table with columns of the names `taken`."""
-    for place, key in enumerate(keys):
-        if key.name in [other.name for other in keys[:place]]:
-            raise ParameterError(f"{key.name} is given twice", option="by")
-        if key.name in taken:
-            raise ParameterError(
-                f"the result has a column {key.name!r} of its own", f"rename that of the {key.table}", option="by"
-            )
-        about = {key.table, *(table for masks in key.masks.values() for table in masks)}
-        if "categories" in about and self._pipeline.outline.is_pooled:
-            raise ParameterError(f"{key.name} is of the categories, which are pooled", option="by")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, one_of
 from apframe.tables.conditions import (
     Condition,
     Masks,
@@ -32,6 +32,7 @@ from apframe.tables.conditions import (
 from apframe.wording import listed, nearest
 
 if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
     from apframe.protocols.inputs import Inputs
 
 SEVERAL = "several"  # the table of named slices that are about more than one
@@ -339,3 +340,34 @@ def _quantile_edges(key: Bins, numbers: pl.Series) -> tuple[float, ...]:
     if len(edges) < 2:
         raise ParameterError(f"quantiles of {key.column}: all its values are {edges[0]:g}")
     return tuple(edges)
+
+
+def heights_of(self: Evaluation) -> dict[str, int]:
+    """How many rows each table has to make groups of; pooled categories are one."""
+    return {**self._source.heights, "categories": self._pipeline.outline.lists.height}
+
+
+def names_of_categories(self: Evaluation) -> pl.DataFrame:
+    """category_id and name of the categories that are evaluated, by their ids."""
+    return self._source.tables()["categories"].select("category_id", "name").collect()
+
+
+def check_level(self: Evaluation, level: str, levels: Sequence[str] = ("summary", "category")) -> None:
+    """An error if a level is unknown, or needs categories where these are pooled."""
+    one_of("level", level, levels)
+    if self._pipeline.outline.is_pooled and level != "summary":
+        raise ParameterError(f'the categories are pooled: there is no level="{level}"')
+
+
+def refuse_keys(self: Evaluation, keys: Sequence[Key], taken: set[str]) -> None:
+    """An error where keys cannot be those of a table with columns of the names `taken`."""
+    for place, key in enumerate(keys):
+        if key.name in [other.name for other in keys[:place]]:
+            raise ParameterError(f"{key.name} is given twice", option="by")
+        if key.name in taken:
+            raise ParameterError(
+                f"the result has a column {key.name!r} of its own", f"rename that of the {key.table}", option="by"
+            )
+        about = {key.table, *(table for masks in key.masks.values() for table in masks)}
+        if "categories" in about and self._pipeline.outline.is_pooled:
+            raise ParameterError(f"{key.name} is of the categories, which are pooled", option="by")
