@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from apframe.metrics.cells import Cells
-from apframe.metrics.definitions import Levels
 from apframe.metrics.plain_sums import Recalls, precision_down
 from apframe.metrics.running_counts import count_down, count_hits
 from apframe.metrics.segments import ranges, suffix_maxima
 from apframe.threads import pool
+
+if TYPE_CHECKING:
+    from apframe.metrics.definitions import Levels
 
 
 def compute_arrays(cells: Cells, definition: Levels, addend: float, precision_at: Sequence[int]) -> dict[str, np.ndarray]:

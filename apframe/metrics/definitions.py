@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
+    from apframe.metrics.rankings import WeightsDown
 
 
 LEAST_LEVELS = 40  # of recall, from which on a mean over them varies as the area does; with few, single levels matter
@@ -110,6 +111,18 @@ class Levels(WeightedSum):
         """The share of the levels, which are written as doubles: 0.3 alone is a decimal number in SQL."""
         levels = ", ".join(f"{level!r}::DOUBLE" for level in self.levels)
         return f"len(list_filter([{levels}], lambda _ap_level: {self.level_in_sql})) / {len(self.levels)}"
+
+    @property
+    def are_recalls(self) -> bool:
+        """Whether each level is reached by the recalls that are at least as large, as in `levels_reached` here."""
+        return type(self).levels_reached is Levels.levels_reached
+
+    def gains(self, down: WeightsDown, slack: float) -> np.ndarray:
+        """See `WeightedSum.gains`; the share of the levels."""
+        from apframe.metrics.weighted_sums import levels_reached
+
+        reached = levels_reached(self)(down.k, down.positives, slack)  # in place of k
+        return down.gains(reached) / len(self.levels)
 
     @property
     def recall_levels(self) -> tuple[float, ...]:
@@ -261,10 +274,39 @@ def choices_of(value: Any) -> dict[str, Any]:
     return {"definition": value.name} | asdict(value) if isinstance(value, Definition) else {}
 
 
-def of_definition(value: Any) -> Any:
+def as_metrics(values: Any) -> tuple[Metric, ...]:
+    """One metric or several as a tuple; a definition of average precision, or its name, stands for average precision by it.
+
+    Raises
+    ------
+    ParameterError
+        one is not a metric, is not frozen, or its headline numbers are of columns that it does not have
+
+    >>> as_metrics(int)
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: metrics: <class 'int'> is not a metric; give values of frozen dataclasses with ...
+    """
+    metrics = tuple(_of_definition(each) for each in (values if isinstance(values, (list, tuple)) else (values,)))
+    for each in metrics:
+        is_metric = isinstance(each, Metric) and is_dataclass(each) and not isinstance(each, type)
+        if not is_metric or type(each).read is Metric.read:
+            remedy = "give values of frozen dataclasses with `columns` and `read`, see apframe.metrics.metric.Metric"
+            raise ParameterError(f"{each!r} is not a metric", remedy, option="metrics")
+        try:
+            hash(each)
+        except TypeError as error:
+            remedy = "write @dataclass(frozen=True) above its class, and use tuples in place of lists"
+            raise ParameterError(f"{each!r} is not frozen", remedy, option="metrics") from error
+        if not isinstance(each.columns, tuple) or not {*each.lines.values()} <= {*each.columns}:
+            problem = f"{each!r} has columns={each.columns!r} and lines={dict(each.lines)}"
+            raise ParameterError(problem, "columns are a tuple, and lines name some of them", option="metrics")
+    return metrics
+
+
+def _of_definition(value: Any) -> Any:
     """The metric that a definition or its name stands for: average precision by it. Other values are returned as they are.
 
-    >>> of_definition("step")
+    >>> _of_definition("step")
     AveragePrecision(definition=Step(), addend=0.0, counts_absent=False)
     """
     if not isinstance(value, (str, Definition)) or isinstance(value, Metric):

@@ -7,13 +7,16 @@ whole are divided by their mean, and the last copy of a detection is a part of o
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from apframe.metrics.cells import Cells, Counted
-from apframe.metrics.miss_rates import Froc, MissRates
 from apframe.metrics.segments import divide, is_first, lasts_of, starts_of, sums, sums_before
 from apframe.metrics.weights import Weights
+
+if TYPE_CHECKING:
+    from apframe.metrics.miss_rates import Froc, MissRates
 
 _TINY = np.finfo(float).tiny
 

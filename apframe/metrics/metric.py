@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from apframe import static_table
@@ -139,37 +138,6 @@ class ErrorAverages(Metric, Protocol):
     def undefined_of(self, names: pl.Series) -> pl.Series:
         """The kinds that have no value, for each of the categories of these names: bits in the order of `kinds`."""
         ...
-
-
-def as_metrics(values: Any) -> tuple[Metric, ...]:
-    """One metric or several as a tuple; a definition of average precision, or its name, stands for average precision by it.
-
-    Raises
-    ------
-    ParameterError
-        one is not a metric, is not frozen, or its headline numbers are of columns that it does not have
-
-    >>> as_metrics(int)
-    Traceback (most recent call last):
-    apframe.exceptions.ParameterError: metrics: <class 'int'> is not a metric; give values of frozen dataclasses with ...
-    """
-    from apframe.metrics.definitions import of_definition
-
-    metrics = tuple(of_definition(each) for each in (values if isinstance(values, (list, tuple)) else (values,)))
-    for each in metrics:
-        is_metric = isinstance(each, Metric) and is_dataclass(each) and not isinstance(each, type)
-        if not is_metric or type(each).read is Metric.read:
-            remedy = "give values of frozen dataclasses with `columns` and `read`, see apframe.metrics.metric.Metric"
-            raise ParameterError(f"{each!r} is not a metric", remedy, option="metrics")
-        try:
-            hash(each)
-        except TypeError as error:
-            remedy = "write @dataclass(frozen=True) above its class, and use tuples in place of lists"
-            raise ParameterError(f"{each!r} is not frozen", remedy, option="metrics") from error
-        if not isinstance(each.columns, tuple) or not {*each.lines.values()} <= {*each.columns}:
-            problem = f"{each!r} has columns={each.columns!r} and lines={dict(each.lines)}"
-            raise ParameterError(problem, "columns are a tuple, and lines name some of them", option="metrics")
-    return metrics
 
 
 def read_columns(metric: Metric, cells: Cells, weights: Weights) -> Mapping[str, np.ndarray]:

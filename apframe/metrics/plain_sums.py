@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from apframe.metrics.cells import Cells
-from apframe.metrics.points import WeightedSum, precision_of
 from apframe.metrics.running_counts import Counts, SliceRows, count_detections, count_down, count_hits
 from apframe.metrics.segments import ranges as numbers_from
 from apframe.metrics.segments import suffix_maxima
+
+if TYPE_CHECKING:
+    from apframe.metrics.points import WeightedSum
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def _sums(
 
 def precision_down(counts: Counts, addend: float) -> np.ndarray:
     """Precision at each of the counts; 0 where nothing counts yet."""
-    return precision_of(counts.k, counts.n if addend else np.maximum(counts.n, 1), addend)
+    return counts.k / (counts.n + addend if addend else np.maximum(counts.n, 1))
 
 
 def hits(cells: Cells) -> np.ndarray:

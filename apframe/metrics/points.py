@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
+    from apframe.metrics.rankings import WeightsDown
     from apframe.metrics.weights import Weights
 
-Numbers = TypeVar("Numbers", pl.Expr, "np.ndarray")
 SPACING = 2.220446049250313e-16  # numpy.spacing(1)
 
 # the columns of a points table, see `find_points`
@@ -216,6 +216,14 @@ class WeightedSum(Definition):
         """The weighted sum, each point weighing what it adds to `reached`."""
         return self.weighted(PRECISION, self.reached(TP, N_POSITIVES) - self.reached(TP - NEW_TP, N_POSITIVES))
 
+    def gains(self, down: WeightsDown, slack: float) -> np.ndarray:
+        """What each true positive adds to `reached` under weights, of shape (true positives, weightings): here, to recall.
+
+        `down` may be written over; sums of weights are rounded by less than `slack`.
+        """
+        del slack
+        return down.own / down.positives
+
     def average(self, cells: Cells, weights: Weights, addend: float, absent: float) -> np.ndarray:
         """See `Definition.average`; plain numbers have a way of their own, ten times as fast."""
         if weights.are_once:
@@ -227,7 +235,7 @@ class WeightedSum(Definition):
         return weighted_average_precision(self, addend, absent, cells, weights)
 
 
-def precision_of(k: Numbers, n: Numbers, addend: float = 0.0) -> Numbers:
+def precision_of(k: pl.Expr, n: pl.Expr, addend: float = 0.0) -> pl.Expr:
     """True positives over all counted detections, `k / (n + addend)`.
 
     `COCOeval.accumulate` adds `SPACING` to every divisor, and so do the evaluations derived from it. It shows in one place: a

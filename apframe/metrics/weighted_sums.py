@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from apframe.metrics.cells import Cell, Cells
-from apframe.metrics.definitions import Levels
-from apframe.metrics.points import WeightedSum
 from apframe.metrics.rankings import Ranking
 from apframe.metrics.running_counts import SliceRows
 from apframe.metrics.segments import sums_of_weights
 from apframe.metrics.weights import ROUNDING, Weights
+
+if TYPE_CHECKING:
+    from apframe.metrics.definitions import Levels
+    from apframe.metrics.points import WeightedSum
 
 _ROWS = 1 << 12  # detections of the lists that are computed together, so that they fit into the processor's cache
 _FEW = 16  # weightings, for which all lists are computed together, as influences are
@@ -37,11 +40,7 @@ def weighted_average_precision(
         for lists, own in cells.blocks(_ROWS) if weights.n > _FEW else [(slice(None), cells)]:
             down = Ranking.of(own, k, m).count(weights.given, positives[lists], addend, weights.slack)
             precision = down.precision(interpolated=definition.interpolated)
-            if isinstance(definition, Levels):
-                reached = levels_reached(definition)(down.k, down.positives, weights.slack)  # in place of k
-                precision *= down.gains(reached) / len(definition.levels)
-            else:
-                precision *= down.own / down.positives
+            precision *= definition.gains(down, weights.slack)
             ap = down.sums(precision, len(cells.thresholds))
             for place in places:
                 found[place, lists] = ap[list(cells.wanted[place].thresholds)].mean(axis=0)
@@ -116,7 +115,7 @@ def levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, floa
     n = len(levels) - 1
     number = np.arange(n + 1)
     multiplied = np.array_equal(levels, number * levels[1])
-    if type(definition).levels_reached is Levels.levels_reached and (multiplied or np.array_equal(levels, number / n)):
+    if definition.are_recalls and (multiplied or np.array_equal(levels, number / n)):
         too_large = levels > number / n  # by a bit: j of n positives do not reach level j / n
 
         def evenly_spaced(k: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:

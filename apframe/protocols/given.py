@@ -7,7 +7,7 @@ from numbers import Real
 from operator import index
 from typing import Any
 
-from apframe.metrics.metric import as_metrics
+from apframe.metrics.definitions import as_metrics
 from apframe.protocols.headlines import Part
 from apframe.protocols.ranges import ALL, AreaRange, Range
 from apframe.similarity.named import as_iou_type, as_similarity
