@@ -58,6 +58,8 @@ class BoxErrors(ErrorAverages):
     ----------
     threshold
         that of the similarity at which the true positives are taken, such as -2 for 2 m
+    first_level
+        the number of the level, of those of `coco101`, from which on errors are averaged over recall
     kinds
         ate, ase, aoe, ave, aae: translation (metres), scale, orientation (radians), velocity (m/s), attribute (0 or 1)
     absent
@@ -88,6 +90,7 @@ class BoxErrors(ErrorAverages):
     with_cds: bool = False
     line: ClassVar = "errors"
     headline_kinds: ClassVar = (NDS,)
+    first_level: ClassVar = 11
 
     def describe(self) -> str:
         """Which errors there are, and how they are averaged."""
@@ -103,6 +106,11 @@ class BoxErrors(ErrorAverages):
     def box_errors(self) -> BoxErrors:
         """Itself."""
         return self
+
+    @property
+    def hit_columns(self) -> tuple[str, ...]:
+        """The columns of the hits that the averages are of."""
+        return tuple(KINDS[kind] for kind in self.kinds)
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from apframe.benchmarks.driving.box_errors import KINDS, BoxErrors
-from apframe.benchmarks.driving.recall_levels import FIRST_OF_ERRORS, LEVELS, RecallLevels
 from apframe.matching.verdicts import list_bounds
 from apframe.metrics.cells import Cells, Columns, Counted
 from apframe.metrics.definitions import COCO_101
 from apframe.metrics.segments import divide, is_first, lasts_of, ranges, running_sums, suffix_maxima, sums, sums_before
 from apframe.metrics.weighted_sums import levels_reached
 from apframe.metrics.weights import Weights
+
+if TYPE_CHECKING:
+    from apframe.benchmarks.driving.box_errors import BoxErrors
+    from apframe.benchmarks.driving.recall_levels import RecallLevels
 
 _REACHED = levels_reached(COCO_101)
 _TINY = np.finfo(float).tiny
@@ -47,9 +50,9 @@ def mean_errors(errors: BoxErrors, cells: Cells, weights: Weights) -> dict[str, 
 
     def read(down: SumsDown, cuts_from: Callable[[int], Cuts]) -> dict[str, np.ndarray]:
         found, true = {}, down.true
-        scores = Scores(cuts_from(FIRST_OF_ERRORS)) if errors.over_recall else None
-        for place, (kind, absent) in enumerate(zip(errors.kinds, errors.absent, strict=True)):
-            error = true.column(KINDS[kind])[:, None]
+        scores = Scores(cuts_from(errors.first_level)) if errors.over_recall else None
+        for place, (kind, name, absent) in enumerate(zip(errors.kinds, errors.hit_columns, errors.absent, strict=True)):
+            error = true.column(name)[:, None]
             has_error = np.isfinite(error)
             counts, errs = down.own if has_error.all() else down.own * has_error, down.own * np.nan_to_num(error)
             n = sums(counts, true.bounds)
@@ -210,7 +213,7 @@ class Cuts:
         before[1:] = reached[:-1]
         before[true.starts] = first_level
         place, cell = ranges(before.ravel(), np.maximum(reached - before, 0).ravel())
-        level = np.array(LEVELS)[place]
+        level = np.array(COCO_101.levels)[place]
         row, weighting = np.divmod(cell, own.shape[1])
         following = np.full(own.shape, len(own))
         following[:-1] = np.minimum.accumulate(np.where(own > 0, np.arange(len(own))[:, None], len(own))[:0:-1], axis=0)[::-1]

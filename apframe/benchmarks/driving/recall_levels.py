@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.metrics.definitions import COCO_101
 from apframe.metrics.points import (
     N_POSITIVES,
     N_RANKED,
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
     from apframe.metrics.cells import Cells
     from apframe.metrics.weights import Weights
 
-LEVELS = (*(level * 0.01 for level in range(100)), 1.0)  # numpy.linspace(0, 1, 101), to the last bit
-FIRST_OF_ERRORS = 11  # the number of the level from which on errors are averaged
-_LEVELS = pl.lit(pl.Series(LEVELS, dtype=pl.Float64))
+_LEVELS = pl.lit(pl.Series(COCO_101.levels, dtype=pl.Float64))
 
 
 class RecallLevels(Definition):
@@ -55,7 +54,7 @@ class RecallLevels(Definition):
     @property
     def n_levels(self) -> int:
         """How many levels the mean is over."""
-        return len(LEVELS) - self.first_level
+        return len(COCO_101.levels) - self.first_level
 
     def of_points(self) -> pl.Expr:
         """The mean over the levels; a block of equal scores is one point."""

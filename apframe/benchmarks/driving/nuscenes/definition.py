@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from apframe.benchmarks.driving.recall_levels import FIRST_OF_ERRORS, RecallLevels
+from apframe.benchmarks.driving.box_errors import BoxErrors
+from apframe.benchmarks.driving.recall_levels import RecallLevels
 
 
 class NuScenes(RecallLevels):
@@ -23,7 +24,7 @@ class NuScenes(RecallLevels):
     formula = "mean over the levels of max(precision on straight lines between items - .1, 0) / .9"
     used_by = "nuScenes detection"
     source = "Caesar et al. 2020; nuscenes-devkit, detection/algo.py"
-    first_level = FIRST_OF_ERRORS
+    first_level = BoxErrors.first_level
 
     def at_level(self, of: Mapping[str, pl.Expr]) -> pl.Expr:
         """Between the two points; at the recall of a true positive, the precision of the last item with that recall."""
