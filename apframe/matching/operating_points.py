@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from apframe.matching.assignments import find_hits
 from apframe.matching.by_score import connect
-from apframe.matching.judge import find_hits
 from apframe.matching.reached import compared_columns, count_reached
 from apframe.matching.regroup import Rows
 
