@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import import_module
 from inspect import cleandoc
 from typing import Any
 
 import click
 
-from apframe.cli.declared import HelpedArgument, declared
-from apframe.wording import nearest
+from apframe.cli.declared import HelpedArgument
 
 # the verbs by task: a short description and an example of each
 TASKS = {
@@ -94,42 +91,3 @@ class HelpPage(click.Command):
             if records:
                 with formatter.section(name):
                     formatter.write_dl(records, col_max=26)
-
-
-class Overview(click.Group):
-    """The command, whose help shows the verbs by task. The module of a verb is imported when it is asked for.
-
-    `verbs` says which function each of them is, as in "evaluate.evaluate_files".
-    """
-
-    def __init__(self, *args: Any, verbs: Mapping[str, str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.verbs = verbs
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """The names of all verbs."""
-        return list(self.verbs)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command of a verb."""
-        if cmd_name in self.verbs and cmd_name not in self.commands:
-            from apframe.cli.options import Command
-
-            module, _, function = self.verbs[cmd_name].partition(".")
-            verb = getattr(import_module(f"apframe.cli.{module}"), function)
-            self.add_command(declared(verb, Command, name=cmd_name, short_help=SHORT_HELP[cmd_name]))
-        return self.commands.get(cmd_name)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb and its arguments; an error that names near verbs if there is none of this name."""
-        if args[0] not in self.verbs:
-            near = nearest(args[0], list(self.verbs))
-            ctx.fail(f"No such command {args[0]!r}{near and f'; {near}'}")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """The verbs of each task with their examples."""
-        for task, verbs in TASKS.items():
-            with formatter.section(task):
-                for verb, (does, example) in verbs.items():
-                    formatter.write(f"  {verb:<11}{does}\n{'':13}{example}\n")
