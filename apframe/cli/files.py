@@ -19,8 +19,7 @@ from apframe.cli.options import (
     numbers,
     words,
 )
-from apframe.protocols.protocol import Protocol
-from apframe.protocols.published import as_protocol
+from apframe.protocols.protocol import Protocol, as_protocol
 
 # the parameter of each option: --gt-format is gt_format
 _PARAMETERS = {name: keyword.flag.lstrip("-").replace("-", "_") or name for name, (_, keyword) in DECLARED.items()}

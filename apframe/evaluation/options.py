@@ -12,8 +12,7 @@ from apframe.exceptions import ParameterError, one_of
 from apframe.formats.options import ReadingOptions
 from apframe.formats.reading import Reading
 from apframe.keywords import refuse_unknown
-from apframe.protocols.protocol import Protocol
-from apframe.protocols.published import as_protocol
+from apframe.protocols.protocol import Protocol, as_protocol
 from apframe.protocols.rules.limits import KnownImagesOnly
 from apframe.rows import Malformed
 from apframe.similarity.pairs import Similarity

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, TypeVar
 
-from apframe.exceptions import ParameterError, increasing, one_of
+from apframe.exceptions import ParameterError, by_name, increasing, one_of
 from apframe.keywords import names_keywords
 from apframe.lazily import cached_property
 from apframe.matching.matchers import TIES, ByScore, Matcher
@@ -17,6 +17,7 @@ from apframe.metrics.points import Definition
 from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.given import OPTIONS, TAKES, UNLIMITED, linspace
 from apframe.protocols.headlines import Headline, Part, lines_of, refuse_lines
+from apframe.protocols.published import PUBLISHED, add_plugins, at_version, twin
 from apframe.protocols.ranges import ALL, AreaRange, Level, Range
 from apframe.protocols.rules.limits import Limit, MeansByImages
 from apframe.protocols.rules.malformed import MalformedCounts
@@ -25,7 +26,7 @@ from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
-from apframe.wording import short, spelled
+from apframe.wording import same_name, short, spelled
 
 Kind = TypeVar("Kind", bound=Rule)
 _USUAL = 0.5
@@ -355,8 +356,6 @@ class Protocol:
         plain mean over categories, of a benchmark that is published with another one as well.
         """
         if mean is not None:
-            from apframe.protocols.published import twin
-
             return twin(self, "mean", mean).with_options(
                 iou_thresholds=iou_thresholds, recall_levels=recall_levels, recall_positions=recall_positions,
                 area_ranges=area_ranges, max_detections=max_detections, agnostic=agnostic, matching=matching,
@@ -397,8 +396,6 @@ class Protocol:
         ParameterError
             the protocol does not depend on a version, or this is none
         """
-        from apframe.protocols.published import at_version
-
         return at_version(self, version)
 
     def choices(self) -> dict[str, Any]:
@@ -426,3 +423,27 @@ class Protocol:
         from apframe.protocols.stored import from_dict
 
         return cls(**from_dict(choices))
+
+
+def as_protocol(value: Any) -> Protocol:
+    """A protocol: one as it is, or a published one by its name, in any case and however its words are joined.
+
+    >>> as_protocol("voc2007").name
+    'VOC2007'
+    >>> as_protocol("voc2008")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: no protocol 'voc2008'; did you mean voc2007, voc2012?
+    """
+    if isinstance(value, Protocol):
+        return value
+    if not isinstance(value, str):
+        raise ParameterError(f"must be a value such as apframe.COCO or its name, not {value!r}", option="protocol")
+    if same_name(value, PUBLISHED) is None:
+        add_plugins()
+    try:
+        return PUBLISHED[by_name("protocol", value, {name.lower(): name for name in PUBLISHED})]
+    except ParameterError as error:
+        if as_iou_type(value) in PUBLISHED["COCO"].iou_types:
+            remedy = f"{error.remedy}; choose a similarity with {spelled('iou_type', '')}"
+            raise ParameterError(error.problem, remedy) from None
+        raise

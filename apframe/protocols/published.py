@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from apframe import static_table
 from apframe.exceptions import ParameterError, PluginError, by_name, one_of
 from apframe.listing import Listing
 from apframe.plugins import LOCK, Plugin, find_plugins
-from apframe.protocols.coco import COCO
 from apframe.protocols.given import OPTIONS
-from apframe.protocols.protocol import Protocol
 from apframe.registry import Registry
-from apframe.similarity.named import as_iou_type
-from apframe.wording import same_name, spelled
+from apframe.wording import same_name
+
+if TYPE_CHECKING:
+    from apframe.protocols.protocol import Protocol
 
 _CORE = {  # where each protocol is, and what it is for
     "COCO": ("apframe.protocols.coco:COCO", "objects, masks, keypoints and boundaries; the usual choice"),
@@ -87,30 +87,6 @@ def _described(name: str) -> tuple[str, str, str, str]:
     return name.lower(), ", ".join(protocol.iou_types), "".join([purpose, *twins]), protocol.citation
 
 
-def as_protocol(value: Any) -> Protocol:
-    """A protocol: one as it is, or a published one by its name, in any case and however its words are joined.
-
-    >>> as_protocol("voc2007").name
-    'VOC2007'
-    >>> as_protocol("voc2008")
-    Traceback (most recent call last):
-    apframe.exceptions.ParameterError: no protocol 'voc2008'; did you mean voc2007, voc2012?
-    """
-    if isinstance(value, Protocol):
-        return value
-    if not isinstance(value, str):
-        raise ParameterError(f"must be a value such as apframe.COCO or its name, not {value!r}", option="protocol")
-    if same_name(value, PUBLISHED) is None:
-        add_plugins()
-    try:
-        return PUBLISHED[by_name("protocol", value, {name.lower(): name for name in PUBLISHED})]
-    except ParameterError as error:
-        if as_iou_type(value) in COCO.iou_types:
-            remedy = f"{error.remedy}; choose a similarity with {spelled('iou_type', '')}"
-            raise ParameterError(error.problem, remedy) from None
-        raise
-
-
 def twin(protocol: Protocol, option: str, value: str) -> Protocol:
     """The published twin that an option of a protocol stands for, with what else was changed in the protocol.
 
@@ -119,8 +95,7 @@ def twin(protocol: Protocol, option: str, value: str) -> Protocol:
     ParameterError
         the protocol has no such option; the value is none of its values; what the option changes has been changed
 
-    >>> from apframe.protocols.coco import COCO
-    >>> twin(COCO, "mean", "plain")
+    >>> twin(PUBLISHED["COCO"], "mean", "plain")
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: mean: COCO does not depend on a mean; leave it out
     """
@@ -167,7 +142,7 @@ def departures(protocol: Protocol) -> list[str]:
 
     Where nothing is published for that iou_type, it departs from what is published first.
 
-    >>> departures(COCO.with_options(max_detections=[1, 10, 300]))
+    >>> departures(PUBLISHED["COCO"].with_options(max_detections=[1, 10, 300]))
     ['max_detections']
     """
     published = PUBLISHED.get(protocol.name)

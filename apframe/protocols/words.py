@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from apframe.matching.matchers import TIES
 from apframe.protocols.headlines import Headline, headlines
-from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
 from apframe.protocols.ranges import ALL, AreaRange
 from apframe.tables.shapes.boxes import BOX, BOXES
 from apframe.wording import short
+
+if TYPE_CHECKING:
+    from apframe.protocols.protocol import Protocol
 
 _WITHOUT_SCORES = "a detection and an annotation that reach the threshold; segments do not overlap, so there is at most one"
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 import apframe as apf
-from apframe.protocols.published import as_protocol
+from apframe.protocols.protocol import as_protocol
 from tests.pins.sets import SEED, keyed, maker_of
 from tests.protocols import generated
 

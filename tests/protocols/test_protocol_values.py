@@ -29,7 +29,8 @@ from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated, Voc2007
 from apframe.metrics.miss_rates import MissRates
 from apframe.protocols.headlines import headlines, less_is_better, main_headline
-from apframe.protocols.published import as_protocol, departures
+from apframe.protocols.protocol import as_protocol
+from apframe.protocols.published import departures
 from apframe.protocols.ranges import ALL, AreaRange, Range
 from apframe.protocols.rules.crowds import Crowds, CrowdsAsMisses, CrowdsCountOnce, CrowdsIgnored
 from apframe.protocols.rules.filters import KeepObjects

@@ -16,8 +16,7 @@ import apframe as apf
 from apframe.evaluation.diagnose.filtered import why_filtered
 from apframe.evaluation.diagnose.implausible import Evaluated, warn_of_metrics
 from apframe.exceptions import FilteredResultsWarning, NoDetectionsWarning
-from apframe.protocols.protocol import Protocol
-from apframe.protocols.published import as_protocol
+from apframe.protocols.protocol import Protocol, as_protocol
 
 STREET = Path(__file__).parents[3] / "data" / "street"
 TRUTH, FULL = STREET / "instances.json", STREET / "model_a.json"
