@@ -86,6 +86,54 @@ def test_imports_point_one_way(path: Path) -> None:
     assert not above, f"{package} must not import {above}"
 
 
+def modules_imported(name: str, modules: dict[str, str]) -> set[str]:
+    """The modules that one imports, at its top or inside functions, or for types from another package.
+
+    `modules` has the path of each by its name. Modules beside the packages are one package here.
+    """
+    nodes = all_nodes()[modules[name]]
+    blocks = [node for node in nodes if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    for_types = {id(inner) for block in blocks for inner in ast.walk(block)}
+    found = set()
+    for node in nodes:
+        imported = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            each_one = [(str(node.module), f"{node.module}.{each.name}") for each in node.names]
+            imported = [inner if inner in modules else outer for outer, inner in each_one]
+        known = {each for each in imported if each in modules}
+        if id(node) in for_types:
+            own = Path(modules[name]).parts[:-1][:1]
+            known = {each for each in known if Path(modules[each]).parts[:-1][:1] != own}
+        found |= known
+    return found - {name}
+
+
+def in_cycles(imports: dict[str, set[str]]) -> set[str]:
+    """The modules that are left when those that import none of the others, or that none imports, are taken away."""
+    left = set(imports)
+    while True:
+        used = {each for name in left for each in imports[name] & left}
+        kept = {name for name in left & used if imports[name] & left}
+        if kept == left:
+            return left
+        left = kept
+
+
+def test_cycles_are_found() -> None:
+    assert in_cycles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == {"b", "c"}
+    assert in_cycles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == set()
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    """Imports inside functions count, and those for types between packages. `__init__` alone names all that is public."""
+    paths = {path for path in all_nodes() if path != "__init__.py"}
+    modules = {".".join(("apframe", *Path(path).with_suffix("").parts)).removesuffix(".__init__"): path for path in paths}
+    imports = {name: modules_imported(name, modules) for name in modules}
+    assert sum(map(len, imports.values())) > len(modules)
+    imports["apframe.static_table"] = set()  # which imports for type checkers what is public in `apframe`, and nothing else
+    assert sorted(in_cycles(imports)) == []
+
+
 def test_every_package_has_its_place() -> None:
     found = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
     assert sorted(found - {"__pycache__", "__init__"}) == sorted(PACKAGES)
