@@ -163,7 +163,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.pairs import Similarity as Similarity
     from apframe.similarity.rotated_iou import RotatedIoU as RotatedIoU
     from apframe.similarity.user import UserSimilarity as UserSimilarity
-    from apframe.static_table import *  # noqa: F403 - the protocols of benchmarks
+    from apframe.static_names import *  # noqa: F403 - the protocols of benchmarks
     from apframe.store.parquet import upgrade_evaluation as upgrade_evaluation
     from apframe.tables.dataset import Dataset as Dataset
     from apframe.tables.merging import merge as merge

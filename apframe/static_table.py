@@ -10,65 +10,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:  # these are public names of `apframe`
-    from apframe.benchmarks.aerial.dota.protocol import DOTA, DOTA_V1, DOTA_V15, MMROTATE
-    from apframe.benchmarks.aerial.visdrone.protocol import VISDRONE, VISDRONE_MEAN
-    from apframe.benchmarks.driving.argoverse2.protocol import ARGOVERSE2
-    from apframe.benchmarks.driving.bdd100k.protocol import BDD100K
-    from apframe.benchmarks.driving.kitti.protocol import KITTI
-    from apframe.benchmarks.driving.nuscenes.protocol import NUSCENES
-    from apframe.benchmarks.driving.waymo.protocol import WAYMO
-    from apframe.benchmarks.medical.luna16.protocol import LUNA16
-    from apframe.benchmarks.people.citypersons.protocol import CALTECH, CITYPERSONS, EUROCITY
-    from apframe.benchmarks.people.crowdhuman.protocol import CROWDHUMAN
-    from apframe.benchmarks.people.crowdpose.protocol import CROWDPOSE
-    from apframe.benchmarks.people.tinyperson.protocol import TINYPERSON
-    from apframe.benchmarks.people.wider_face.protocol import WIDER_FACE
-    from apframe.benchmarks.pixels.panoptic.protocol import CITYSCAPES_PANOPTIC, COCO_PANOPTIC
-    from apframe.benchmarks.pixels.semantic.protocol import SEMANTIC
-    from apframe.benchmarks.relations.flickr30k.protocol import FLICKR30K, REFCOCO
-    from apframe.benchmarks.relations.visual_genome.protocol import VISUAL_GENOME, VISUAL_GENOME_MEAN
-    from apframe.benchmarks.trainers.ultralytics.protocol import ULTRALYTICS, ULTRALYTICS_8_4_35, ULTRALYTICS_8_4_175
-    from apframe.benchmarks.video.activitynet.protocol import ACTIVITYNET
-    from apframe.benchmarks.video.ava.protocol import AVA
-    from apframe.benchmarks.video.thumos14.protocol import THUMOS14
-
-__all__ = [
-    "ACTIVITYNET",
-    "ARGOVERSE2",
-    "AVA",
-    "BDD100K",
-    "CALTECH",
-    "CITYPERSONS",
-    "CITYSCAPES_PANOPTIC",
-    "COCO_PANOPTIC",
-    "CROWDHUMAN",
-    "CROWDPOSE",
-    "DOTA",
-    "DOTA_V1",
-    "DOTA_V15",
-    "EUROCITY",
-    "FLICKR30K",
-    "KITTI",
-    "LUNA16",
-    "MMROTATE",
-    "NUSCENES",
-    "REFCOCO",
-    "SEMANTIC",
-    "THUMOS14",
-    "TINYPERSON",
-    "ULTRALYTICS",
-    "ULTRALYTICS_8_4_35",
-    "ULTRALYTICS_8_4_175",
-    "VISDRONE",
-    "VISDRONE_MEAN",
-    "VISUAL_GENOME",
-    "VISUAL_GENOME_MEAN",
-    "WAYMO",
-    "WIDER_FACE",
-]
+from typing import Any
 
 PROTOCOLS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "DOTA": ("apframe.benchmarks.aerial.dota.protocol:DOTA", "rotated boxes in aerial images", ("rotated",)),

@@ -1,4 +1,7 @@
-"""Write `apframe/static_table.py`, which says by name where everything is that is imported only when it is asked for."""
+"""Write `apframe/static_table.py`, which says by name where everything is that is imported only when it is asked for.
+
+What type checkers should know of it is in `apframe/static_names.py`, which nothing imports while apframe runs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from apframe.protocols.rules.rule import Rule
 from apframe.similarity.pairs import Similarity
 
 ROOT = Path(__file__).parents[1]
-TABLE = ROOT / "apframe" / "static_table.py"
+TABLE, NAMES = (ROOT / "apframe" / f"static_{name}.py" for name in ("table", "names"))
 _HOMES = "dict[str, str]"
 TYPES = {
     "PROTOCOLS": "dict[str, tuple[str, str, tuple[str, ...]]]",
@@ -51,8 +54,11 @@ _HEAD = '''"""Where all is that is imported only when it is named; `python -m te
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 '''
+_OF_NAMES = (
+    '"""Protocols of benchmarks as public names of `apframe`, for type checkers; `python -m tests.static_table` writes this."""'
+)
 
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:
@@ -148,14 +154,17 @@ def _looks(looks: list[dict[str, Any]]) -> str:
 
 def text() -> str:
     """The whole file."""
-    made = (shown(name, table) for name, table in tables().items())
-    names = ((name, home.split(":")[0]) for name, (home, *_) in protocols().items())
-    imports = [f"    from {module} import {name}" for name, module in names]
-    exported = f"__all__ = {[*protocols()]}"
-    return "\n".join([_HEAD, "if TYPE_CHECKING:  # these are public names of `apframe`", *imports, "", exported, "", *made])
+    return "\n".join([_HEAD, *(shown(name, table) for name, table in tables().items())])
+
+
+def names() -> str:
+    """The whole file of names."""
+    homes = ((name, home.split(":")[0]) for name, (home, *_) in protocols().items())
+    return "\n".join([_OF_NAMES, "", *(f"from {module} import {name} as {name}" for name, module in homes), ""])
 
 
 if __name__ == "__main__":
     TABLE.write_text(text())
+    NAMES.write_text(names())
     for step in ("format", "check --fix"):
-        subprocess.run([sys.executable, "-m", "ruff", *step.split(), "--quiet", TABLE], check=True)
+        subprocess.run([sys.executable, "-m", "ruff", *step.split(), "--quiet", TABLE, NAMES], check=True)

@@ -31,7 +31,7 @@ def texts() -> Iterator[tuple[str, str]]:
     """The files outside `benchmarks` by name, without the sources of rules and what is excused."""
     for path in sorted(PACKAGE.rglob("*")):
         name = path.relative_to(PACKAGE).as_posix()
-        if not path.is_file() or path.suffix == ".pyc" or name == "static_table.py" or name.startswith("benchmarks/"):
+        if not path.is_file() or path.suffix == ".pyc" or name.startswith(("static_", "benchmarks/")):
             continue
         text = _SOURCE.sub("", path.read_text())
         if path.suffix == ".csv":

@@ -106,6 +106,7 @@ TESTED_IN = {
     "tables/shapes/test_label_maps.py": "similarity/overlaps tables/shapes/segments",
     "test_bad_input.py": "protocols/application rows tables/canonical tables/ids tables/types",
     "test_odd_names.py": "columns",
+    "test_static_table.py": "static_names",
     "training/test_losses.py": "training/torch_losses",
 }
 IN_THEIR_DOCTESTS = ["lazily", "metrics/segments", "registry", "wording"]

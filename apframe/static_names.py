@@ -1,0 +1,34 @@
+"""Protocols of benchmarks as public names of `apframe`, for type checkers; `python -m tests.static_table` writes this."""
+
+from apframe.benchmarks.aerial.dota.protocol import DOTA as DOTA
+from apframe.benchmarks.aerial.dota.protocol import DOTA_V1 as DOTA_V1
+from apframe.benchmarks.aerial.dota.protocol import DOTA_V15 as DOTA_V15
+from apframe.benchmarks.aerial.dota.protocol import MMROTATE as MMROTATE
+from apframe.benchmarks.aerial.visdrone.protocol import VISDRONE as VISDRONE
+from apframe.benchmarks.aerial.visdrone.protocol import VISDRONE_MEAN as VISDRONE_MEAN
+from apframe.benchmarks.driving.argoverse2.protocol import ARGOVERSE2 as ARGOVERSE2
+from apframe.benchmarks.driving.bdd100k.protocol import BDD100K as BDD100K
+from apframe.benchmarks.driving.kitti.protocol import KITTI as KITTI
+from apframe.benchmarks.driving.nuscenes.protocol import NUSCENES as NUSCENES
+from apframe.benchmarks.driving.waymo.protocol import WAYMO as WAYMO
+from apframe.benchmarks.medical.luna16.protocol import LUNA16 as LUNA16
+from apframe.benchmarks.people.citypersons.protocol import CALTECH as CALTECH
+from apframe.benchmarks.people.citypersons.protocol import CITYPERSONS as CITYPERSONS
+from apframe.benchmarks.people.citypersons.protocol import EUROCITY as EUROCITY
+from apframe.benchmarks.people.crowdhuman.protocol import CROWDHUMAN as CROWDHUMAN
+from apframe.benchmarks.people.crowdpose.protocol import CROWDPOSE as CROWDPOSE
+from apframe.benchmarks.people.tinyperson.protocol import TINYPERSON as TINYPERSON
+from apframe.benchmarks.people.wider_face.protocol import WIDER_FACE as WIDER_FACE
+from apframe.benchmarks.pixels.panoptic.protocol import CITYSCAPES_PANOPTIC as CITYSCAPES_PANOPTIC
+from apframe.benchmarks.pixels.panoptic.protocol import COCO_PANOPTIC as COCO_PANOPTIC
+from apframe.benchmarks.pixels.semantic.protocol import SEMANTIC as SEMANTIC
+from apframe.benchmarks.relations.flickr30k.protocol import FLICKR30K as FLICKR30K
+from apframe.benchmarks.relations.flickr30k.protocol import REFCOCO as REFCOCO
+from apframe.benchmarks.relations.visual_genome.protocol import VISUAL_GENOME as VISUAL_GENOME
+from apframe.benchmarks.relations.visual_genome.protocol import VISUAL_GENOME_MEAN as VISUAL_GENOME_MEAN
+from apframe.benchmarks.trainers.ultralytics.protocol import ULTRALYTICS as ULTRALYTICS
+from apframe.benchmarks.trainers.ultralytics.protocol import ULTRALYTICS_8_4_35 as ULTRALYTICS_8_4_35
+from apframe.benchmarks.trainers.ultralytics.protocol import ULTRALYTICS_8_4_175 as ULTRALYTICS_8_4_175
+from apframe.benchmarks.video.activitynet.protocol import ACTIVITYNET as ACTIVITYNET
+from apframe.benchmarks.video.ava.protocol import AVA as AVA
+from apframe.benchmarks.video.thumos14.protocol import THUMOS14 as THUMOS14
