@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from apframe.lazily import cached_property
-from apframe.store.results import LazyTable
+from apframe.tables.lazy_table import LazyTable
 from apframe.tables.tables import GROUND_TRUTH
 
 if TYPE_CHECKING:
@@ -145,9 +145,9 @@ class InMemory:
         of = self.dataset if name in GROUND_TRUTH else self.inputs
         return LazyTable(lambda: getattr(of, name).lazy())
 
-    def tables(self) -> dict[str, pl.LazyFrame]:
+    def tables(self) -> dict[str, pl.DataFrame]:
         """See `Source`."""
-        return {name: table.lazy() for name, table in self.inputs.tables().items()}
+        return self.inputs.tables()
 
     def evaluated(self) -> Evaluated:
         """See `Source`."""

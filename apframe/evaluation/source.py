@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from apframe.matching.regroup import Rows
     from apframe.matching.verdicts import Verdicts
     from apframe.protocols.inputs import Inputs
-    from apframe.store.results import LazyTable
-    from apframe.tables.conditions import Masks
+    from apframe.tables.conditions import Masks, Tables
     from apframe.tables.dataset import Dataset
+    from apframe.tables.lazy_table import LazyTable
 
 Made = TypeVar("Made")
 Lists = tuple[int, int]  # the number of the first one, and of the first one after them
@@ -89,7 +89,7 @@ class Source(Protocol):
     def table(self, name: str) -> LazyTable:
         """One of images, categories, annotations, detections, pairs and assignments, as SQL and stored sets have it."""
 
-    def tables(self) -> Mapping[str, pl.LazyFrame]:
+    def tables(self) -> Tables:
         """The four tables with their attributes, which keys and conditions read; rows of images and categories by their ids."""
 
     def evaluated(self) -> Evaluated:

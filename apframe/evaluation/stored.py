@@ -16,7 +16,7 @@ from apframe.protocols.places import threshold_at
 from apframe.store import sql
 from apframe.store.databases import write_database
 from apframe.store.parquet import DETECTION, input_hash, labels, write_tables
-from apframe.store.results import LazyTable
+from apframe.tables.lazy_table import LazyTable
 from apframe.tables.tables import GROUND_TRUTH, result_schema
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from apframe.protocols.headline_values import means_of_table, tabulate_values
 from apframe.protocols.headlines import headlines
 from apframe.protocols.parts import conditions_of_parts
 from apframe.protocols.rules.limits import ZeroWithoutDetections
+from apframe.tables.conditions import columns_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +47,7 @@ def _parts(self: Evaluation) -> tuple[dict[str, np.ndarray], dict[str, pl.Expr]]
     conditions = conditions_of_parts(self.protocol, tables)
     of_images = {part.name: condition for part, condition in conditions.items() if part.table == "images"}
     of_categories = {part.name: each for part, each in conditions.items() if part.table == "categories"}
-    flags = tables["categories"].select(pl.all().name.prefix("categories.")).select(
+    flags = columns_of(tables["categories"], pl.all().name.prefix("categories.")).select(
         **{name: each.fill_null(value=False) for name, each in of_categories.items()}
     )  # fmt: skip
-    return {each.name: each.to_numpy() for each in flags.collect()}, of_images
+    return {each.name: each.to_numpy() for each in flags}, of_images

@@ -25,8 +25,9 @@ from apframe.show.markup import latex, markdown
 from apframe.show.runs import run_cells, run_html, run_lines
 from apframe.store.databases import write_database
 from apframe.store.parquet import RETRIEVAL, labels, read_manifest, refuse_changed, write_tables
-from apframe.store.results import LazyTable, QueryableResult
+from apframe.store.results import QueryableResult
 from apframe.tables.canonical import refuse_equal_pairs
+from apframe.tables.lazy_table import LazyTable
 from apframe.tables.tables import RUN_RESULTS, TABLES
 from apframe.threads import pool
 from apframe.wording import did_you_mean, listed, spelled

@@ -27,7 +27,8 @@ from apframe.show.markup import cells
 from apframe.show.terminal import table_lines
 from apframe.store import sql
 from apframe.store.parquet import DETECTION, REPORT, RETRIEVAL, read_manifest
-from apframe.store.results import LazyTable, QueryableResult
+from apframe.store.results import QueryableResult
+from apframe.tables.lazy_table import LazyTable
 from apframe.tables.tables import DIFFERENCES
 from apframe.wording import did_you_mean, listed, reason
 

@@ -70,9 +70,10 @@ def evaluate_shards(
         (`pip install "apframe[ray]"`): the one of `ray.init`, if it was called, or of RAY_ADDRESS; otherwise Ray is started on
         this machine.
     executor
-        what matches the shards: anything with the interface of `concurrent.futures.Executor`, such as a `ProcessPoolExecutor`,
-        or a function that makes one; threads of this process by default. If workers die, a function is called once more, for
-        the shards that they left. The guide on clusters shows Ray, Dask and loky.
+        what matches the shards: anything with the interface of `concurrent.futures.Executor`, such as
+        `ProcessPoolExecutor(8, get_context("spawn"))`, or a function that makes one; threads of this process by default. If
+        workers die, a function is called once more, for the shards that they left. `by` and `where` on objects, which match
+        again, call it too; if there is none, threads of this process do that. The guide on clusters shows Ray, Dask and loky.
     memory
         how much memory the evaluation may take, as in "4GB" or a number of bytes; half of the machine's by default. Verdicts
         that take more than a quarter of it are kept in files, and lists are ranked in blocks that take about another quarter.
@@ -131,7 +132,8 @@ def evaluate_shards(
         refuse_options_of_files(choice.reading)
     if choice.image_attributes is not None:  # errors come before the work
         choice = replace(choice, image_attributes=_attributes(choice.image_attributes))
-    if work is not None and choice.protocol.similarity.name == UserSimilarity.name:
+    is_here = executor is None and engine == "local"
+    if is_here and work is not None and choice.protocol.similarity.name == UserSimilarity.name:
         raise ParameterError("cannot tell one similarity function of your own from another", "leave it out", option="work")
     if isinstance(detections, (str, Path)) and same_name(detections, PUBLISHED) and not exists(str(detections)):
         remedy = f"write {spelled('protocol', str(detections))}"

@@ -1,9 +1,10 @@
-"""The objects of the shards, which are read again when something needs more than verdicts: one pass writes them to files."""
+"""The objects of the shards, which are read again, shard by shard, when something needs more than verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import polars as pl
@@ -22,25 +23,25 @@ from apframe.scale.temporary import Temporary
 from apframe.wording import counted, reason
 
 OBJECTS = ("annotations", "detections")
-FOR_TABLES = "for the tables of annotations and detections"
 _COPY_OF = "expanded_from"  # the column of annotations that names the one of which each is a copy
 
 
 class Objects:
-    """Annotations, detections, pairs and assignments of all shards, in Parquet files of a temporary folder.
+    """The shards as data in memory, one after the other, or their tables in Parquet files of a temporary folder.
 
-    The rows of one shard follow those of another; within each, they are in the order in which `Evaluation` has them. Ids of
-    objects that repeat in other shards are replaced by numbers from 1.
+    In files are annotations, detections, pairs and assignments. The rows of one shard follow those of another; within each,
+    they are in the order in which `Evaluation` has them. Ids of objects that repeat in other shards are replaced by numbers.
     """
 
     def __init__(self, shards: Sequence[Shard], job: Job) -> None:
         self.shards, self.job = shards, job
         self._files: dict[str, list[Path]] = {}
         self._folders: list[Temporary] = []  # an earlier one may still be read from
+        self._lock = RLock()  # held while files are written
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> Any:
         """For pickle and copies: without the files, which can be written again."""
-        return {"shards": self.shards, "job": self.job, "_files": {}, "_folders": []}
+        return Objects, (self.shards, self.job)
 
     @cached_property
     def first(self) -> Inputs:
@@ -52,69 +53,78 @@ class Objects:
         """The columns of annotations and of detections, as those of the first shard."""
         return {name: table.drop(INPUT_ROW, strict=False).schema for name, table in self.first.tables().items()}
 
-    def say(self, why: str) -> None:
-        """Warn that the shards are read again, and what for."""
-        warn(f"the objects of {counted(len(self.shards), 'shard')} are read again {why}", SecondPassWarning)
-
-    def table(self, name: str, why: str = FOR_TABLES) -> pl.LazyFrame:
-        """One of the four tables, of which the rows are read when it is collected."""
-        return pl.concat(self.parts(name, why), how="diagonal_relaxed")
-
-    def parts(self, name: str, why: str = FOR_TABLES) -> list[pl.LazyFrame]:
-        """The table of each shard; `why` they are read again is for the warning, if they have to be.
+    def each(self, why: str) -> Iterator[InMemory]:
+        """One shard after the other; a warning says that they are read again, and what for.
 
         Raises
         ------
         ShardError
             a shard has changed since it was matched, or cannot be read any more
+        """
+        self.say(why)
+        for shard in with_bar(self.shards, "reading again"):
+            yield InMemory.of(self.job.inputs(shard))
+
+    def say(self, why: str) -> None:
+        """Warn that the shards are read again, and what for."""
+        warn(f"the objects of {counted(len(self.shards), 'shard')} are read again {why}", SecondPassWarning)
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """One of the four tables, in files, which are written when the first one is asked for.
+
+        Raises
+        ------
         OutputError
             there is no space for the files
         """
-        if name not in self._files:
-            self._write_all([*OBJECTS, *LINKS] if name in LINKS else OBJECTS, why)
-        return [pl.scan_parquet(path, glob=False) for path in self._files[name]]
+        with self._lock:
+            if name not in self._files:
+                self._write_all([*OBJECTS, *LINKS] if name in LINKS else OBJECTS)
+            return _together(self._files[name])
 
-    def _write_all(self, names: Sequence[str], why: str) -> None:
-        self.say(why)
-        self._folders.append(Temporary())
-        files: dict[str, list[Path]] = {name: [] for name in names}
-        for number, shard in enumerate(with_bar(self.shards, "reading again")):
-            source = InMemory.of(self.job.inputs(shard))
+    def _write_all(self, names: Sequence[str]) -> None:
+        folder, files = Temporary(), {name: list[Path]() for name in names}
+        for number, source in enumerate(self.each("for the tables of annotations and detections")):
             tables = source.inputs.tables()
             for name in names:
                 frame = tables[name] if name in OBJECTS else LINKS[name](source)
-                files[name].append(self._write(number, name, frame))
+                files[name].append(_write(folder, f"{name}-{number}", frame))
         for name in OBJECTS:
-            self._make_unique(name, files)
+            _make_unique(folder, name, files)
+        self._folders.append(folder)
         self._files = files
 
-    def _make_unique(self, table: str, files: Mapping[str, Sequence[Path]]) -> None:
-        """Replace ids that repeat, and what refers to them."""
-        key, n_before = KEY_OF[table], 0
-        whole = pl.concat([pl.scan_parquet(path, glob=False) for path in files[table]], how="diagonal_relaxed")
-        known = whole.select(each for each in (key, _COPY_OF) if each in whole.collect_schema()).collect()
-        ids = unique_ids(known, table)
-        if ids.equals(known[key]):
-            return
-        for number, path in enumerate(files[table]):
-            frame = pl.read_parquet(path, glob=False)
-            old, new = frame[key], ids.slice(n_before, frame.height)
-            n_before += frame.height
-            self._write(number, table, frame.with_columns(new))
-            for name in files.keys() & LINKS.keys():
-                links = pl.read_parquet(files[name][number], glob=False)
-                self._write(number, name, links.with_columns(pl.col(key).replace_strict(old, new)))
 
-    def _write(self, number: int, name: str, frame: pl.DataFrame) -> Path:
-        folder = self._folders[-1]
-        path = folder.path / f"{name}-{number}.parquet"
-        try:
-            frame.write_parquet(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            folder.close()
-            problem = f"tables of objects cannot be written ({reason(error)})"
-            raise OutputError(problem, "set TMPDIR to a folder with more space", path=folder.path.parent) from error
-        return path
+def _make_unique(folder: Temporary, table: str, files: Mapping[str, Sequence[Path]]) -> None:
+    """Replace ids that repeat, and what refers to them."""
+    key, n_before, whole = KEY_OF[table], 0, _together(files[table])
+    known = whole.select(each for each in (key, _COPY_OF) if each in whole.collect_schema()).collect()
+    ids = unique_ids(known, table)
+    if ids.equals(known[key]):
+        return
+    for number, path in enumerate(files[table]):
+        frame = pl.read_parquet(path, glob=False)
+        old, new = frame[key], ids.slice(n_before, frame.height)
+        n_before += frame.height
+        _write(folder, path.stem, frame.with_columns(new))
+        for name in files.keys() & LINKS.keys():
+            links = pl.read_parquet(files[name][number], glob=False)
+            _write(folder, f"{name}-{number}", links.with_columns(pl.col(key).replace_strict(old, new)))
+
+
+def _together(files: Sequence[Path]) -> pl.LazyFrame:
+    return pl.concat([pl.scan_parquet(path, glob=False) for path in files], how="diagonal_relaxed")
+
+
+def _write(folder: Temporary, name: str, frame: pl.DataFrame) -> Path:
+    path = folder.path / f"{name}.parquet"
+    try:
+        frame.write_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        folder.close()
+        problem = f"tables of objects cannot be written ({reason(error)})"
+        raise OutputError(problem, "set TMPDIR to a folder with more space", path=folder.path.parent) from error
+    return path
 
 
 def unique_ids(objects: pl.DataFrame, table: str) -> pl.Series:

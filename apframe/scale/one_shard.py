@@ -50,12 +50,12 @@ class Job:
                 "files": shard.mark(),
                 "version": self.version,
                 "protocol": choice.protocol.as_dict(),
-                "categories": choice.categories,
+                "categories": _content("categories", choice.categories),
                 "invalid": choice.invalid,
                 "drop_unknown_images": choice.drop_unknown_images,
-                "reading": {name: _content(value) for name, value in vars(choice.reading).items()},
+                "reading": {name: _content(name, value) for name, value in vars(choice.reading).items()},
             }
-        return hashlib.sha256(json.dumps(content, sort_keys=True, default=_content).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     def match(self, shard: Shard) -> pa.Table:
         """The verdicts of the shard, as `to_arrow` makes them, with what else is to be known of it.
@@ -180,15 +180,19 @@ def named(error: InputError, shard: Shard) -> ShardError:
     return found
 
 
-def _content(value: Any) -> Any:
+def _content(option: str, value: Any) -> Any:
     """An option as JSON holds it, which is another one where a file or table that the option names has other content."""
     if isinstance(value, (str, Path)):
         status = Path(value).stat() if kind_at(value) is not None else None
         return [str(value), None if status is None else [status.st_size, status.st_mtime_ns]]
     if value is None or isinstance(value, (bool, int, float)):
         return value
+    if isinstance(value, (pl.Series, np.ndarray, np.generic)):
+        return _content(option, value.to_list() if isinstance(value, pl.Series) else value.tolist())
+    if isinstance(value, (set, frozenset)):
+        return sorted((_content(option, each) for each in value), key=str)
     if isinstance(value, (list, tuple)):
-        return [_content(each) for each in value]
+        return [_content(option, each) for each in value]
     if isinstance(value, Mapping):
-        return [[key, _content(item)] for key, item in value.items()]
-    return content_hash(to_polars(value, "option"))
+        return [[_content(option, key), _content(option, item)] for key, item in value.items()]
+    return content_hash(to_polars(value, option))

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from socket import gethostname
 from typing import Any, TypeVar
 
 from apframe.exceptions import ApframeError, ShardError, import_optional
@@ -14,7 +15,7 @@ from apframe.wording import first_line, spelled
 
 Made = TypeVar("Made")
 _ATTEMPTS = 3  # how often a task is begun whose worker dies
-_AHEAD = 4  # tasks that wait for each CPU, so that a cluster may grow
+_AHEAD, _LEAST = 4, 64  # tasks that wait for each CPU, and for all: a cluster may grow
 
 
 class RayExecutor(Executor):
@@ -29,18 +30,20 @@ class RayExecutor(Executor):
     ------
     ParameterError
         Ray is missing
+    ShardError
+        by the result of a task: its worker died three times
     """
 
     def __init__(self) -> None:
         self._ray = running_ray()
         n_cpus = int(self._ray.cluster_resources().get("CPU", 1))
-        self._waiting = ThreadPoolExecutor(max(1, _AHEAD * n_cpus), "apframe-ray")
+        self._waiting = ThreadPoolExecutor(max(_LEAST, _AHEAD * n_cpus), "apframe-ray")
         self._task = self._ray.remote(num_cpus=1, max_retries=_ATTEMPTS - 1)(_work())
 
     @property
     def is_on_this_machine(self) -> bool:
         """Whether all workers see the files of this machine."""
-        return len(self._ray.nodes()) == 1
+        return {node["NodeManagerHostname"] for node in self._ray.nodes() if node["Alive"]} == {gethostname()}
 
     def submit(self, function: Callable[..., Made], /, *arguments: Any, **options: Any) -> Future[Made]:
         """Have the work done by a task; its errors are those that it would raise in this process.
@@ -65,8 +68,9 @@ class RayExecutor(Executor):
             raise ShardError(problem, "did it run out of memory? Write smaller shards") from error
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for what has begun. Ray goes on running."""
-        self._waiting.shutdown(wait, cancel_futures=cancel_futures)
+        """Take no more work, and wait for none, so that Ctrl-C ends at once. Ray goes on running."""
+        del wait
+        self._waiting.shutdown(wait=False, cancel_futures=cancel_futures)
 
 
 def running_ray() -> Any:

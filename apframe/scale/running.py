@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,8 +18,9 @@ from apframe.scale.one_shard import Job, match_one, named
 from apframe.scale.shards import Shard
 from apframe.scale.temporary import Temporary
 from apframe.scale.verdict_files import read_verdicts, write_verdicts
+from apframe.similarity.user import UserSimilarity
 from apframe.threads import pool, threads
-from apframe.wording import counted, listed, reason, spelled
+from apframe.wording import counted, first_line, listed, reason, shown, spelled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,6 +86,11 @@ class Engine:
         return self if self._makes_workers else replace(self, workers=None)
 
     @property
+    def has_own_similarity(self) -> bool:
+        """Whether objects are compared by a function of the user, which no file is named after."""
+        return self.job.choice.protocol.similarity.name == UserSimilarity.name
+
+    @property
     def _makes_workers(self) -> bool:
         return self.workers is not None and not isinstance(self.workers, Executor)
 
@@ -136,7 +142,8 @@ class Engine:
     ) -> Generator[Path | pa.Table | ShardError | None, None, None]:
         """What each shard gives; None where the worker died. What has not begun when it is closed is not done."""
         place = self.work if folder is None else folder.path
-        match = partial(match_one, self.job, None if place is None else place.absolute(), resumes=folder is None)
+        resumes = folder is None and not self.has_own_similarity
+        match = partial(match_one, self.job, None if place is None else place.absolute(), resumes=resumes)
         with _opened(self.workers) as executor:
             if self.workers is not None:
                 self._refuse_temporary(executor)
@@ -147,12 +154,31 @@ class Engine:
                 for shard in shards:
                     running.append((shard, _submitted(executor, match, shard)))
                     if len(running) > ahead:
-                        yield _result(*running.popleft())
+                        yield self._result(*running.popleft())
                 while running:
-                    yield _result(*running.popleft())
+                    yield self._result(*running.popleft())
             finally:
                 for _, each in running:
                     each.cancel()
+
+    def _result(self, shard: Shard, future: Future[str | pa.Table]) -> Path | pa.Table | ShardError | None:
+        try:
+            result = future.result()
+            return Path(result) if isinstance(result, str) else result
+        except ShardError as error:
+            return error if error.shard else named(error, shard)
+        except (BrokenExecutor, CancelledError):
+            return None
+        except Exception as error:
+            if type(error).__name__ == "KilledWorker":  # as Dask says it
+                return None
+            if self.workers is not None and isinstance(error, ModuleNotFoundError):
+                problem = f"a worker cannot import {error.name}"
+                raise ParameterError(problem, "install the same packages everywhere") from error
+            if self.workers is not None and "pickle" in str(error):
+                remedy = "functions of your own must be importable, or use loky, Dask or Ray, which send them whole"
+                raise ParameterError(f"cannot be sent to workers ({first_line(error)})", remedy, option="executor") from error
+            raise
 
     def _refuse_temporary(self, executor: Executor) -> None:
         """An error where workers may be on other machines, which a temporary folder of this one is not."""
@@ -165,8 +191,10 @@ class Engine:
         """The error that workers died before they had matched some shards."""
         names, folder = listed([shard.name for shard in shards]), spelled("work", "")
         problem = f"workers died before they had matched {counted(len(shards), 'shard')}: {names}"
-        again = f"name a folder with {folder} to go on from here" if self.work is None else "repeat the call to go on from here"
-        error = ShardError(problem, f"{again}; did they run out of memory? Write smaller shards, or use fewer workers")
+        other = "" if self._makes_workers else " with another executor, or a function that makes one,"
+        again = f"name a folder with {folder}" if self.work is None else f"repeat the call{other}"
+        remedy = f"{again} to go on from here; did they run out of memory? Write smaller shards, or use fewer workers"
+        error = ShardError(problem, remedy)
         error.shard = shards[0].name
         return error
 
@@ -200,9 +228,23 @@ class _Kept:
 
 
 def _opened(workers: Workers | None) -> AbstractContextManager[Executor]:
+    """What does the work, for the length of a block.
+
+    Raises
+    ------
+    ParameterError
+        it is no executor, and no function that makes one, or it would never end
+    """
     if workers is None:
         return pool()
-    return nullcontext(workers) if isinstance(workers, Executor) else workers()
+    made = workers() if callable(workers) and not isinstance(workers, Executor) else workers
+    if not isinstance(made, Executor):
+        remedy = "give something with the interface of concurrent.futures.Executor, or a function that makes it"
+        raise ParameterError(f"is no executor: {shown(made)}", remedy, option="executor")
+    if getattr(getattr(made, "_mp_context", None), "get_start_method", str)() == "fork":
+        remedy = 'give it mp_context=multiprocessing.get_context("spawn")'
+        raise ParameterError("forks processes, which hang once Polars has run", remedy, option="executor")
+    return nullcontext(made) if made is workers else made
 
 
 def _submitted(executor: Executor, match: Callable[[Shard], str | pa.Table], shard: Shard) -> Future[str | pa.Table]:
@@ -212,19 +254,8 @@ def _submitted(executor: Executor, match: Callable[[Shard], str | pa.Table], sha
         lost = Future[Any]()
         lost.set_exception(error)
         return lost
-
-
-def _result(shard: Shard, future: Future[str | pa.Table]) -> Path | pa.Table | ShardError | None:
-    try:
-        result = future.result()
-        return Path(result) if isinstance(result, str) else result
-    except ShardError as error:
-        return error if error.shard else named(error, shard)
-    except BrokenExecutor:
-        return None
-    except ModuleNotFoundError as error:
-        remedy = "install the same packages everywhere"
-        raise ParameterError(f"a worker cannot import {error.name}", remedy) from error
+    except RuntimeError as error:
+        raise ParameterError(f"takes no work ({error})", "give one that is open", option="executor") from error
 
 
 def _absolute(shard: Shard) -> Shard:

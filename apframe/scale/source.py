@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import pairwise
@@ -21,13 +21,12 @@ from apframe.protocols.preparation import outline_of, prepare_matching
 from apframe.rows import KEY_OF
 from apframe.scale.budget import in_words
 from apframe.scale.layout import INPUT_ROW
-from apframe.scale.objects import OBJECTS, Objects
+from apframe.scale.objects import OBJECTS, Objects, unique_ids
 from apframe.scale.running import KEPT, Engine, Matched
 from apframe.scale.together import Together, put_together
 from apframe.scale.verdict_files import head_of, join_arrow
-from apframe.store.results import LazyTable
-from apframe.store.sql import deferred
 from apframe.tables.ids import is_known
+from apframe.tables.lazy_table import LazyTable
 from apframe.threads import alone, map_lazily, pool, threads
 from apframe.wording import spelled
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from apframe.evaluation.source import Lists
     from apframe.matching.regroup import Rows
     from apframe.matching.verdicts import Verdicts
-    from apframe.tables.conditions import Masks
+    from apframe.tables.conditions import Masks, Tables
     from apframe.tables.dataset import Dataset
 
 Made = TypeVar("Made")
@@ -126,13 +125,26 @@ class Shards:
         return self.all_categories if self.lists is None else self.all_categories.filter(pl.Series(self.lists))
 
     @cached_property
-    def _totals(self) -> Mapping[str, int]:
-        """How many annotations, detections and annotations that count there are."""
+    def _heights(self) -> Sequence[Mapping[str, int]]:
+        """How many annotations, detections and annotations that count each shard has."""
         if self.images is None and self.lists is None:
-            heights = [said["heights"] for said in self.together.said]
-            return {name: sum(each[name] for each in heights) for name in heights[0]}
-        counts = self.map(_count)
-        return {name: sum(each[name] for each in counts) for name in (*OBJECTS, "positives")}
+            return [said["heights"] for said in self.together.said]
+        each = self.map(partial(_per_image, len(self.image_ids)))
+        counts = {name: np.sum([part[name] for part in each], axis=0) for name in each[0]} if each else {}
+        return [{name: int(count[codes].sum()) for name, count in counts.items()} for codes in self._codes]
+
+    @cached_property
+    def _totals(self) -> Mapping[str, int]:
+        """The same of all shards."""
+        return {name: sum(each[name] for each in self._heights) for name in (self._heights[0])}
+
+    @property
+    def _codes(self) -> Sequence[np.ndarray]:
+        """For each shard, the number among the images that are wanted of each of its own of these."""
+        if self.images is None:
+            return self.together.codes
+        number = np.cumsum(self.images) - 1
+        return [number[codes[self.images[codes]]] for codes in self.together.codes]
 
     @property
     def heights(self) -> dict[str, int]:
@@ -171,12 +183,13 @@ class Shards:
         if n_bytes > self.engine.memory:
             what = f"the verdicts of all categories at once take about {in_words(n_bytes)}"
             warn(f"{what}; {spelled('memory')} is {in_words(self.engine.memory)}", LargeResultWarning)
-        verdicts = self._read(0, self.together.whole.lists.height)[1]
+        verdicts = with_places(self._read(0, self.together.whole.lists.height)[1])
         for name in OBJECTS:
-            if getattr(verdicts, name)["row"].is_duplicated().any():
+            rows = getattr(verdicts, name)["row"]
+            if len(rows) and rows.max() + 1 < len(rows):  # type: ignore[operator]
                 remedy = "number the rows of all shards through, from 0, or leave the column out"
                 raise FormatError(f"{name} of different shards have the same {INPUT_ROW}", remedy)
-        return with_places(verdicts)
+        return verdicts
 
     def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
         """See `Source`."""
@@ -231,8 +244,13 @@ class Shards:
                 "allow more, or take fewer images with `where`",
                 option="memory",
             )
-        why = f"to have them all in memory, about {in_words(n_bytes)}"
-        annotations, detections = (self._of_part(self.objects.table(name, why)).collect() for name in OBJECTS)
+        found: dict[str, list[pl.DataFrame]] = {name: [] for name in OBJECTS}
+        for source in self.objects.each(f"to have them all in memory, about {in_words(n_bytes)}"):
+            for name, table in source.tables().items():
+                if name in OBJECTS:
+                    found[name].append(self._of_part(table.lazy()).collect())
+        tables = {name: pl.concat(frames, how="diagonal_relaxed") for name, frames in found.items()}
+        annotations, detections = (table.with_columns(unique_ids(table, name)) for name, table in tables.items())
         if self.engine.job.is_numbered(detections):
             detections = detections.sort(INPUT_ROW)
         annotations, detections = (table.drop(INPUT_ROW, strict=False) for table in (annotations, detections))
@@ -260,7 +278,18 @@ class Shards:
         if name in LINKS:
             return LazyTable(lambda: self._links(name))
         empty = pl.LazyFrame(schema=self.objects.schemas[name])
-        return LazyTable(lambda: self._of_part(self.objects.table(name)).drop(INPUT_ROW, strict=False), lambda: empty)
+
+        def select(*columns: Any) -> pl.DataFrame:
+            each = self.objects.each(f"for columns of {name}")
+            return pl.concat(
+                [self._of_part(source.tables()[name].lazy()).select(*columns).collect() for source in each],
+                how="vertical_relaxed",
+            )
+
+        def plan() -> pl.LazyFrame:
+            return self._of_part(self.objects.table(name)).drop(INPUT_ROW, strict=False)
+
+        return LazyTable(plan, lambda: empty, select)
 
     def _links(self, name: str) -> pl.LazyFrame:
         links = self.objects.table(name)
@@ -269,13 +298,13 @@ class Shards:
             links = links.join(self._of_part(self.objects.table(table)), on=key, how="semi", maintain_order="left")
         return links
 
-    def tables(self) -> dict[str, pl.LazyFrame]:
+    def tables(self) -> Tables:
         """See `Source`; tables of objects are read when columns of them are looked at."""
         categories = self.dataset.categories.sort("category_id")
         return {
-            "images": self.dataset.images.sort("image_id").lazy(),
-            "categories": categories.filter(is_known(categories["category_id"], self.category_ids)).lazy(),
-            **{name: deferred(self.table(name).plan, self.objects.schemas[name]) for name in OBJECTS},
+            "images": self.dataset.images.sort("image_id"),
+            "categories": categories.filter(is_known(categories["category_id"], self.category_ids)),
+            **{name: self.table(name) for name in OBJECTS},
         }
 
     def evaluated(self) -> Evaluated:
@@ -290,7 +319,9 @@ class Shards:
             is_pooled=self.outline.is_pooled,
             detected=lambda: self.outline.lists["category_id"].filter(pl.Series(self.list_sizes > 0)),
             scores=lambda: self.together.scores,
-            per_image=lambda: pl.Series(np.sum(self.map(partial(_per_image, self.outline.images.height)), axis=0)),
+            per_image=lambda: pl.Series(
+                np.sum([each["detections"] for each in self.map(partial(_per_image, len(self.image_ids)))], axis=0)
+            ),
             inputs=lambda: self.objects.first,
         )
 
@@ -303,7 +334,7 @@ class Shards:
                 self, images=_both(self.images, flags.get("images")), lists=_both(self.lists, flags.get("categories"))
             )
         masks_of_shards = self._split(taken)
-        self.objects.say("and matched for a part of them")
+        self.objects.say("and matched again for each part")
         shards = [
             replace(shard, masks=(*shard.masks, *own)) for shard, own in zip(self.objects.shards, masks_of_shards, strict=True)
         ]
@@ -313,21 +344,17 @@ class Shards:
 
     def _split(self, masks: Masks) -> Iterator[list[dict[str, dict[str, pl.Series]]]]:
         """For each shard the masks that make this part of it, if it is one, and then those of its own rows among these."""
-        bounds: dict[str, np.ndarray] = {}
-        for name in {owner for of in masks.values() for owner in of} & {*OBJECTS}:
-            heights = pl.collect_all([self._of_part(part).select(pl.len()) for part in self.objects.parts(name)])
-            bounds[name] = np.cumsum([0, *(height.item() for height in heights)])
-        for number, codes in enumerate(self.together.codes):
+        bounds = {name: np.cumsum([0, *(each[name] for each in self._heights)]) for name in OBJECTS}
+        for number, (codes, of_part) in enumerate(zip(self.together.codes, self._codes, strict=True)):
             part: dict[str, dict[str, pl.Series]] = {}
             if self.images is not None:
                 part["images"] = {"images": pl.Series(self.images[codes])}
-                codes = (np.cumsum(self.images) - 1)[codes[self.images[codes]]]
             if self.lists is not None:
                 part["categories"] = {"categories": pl.Series(self.lists)}
             rows = {name: slice(*ends[number : number + 2].tolist()) for name, ends in bounds.items()}
             own = {
                 table: {
-                    owner: mask.gather(codes) if owner == "images" else mask[rows.get(owner, slice(None))]
+                    owner: mask.gather(of_part) if owner == "images" else mask[rows.get(owner, slice(None))]
                     for owner, mask in of.items()
                 }
                 for table, of in masks.items()
@@ -344,10 +371,8 @@ def _both(kept: np.ndarray | None, further: np.ndarray | None) -> np.ndarray | N
     return flags
 
 
-def _count(_: np.ndarray, verdicts: Verdicts) -> dict[str, int]:
-    counted = {name: getattr(verdicts, name).height for name in OBJECTS}
-    return counted | {"positives": int((verdicts.annotations["counts"] > 0).sum())}
-
-
-def _per_image(n_images: int, _: np.ndarray, verdicts: Verdicts) -> np.ndarray:
-    return np.bincount(verdicts.detections["image"].to_numpy(), minlength=n_images)
+def _per_image(n_images: int, _: np.ndarray, verdicts: Verdicts) -> dict[str, np.ndarray]:
+    """How many annotations, detections and annotations that count each image has."""
+    tables = {name: getattr(verdicts, name) for name in OBJECTS}
+    tables["positives"] = verdicts.annotations.filter(pl.col("counts") > 0)
+    return {name: np.bincount(table["image"].to_numpy(), minlength=n_images) for name, table in tables.items()}

@@ -115,6 +115,9 @@ def read_verdicts(path: Path) -> pa.Table:
     """
     try:
         return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    except FileNotFoundError:
+        remedy = f"{spelled('work', '')} is a folder that all workers share with this process, and stays as long as it is used"
+        raise FormatError("the verdicts of a shard are not there", remedy, path=path) from None
     except (OSError, ValueError, pa.ArrowException) as error:  # the latter two of damaged files
         raise FormatError(f"cannot be read ({reason(error)})", "remove it; it is computed again", path=path) from error
 

@@ -10,35 +10,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from apframe.store import sql
+from apframe.tables.lazy_table import LazyTable
 
 if TYPE_CHECKING:
     import duckdb
-
-
-@dataclass(frozen=True)
-class LazyTable:
-    """One table of a result, planned when it is needed.
-
-    Attributes
-    ----------
-    plan
-        makes the plan of the whole table, which computes nothing yet (`apframe.store.sql.deferred` helps)
-    unnamed
-        makes what stands for the table in queries that do not name it, for tables that take long to plan; otherwise `plan`
-    parts
-        makes plans of one schema, each of some of the rows, for tables that may not fit in memory; otherwise `plan` is all
-    """
-
-    plan: Callable[[], pl.LazyFrame]
-    unnamed: Callable[[], pl.LazyFrame] | None = None
-    parts: Callable[[], Iterable[pl.LazyFrame]] | None = None
 
 
 class QueryableResult(ABC):

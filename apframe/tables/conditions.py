@@ -10,10 +10,11 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import ParameterError
+from apframe.tables.lazy_table import LazyTable
 from apframe.tables.tables import OUTSIDE, TABLES
 from apframe.wording import did_you_mean, first_line, listed, nearest, spelled
 
-Table = pl.DataFrame | pl.LazyFrame  # the latter where it is read when columns of it are looked at
+Table = pl.DataFrame | LazyTable  # the latter where it is read when columns of it are looked at
 Tables = Mapping[str, Table]
 Masks = Mapping[str, Mapping[str, pl.Series]]  # see `conjunction`
 Condition = str | pl.Expr | Sequence[int | str] | pl.Series
@@ -30,19 +31,31 @@ _QUALIFIED = re.compile(  # a column with its table, outside of texts and of nam
 def names_in(table: Table) -> list[str]:
     """The names of a table's columns.
 
-    >>> names_in(pl.LazyFrame({"a": [1]}))
+    >>> names_in(LazyTable(pl.LazyFrame({"a": [1]}).lazy))
     ['a']
     """
-    return table.collect_schema().names()
+    plan = table if isinstance(table, pl.DataFrame) else (table.unnamed or table.plan)()
+    return plan.collect_schema().names()
+
+
+def columns_of(table: Table, *columns: Any) -> pl.DataFrame:
+    """Some columns of a table, as `pl.DataFrame.select` takes them.
+
+    >>> columns_of(LazyTable(pl.LazyFrame({"a": [1, 2]}).lazy), pl.col("a") + 1)["a"].to_list()
+    [2, 3]
+    """
+    if isinstance(table, pl.DataFrame):
+        return table.select(*columns)
+    return table.plan().select(*columns).collect() if table.select is None else table.select(*columns)
 
 
 def column_of(table: Table, name: str) -> pl.Series:
     """One column of a table, of exactly this name.
 
-    >>> column_of(pl.LazyFrame({"a": [1, 2]}), "a").to_list()
+    >>> column_of(pl.DataFrame({"a": [1, 2]}), "a").to_list()
     [1, 2]
     """
-    return table.lazy().select(exact(name)).collect().to_series()
+    return columns_of(table, exact(name)).to_series()
 
 
 def refuse_nothing(what: str, masks: Masks) -> None:
@@ -208,8 +221,7 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
     masks = {}
     for table in owners:
         ids = [word for word in words if word not in deciding and word in names_in(tables[table])]
-        columns = (exact(column).alias(word) for word, (column, _) in owners_of.items())
-        frame = tables[table].lazy().select(*ids, *columns).collect()
+        frame = columns_of(tables[table], *ids, *(exact(column).alias(word) for word, (column, _) in owners_of.items()))
         try:
             mask = frame.with_columns(condition.alias("\0inside"))["\0inside"]
         except pl.exceptions.PolarsError as error:

@@ -28,7 +28,7 @@ from apframe.wording import counted
 
 @dataclass(frozen=True)
 class Later:
-    """Columns of annotations that are read when they are first looked at, once.
+    """Columns of annotations, or all of these, that are read when they are first looked at, once.
 
     Attributes
     ----------
@@ -36,10 +36,19 @@ class Later:
         gives all columns that have not been read, that of the masks too, and which of them are JSON text
     read_masks
         gives the column `mask` alone, sooner; None if there is none that has not been read
+    read_rows, n_rows
+        gives all annotations, if none of them has been read, and says how many there are
     """
 
     read_attributes: Callable[[], tuple[pl.DataFrame, set[str]]]
     read_masks: Callable[[], pl.DataFrame] | None
+    read_rows: Callable[[], pl.DataFrame] | None = None
+    n_rows: int = 0
+
+    @cached_property
+    def rows(self) -> pl.DataFrame:
+        """The result of `read_rows`."""
+        return pl.DataFrame() if self.read_rows is None else self.read_rows()
 
     @cached_property
     def attributes(self) -> tuple[pl.DataFrame, set[str]]:
@@ -161,7 +170,7 @@ class Dataset:
 
     def core(self, table: str) -> pl.DataFrame:
         """A table with at least its canonical columns, without reading attributes for it."""
-        return self._core[table]
+        return self._later.rows if self._later is not None and table not in self._core else self._core[table]
 
     @property
     def images(self) -> pl.DataFrame:
@@ -202,9 +211,8 @@ class Dataset:
         >>> dataset.with_late_annotations(lambda: dataset.annotations, 0)
         Dataset(1 image, 1 category, 0 annotations)
         """
-        core = _Late({table: self._core[table] for table in ("images", "categories")})
-        core.read, core.n_rows = read, n
-        return self._with(_core=core, _later=None)
+        core = {table: self._core[table] for table in ("images", "categories")}
+        return self._with(_core=core, _later=Later(lambda: (pl.DataFrame(), set()), None, read, n))
 
     def with_images(self, attributes: Any, on: str | None = None) -> Dataset:
         """The data set with further columns of its images, such as weather or tags, from a table of their own.
@@ -402,20 +410,9 @@ class Dataset:
 
     def __repr__(self) -> str:
         heights = {name: frame.height for name, frame in self._core.items()}
-        if isinstance(self._core, _Late):
-            heights |= {"annotations": self._core.n_rows}
+        if self._later is not None and "annotations" not in heights:
+            heights |= {"annotations": self._later.n_rows}
         return f"Dataset({', '.join(counted(n, noun(name)) for name, n in heights.items())})"
-
-
-class _Late(dict[str, pl.DataFrame]):
-    """The tables of a data set, of which that of the annotations is read when it is first looked at."""
-
-    read: Callable[[], pl.DataFrame]
-    n_rows: int
-
-    def __missing__(self, table: str) -> pl.DataFrame:
-        self[table] = self.read()
-        return self[table]
 
 
 def _checked_before(annotations: pl.DataFrame) -> pl.DataFrame:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
+import shutil
 import signal
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -19,7 +23,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
+from apframe.exceptions import FormatError, ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
 from apframe.scale import one_shard
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
@@ -192,6 +196,118 @@ def test_workers_elsewhere_need_a_folder(tmp_path: Path) -> None:
         apf.evaluate_shards(few(tmp_path), executor=executor)
     with pytest.raises(ParameterError, match=r'^executor: cannot be given together with engine="ray"; leave one out$'):
         apf.evaluate_shards(tmp_path / "shards", executor=executor, engine="ray")
+
+
+@pytest.mark.parametrize(
+    ("executor", "message"),
+    [
+        (4, "executor is no executor: 4; give something with the interface"),
+        (lambda: 5, "executor is no executor: 5; give something with the interface"),
+        (
+            lambda: ProcessPoolExecutor(2, multiprocessing.get_context("fork")),
+            "executor: forks processes, which hang once Polars has run; give it mp_context=",
+        ),
+    ],
+)
+def test_what_cannot_match_shards_is_refused(tmp_path: Path, executor: Any, message: str) -> None:
+    if os.name != "posix" and "forks" in message:
+        pytest.skip("there is no fork")
+    with pytest.raises(ParameterError, match=f"^{message}"):
+        apf.evaluate_shards(few(tmp_path), executor=executor)
+
+
+def test_an_executor_that_is_shut_down_is_refused(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        pass
+    with pytest.raises(
+        ParameterError, match=r"^executor takes no work \(cannot schedule new futures after shutdown\); give one"
+    ):
+        apf.evaluate_shards(few(tmp_path), executor=executor)
+
+
+@pytest.mark.slow
+def test_a_function_that_cannot_be_sent_is_named(tmp_path: Path, processes: ProcessPoolExecutor) -> None:
+    shards = few(tmp_path)
+    with pytest.raises(
+        ParameterError, match=r"^executor: cannot be sent to workers \(.*pickle.*\); functions of your own must"
+    ):
+        apf.evaluate_shards(shards, executor=processes, similarity=lambda pairs: pairs["x"] * 0.0)
+
+
+def test_a_similarity_of_ones_own_is_not_resumed(tmp_path: Path) -> None:
+    shards, work = few(tmp_path), tmp_path / "work"
+
+    def same(pairs: pl.DataFrame) -> Any:
+        return (pairs["x"] == pairs["x_right"]).cast(pl.Float64)
+
+    with ThreadPoolExecutor(2) as executor:
+        for n in (N, 2 * N):  # each call has files of its own
+            found = apf.evaluate_shards(shards, executor=executor, work=work, similarity=same)
+            assert len(list(work.iterdir())) == n
+    assert_frame_equal(found.metrics, apf.evaluate_shards(shards, similarity=same).metrics)
+
+
+@pytest.mark.parametrize("categories", [np.array([1]), [np.int64(1)], {1}, pl.Series([1]), ["cat"]])
+def test_options_of_any_kind_name_files(tmp_path: Path, categories: Any) -> None:
+    shards, work = few(tmp_path), tmp_path / "work"
+    for _ in range(2):
+        apf.evaluate_shards(shards, work=work, categories=categories)
+        assert len(list(work.iterdir())) == N
+
+
+def test_a_mistake_in_this_process_is_no_worker_s(tmp_path: Path) -> None:
+    def lacking(pairs: pl.DataFrame) -> Any:
+        del pairs
+        raise ModuleNotFoundError("No module named 'shapely'", name="shapely")
+
+    with pytest.raises(ModuleNotFoundError, match="shapely"):
+        apf.evaluate_shards(few(tmp_path), similarity=lacking)
+
+
+def test_verdicts_that_are_not_there(tmp_path: Path) -> None:
+    found = apf.evaluate_shards(few(tmp_path), work=tmp_path / "work")
+    shutil.rmtree(tmp_path / "work")
+    with pytest.raises(FormatError, match=r"the verdicts of a shard are not there; work= is a folder that all workers share"):
+        _ = found.metrics
+
+
+def test_threads_may_ask_for_tables_of_objects_at_once(tmp_path: Path) -> None:
+    """Of files whose ids repeat, and are numbered anew."""
+    box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    for k in range(8):
+        truth = {"images": [{"id": k}], "categories": [CAT], "annotations": [{"id": 1, "image_id": k} | box]}
+        (tmp_path / f"gt{k}.json").write_text(json.dumps(truth))
+        (tmp_path / f"dt{k}.json").write_text(json.dumps([{"image_id": k, "score": 0.5} | box] * 2))
+    for _ in range(3):
+        found = apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.json")
+        query = "select sum(detection_id)::int, count(distinct detection_id) from detections"
+        with warnings.catch_warnings(), ThreadPoolExecutor(4) as others:
+            warnings.simplefilter("ignore")
+            pairs = [others.submit(getattr, found, "pairs") for _ in range(2)]
+            sums = [others.submit(found.sql, query) for _ in range(2)]
+            assert [each.result().rows() for each in sums] == [[(136, 16)]] * 2
+            assert all(each.result().height == 16 for each in pairs)
+
+
+def test_slices_by_a_column_of_several_types(tmp_path: Path) -> None:
+    """0 in one file and 0.5 in another: each has the type that JSON gives it."""
+    box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    both: list[dict[str, Any]] = []
+    for k, values in enumerate([(0, 1), (0.5, 0.25)]):
+        rows = [{"id": 2 * k + n, "image_id": k, "occ": value} | box for n, value in enumerate(values)]
+        truth = {"images": [{"id": k}], "categories": [CAT], "annotations": rows}
+        found = [{"image_id": k, "score": 0.5} | box]
+        both += [{"truth": truth, "found": found}]
+        (tmp_path / f"gt{k}.json").write_text(json.dumps(truth))
+        (tmp_path / f"dt{k}.json").write_text(json.dumps(found))
+    merged = {name: [row for each in both for row in each["truth"][name]] for name in ("images", "annotations")}
+    whole = apf.evaluate(merged | {"categories": [CAT]}, [row for each in both for row in each["found"]])
+    parts = apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.json")
+    key = apf.bins("occ", [0, 0.3, 2])
+    with pytest.warns(SecondPassWarning) as caught:
+        assert_frame_equal(parts.by(key), whole.by(key))
+        assert_frame_equal(parts.where("occ < 0.3").metrics, whole.where("occ < 0.3").metrics)
+    assert {each.filename for each in caught} == {__file__}
 
 
 def test_parts_are_matched_after_the_executor_is_shut_down(tmp_path: Path) -> None:

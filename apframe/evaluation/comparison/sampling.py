@@ -18,6 +18,7 @@ from apframe.evaluation.comparison.study import ROW, Drawn, Numbers, Study
 from apframe.evaluation.slices.keys import Bins, check_level
 from apframe.exceptions import ParameterError, ResampledWarning, by_name, one_of, proper_share, warn, whole_number
 from apframe.protocols.headlines import Headline, headlines
+from apframe.tables.conditions import columns_of
 from apframe.wording import counted, did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def image_draws(self: Evaluation, unit: str | None, within: str | None, n_resamp
 
 def _images(self: Evaluation) -> pl.DataFrame:
     """The evaluated images in the order of their ids, which come first."""
-    return self._source.tables()["images"].select("image_id", pl.exclude("image_id")).collect()
+    return columns_of(self._source.tables()["images"], "image_id", pl.exclude("image_id"))
 
 
 def chosen_lines(evaluation: Evaluation, metrics: Sequence[str] | str | None) -> list[Headline]:

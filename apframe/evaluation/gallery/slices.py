@@ -11,6 +11,7 @@ import polars as pl
 from apframe.evaluation.gallery.cards import MODELS
 from apframe.evaluation.slices.keys import SEVERAL, make_keys
 from apframe.rows import KEY_OF
+from apframe.tables.conditions import columns_of
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -95,7 +96,7 @@ def _codes(all_members: Mapping[str, pl.DataFrame], tables: Tables, cards: pl.Da
     for table, members in all_members.items():
         is_second = table == "annotations" and "detections" in all_members
         rows = cards.filter(pl.col("detection_id").is_null()) if is_second else cards
-        ids = tables[table].lazy().select(KEY_OF[table], row=pl.int_range(pl.len(), dtype=pl.UInt32)).collect()
+        ids = columns_of(tables[table], KEY_OF[table]).with_row_index("row")
         rows = rows.select("card", KEY_OF[table]).join(ids, on=KEY_OF[table])
         parts.append(rows.join(members.cast({"row": pl.UInt32}), on="row").select("card", "code"))
     return pl.concat(parts).unique().sort("card", "code")

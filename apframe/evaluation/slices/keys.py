@@ -21,6 +21,7 @@ from apframe.tables.conditions import (
     Masks,
     Tables,
     column_of,
+    columns_of,
     conjunction,
     find_owners,
     items_of,
@@ -227,7 +228,7 @@ def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
     for name, condition in slices.items():
         is_several = isinstance(condition, (list, tuple)) and condition and all(isinstance(c, pl.Expr) for c in condition)
         has_texts = isinstance(condition, (list, tuple)) and any(isinstance(c, str) for c in condition)
-        are_ids = tables["images"].collect_schema()["image_id"] == pl.String
+        are_ids = column_of(tables["images"], "image_id").dtype == pl.String
         if has_texts and not are_ids and nearest(str(name), list_columns(tables)):
             find_owners(str(name), tables)  # these are no image ids but values of a column, misspelt: the error names it
         masks[str(name)] = conjunction(condition if is_several else [condition], tables)
@@ -239,7 +240,7 @@ def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
     (table,) = about
     members = {}
     for owner in dict.fromkeys(owner for mask in masks.values() for owner in mask[table]):
-        everything = tables[owner].lazy().select(pl.repeat(True, pl.len())).collect().to_series()
+        everything = columns_of(tables[owner], pl.repeat(True, pl.len())).to_series()
         rows = [mask[table].get(owner, everything).arg_true().to_frame("row") for mask in masks.values()]
         members[owner] = pl.concat(part.with_columns(code=pl.lit(code, pl.Int32)) for code, part in enumerate(rows))
     return Key(place, "slice", table, values, members, masks)
@@ -349,7 +350,7 @@ def heights_of(self: Evaluation) -> dict[str, int]:
 
 def names_of_categories(self: Evaluation) -> pl.DataFrame:
     """category_id and name of the categories that are evaluated, by their ids."""
-    return self._source.tables()["categories"].select("category_id", "name").collect()
+    return columns_of(self._source.tables()["categories"], "category_id", "name")
 
 
 def check_level(self: Evaluation, level: str, levels: Sequence[str] = ("summary", "category")) -> None:
