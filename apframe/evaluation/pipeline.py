@@ -70,11 +70,6 @@ class Pipeline:
         """The verdicts as arrays, which metrics read."""
         return Cells.of(self.verdicts)
 
-    @property
-    def n_matched(self) -> int:
-        """How many detections are matched, with their copies for other classes."""
-        return self.source.heights["detections"]
-
     def cells_of(self, begin: int, end: int) -> Cells:
         """The cells of the lists number begin .. end - 1."""
         return self.cells if end - begin == self.outline.lists.height else Cells.of(self.source.verdicts((begin, end)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
@@ -61,3 +62,16 @@ def test_a_part_keeps_what_is_beside_the_tables(path: Path) -> None:
     part = dataset.part(dataset.images, dataset.annotations.clear())
     assert (part.json_columns, part.other_sections) == ({("annotations", "pose")}, {"info": {"year": 2026}})
     assert part.annotations.height == 0
+
+
+def test_annotations_that_are_read_late_are_read_once_whatever_else_changes() -> None:
+    box = {"x": [0.0], "y": [0.0], "width": [9.0], "height": [9.0]}
+    rows = {"image_id": [1], "category_id": [1], **box}
+    whole = apf.Dataset({"image_id": [1]}, {"category_id": [1], "name": ["cat"]}, rows)
+    calls: list[int] = []
+    late = whole.with_late_annotations(lambda: calls.append(1) or whole.annotations, 1)
+    changed = late.with_images({"image_id": [1], "weather": ["fog"]})
+    assert repr(changed) == repr(whole) and not calls
+    assert changed.annotations.equals(whole.annotations) and late.core("annotations").equals(whole.annotations)
+    assert changed.where("weather = 'fog'").annotations.height == 1 and len(calls) == 1
+    assert pickle.loads(pickle.dumps(late)).annotations.equals(whole.annotations)

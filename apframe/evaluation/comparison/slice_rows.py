@@ -186,7 +186,7 @@ class Part:
     @property
     def matches_again(self) -> bool:
         """Whether slices are groups of detections or objects."""
-        n_matched = pipeline_of(self._evaluation).n_matched
+        n_matched = pipeline_of(self._evaluation).source.heights["detections"]
         return any(slicing.matches_again(n_matched) for _, slicing in self._slicings)
 
     @property
@@ -258,7 +258,7 @@ class Part:
         images = pipeline.outline.images
         end = pipeline.outline.lists.height if end is None else end
         every = pl.DataFrame({"group": 0, "category": range(begin, end)})
-        if not slicing.matches_again(pipeline.n_matched):
+        if not slicing.matches_again(pipeline.source.heights["detections"]):
             cells, lists = pipeline.cells_of(begin, end), every
             if not slicing.images.is_whole(images.height):
                 members = slicing.images.members.rename({"row": "image"})
