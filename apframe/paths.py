@@ -185,6 +185,7 @@ class Held:
         self.seen: Any = None
         self._contents: dict[Path, bytes] = {}
         self._stamps: dict[Path, tuple[int, int, int] | None] = {}
+        self._size = 0  # bytes of all contents
         self._lasts = True
         self._lock = RLock()
 
@@ -203,13 +204,14 @@ class Held:
                 before = stamp(path)
                 file, is_pipe = _open(path)
                 size = os.fstat(file.fileno()).st_size
-                if not is_pipe and size + sum(map(len, self._contents.values())) > _MOST_KEPT:
+                if not is_pipe and size + self._size > _MOST_KEPT:
                     return file
                 with file:
                     content = file.read()
                 if not self._lasts:
                     return BytesIO(content)
                 self._contents[path], self._stamps[path] = content, before
+                self._size += len(content)
             return BytesIO(self._contents[path])
 
     def release(self) -> None:
@@ -217,6 +219,7 @@ class Held:
         with self._lock:
             self._contents.clear()
             self._stamps.clear()
+            self._size = 0
 
     def end(self) -> None:
         """Keep nothing any longer."""

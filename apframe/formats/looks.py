@@ -72,7 +72,7 @@ class Look(NamedTuple):
         'the key taxonomy'
         """
         there = {name.lower() for name in seen.columns}
-        has_some = any(map(seen.has_key, self.keys)) or not there.isdisjoint(map(str.lower, self.columns))
+        has_some = (seen.is_json and any(map(seen.has_key, self.keys))) or not there.isdisjoint(map(str.lower, self.columns))
         lacking = [*self.lacks(seen)]
         return lacking[0] if len(lacking) == 1 and (has_some or (self.n_names > 1 and seen.of_names(*self.names))) else ""
 

@@ -104,8 +104,8 @@ def near_misses(seen: Seen, looks: Mapping[str, Sequence[Look]]) -> str:
     >>> near_misses(see(Path("README.md")), {"lamps": [Look("file", columns=("image", "lit"))]})
     ''
     """
-    near = (f"; {name} needs {lacking}" for name, ways in looks.items() for look in ways if (lacking := look.near(seen)))
-    return "".join(islice(near, 3))
+    first = ((name, next(filter(None, (look.near(seen) for look in ways)), "")) for name, ways in looks.items())
+    return "".join(islice((f"; {name} needs {lacking}" for name, lacking in first if lacking), 3))
 
 
 def guessed(seen: Seen) -> tuple[str, str] | None:

@@ -24,6 +24,8 @@ _PARQUET, _ARROW, _LINES = (".parquet",), (".arrow", ".feather", ".ipc"), (".jso
 _IPC_FILE = b"ARROW1"
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[\[\]{}]', re.DOTALL)
 _MOST_KEYS = 8
+_IS_NAME = re.compile(r"[\w.:/#-]{1,40}")  # of a column, as far as messages show it
+_MOST_INSIDE = 64  # of the files in a folder, what is seen is kept
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Seen:
 
         None of JSON, and where they cannot be read: whoever reads the file says what is wrong.
         """
-        ending = self.path.suffix
+        ending = self.path.suffix.lower()
         if self.kind == "folder" or ending not in (*_PARQUET, *_ARROW, *_LINES):
             return dict.fromkeys(self._header(), pl.String())
         try:
@@ -108,7 +110,7 @@ class Seen:
             return {}
 
     def _header(self) -> list[str]:
-        if self.begins in ("[", "{"):  # JSON, whose first line may be all of it
+        if self.begins in ("[", "{", "\0"):  # JSON, whose first line may be all of it, or no text
             return []
         return [name.strip(' \r"') for name in self._first.split(self.separator)]
 
@@ -126,9 +128,9 @@ class Seen:
         quoted = f'"{name}"'.encode()
         return quoted in self.head or quoted in self.tail
 
-    @cached_property
+    @property
     def content(self) -> bytes:
-        """All of a file, unpacked. A large file is opened again for it."""
+        """All of a file, unpacked, which is not kept. A large file is opened again for it."""
         return read_unpacked(self.path)
 
     @property
@@ -162,8 +164,9 @@ class Seen:
             return f"a folder with {', '.join(sorted(endings)[:_MOST_KEYS])}"
         if self.begins in ("{", "["):
             return f"JSON with keys {', '.join(self.keys)}" if self.keys else "JSON without keys"
-        if len(self.columns) > 1:
-            return f"a table with columns {', '.join([*self.columns][:_MOST_KEYS])}"
+        columns = [name for name in self.columns if _IS_NAME.fullmatch(name)]
+        if 1 < len(columns) == len(self.columns):  # else it is prose
+            return f"a table with columns {', '.join(columns[:_MOST_KEYS])}"
         return f"text that begins with {self.lines[0][:40]!r}" if self.lines and self.begins != "\0" else "no text"
 
     def of_names(self, *patterns: str) -> list[str]:
@@ -202,7 +205,10 @@ class Seen:
                 except OSError:
                     return None
             elif is_file(self.path / name) or name in self._odd:
-                self._inside[name] = _file(self.path / name)
+                seen = _file(self.path / name)
+                if len(self._inside) >= _MOST_INSIDE:
+                    return seen
+                self._inside[name] = seen
         return self._inside.get(name)
 
     def children(self, *patterns: str) -> Iterator[Seen]:
@@ -221,17 +227,20 @@ class Seen:
 
     def deep(self, ending: str) -> Iterator[Seen]:
         """The files with an ending in a folder and in those inside, no links to folders followed; see `files_in`."""
-        yield from self.children(f"*{ending}")
-        for name in self.names:
-            if name.endswith("/") and name not in self._links and (inside := self.child(name[:-1])) is not None:
-                yield from inside.deep(ending)
+        for folder in self._all_folders():
+            yield from folder.children(f"*{ending}")
 
     def has_deep(self, ending: str) -> bool:
         """Whether there is such a file as `deep` gives, none of which is opened."""
-        if self.files(ending):
-            return True
-        inside = (self.child(name[:-1]) for name in self.names if name.endswith("/") and name not in self._links)
-        return any(each.has_deep(ending) for each in inside if each is not None)
+        return any(folder.files(ending) for folder in self._all_folders())
+
+    def _all_folders(self) -> Iterator[Seen]:
+        """This folder, and all inside, no links followed; each before what is in it."""
+        waiting = [self]
+        while waiting:
+            yield (folder := waiting.pop())
+            names = [name for name in folder.names if name.endswith("/") and name not in folder._links]
+            waiting += [inside for name in reversed(names) if (inside := folder.child(name[:-1])) is not None]
 
 
 def see(path: Path) -> Seen:

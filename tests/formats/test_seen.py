@@ -19,7 +19,7 @@ import apframe as apf
 from apframe.exceptions import FormatError
 from apframe.formats.catalogue import choose_format
 from apframe.formats.seen import see
-from apframe.paths import absolute, opened, reading_once
+from apframe.paths import absolute, holding, opened, reading_once
 from tests.formats.folders import written
 
 TRUTH = {
@@ -221,3 +221,47 @@ def test_maps_in_a_data_root_are_no_label_maps_to_nuscenes(tmp_path: Path) -> No
     assert choose_format(tmp_path, None, "dataset").name == "label_maps"
     with pytest.raises(FormatError, match=rf"dataset can be read from this folder; name what is in it: {tables}$"):
         apf.evaluate(tmp_path, FOUND, "nuscenes")
+
+
+def test_folders_of_any_depth_are_looked_through(tmp_path: Path) -> None:
+    folder = tmp_path
+    for _ in range(400):
+        folder /= "a"
+    folder.mkdir(parents=True)
+    assert not see(tmp_path).has_deep(".txt") and list(see(tmp_path).deep(".txt")) == []
+    (folder / "b.txt").write_text("cat")
+    assert see(tmp_path).has_deep(".txt") and [each.line for each in see(tmp_path).deep(".txt")] == ["cat"]
+
+
+def test_what_was_seen_of_many_files_is_not_kept(tmp_path: Path) -> None:
+    for number in range(100):
+        (tmp_path / f"{number:02d}.txt").write_text("cat")
+    seen = see(tmp_path)
+    assert len(list(seen.children("*.txt"))) == 100
+    assert len(seen._inside) == 64
+
+
+def test_the_size_of_what_is_kept_is_counted_as_it_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apframe.paths._MOST_KEPT", 10)
+    for name in "abc":
+        (tmp_path / name).write_text("four")
+    with reading_once(tmp_path):
+        held = holding(tmp_path, exact=True)
+        assert held is not None
+        for name in "abc":
+            held.open(tmp_path / name).close()
+        assert [held.has(tmp_path / name) for name in "abc"] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"ab\x1b[31m,\0,c", "no text"),
+        (b"a,\x1b[31m,c\n1,2,3", r"text that begins with 'a,\x1b[31m,c'"),
+        (b"Make the sample, and the large sets\n", "text that begins with 'Make the sample, and the large sets'"),
+        (b"image_id,class\n1,2\n", "a table with columns image_id, class"),
+    ],
+)
+def test_words_show_no_control_characters_and_no_prose_as_columns(content: bytes, words: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(content)
+    assert see(tmp_path / "x").words == words

@@ -44,7 +44,7 @@ class Labelme(ReadOnly):
     def recognizes(self, seen: Seen, role: str) -> bool:
         """Results have a score in any of the files."""
         files = [seen] if seen.kind == "file" else seen.children("*.json")
-        return role == "dataset" or any(_SCORE.search(file.head) for file in files)
+        return role == "dataset" or any(_SCORE.search(file.head) or _SCORE.search(file.tail) for file in files)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
