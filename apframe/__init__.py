@@ -78,10 +78,10 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.formats.catalogue import list_formats as list_formats
     from apframe.formats.catalogue import read_dataset as read_dataset
     from apframe.formats.catalogue import read_results as read_results
-    from apframe.formats.coco import read_coco as read_coco
-    from apframe.formats.coco import read_coco_results as read_coco_results
-    from apframe.formats.coco import write_coco as write_coco
-    from apframe.formats.coco import write_coco_results as write_coco_results
+    from apframe.formats.coco.format import read_coco as read_coco
+    from apframe.formats.coco.format import read_coco_results as read_coco_results
+    from apframe.formats.coco.format import write_coco as write_coco
+    from apframe.formats.coco.format import write_coco_results as write_coco_results
     from apframe.formats.writing import write_dataset as write_dataset
     from apframe.formats.writing import write_results as write_results
     from apframe.lists.expressions import average_precision as average_precision
@@ -194,7 +194,7 @@ _HOMES = {
     "apframe.evaluation.restored": "read_evaluation",
     "apframe.formats.catalogue": "list_formats read_dataset read_results",
     "apframe.formats.writing": "write_dataset write_results",
-    "apframe.formats.coco": "read_coco read_coco_results write_coco write_coco_results",
+    "apframe.formats.coco.format": "read_coco read_coco_results write_coco write_coco_results",
     "apframe.lists.expressions": "average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall "
     "r_precision recall recall_at_precision reciprocal_rank success",
     "apframe.lists.list_curves": "pr_from_roc precision_recall_curve roc_curve",

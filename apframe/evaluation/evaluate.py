@@ -13,7 +13,7 @@ from apframe import static_table
 from apframe.evaluation.comparison.names import path_of_results
 from apframe.evaluation.options import Choice, choose
 from apframe.formats.catalogue import as_format, naming_format
-from apframe.formats.coco import Coco
+from apframe.formats.coco.format import Coco
 from apframe.formats.options import ReadingOptions
 from apframe.keywords import names_keywords
 from apframe.paths import reading_once

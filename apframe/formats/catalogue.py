@@ -12,7 +12,8 @@ import polars as pl
 from apframe import static_table
 from apframe.exceptions import FormatError, InputError, ParameterError, UnknownIdError, by_name
 from apframe.formats.class_names import joined_tables, with_known_classes
-from apframe.formats.coco import coco_in_memory, has_scores, read_result_columns
+from apframe.formats.coco.format import coco_in_memory, read_result_columns
+from apframe.formats.coco.rows import has_scores
 from apframe.formats.files import reading_from, settled_kind
 from apframe.formats.format import (
     ANY_FILES,

@@ -18,8 +18,9 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
 from apframe.formats.catalogue import choose_format
-from apframe.formats.coco import Coco, scan
 from apframe.formats.coco import format as coco_format
+from apframe.formats.coco import scan
+from apframe.formats.coco.format import Coco
 from apframe.formats.seen import see
 
 TABLES = ("images", "categories", "annotations")

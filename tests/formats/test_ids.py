@@ -13,7 +13,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import ColumnError, IdTypeError, NoAnnotationsWarning, ParameterError, RowError, UnknownIdError
 from apframe.formats.boxes import Boxes
-from apframe.formats.coco import Coco
+from apframe.formats.coco.format import Coco
 from apframe.formats.ids import results_with_ids_of, with_ids_by_name, with_ids_of
 from tests.formats.folders import written
 

@@ -20,7 +20,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ApframeError, FormatError
-from apframe.formats.coco import Coco
+from apframe.formats.coco.format import Coco
 from apframe.formats.lvis import Lvis
 from apframe.formats.seen import see
 from tests.protocols.generated import references_at_work

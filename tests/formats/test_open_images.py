@@ -25,8 +25,8 @@ from apframe.exceptions import (
     UnknownIdError,
 )
 from apframe.formats.boxes import Boxes
-from apframe.formats.coco import Coco
-from apframe.formats.open_images import OpenImages
+from apframe.formats.coco.format import Coco
+from apframe.formats.open_images.format import OpenImages
 from apframe.formats.seen import see
 
 BOX = ["x", "y", "width", "height"]

@@ -17,7 +17,7 @@ import apframe as apf
 from apframe.exceptions import FormatError
 from apframe.formats import catalogue as formats
 from apframe.formats.boxes import Boxes
-from apframe.formats.coco import Coco
+from apframe.formats.coco.format import Coco
 from apframe.formats.seen import see
 from apframe.formats.tables import Arrow, Parquet
 from apframe.tables.canonical import canonical

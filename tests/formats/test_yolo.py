@@ -18,7 +18,7 @@ import apframe as apf
 from apframe.exceptions import FormatError, OutputError, ParameterError, RowError, UnitWarning, UnknownIdError
 from apframe.formats.boxes import Boxes
 from apframe.formats.seen import see
-from apframe.formats.yolo import Yolo
+from apframe.formats.yolo.format import Yolo
 from tests.cli.test_command import command
 from tests.formats.folders import written
 

@@ -5,15 +5,13 @@ Nothing is parsed: it is enough to see which quotes belong to keys, and what the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
-if TYPE_CHECKING:
-    import numpy as np
+import numpy as np
 
-BETWEEN = re.compile(rb"\}\s*,\s*(?=\{)")
-"""What stands between two objects of a list; nested lists and texts may hold it too."""
+from apframe.formats.coco.pieces import last_cut
+
 _BLOCK = 1 << 18  # with what is made of it, this much fits a processor's cache
 _QUOTE, _COLON, _BACKSLASH, _SPACE = b'":\\ '
 
@@ -54,18 +52,8 @@ def has_other_types(file: BinaryIO, *, numbers: Collection[str], ids: Collection
     return False
 
 
-def last_cut(piece: bytes) -> int:
-    """The end of the last object before another one; 0 if there is none."""
-    end = piece.rfind(b"}")
-    while end >= 0 and not BETWEEN.match(piece, end):
-        end = piece.rfind(b"}", 0, end)
-    return end + 1
-
-
 def _has_others(piece: bytes, numbers: list[bytes], ids: list[bytes], texts: list[bytes], *, is_whole: bool) -> bool | None:
     """The same as `has_other_types` of a piece; None where it ends inside a text."""
-    import numpy as np  # `import apframe` does without
-
     characters = np.frombuffer(piece, dtype=np.uint8)
     if not texts and _has_keys_alone(characters):
         return _has_flags(characters, ids)
@@ -80,8 +68,6 @@ def _has_keys_alone(characters: np.ndarray) -> bool:
 
     A quote between a small letter and a colon ends a key, wherever it stands. Keys that end otherwise are not recognized here.
     """
-    import numpy as np
-
     before, here, behind = characters[:-2], characters[1:-1], characters[2:]
     is_quote = here == _QUOTE
     n_quotes = np.count_nonzero(is_quote)
@@ -92,8 +78,6 @@ def _has_keys_alone(characters: np.ndarray) -> bool:
 
 def _has_flags(characters: np.ndarray, ids: list[bytes]) -> bool:
     """Whether one of the ids is true or false, where all texts are keys."""
-    import numpy as np
-
     for flag in (b"true", b"false"):
         flags = _where(characters, np.flatnonzero(characters == flag[2]) - 2, flag)  # few keys have a u or an l
         if len(flags):
@@ -108,8 +92,6 @@ def _has_other_values(
     characters: np.ndarray, quotes: np.ndarray, numbers: list[bytes], ids: list[bytes], texts: list[bytes]
 ) -> bool:
     """The same as `has_other_types` of any text, by the places of its quotes."""
-    import numpy as np
-
     begin, end = quotes[0 : len(quotes) - 1 : 2], quotes[1::2]
     colon = _solid(characters, end + 1)
     is_key = _at(characters, colon) == _COLON
@@ -139,8 +121,6 @@ def _where(characters: np.ndarray, places: np.ndarray, word: bytes) -> np.ndarra
 
 def _quotes(characters: np.ndarray) -> np.ndarray:
     """The places of the quotes that begin or end a text: those behind an odd number of backslashes do neither."""
-    import numpy as np
-
     quotes = np.flatnonzero(characters == _QUOTE)
     is_escaped = np.zeros(len(quotes), dtype=bool)
     row, before = np.arange(len(quotes)), quotes - 1
@@ -152,8 +132,6 @@ def _quotes(characters: np.ndarray) -> np.ndarray:
 
 def _solid(characters: np.ndarray, places: np.ndarray, step: int = 1) -> np.ndarray:
     """The first places from here on, or before, that hold no white space."""
-    import numpy as np
-
     places, row = places.copy(), np.arange(len(places))
     while len(row := row[_at(characters, places[row]) <= _SPACE]):
         places[row] += step

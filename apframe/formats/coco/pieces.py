@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -10,11 +11,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from apframe import paths
-from apframe.formats.coco.json_types import BETWEEN, last_cut
 from apframe.formats.files import BOM
 
 PIECE = 1 << 24
 """Bytes of a piece, about. A file that has no more is read at once."""
+_BETWEEN = re.compile(rb"\}\s*,\s*(?=\{)")  # two objects of a list; nested lists and texts may hold it too
 _HEAD = 1 << 16  # bytes in which a place to cut is looked for first
 
 
@@ -78,12 +79,20 @@ def next_cut(file: BinaryIO, begin: int, end: int) -> tuple[int, int]:
     size = _HEAD
     while True:
         file.seek(begin)
-        cut = BETWEEN.search(file.read(min(size, end - begin)))
+        cut = _BETWEEN.search(file.read(min(size, end - begin)))
         if cut:
             return begin + cut.start() + 1, begin + cut.end()
         if begin + size >= end:
             return end, end
         size *= 16
+
+
+def last_cut(piece: bytes) -> int:
+    """The end of the last object before another one; 0 if there is none."""
+    end = piece.rfind(b"}")
+    while end >= 0 and not _BETWEEN.match(piece, end):
+        end = piece.rfind(b"}", 0, end)
+    return end + 1
 
 
 def pieces_of_stream(file: Any, size: int) -> Iterator[Piece | None]:

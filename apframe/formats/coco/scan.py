@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.coco.json_types import has_other_types
 from apframe.formats.coco.pieces import Piece, next_cut
 from apframe.formats.coco.rows import (
     FIELDS,
@@ -313,6 +312,8 @@ def _scan_list(
 
 def _have_other_types(parts: list[Path], kinds: dict[str, str]) -> bool:
     """Whether DuckDB cast values that are of another type than their fields."""
+    from apframe.formats.coco.json_types import has_other_types  # brings in NumPy
+
     numbers = {name for name, kind in kinds.items() if kind in ("id", "float", "number", "box", "numbers")}
     texts = {name for name, kind in kinds.items() if kind == "text"}
     if "rle" in kinds.values():

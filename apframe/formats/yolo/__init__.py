@@ -1,3 +1,1 @@
 """YOLO's text."""
-
-from apframe.formats.yolo.format import Yolo as Yolo

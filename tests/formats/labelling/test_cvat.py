@@ -18,8 +18,8 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import DuplicateIdError, FormatError, RowError, ShapesLeftOutWarning, UnknownIdError
 from apframe.formats import catalogue as formats
-from apframe.formats.coco import Coco
-from apframe.formats.labelling.cvat import Cvat
+from apframe.formats.coco.format import Coco
+from apframe.formats.labelling.cvat.format import Cvat
 from apframe.formats.labelling.cvat.row_runs import Crop, to_columns, to_crop
 from apframe.formats.seen import see
 from apframe.tables.canonical import canonical

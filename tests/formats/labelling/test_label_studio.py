@@ -17,8 +17,8 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import FormatError, RowError, ShapesLeftOutWarning
 from apframe.formats import catalogue as formats
-from apframe.formats.coco import Coco
-from apframe.formats.labelling.label_studio import LabelStudio
+from apframe.formats.coco.format import Coco
+from apframe.formats.labelling.label_studio.format import LabelStudio
 from apframe.formats.seen import see
 from apframe.tables.canonical import canonical
 

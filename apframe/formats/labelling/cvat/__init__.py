@@ -1,3 +1,1 @@
 """CVAT's XML."""
-
-from apframe.formats.labelling.cvat.format import Cvat as Cvat

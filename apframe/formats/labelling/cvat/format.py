@@ -18,7 +18,6 @@ from apframe.formats.documents import read_xml
 from apframe.formats.edges import from_edges
 from apframe.formats.files import write_text
 from apframe.formats.format import NUMBER, Format
-from apframe.formats.labelling.cvat.row_runs import Crop, to_columns
 from apframe.formats.labelling.cvat.shapes import (
     FLAGS,
     PLACE,
@@ -260,6 +259,8 @@ def _masks(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
     """Rows of run lengths along the rows of a crop: as COCO's, their areas, and the crops as boxes."""
     if rows.is_empty():
         return rows.select("row")
+    from apframe.formats.labelling.cvat.row_runs import Crop, to_columns  # brings in NumPy
+
     place = rows.select(pl.col(PLACE).cast(pl.Int64, strict=False))
     left, top, width, height = place
     inside = (left >= 0) & (top >= 0) & (left + width <= rows["image_width"]) & (top + height <= rows["image_height"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from apframe.tables.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
-
-if TYPE_CHECKING:
-    import numpy as np
+from apframe.tables.shapes.run_lengths import from_counts, from_text
+from apframe.tables.shapes.runs import Runs
 
 
 class Crop(NamedTuple):
@@ -50,8 +51,6 @@ def to_crop(mask: Any) -> Crop | None:
     >>> to_crop({"size": [3, 4], "counts": [3, 2, 1, 1, 5]})
     Crop(counts=[0, 3, 1], left=1, top=0, width=2, height=2)
     """
-    import numpy as np
-
     if isinstance(mask, dict):
         try:
             (height, width), counts = mask["size"], mask["counts"]
@@ -77,8 +76,6 @@ def to_crop(mask: Any) -> Crop | None:
 
 def _as_counts(counts: Any) -> np.ndarray:
     """Run lengths, none of which is negative or more than a mask has pixels."""
-    import numpy as np
-
     array = np.asarray(counts, dtype=object if not len(counts) else None)
     if len(array) and array.dtype.kind not in "iu":
         raise ValueError("counts are not whole numbers")
@@ -89,11 +86,6 @@ def _as_counts(counts: Any) -> np.ndarray:
 
 def _runs(counts: str | np.ndarray, height: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The runs inside of one mask from its counts, plain or as COCO's text: column, where each begins in it, where it ends."""
-    import numpy as np
-
-    from apframe.tables.shapes.run_lengths import from_counts, from_text
-    from apframe.tables.shapes.runs import Runs
-
     size = np.array([height], dtype=np.int64), np.array([width], dtype=np.int64)
     if isinstance(counts, str):
         characters = np.frombuffer(counts.encode(), dtype=np.uint8)
@@ -108,8 +100,6 @@ def _runs(counts: str | np.ndarray, height: int, width: int) -> tuple[np.ndarray
 
 def _turns(line: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where a pixel differs from that of the line before: its place in the line, and the line."""
-    import numpy as np
-
     step = int(end.max(initial=0)) + 1
     # in one line and the next, ends of both sorted together lie in pairs around what differs
     ends = np.sort(np.concatenate([at * step + side for at in (line, line + 1) for side in (begin, end)]))
@@ -122,8 +112,6 @@ def _turns(line: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.nda
 
 def _counts(turns: np.ndarray, n_pixels: int) -> list[int]:
     """Run lengths from the places where inside and outside change, in any order; two at one place change nothing."""
-    import numpy as np
-
     turns = np.sort(turns)
     is_double = np.concatenate([turns[1:] == turns[:-1], [False]])
     is_double[1:] |= is_double[:-1].copy()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from apframe.columns import exact
-from apframe.formats.labelling.cvat.row_runs import Crop, to_crop
 from apframe.formats.outlines import angle_of, number_type, polygon_extents, rotation_of, single_polygons
 from apframe.formats.xml_text import escaped
 from apframe.rows import refuse_rows
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import TABLES
+
+if TYPE_CHECKING:
+    from apframe.formats.labelling.cvat.row_runs import Crop
 
 FLAGS = ("is_crowd", "ignore")  # canonical columns that are written as attributes, where they are true
 PLACE = ("left", "top", "width", "height")
@@ -179,6 +181,8 @@ def _crops(table: str, frame: pl.DataFrame) -> list[Crop | None]:
     none: list[Any] = [None] * frame.height
     if "mask" not in frame.columns or number_type(frame.schema["mask"]).is_float():
         return none
+    from apframe.formats.labelling.cvat.row_runs import to_crop  # brings in NumPy
+
     masks = frame["mask"].to_list()
     crops, is_broken = none.copy(), [False] * frame.height
     for row, mask in enumerate(masks):

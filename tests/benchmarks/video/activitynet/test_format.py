@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.benchmarks.video.activitynet.format import ActivityNet
 from apframe.exceptions import ApframeError, FormatError, ParameterError, RowError, UnknownIdError
-from apframe.formats.coco import Coco
+from apframe.formats.coco.format import Coco
 from apframe.formats.seen import see
 
 TAXONOMY = [
