@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from apframe.formats.format import OPEN, Format
-from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
+from apframe.formats.image_sizes import images_with_sizes
 from apframe.formats.lines import (
     Lines,
     refuse_blanks,
@@ -52,12 +52,8 @@ class Boxes(Format):
     ) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
         annotations = _read(path, ("category_id", *BOX, "difficult"), optional=1, has_sizes=box_format != "xyxy")
-        images = image_ids(text_files(path)).to_frame()
-        sizes = find_image_sizes(image_sizes, path)
-        if sizes is not None:
-            images = with_image_sizes(images.with_columns(file_name=pl.lit(None, pl.String)), sizes, path)
         return {
-            "images": images,
+            "images": images_with_sizes(image_ids(text_files(path)), image_sizes, path),
             "categories": categories_of(annotations),
             "annotations": annotations,
         }

@@ -98,15 +98,12 @@ def _read(path: Path, table: str) -> pl.DataFrame:
     scored = table == "detections"
     texts = read_csv(path, separator=see(path).separator)
     texts = texts.rename(lambda name: name.strip())
-    if not (is_of_objects(texts.columns, scored=scored) or is_of_objects(texts.columns, scored=not scored)):
+    if not is_of_objects(texts.columns):
         remedy = f"each line needs image_id or file_name, category or class, a box{', and a score' if scored else ''}"
         raise FormatError(f"the columns are {', '.join(texts.columns)}", remedy, path=path)
     lines = Lines(table, [path], texts.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2)))
-    for name in numbers_among(texts.columns):
-        values = texts[name].str.strip_chars().cast(pl.Float64, strict=False)
-        broken = ~values.is_finite().fill_null(False) & texts[name].is_not_null()
-        lines.refuse(broken, f"{name} is not a finite number")
-        texts = texts.with_columns(pl.when(values.is_not_null()).then(exact(name)).alias(name))
+    for values in lines.numbers(texts.select(exact(name).str.strip_chars() for name in numbers_among(texts.columns))):
+        texts = texts.with_columns(pl.when(values.is_not_null()).then(exact(values.name)).alias(values.name))
     if lines.wrong is not None:
         texts = texts.with_columns(pl.when(lines.wrong).then(pl.lit("true")).alias(_REFUSED))
     return typed(texts)

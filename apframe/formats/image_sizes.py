@@ -220,17 +220,12 @@ def with_sizes_to_write(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl
         images without a size, rows without a box, or that lie farther out of their image than is read again
     """
     images = dataset.images
-    refuse_rows(
-        "images",
-        images,
-        _is_unsized(images),
-        "image_width or image_height is missing or not positive",
-        "give both: this format stores boxes as fractions of the image",
-    )
+    problem = "image_width or image_height is missing or not positive"
+    remedy = "give both: this format stores boxes as fractions of the image"
+    refuse_rows("images", images, _is_unsized(images), problem, remedy)
     no_box = frame.select(pl.any_horizontal(pl.col(*BOX).is_null())).to_series()
-    refuse_rows(
-        table, frame, no_box, "there is no box", "this format needs boxes: make them from the shapes, or remove these rows"
-    )
+    remedy = "this format needs boxes: make them from the shapes, or remove these rows"
+    refuse_rows(table, frame, no_box, "there is no box", remedy)
     sizes = images.select("image_id", *SIZE)
     sized = frame.drop(SIZE, strict=False).join(sizes, on="image_id", how="left", maintain_order="left")
     return sized.with_columns(pl.col(*SIZE).cast(pl.Float64))
@@ -241,6 +236,13 @@ def refuse_far(table: str, frame: pl.DataFrame, fractions: pl.Series) -> None:
     far = (fractions.list.min() < NEAREST) | (fractions.list.max() > FARTHEST)
     problem = "the object is farther outside its image than the image is large"
     refuse_rows(table, frame, far, problem, "correct them: programs would read such numbers as pixels")
+
+
+def images_with_sizes(ids: pl.Series, given: Any, folder: Path) -> pl.DataFrame:
+    """Images that only their ids tell, with the sizes that are given, or are in the folder, if there are any."""
+    sizes = find_image_sizes(given, folder)
+    images = ids.to_frame()
+    return images if sizes is None else with_image_sizes(images.with_columns(file_name=pl.lit(None, pl.String)), sizes, folder)
 
 
 def write_image_sizes(images: pl.DataFrame, folder: Path) -> None:

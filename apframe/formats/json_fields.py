@@ -69,31 +69,25 @@ class Fields(Sieve):
 
     def number(self, name: str, *, optional: bool = False) -> pl.Series:
         """A column of numbers; null where they are missing, if that is allowed."""
-        values = self._values(name)
-        if not set(map(type, values)) <= {float, *([type(None)] if optional else [])}:
-            values = self._sound(name, values, _is_number, "a number", optional=optional)
-        return pl.Series(name, values, dtype=pl.Float64)
+        return pl.Series(name, self._sound(name, float, _is_number, "a number", optional=optional), dtype=pl.Float64)
 
     def whole(self, name: str) -> pl.Series:
         """A column of whole numbers of at least 0."""
-        values = self._values(name)
-        values = self._sound(name, values, _is_whole, "a whole number", optional=False)
-        return pl.Series(name, values, dtype=pl.Int64)
+        return pl.Series(name, self._sound(name, None, _is_whole, "a whole number"), dtype=pl.Int64)
 
     def numbers(self, name: str, n: int, *, optional: bool = False) -> list[pl.Series]:
         """The n columns of lists of n numbers; null where the list is missing, if that is allowed."""
-        values = self._values(name)
+        values = [row.get(name) for row in self.rows]
         given = [value for value in values if value is not None] if optional else values
         are_lists = set(map(type, given)) <= {list} and set(map(len, given)) <= {n}
         if not (are_lists and set(map(type, chain.from_iterable(given))) <= {float}):  # the usual case is seen at once
-            values = self._sound(name, values, lambda value: _are_numbers(value, n), f"{n} numbers", optional=optional)
+            values = self._sound(name, None, lambda value: _are_numbers(value, n), f"{n} numbers", optional=optional)
         filled = [[None] * n if value is None else value for value in values]
         return [pl.Series(name, [value[place] for value in filled], dtype=pl.Float64) for place in range(n)]
 
     def text(self, name: str, *, optional: bool = False) -> pl.Series:
         """A column of texts; null where they are missing, if that is allowed."""
-        values = self._values(name)
-        values = self._sound(name, values, lambda value: isinstance(value, str), "text", optional=optional)
+        values = self._sound(name, str, lambda value: isinstance(value, str), "text", optional=optional)
         return pl.Series(name, values, dtype=pl.String)
 
     def objects(self, name: str) -> list[dict[str, Any]]:
@@ -106,11 +100,19 @@ class Fields(Sieve):
         """From here on read the objects that these have by a name."""
         self._read([row.get(name) for row in self.rows])
 
-    def _values(self, name: str) -> list[Any]:
-        return [row.get(name) for row in self.rows]
+    def refuse_repeated(self, names: pl.Series, problem: str) -> None:
+        """An error at once where several objects have one name."""
+        if (is_double := names.is_duplicated()).any():
+            which = listed(names.filter(is_double).unique(maintain_order=True).to_list())
+            raise FormatError(f"{problem} {which}", "merge them into one", path=self.path)
 
-    def _sound(self, name: str, values: list[Any], is_right: Callable[[Any], bool], what: str, *, optional: bool) -> list[Any]:
-        """The values, None where they are not right, which is refused."""
+    def _sound(
+        self, name: str, usual: type | None, is_right: Callable[[Any], bool], what: str, *, optional: bool = False
+    ) -> list[Any]:
+        """The values, None where they are not right, which is refused; all of the `usual` type are right, seen at once."""
+        values = [row.get(name) for row in self.rows]
+        if usual is not None and set(map(type, values)) <= {usual, *([type(None)] if optional else [])}:
+            return values
         wrong = [not (is_right(value) or (optional and value is None)) for value in values]
         self.refuse_each(wrong, f"{name} is {'' if optional else 'missing or '}not {what}")
         return [None if is_wrong else value for value, is_wrong in zip(values, wrong, strict=True)]

@@ -82,25 +82,35 @@ class Lines(Sieve):
         texts = self.frame.select(
             "file", "line", *(pl.col("fields").list.get(k, null_on_oob=True).alias(name) for k, name in enumerate(layout))
         )
-        values = texts.select(pl.col(name).cast(pl.Float64, strict=False) for name in layout if name in numbers)
+        return texts.with_columns(self.numbers(texts.select(name for name in layout if name in numbers)))
+
+    def numbers(self, texts: pl.DataFrame, *, required: bool = False) -> pl.DataFrame:
+        """Columns of text, a row for each line, as finite numbers; lines with others are refused, and null if `required`."""
+        values = texts.select(pl.all().cast(pl.Float64, strict=False))
         for column in values:
-            broken = (column.is_null() & texts[column.name].is_not_null()) | ~column.is_finite().fill_null(True)
-            self.refuse(broken, f"{column.name} is not a finite number")
-        return texts.with_columns(values)
+            broken = ~column.is_finite().fill_null(False)
+            self.refuse(
+                broken if required else broken & texts[column.name].is_not_null(), f"{column.name} is not a finite number"
+            )
+        return values
 
     def refuse(self, broken: pl.Series, problem: str, remedy: str = "", *, of_key: bool = False) -> None:
         """Report the flagged lines that have no fault yet; without a report, an error as that of `refuse_lines`."""
         if broken.any() and (broken := self.new(broken)).any():
-            error = error_of_lines(self.paths, self.frame, broken, problem, remedy or self.usual, self.unit)
+            error = self._error(broken, problem, remedy)
             if not self.table:
                 raise error
             self.refuse_as(broken, error, problem)
 
     def refuse_or_stop(self, broken: pl.Series, problem: str, remedy: str = "") -> None:
         """`refuse`, but an error if all lines are so: it is another format."""
-        if broken.all():
-            refuse_lines(self.paths, self.frame, broken, problem, remedy or self.usual, self.unit)
+        if broken.any() and broken.all():
+            raise self._error(broken, problem, remedy)
         self.refuse(broken, problem, remedy)
+
+    def _error(self, broken: pl.Series, problem: str, remedy: str) -> FormatError:
+        file, numbers, where = places_of(self.frame, broken, self.unit)
+        return FormatError(f"{problem}{where}", remedy or self.usual, path=self.paths[file], rows=numbers)
 
     def refuse_malformed(self, broken: pl.Series, problem: str, remedy: str = "") -> None:
         """`refuse` of shapes that no object has: see `Sieve.refuse_malformed`."""
@@ -116,33 +126,15 @@ class Lines(Sieve):
         return frame if self.wrong is None else frame.filter(~self.wrong)
 
 
-def refuse_lines(
-    paths: Sequence[Path],
-    lines: pl.DataFrame,
-    wrong: pl.Series,
-    problem: str,
-    remedy: str = "correct these lines",
-    unit: str = "line",
-) -> None:
+def refuse_lines(paths: Sequence[Path], lines: pl.DataFrame, wrong: pl.Series, problem: str, remedy: str = "") -> None:
     """An error that names the first file with such lines, their numbers, and how many more files have some.
-
-    The numbers are in a column called as the unit; where there is none, a row is the whole file.
 
     >>> lines = pl.DataFrame({"file": [0, 0], "line": [1, 3]})
     >>> refuse_lines([Path("a.txt")], lines, pl.Series([False, True]), "no good")
     Traceback (most recent call last):
     apframe.exceptions.FormatError: a.txt: no good in line 3; correct these lines
     """
-    if wrong.any():
-        raise error_of_lines(paths, lines, wrong, problem, remedy, unit)
-
-
-def error_of_lines(
-    paths: Sequence[Path], lines: pl.DataFrame, wrong: pl.Series, problem: str, remedy: str, unit: str
-) -> FormatError:
-    """The error of `refuse_lines`."""
-    file, numbers, where = places_of(lines, wrong, unit)
-    return FormatError(f"{problem}{where}", remedy, path=paths[file], rows=numbers)
+    Lines("", paths, lines).refuse(wrong, problem, remedy)
 
 
 def places_of(lines: pl.DataFrame, wrong: pl.Series, unit: str = "line") -> tuple[int, list[int], str]:

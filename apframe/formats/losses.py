@@ -56,10 +56,9 @@ def losses(format_: Format, before: dict[str, pl.DataFrame], after: dict[str, pl
     return pl.DataFrame([row for row in rows if row[2]], schema=schema, orient="row")
 
 
-def tables_of(dataset: Dataset | None, detections: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
-    """The tables there are, by name."""
-    tables = {} if dataset is None else {name: getattr(dataset, name) for name in GROUND_TRUTH}
-    return tables if detections is None else {**tables, "detections": detections}
+def tables_of(dataset: Dataset) -> dict[str, pl.DataFrame]:
+    """The tables of a data set, by name."""
+    return {name: getattr(dataset, name) for name in GROUND_TRUTH}
 
 
 def _is_said(table: str, frame: pl.DataFrame, name: str) -> pl.Series:

@@ -44,12 +44,12 @@ def find_objects(schema: Mapping[str, Any], *, scored: bool) -> str | None:
     >>> find_objects({"image_id": pl.Int64, "objects": pl.Struct({"bbox": pl.List(pl.List(pl.Float64))})}, scored=False)
     'objects'
     """
-    found = {}
-    for name, dtype in {**schema, "": pl.Struct(dict(schema))}.items():
-        inner = _inner(dtype) if _is_list(dtype) else dtype
+    found, columns = {}, dict[str, Any](schema) | {"": pl.Struct(dict(schema))}
+    for name, dtype in columns.items():
+        inner = dtype.inner if _is_list(dtype) else dtype
         if isinstance(inner, pl.Struct):
-            fields = {each.name: each.dtype for each in inner.fields}
-            lists = fields if inner is not dtype else {key: _inner(each) for key, each in fields.items() if _is_list(each)}
+            fields: dict[str, Any] = {each.name: each.dtype for each in inner.fields}
+            lists = fields if inner is not dtype else {key: each.inner for key, each in fields.items() if _is_list(each)}
             if any(key in lists and _is_box(lists[key], may_be_empty=bool(name)) for key in _FIELDS["bbox"]):
                 found[name] = any(key in lists for key in _FIELDS["score"])
     return next((name for name, has_scores in found.items() if has_scores == scored), None)
@@ -61,11 +61,7 @@ def _is_list(dtype: Any) -> bool:
 
 def _is_box(dtype: Any, *, may_be_empty: bool) -> bool:
     """Whether a column of this type holds boxes; one without any value may be one of boxes too."""
-    return (_is_list(dtype) and (_inner(dtype).is_numeric() or _inner(dtype) == pl.Null)) or (may_be_empty and dtype == pl.Null)
-
-
-def _inner(dtype: Any) -> Any:
-    return dtype.inner
+    return (_is_list(dtype) and (dtype.inner.is_numeric() or dtype.inner == pl.Null)) or (may_be_empty and dtype == pl.Null)
 
 
 def holds_columns(source: Any) -> bool:
@@ -78,8 +74,7 @@ def holds_columns(source: Any) -> bool:
         return bool(source) and isinstance(source[0], dict) and _is_row(source[0])
     if isinstance(source, dict):
         names = [name for name in source if isinstance(name, str)]
-        are_objects = is_of_objects(names, scored=False) or is_of_objects(names, scored=True)
-        return bool({"image_id", "file_name"} & source.keys()) or are_objects
+        return bool({"image_id", "file_name"} & source.keys()) or is_of_objects(names)
     return isinstance(source, (pl.DataFrame, pl.LazyFrame)) or hasattr(source, "__arrow_c_stream__") or _is_hugging_face(source)
 
 
@@ -91,8 +86,7 @@ def _is_row(row: dict[Any, Any]) -> bool:
         return False
     are_lists = any(isinstance(value, dict) for value in row.values()) or not {"boxes", "bboxes"}.isdisjoint(row)
     names = [name for name in row if isinstance(name, str)]
-    are_objects = is_of_objects(names, scored=False) or is_of_objects(names, scored=True)
-    return are_objects or (are_lists and "score" not in row)
+    return is_of_objects(names) or (are_lists and "score" not in row)
 
 
 def _is_hugging_face(source: Any) -> bool:
@@ -105,7 +99,7 @@ def has_objects(schema: Mapping[str, Any]) -> bool:
     >>> has_objects({"image_id": pl.Int64, "x": pl.Float64})
     False
     """
-    return any(find_objects(schema, scored=scored) is not None for scored in (False, True))
+    return find_results(schema) is not None
 
 
 def frame_of_rows(table: str, source: Any) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -137,13 +131,14 @@ def features_of(said: bytes | str | None) -> dict[str, Any]:
     return features if isinstance(features, dict) else {}
 
 
-def find_results(schema: Mapping[str, Any]) -> str | None:
-    """The column with the objects of results, as `find_objects` says it: those with scores, or others if there are none.
+def find_results(schema: Mapping[str, Any], *, scored: bool = True) -> str | None:
+    """The column with the objects of results, as `find_objects` says it: those that are `scored`, or others if there are none.
 
     >>> find_results({"image_id": pl.Int64, "objects": pl.Struct({"bbox": pl.List(pl.List(pl.Float64))})})
     'objects'
     """
-    return next((column for scored in (True, False) if (column := find_objects(schema, scored=scored)) is not None), None)
+    column = find_objects(schema, scored=scored)
+    return find_objects(schema, scored=not scored) if column is None else column
 
 
 def has_ids(schema: Mapping[str, Any], column: str) -> bool:
@@ -155,7 +150,7 @@ def has_ids(schema: Mapping[str, Any], column: str) -> bool:
     if not column:  # lists beside each other, whose ids are those of images
         return False
     dtype = schema[column]
-    inner = _inner(dtype) if _is_list(dtype) else dtype
+    inner = dtype.inner if _is_list(dtype) else dtype
     return any(field.name in _IDS for field in inner.fields)
 
 
@@ -207,8 +202,7 @@ def results_of_rows(frame: pl.DataFrame, features: Mapping[str, Any]) -> pl.Data
 
 def _parted(table: str, frame: pl.DataFrame, *, scored: bool) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, str]]:
     """The images, their objects, and where the class stood: the column of the objects, and its name in there."""
-    column = find_results(frame.schema) if scored else find_objects(frame.schema, scored=False)
-    column = find_objects(frame.schema, scored=True) if column is None else column
+    column = find_results(frame.schema, scored=scored)
     assert column is not None  # as the caller has seen
     is_list = bool(column) and isinstance(frame.schema[column], pl.List)
     if column:

@@ -29,8 +29,10 @@ _CALLED: dict[str, tuple[str, ...]] = {
 }  # what the columns are called here, and elsewhere; each column is taken once, in this order
 
 
-def is_of_objects(names: Sequence[str], *, scored: bool) -> bool:
+def is_of_objects(names: Sequence[str], *, scored: bool | None = None) -> bool:
     """Whether columns of these names are those of objects: an image, a class, a box, and a score only if they are scored.
+
+    They may have a score or not if `scored` is None.
 
     Cuboids may be in the place of boxes.
 
@@ -40,7 +42,8 @@ def is_of_objects(names: Sequence[str], *, scored: bool) -> bool:
     box = columns_of_boxes(names)
     ours = set(_renamed(names, box).values())
     has_box = "bbox" in ours or box is not None or set(SIZES) <= set(names)
-    return bool({"image_id", "file_name"} & ours) and "category_id" in ours and has_box and ("score" in ours) == scored
+    has_all = bool({"image_id", "file_name"} & ours) and "category_id" in ours and has_box
+    return has_all and scored in (None, "score" in ours)
 
 
 def with_canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:

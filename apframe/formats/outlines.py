@@ -115,3 +115,13 @@ def rotation_of(angle: pl.Expr) -> pl.Expr:
     270.0
     """
     return (0.0 - angle.degrees()) % 360
+
+
+def repeated(factors: list[pl.Expr], n: pl.Expr) -> pl.Expr:
+    """A list of n numbers for each row, the factors over and over.
+
+    >>> pl.DataFrame({"n": [4, 2]}).select(repeated([pl.lit(10), pl.lit(0)], pl.col("n"))).to_series().to_list()
+    [[10, 0, 10, 0], [10, 0]]
+    """
+    places = pl.int_ranges(0, n.fill_null(0)).list.eval(pl.element() % len(factors))
+    return pl.concat_list(factors).list.gather(places)

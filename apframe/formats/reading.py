@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import field, fields, make_dataclass, replace
+from dataclasses import field, make_dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from apframe.exceptions import FormatError, InputError, ParameterError
 from apframe.formats.catalogue import (
@@ -34,6 +34,7 @@ _further = [
     ("compared", str | None, field(default=None)),
     ("masks", bool, field(default=False)),
     ("protocol", str, field(default="")),
+    ("is_whole", bool, field(default=True)),
 ]
 _Fields: Any = make_dataclass("_Fields", [*_fields, *_further], frozen=True)
 
@@ -49,13 +50,13 @@ class Reading(_Fields):  # type: ignore[misc]
         whether to read the masks of the ground truth immediately, rather than on demand
     protocol
         the name of the protocol, whose own files are recognised first; "" for none
+    is_whole
+        whether the results are all there are: see `of_part`
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: format=: only for files and folders; leave it out for data in memory
     """
-
-    is_whole: ClassVar[bool] = True  # whether the results are all there are
 
     @classmethod
     def of_options(cls, options: ReadingOptions, *others: str) -> Reading:
@@ -79,7 +80,7 @@ class Reading(_Fields):  # type: ignore[misc]
         >>> Reading().of_part().is_whole, Reading().is_whole
         (False, True)
         """
-        return _OfPart(*(getattr(self, each.name) for each in fields(self)))
+        return replace(self, is_whole=False)
 
     @property
     def joined(self) -> Collection[str]:
@@ -202,7 +203,3 @@ def _for_both_sides(error: InputError) -> str:
         return error.remedy
     first = "read the ground truth first: apf.read_dataset, or `apframe convert`"
     return f"{spelled('box_format')} is for both sides here; if only the results are so, {first}"
-
-
-class _OfPart(Reading):
-    is_whole = False

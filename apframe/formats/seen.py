@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import polars as pl
 
@@ -22,6 +22,8 @@ from apframe.tables.sources import from_arrow_stream
 
 _PARQUET, _ARROW, _LINES = (".parquet",), (".arrow", ".feather", ".ipc"), (".jsonl",)
 _IPC_FILE = b"ARROW1"
+UNREADABLE = (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What readers of damaged files raise, those of Polars and of pyarrow."""
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[\[\]{}]', re.DOTALL)
 _MOST_KEYS = 8
 _IS_NAME = re.compile(r"[\w.:/#-]{1,40}")  # of a column, as far as messages show it
@@ -98,15 +100,8 @@ class Seen:
                     return pl.read_parquet_schema(file)
                 if ending in _LINES:
                     return pl.DataFrame([json.loads(not_deep(file.readline()))], strict=False).schema
-                import pyarrow as pa
-
-                is_file_of_it = file.read(len(_IPC_FILE)) == _IPC_FILE
-                file.seek(0)
-                schema = (pa.ipc.open_file if is_file_of_it else pa.ipc.open_stream)(file).schema
-                return from_arrow_stream(schema.empty_table()).schema
-        except (OSError, ValueError, NotImplementedError, RecursionError, TypeError):
-            return {}
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+                return from_arrow_stream(open_ipc(file).schema.empty_table()).schema
+        except (*UNREADABLE, NotImplementedError, RecursionError, TypeError):
             return {}
 
     def _header(self) -> list[str]:
@@ -262,6 +257,15 @@ def see(path: Path) -> Seen:
     if held is not None:
         held.seen = seen
     return seen
+
+
+def open_ipc(file: BinaryIO) -> Any:
+    """The reader of an open file or stream of Arrow IPC."""
+    import pyarrow as pa  # takes a while to import, but checks what it reads: damaged files make Polars panic or abort
+
+    is_file_of_it = file.read(len(_IPC_FILE)) == _IPC_FILE
+    file.seek(0)
+    return pa.ipc.open_file(file) if is_file_of_it else pa.ipc.open_stream(file)
 
 
 def _file(path: Path) -> Seen:

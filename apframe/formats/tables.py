@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -16,7 +18,7 @@ from apframe.formats.files import reading, write_text
 from apframe.formats.format import ANY, OPEN, USUAL, Format, held
 from apframe.formats.looks import Look, looks
 from apframe.formats.nested_rows import has_objects
-from apframe.formats.seen import Seen
+from apframe.formats.seen import UNREADABLE, Seen, open_ipc
 from apframe.formats.stored_sets import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
 from apframe.tables.dataset import Dataset
@@ -24,7 +26,6 @@ from apframe.tables.sources import from_arrow_stream
 from apframe.tables.tables import GROUND_TRUTH
 from apframe.wording import first_line, listed, reason
 
-_IPC_FILE = b"ARROW1"
 _BATCH = 1 << 19  # rows that are read at once, where a table is read in parts
 _BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
 
@@ -54,7 +55,7 @@ class _Tables(Format):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
-        return {table: self._read_from(path, table) for table in GROUND_TRUTH}
+        return {table: self.read_file(self._file(path, table)) for table in GROUND_TRUTH}
 
     def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
         """Read a data set: see `Format.read`. It includes the other sections of COCO's JSON if they were kept."""
@@ -69,18 +70,13 @@ class _Tables(Format):
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        return self._read_from(path, "detections") if is_folder(path) else self.read_file(path)
+        return self.read_file(self._file(path, "detections"))
 
     def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
         """Read detections part by part: see `Format.results_in_parts`."""
-        found = path / self._file(path, "detections") if is_folder(path) else path
-        with reading(found) as file:
-            _refuse_empty(found, file)
-            try:
-                for batch in self._batches(file):
-                    yield from_arrow_stream(batch)
-            except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # and pyarrow's
-                raise FormatError(f"cannot be read as {self.kind} ({reason(error)})", path=found) from error
+        with self._opened(self._file(path, "detections")) as file:
+            for batch in self._batches(file):
+                yield from_arrow_stream(batch)
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
@@ -111,28 +107,32 @@ class _Tables(Format):
 
     def read_file(self, path: Path) -> pl.DataFrame:
         """Read one file."""
+        with self._opened(path) as file:
+            return self._take(file)
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[BinaryIO]:
+        """The open file; an error where it is empty, or cannot be read inside."""
         with reading(path) as file:
-            _refuse_empty(path, file)
+            if not file.read(1):
+                raise FormatError("the file is empty", path=path)
+            file.seek(0)
             try:
-                return self._take(file)
-            except (OSError, pl.exceptions.PolarsError) as error:
+                yield file
+            except UNREADABLE as error:
                 raise FormatError(f"cannot be read as {self.kind} ({reason(error)})", path=path) from error
 
-    def _read_from(self, folder: Path, table: str) -> pl.DataFrame:
-        return self.read_file(folder / self._file(folder, table))
-
-    def _file(self, folder: Path, table: str) -> str:
-        """The name of the file of a table; an error where there is none, or several."""
-        found = self._files(folder, table)
+    def _file(self, folder: Path, table: str) -> Path:
+        """The file of a table in a folder, or the file itself; an error where there is none, or several."""
+        if not is_folder(folder):
+            return folder
+        found = [table + ending for ending in self.endings if is_file(folder / (table + ending))]
         if len(found) > 1:
             raise FormatError(f"{' and '.join(found)} both exist", "keep one of them", path=folder)
         if not found:
             there = sorted(path.name for path in folder.iterdir())
             raise FormatError(f"no {table}{self.endings[0]}", f"found: {listed(there) if there else 'nothing'}", path=folder)
-        return found[0]
-
-    def _files(self, folder: Path, table: str) -> list[str]:
-        return [table + ending for ending in self.endings if is_file(folder / (table + ending))]
+        return folder / found[0]
 
 
 class Parquet(_Tables):
@@ -192,13 +192,10 @@ class Arrow(_Tables):
     def _batches(self, file: BinaryIO) -> Iterator[Any]:
         import pyarrow as pa
 
-        is_file_of_it = file.read(len(_IPC_FILE)) == _IPC_FILE
-        file.seek(0)
-        opened = pa.ipc.open_file(file) if is_file_of_it else pa.ipc.open_stream(file)
-        n_batches = opened.num_record_batches if is_file_of_it else None
-        batches = opened if n_batches is None else map(opened.get_batch, range(n_batches))
+        opened = open_ipc(file)
+        is_stream = isinstance(opened, pa.RecordBatchReader)
         yield opened.schema.empty_table()
-        for batch in batches:
+        for batch in opened if is_stream else map(opened.get_batch, range(opened.num_record_batches)):
             batch.validate(full=True)
             for start in range(0, len(batch), _BATCH):
                 yield pa.Table.from_batches([batch.slice(start, _BATCH)])
@@ -207,21 +204,12 @@ class Arrow(_Tables):
         frame.write_ipc(literal(path), compression="zstd")
 
 
-def _refuse_empty(path: Path, file: BinaryIO) -> None:
-    if not file.read(1):
-        raise FormatError("the file is empty", path=path)
-    file.seek(0)
-
-
 def read_ipc(file: BinaryIO) -> Any:
     """The Arrow table in an open file or stream of Arrow IPC; `ComputeError` where it is damaged."""
-    import pyarrow as pa  # takes a while to import, but checks what it reads: damaged files make Polars panic or abort
-
-    content = file.read()
     try:
-        table = (pa.ipc.open_file if content.startswith(_IPC_FILE) else pa.ipc.open_stream)(content).read_all()
+        table = open_ipc(BytesIO(file.read())).read_all()
         table.validate(full=True)
-    except (pa.ArrowException, ValueError) as error:
+    except ValueError as error:  # as those of pyarrow are
         raise pl.exceptions.ComputeError(first_line(error)) from error
     return table
 

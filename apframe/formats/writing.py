@@ -59,7 +59,7 @@ def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
     annotations = _boxed(chosen, "annotations", dataset.annotations)
     boxed = dataset if annotations is dataset.annotations else dataset.part(dataset.images, annotations)
     given = with_ids_of(chosen, boxed)
-    lost = losses(chosen, tables_of(dataset, None), tables_of(given, None))
+    lost = losses(chosen, tables_of(dataset), tables_of(given))
     if chosen.kinds_of("dataset")[0] == "file" and LABEL_MAP.name in chosen.holds["images"]:
         given = given.with_images_changed(lambda images: with_paths_from("images", images, Path(path)))
     write_new(Path(path), chosen.kinds_of("dataset")[0], lambda part: chosen.write(given, part))
@@ -81,7 +81,7 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
     named = None if known is None else with_ids_of(chosen, known)
     if chosen.fractions and named is None:
         raise ParameterError(f"{chosen.title} stores boxes as fractions of their images", "give their data set")
-    lost = losses(chosen, tables_of(None, found), tables_of(None, given))
+    lost = losses(chosen, {"detections": found}, {"detections": given})
     if LABEL_MAP.name in chosen.holds["detections"]:
         given = with_paths_from("detections", given, Path(path))
     write_new(Path(path), chosen.kinds_of("results")[0], lambda part: chosen.write_results(given, part, named))

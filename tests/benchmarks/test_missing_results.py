@@ -9,10 +9,12 @@ import pytest
 
 from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.exceptions import MissingResultsWarning
+from apframe.tables.dataset import Dataset
 
 
 def warn_of(images: list[object], named: list[str]) -> None:
-    warn_of_missing(Path("found"), pl.Series(images), pl.Series(named, dtype=pl.String), "line", "The kit stops here")
+    dataset = Dataset({"image_id": images}, {"category_id": [1]}, {})
+    warn_of_missing(Path("found"), dataset, pl.Series(named, dtype=pl.String), "line", "The kit stops here")
 
 
 def test_some_are_missing() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from apframe.exceptions import FormatError
 from apframe.formats.catalogue import FORMATS
-from apframe.formats.lines import refuse_lines
+from apframe.formats.lines import Lines
 from tests.formats.folders import text_folder, written
 
 CALLED = "Task1_a"  # as DOTA needs results to be called
@@ -50,5 +50,5 @@ def test_a_folder_without_text_files_is_refused(name: str, reader: str, tmp_path
 def test_the_first_file_is_named_with_its_objects(rows: dict[str, list[int]], message: str) -> None:
     paths = [Path("a.xml"), Path("b.xml"), Path("c.xml")]
     with pytest.raises(FormatError) as error:
-        refuse_lines(paths, pl.DataFrame(rows), pl.Series([True, False, True]), "no good", "correct it", "object")
+        Lines("", paths, pl.DataFrame(rows), "object").refuse(pl.Series([True, False, True]), "no good")
     assert str(error.value) == message

@@ -6,6 +6,8 @@ import json
 import zlib
 from base64 import b64decode
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from math import isfinite
@@ -61,9 +63,13 @@ class Drawn:
         self.images.append(dict(zip(_IMAGE, (image_id, file_name, *sizes), strict=True)))
         self.attributes["images"].append(attributes)
 
-    def refuse(self, where: str, error: FormatError) -> None:
-        """An object that cannot be read is left out, and reported by `rows`."""
-        self.refused.setdefault(error.problem.replace(where, "an object"), []).append((where, error))
+    @contextmanager
+    def refusing(self, where: str) -> Iterator[None]:
+        """Inside, an object that cannot be read is left out, and reported by `rows`."""
+        try:
+            yield
+        except FormatError as error:
+            self.refused.setdefault(error.problem.replace(where, "an object"), []).append((where, error))
 
     def add(self, where: str, image_id: str, label: Any, outline: Any, *, is_box: bool, **attributes: Any) -> None:
         """An object: a box by two or more of its corners, or a polygon by its points, each a list of x and y.

@@ -64,11 +64,9 @@ class Labelbox(ReadOnly):
                     drawn.left_out[str(each.get("annotation_kind") or "other shapes")] += 1
                     continue
                 label = each.get("name") or each.get("title") or each.get("value")
-                try:
+                with drawn.refusing(where):
                     outline = _corners(where, box) if box is not None else _points(where, polygon)
                     drawn.add(where, image_id, label, outline, is_box=box is not None)
-                except FormatError as error:
-                    drawn.refuse(where, error)
         return drawn.tables(path)
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:

@@ -74,7 +74,7 @@ def _read(path: Path, table: str) -> Drawn:
             kind = shape.get("shape_type") or "polygon"
             attributes = {key: shape.get(key) for key in _ATTRIBUTES}
             where, label, points = f"{file}: shape {number}", shape.get("label"), shape.get("points")
-            try:
+            with drawn.refusing(where):
                 if kind in ("rectangle", "polygon", "rotation"):
                     drawn.add(where, file.stem, label, points, is_box=kind == "rectangle", **attributes)
                 elif kind == "mask":
@@ -82,6 +82,4 @@ def _read(path: Path, table: str) -> Drawn:
                     drawn.add_picture(where, file.stem, label, shape.get("mask"), corner, **attributes)
                 else:
                     drawn.left_out[str(kind)] += 1
-            except FormatError as error:
-                drawn.refuse(where, error)
     return drawn

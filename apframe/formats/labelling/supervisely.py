@@ -101,23 +101,16 @@ def _read(path: Path, split: str | None, table: str) -> Drawn:
         for number, each in enumerate(objects, 1):
             kind, points, bitmap = (each.get(key) for key in ("geometryType", "points", "bitmap"))
             where, label = f"{file}: object {number}", each.get("classTitle")
-            if kind == "bitmap" and isinstance(bitmap, dict):
-                text, corner = bitmap.get("data"), bitmap.get("origin")
-                try:
+            with drawn.refusing(where):
+                if kind == "bitmap" and isinstance(bitmap, dict):
+                    text, corner = bitmap.get("data"), bitmap.get("origin")
                     drawn.add_picture(where, image_id, label, text, corner, is_packed=True, **_tags(each))
-                except FormatError as error:
-                    drawn.refuse(where, error)
-                continue
-            if kind not in ("rectangle", "polygon") or not isinstance(points, dict):
-                drawn.left_out[str(kind)] += 1
-                continue
-            holes = points.get("interior")
-            if isinstance(holes, list) and holes:
-                drawn.left_out["holes of polygons"] += len(holes)
-            try:
-                drawn.add(where, image_id, label, points.get("exterior"), is_box=kind == "rectangle", **_tags(each))
-            except FormatError as error:
-                drawn.refuse(where, error)
+                elif kind in ("rectangle", "polygon") and isinstance(points, dict):
+                    if isinstance(holes := points.get("interior"), list) and holes:
+                        drawn.left_out["holes of polygons"] += len(holes)
+                    drawn.add(where, image_id, label, points.get("exterior"), is_box=kind == "rectangle", **_tags(each))
+                else:
+                    drawn.left_out[str(kind)] += 1
     return drawn
 
 

@@ -248,10 +248,7 @@ def _checked(
 
 def _numbers(lines: Lines, texts: pl.Series, column: str) -> pl.Series:
     """Finite numbers, or flags, which are null where they are -1; only these and Confidence may be missing."""
-    numbers = texts.cast(pl.Float64, strict=False)
-    is_optional = column in ("Confidence", *FLAGS)
-    broken = (numbers.is_null() & texts.is_not_null()) | ~numbers.is_finite().fill_null(is_optional)
-    lines.refuse(broken, f"{column} is not a finite number")
+    numbers = lines.numbers(texts.to_frame(column), required=column not in ("Confidence", *FLAGS))[column]
     if column not in FLAGS:
         return numbers
     lines.refuse(~numbers.is_in([-1.0, 0.0, 1.0]).fill_null(True), f"{column} is not 1, 0 or -1")

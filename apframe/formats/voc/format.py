@@ -143,11 +143,6 @@ class Voc(Format):
         return (rounded_sizes(frame) if table in ("annotations", "detections") else []) + changed_values(held)
 
 
-def _annotations_in(folder: Path) -> Path:
-    inside = folder / "Annotations"
-    return inside if is_folder(inside) else folder
-
-
 def _annotations_of(image_set: Path) -> Path:
     return image_set.absolute().parent.parent.parent / "Annotations"
 
@@ -160,16 +155,15 @@ def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
         if split is not None:
             raise ParameterError("this is a single image set", f"leave out {spelled('split', split)}", path=path)
         return _annotations_of(path), path
-    folder = _annotations_in(path)
+    folder = path / "Annotations" if is_folder(path / "Annotations") else path
     main = folder.absolute().parent / "ImageSets" / "Main"
     sets = {file.stem: file for file in text_files(main)}
     whole = [name for name, file in sets.items() if not _is_of_one_class(file)]
     if split is not None and split not in sets:
         raise ParameterError(f"no image set {split!r}", did_you_mean(split, whole) if whole else "", path=main)
     if split is None and folder != path and len(whole) > 1:
-        raise ParameterError(
-            "there are several image sets", f"choose one with {spelled('split', '')}: {', '.join(whole)}", path=main
-        )
+        remedy = f"choose one with {spelled('split', '')}: {', '.join(whole)}"
+        raise ParameterError("there are several image sets", remedy, path=main)
     if split is None:
         split = whole[0] if whole and folder != path else None
     return folder, None if split is None else sets[split]
@@ -186,13 +180,8 @@ def _members(image_set: Path, folder: Path, there: dict[str, Path]) -> list[Path
     if lines.is_empty():
         raise FormatError("the image set is empty", path=image_set)
     with_blank = (lines["fields"].list.len() > 1) & lines["fields"].list.join(" ").is_in(list(there))
-    refuse_lines(
-        [image_set],
-        lines,
-        with_blank,
-        "the name of an image contains a blank",
-        "rename these files: the name would end at the blank",
-    )
+    remedy = "rename these files: the name would end at the blank"
+    refuse_lines([image_set], lines, with_blank, "the name of an image contains a blank", remedy)
     lines = Lines("", [image_set], lines).take(("image_id", "label"), ("label",), optional=1)
     names = lines["image_id"]
     refuse_lines([image_set], lines, ~names.is_first_distinct(), "an image is named twice")

@@ -76,10 +76,7 @@ def _values(
         if name in _REQUIRED:
             lines.refuse(texts.is_null(), f"{name} is missing")
         if name in _NUMBERS:
-            numbers = texts.cast(pl.Float64, strict=False)
-            broken = texts.is_not_null() & ~numbers.is_finite().fill_null(False)
-            lines.refuse(broken, f"{name} is not a finite number")
-            frame = frame.with_columns(numbers)
+            frame = frame.with_columns(lines.numbers(frame.select(name)))
         elif name in _FLAGS:
             words = texts.str.to_lowercase()
             broken = texts.is_not_null() & ~words.is_in(list(_FLAG_WORDS))

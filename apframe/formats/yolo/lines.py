@@ -10,7 +10,7 @@ import polars as pl
 from apframe.formats.image_sizes import FARTHEST, NEAREST, refuse_far, with_sizes_to_write
 from apframe.formats.lines import Lines, is_number
 from apframe.formats.names import image_ids
-from apframe.formats.outlines import single_polygons
+from apframe.formats.outlines import repeated, single_polygons
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
@@ -115,7 +115,7 @@ def shapes(lines: pl.DataFrame, keypoints: tuple[int, int] | None) -> list[pl.Se
     is_polygon = lines["fractions"].list.len() > len(BOX)
     if not is_polygon.any():
         return lines.select(**box).get_columns()
-    polygon = pl.when(is_polygon).then(fractions * _repeated([width, height], fractions.list.len()))
+    polygon = pl.when(is_polygon).then(fractions * repeated([width, height], fractions.list.len()))
     extent = dict(zip(BOX, extent_of(polygon), strict=True))
     sides = {name: pl.when(is_polygon).then(extent[name]).otherwise(side) for name, side in box.items()}
     return lines.select(**sides, mask=polygon.list.eval(pl.element().implode())).get_columns()
@@ -138,8 +138,8 @@ def lines_of(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
     if count is not None:
         unlabelled = pl.lit([0.0] * (_KEYPOINT * count))
         filled = pl.concat_list(pl.col("keypoints").fill_null([]), unlabelled).list.head(_KEYPOINT * count)
-        parts.append(filled / _repeated([width, height, pl.lit(1.0)], filled.list.len()))
-    outline = polygon / _repeated([width, height], polygon.list.len())
+        parts.append(filled / repeated([width, height, pl.lit(1.0)], filled.list.len()))
+    outline = polygon / repeated([width, height], polygon.list.len())
     fractions = frame.select(pl.when(polygon.is_null()).then(pl.concat_list(parts)).otherwise(outline)).to_series()
     refuse_far(table, frame, _coordinates(fractions, None if count is None else (count, _KEYPOINT)))
     numbers = fractions.list.eval(pl.element().cast(pl.String)).list.join(" ").alias("numbers")
@@ -185,9 +185,3 @@ def _coordinates(fractions: pl.Series, keypoints: tuple[int, int] | None) -> pl.
     numbers = pl.col("fractions").list
     places = (numbers.gather_every(_KEYPOINT, len(BOX) + k) for k in range(2))
     return fractions.to_frame("fractions").select(pl.concat_list(numbers.head(len(BOX)), *places)).to_series()
-
-
-def _repeated(factors: list[pl.Expr], n: pl.Expr) -> pl.Expr:
-    """A list of n numbers for each row, the factors over and over."""
-    places = pl.int_ranges(0, n.fill_null(0)).list.eval(pl.element() % len(factors))
-    return pl.concat_list(factors).list.gather(places)

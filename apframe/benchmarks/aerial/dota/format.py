@@ -168,11 +168,7 @@ def _header(paths: Sequence[Path], lines: pl.DataFrame) -> pl.DataFrame:
         refuse_lines(paths, said, ~said["file"].is_first_distinct(), f"{key} is repeated")
         if key == "gsd":
             value = pl.when(~pl.col("value").str.to_lowercase().is_in(_NO_GSD)).then("value")
-            texts = said.select(value).to_series()
-            numbers = texts.cast(pl.Float64, strict=False)
-            broken = texts.is_not_null() & ~numbers.is_finite().fill_null(False)
-            refuse_lines(paths, said, broken, "gsd is not a finite number")
-            said = said.with_columns(value=numbers)
+            said = said.with_columns(value=Lines("", paths, said).numbers(said.select(value.alias(key)))[key])
         else:
             said = said.with_columns(value=pl.when(pl.col("value") != "").then("value"))
         if said["value"].count():

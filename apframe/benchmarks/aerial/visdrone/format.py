@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.formats.format import NUMBER, ReadOnly
-from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
+from apframe.formats.image_sizes import images_with_sizes
 from apframe.formats.lines import (
     Lines,
     is_number,
@@ -76,10 +76,7 @@ class VisDrone(ReadOnly):
         for name in ("truncation", "occlusion"):
             source.refuse(lines[name] != lines[name].floor(), f"{name} is not a whole number")
         ids = image_ids(paths)
-        images = ids.to_frame()
-        sizes = find_image_sizes(image_sizes, path)
-        if sizes is not None:
-            images = with_image_sizes(images.with_columns(file_name=pl.lit(None, pl.String)), sizes, path)
+        images = images_with_sizes(ids, image_sizes, path)
         annotations = lines.select(
             ids.gather(lines["file"]),
             "category_id",
@@ -96,8 +93,7 @@ class VisDrone(ReadOnly):
         paths = some_text_files(path)
         (source, lines), ids = _read("detections", paths), image_ids(paths)
         warn_of_pixels(path, lines)
-        if dataset is not None:
-            warn_of_missing(path, dataset.core("images")["image_id"], ids, "file", "VisDrone's own toolkit stops here")
+        warn_of_missing(path, dataset, ids, "file", "VisDrone's own toolkit stops here")
         return source.sound(lines.select(ids.gather(lines["file"]), "category_id", "score", *BOX))
 
 

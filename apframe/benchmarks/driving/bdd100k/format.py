@@ -19,7 +19,6 @@ from apframe.formats.looks import Look, looks
 from apframe.formats.names import categories_of
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import SIZE
-from apframe.wording import listed
 
 _CORNERS, _RLE = ("x1", "y1", "x2", "y2"), ("size", "counts")
 _OF_CROWDS = ("crowd", "ignored")
@@ -81,10 +80,7 @@ def _document(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     if not isinstance(frames, list):
         raise FormatError("no list of frames", "is it Scalabel's JSON?", path=path)
     named = Fields("", path, "frame", "", frames)
-    called = named.text("name")
-    if (is_double := called.is_duplicated()).any():
-        which = listed(called.filter(is_double).unique(maintain_order=True).to_list())
-        raise FormatError(f"several frames are called {which}", "merge them into one", path=path)
+    named.refuse_repeated(named.text("name"), "several frames are called")
     named.refuse_each([not isinstance(frame.get("labels") or [], list) for frame in frames], "labels is not a list")
     named.objects(_ATTRIBUTES)
     return frames, config if isinstance(config, dict) else {}

@@ -91,8 +91,7 @@ class Kitti(Format):
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
         found = _read(path, (*_LAYOUT, "score"))
-        if dataset is not None:
-            warn_of_missing(path, dataset.core("images")["image_id"], image_ids(text_files(path)), "result file", _STOPS)
+        warn_of_missing(path, dataset, image_ids(text_files(path)), "result file", _STOPS)
         return found
 
     def write(self, dataset: Dataset, path: Path) -> None:

@@ -110,16 +110,8 @@ def _read(folder: Path, name: str, where: str = "true") -> pl.DataFrame:
     if ends != (b"[", b"]"):
         raise FormatError("not a JSON list of objects, or cut off", path=path)
     try:
-        rows = (
-            json_database()
-            .cursor()
-            .read_json(
-                duckdb_literal(path),
-                format="array",
-                columns=columns,
-                hive_partitioning=False,
-            )
-        )
+        cursor = json_database().cursor()
+        rows = cursor.read_json(duckdb_literal(path), format="array", columns=columns, hive_partitioning=False)
         frame = from_arrow_stream(rows.filter(where))
     except (duckdb.Error, pl.exceptions.PolarsError) as error:
         raise FormatError(f"cannot be read as a table of nuScenes ({first_line(error)})", path=path) from error

@@ -81,9 +81,7 @@ def _read(path: Path, last: str) -> pl.DataFrame:
     places = texts.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2))
     lines = Lines("detections" if last == "probability" else "annotations", [path], places)
     lines.refuse(texts[_SCAN].fill_null("").str.strip_chars() == "", f"{_SCAN} is missing")
-    numbers = texts.select(pl.col(columns[1:]).str.strip_chars().cast(pl.Float64, strict=False))
-    for name in numbers.columns:
-        lines.refuse(~numbers[name].is_finite().fill_null(False), f"{name} is not a finite number")
+    numbers = lines.numbers(texts.select(pl.col(columns[1:]).str.strip_chars()), required=True)
     found = numbers.select(
         texts[_SCAN].str.strip_chars().alias("image_id"),
         pl.lit(_NODULE).alias("category_id"),

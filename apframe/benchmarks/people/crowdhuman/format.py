@@ -19,7 +19,6 @@ from apframe.tables.box_formats import warn_of_pixels
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
-from apframe.wording import listed
 
 _PERSON = "person"
 
@@ -95,8 +94,7 @@ class CrowdHuman(ReadOnly):
         found = boxes.sound(read)
         warn_of_pixels(path, found)
         sizes = pl.DataFrame({"image_id": named} | _sizes(records))
-        if dataset is not None:
-            warn_of_missing(path, dataset.core("images")["image_id"], named, "line", "CrowdDet's own evaluation stops here")
+        warn_of_missing(path, dataset, named, "line", "CrowdDet's own evaluation stops here")
         if all(sizes[name].null_count() == sizes.height for name in SIZE):
             return found
         return found.join(sizes, on="image_id", how="left", maintain_order="left")
@@ -108,10 +106,7 @@ def _records(path: Path) -> Fields:
     if not lines:
         raise FormatError("the file is empty", path=path)
     records = Fields("", path, "line", "", parse_json(path, b"[" + b",\n".join(lines) + b"]"))
-    called = records.text("ID")
-    if (is_double := called.is_duplicated()).any():
-        which = listed(called.filter(is_double).unique(maintain_order=True).to_list())
-        raise FormatError(f"several lines have the ID {which}", "merge them into one", path=path)
+    records.refuse_repeated(records.text("ID"), "several lines have the ID")
     return records
 
 

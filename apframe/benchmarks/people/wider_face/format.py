@@ -83,8 +83,7 @@ class WiderFace(ReadOnly):
         _, boxes = _blocks("detections", paths, (*BOX, "score"))
         found = boxes.select(names.gather(boxes["file"]), pl.lit(_FACE).alias("category_id"), "score", *BOX)
         _warn_of_unsorted(path, found)
-        if dataset is not None:
-            warn_of_missing(path, dataset.core("images")["image_id"], names, "result file", "The kit's Python port stops here")
+        warn_of_missing(path, dataset, names, "result file", "The kit's Python port stops here")
         return found
 
 

@@ -116,9 +116,7 @@ def _document(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     entries.refuse_each([not isinstance(row.get(_SEGMENTS), list) for row in images], f"{_SEGMENTS} is missing or not a list")
     entries.text("file_name")
     ids = pl.Series([str(row["image_id"]) for row in images], dtype=pl.String)
-    if (is_double := ids.is_duplicated()).any():
-        which = listed(ids.filter(is_double).unique(maintain_order=True).to_list())
-        raise FormatError(f"several annotations are of image {which}", "merge them into one", path=path)
+    entries.refuse_repeated(ids, "several annotations are of image")
     return document, images
 
 

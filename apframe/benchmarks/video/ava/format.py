@@ -120,11 +120,8 @@ def _read(table: str, path: Path, widths: set[int]) -> tuple[Lines, pl.DataFrame
     field = {name: pl.col("fields").list.get(place, null_on_oob=True).str.strip_chars() for place, name in enumerate(_FIELDS)}
     texts_of = lines.select("file", "line", **field)
     source.refuse(texts_of["video"] == "", "the video has no name")
-    number = list(_FIELDS[1:])
-    read = texts_of.with_columns(pl.col(number).cast(pl.Float64, strict=False))
-    for name in number[:-1]:
-        broken = texts_of[name].is_not_null() & ~read[name].is_finite().fill_null(False)
-        source.refuse(broken, f"{'second' if name == 'timestamp' else name} is not a finite number")
+    numbers = source.numbers(texts_of.select(*_FIELDS[1:-1]).rename({"timestamp": "second"})).rename({"second": "timestamp"})
+    read = texts_of.with_columns(numbers).with_columns(pl.col("last").cast(pl.Float64, strict=False))
     broken = texts_of["last"].is_not_null() & read["last"].is_null()
     source.refuse(broken, "the last field is not a number")
     category = read["category_id"].cast(pl.Int64, strict=False)

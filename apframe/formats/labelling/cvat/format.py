@@ -88,7 +88,7 @@ class Cvat(Format):
 
     def recognizes(self, seen: Seen, role: str) -> bool:
         """The root is `annotations`. Scores are found only when the whole file is read."""
-        first = seen if seen.kind == "file" else next((file for file in _first_files(seen)), None)
+        first = seen if seen.kind == "file" else next(_first_files(seen), None)
         return first is not None and _ROOT.match(first.head) is not None
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
@@ -269,12 +269,8 @@ def _masks(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
     sides = rows.select(pl.col("image_width", "image_height").cast(pl.Float64))
     pixels = sides["image_width"] * sides["image_height"]
     is_large = (pixels > MOST_PIXELS) | (sides["image_width"] > MOST_SIDE) | (sides["image_height"] > MOST_SIDE)
-    _refuse(
-        path,
-        rows,
-        is_large,
-        f"a mask is on an image of more than {MOST_PIXELS:,} pixels, or more than {MOST_SIDE:,} a side",
-    )
+    problem = f"a mask is on an image of more than {MOST_PIXELS:,} pixels, or more than {MOST_SIDE:,} a side"
+    _refuse(path, rows, is_large, problem)
     number = pl.element().str.strip_chars().cast(pl.Int64, strict=False)
     counts = rows["rle"].fill_null("").str.split(",").list.eval(number)
     are_counts = counts.list.eval(pl.element().is_between(0, MOST_PIXELS).fill_null(False)).list.all()

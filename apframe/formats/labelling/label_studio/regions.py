@@ -13,7 +13,7 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import FormatError
-from apframe.formats.outlines import angle_of, as_masks, polygon_extents, rotation_of, single_polygons, warn_left_out
+from apframe.formats.outlines import angle_of, as_masks, polygon_extents, repeated, rotation_of, single_polygons, warn_left_out
 from apframe.rows import refuse_rows
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
@@ -245,14 +245,9 @@ def _half_diagonal(turn: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 
 def _scaled(points: pl.Series, numerators: list[pl.Series], denominators: list[pl.Series]) -> pl.Series:
     """Lists of x and y in turn, each times a numerator over a denominator of its row."""
-    factors = zip(("x_by", "y_by", "x_over", "y_over"), [*numerators, *denominators], strict=True)
-    rows = pl.DataFrame([points.alias("points"), *(each.alias(name) for name, each in factors)]).with_row_index("row")
-    sides = {name: pl.col("points").list.gather_every(2, place) for place, name in enumerate("xy")}
-    long = rows.drop_nulls("points").with_columns(**sides)
-    x, y = (pl.col(name) * pl.col(f"{name}_by") / pl.col(f"{name}_over") for name in ("x", "y"))
-    pairs = long.explode("x", "y").select("row", pair=pl.concat_list(x, y))
-    lists = pairs.group_by("row", maintain_order=True).agg(points=pl.col("pair").explode())
-    return rows.select("row").join(lists, on="row", how="left", maintain_order="left")["points"]
+    numbers, n = pl.col("points"), pl.col("points").list.len()
+    by, over = (repeated([pl.lit(each) for each in pair], n) for pair in (numerators, denominators))
+    return points.to_frame("points").select(numbers * by / over).to_series()
 
 
 def _pairs(points: pl.Series) -> pl.Series:
