@@ -31,7 +31,7 @@ def as_sentence(remedy: str) -> str:
     >>> as_sentence("correct it")
     'Correct it.'
     """
-    return f"{remedy[0].upper()}{remedy[1:]}."
+    return f"{remedy[:1].upper()}{remedy[1:]}."
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,20 @@ def of_rows(
     ...     print(finding.rows, finding.wording)
     ('8',) predicate
     """
-    n_rows = int(flags.sum())
-    if n_rows:
-        rows = frame[TABLES[table][0].name].filter(flags)
-        wording: Wording = "predicate" if problem.split(" ")[0] in _SINGULAR else "clause"
-        yield Finding(severity, check, table, n_rows, first_few(rows), problem, remedy, wording)
+    yield from of_ids(severity, check, table, frame[TABLES[table][0].name].filter(flags), problem, remedy, "clause")
+
+
+def of_ids(
+    severity: str, check: str, table: str, ids: pl.Series, problem: str, remedy: str, otherwise: Wording = "sentence"
+) -> Iterable[Finding]:
+    """A finding about what has these ids, none without any; `otherwise` is how a problem is worded that is no predicate.
+
+    >>> [finding.n_rows for finding in of_ids("note", "dark", "images", pl.Series([7, 8]), "are dark", "Wait.")]
+    [2]
+    """
+    if len(ids):
+        wording: Wording = "predicate" if problem.split(" ")[0] in _SINGULAR else otherwise
+        yield Finding(severity, check, table, len(ids), first_few(ids), problem, remedy, wording)
 
 
 def of_table(severity: str, check: str, table: str, n_rows: int, problem: str, remedy: str) -> Finding:

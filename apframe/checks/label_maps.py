@@ -24,14 +24,8 @@ def check_labels(dataset: Dataset) -> Iterable[Finding]:
     """
     if (unnamed := describe_unnamed(dataset)) is not None:
         problem, remedy = unnamed
-        yield of_table(
-            "warning",
-            "unnamed_label",
-            "annotations",
-            dataset.core("annotations").height,
-            problem,
-            as_sentence(remedy),
-        )
+        n_rows = dataset.core("annotations").height
+        yield of_table("warning", "unnamed_label", "annotations", n_rows, problem, as_sentence(remedy))
 
 
 def check_label_maps(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:

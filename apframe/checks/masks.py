@@ -53,10 +53,8 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     yield from (of_fault(fault, severity) for fault in faults)
     if any(isinstance(fault.error, ColumnError) for fault in faults):
         return
-    problem, remedy = (
-        "size of the run lengths is not that of the image",
-        "Masks are compared as they are. Check that no image was resized.",
-    )
+    problem = "size of the run lengths is not that of the image"
+    remedy = "Masks are compared as they are. Check that no image was resized."
     yield from of_rows("warning", "mask_size", table, rows, of_other_size(rows, masks), problem, remedy)
     if table != "annotations":
         return

@@ -27,19 +27,16 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
         doubled = names.is_duplicated() & names.is_not_null()
         which = listed(names.filter(doubled).unique(maintain_order=True).to_list())
         remedy = "Rename or merge them. Until then, nothing can be joined by name."
-        yield from of_rows(
-            "warning", "duplicate_name", table, dataset.core(table), doubled, f"{name} is not unique ({which})", remedy
-        )
+        problem = f"{name} is not unique ({which})"
+        yield from of_rows("warning", "duplicate_name", table, dataset.core(table), doubled, problem, remedy)
     if annotations.is_empty():
         problem = "there are no annotations, so no metric is defined"
         yield of_table("warning", "no_annotations", "annotations", 0, problem, "Check that this is the right file.")
         return
     ids = annotations["annotation_id"]
-    problem, remedy = (
-        "annotation_id is 0, and pycocotools counts whatever matches it as missed",
-        "Number annotations from 1 (apframe accepts 0 too).",
-    )
     if ids.dtype == pl.Int64:
+        problem = "annotation_id is 0, and pycocotools counts whatever matches it as missed"
+        remedy = "Number annotations from 1 (apframe accepts 0 too)."
         yield from of_rows("warning", "annotation_id_0", "annotations", annotations, ids == 0, problem, remedy)
     for table, check, remedy in (
         ("categories", "unused_category", "Nothing to do if that is intended: most protocols leave them out of means."),
@@ -64,18 +61,13 @@ def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Fin
     >>> [(finding.severity, finding.check, finding.rows) for finding in check_references(found, dataset)]
     [('error', 'unknown_image', ('2',)), ('warning', 'unknown_category', ('1',))]
     """
+    supply = f"Supply the ground truth of these results, or drop them ({spelled('unknown_images', 'drop')})."
     for severity, table, check, remedy in (
-        (
-            "error",
-            "images",
-            "unknown_image",
-            f"Supply the ground truth of these results, or drop them ({spelled('unknown_images', 'drop')}).",
-        ),
+        ("error", "images", "unknown_image", supply),
         ("warning", "categories", "unknown_category", "Evaluation drops them. Correct the ids if others are meant."),
     ):
         key = KEYS[table]
         unknown = ~is_known(detections[key], dataset.core(table)[key])
         which = listed(detections[key].filter(unknown).unique(maintain_order=True).to_list())
-        yield from of_rows(
-            severity, check, "detections", detections, unknown, f"{key} is not among the {table} ({which})", remedy
-        )
+        problem = f"{key} is not among the {table} ({which})"
+        yield from of_rows(severity, check, "detections", detections, unknown, problem, remedy)

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from apframe.checks.findings import Finding, as_sentence, of_rows, of_table
+from apframe.checks.findings import Finding, as_sentence, of_ids, of_rows, of_table
 from apframe.evaluation.diagnose.filtered import EQUAL_REMEDY, detections_per_image, why_equal, why_filtered
 from apframe.protocols.published import PUBLISHED
 from apframe.protocols.rules.limits import RequireAtMost
 from apframe.registry import published_for
-from apframe.rows import first_few
 from apframe.tables.shapes.catalogue import shape_of
 from apframe.tables.shapes.relations import RELATIONS
 from apframe.wording import counted
@@ -84,16 +83,7 @@ def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:
         too_many, at_least = repeated.select(pl.sum("n_rows") - pl.sum("n"), pl.min("n_times")).row(0)
         problem = f"have all of their detections {at_least} times or more ({counted(too_many, 'detection')} too many)"
         remedy = "Keep one of each. A distributed sampler that pads its shares evaluates some images twice."
-        yield Finding(
-            "warning",
-            "repeated_image",
-            "images",
-            repeated.height,
-            first_few(repeated["image_id"]),
-            problem,
-            remedy,
-            "predicate",
-        )
+        yield from of_ids("warning", "repeated_image", "images", repeated["image_id"], problem, remedy)
 
 
 def check_missing(said: str) -> Finding:
@@ -117,35 +107,22 @@ def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
     ['have more than 100 detections (150 at most)']
     """
     cells = detections.group_by("image_id", "category_id").len()
-    crowded = cells.filter(pl.col("len") > _MOST)
-    images = cells.group_by("image_id").agg(pl.sum("len")).filter(pl.col("len") > _MOST)
-    for found, what, of, remedy in (
-        (
-            crowded,
-            "many_of_category",
-            " of a category",
-            f"COCO counts only the {_MOST} with the highest scores of an image and category; see max_detections.",
-        ),
-        (
-            images,
-            "many_detections",
-            "",
-            f"COCO counts {_MOST} of each category on an image, some other protocols {_MOST} on an image in all.",
-        ),
-    ):
-        if found.height:
-            ids, most = found["image_id"].unique().sort(), found.select(pl.max("len")).item()
-            problem = f"have more than {_MOST} detections{of} ({most:,} at most)"
-            yield Finding("note", what, "images", len(ids), first_few(ids), problem, remedy, "predicate")
-    if "velocity_x" in detections.columns:
-        for name in published_for("distance"):
-            yield from _check_limit(images, name.upper(), PUBLISHED[name.upper()].rule(RequireAtMost))
+    images = cells.group_by("image_id").agg(pl.sum("len"))
+    remedy = f"COCO counts only the {_MOST} with the highest scores of an image and category; see max_detections."
+    yield from _of_many("note", "many_of_category", cells, _MOST, " of a category", "", remedy)
+    remedy = f"COCO counts {_MOST} of each category on an image, some other protocols {_MOST} on an image in all."
+    yield from _of_many("note", "many_detections", images, _MOST, "", "", remedy)
+    for name in map(str.upper, published_for("distance") if "velocity_x" in detections.columns else ()):
+        if (rule := PUBLISHED[name].rule(RequireAtMost)) is not None:
+            remedy = f"Keep the {rule.limit} with the highest scores of each image."
+            yield from _of_many("warning", "too_many_detections", images, rule.limit, "", f", which {name} refuses", remedy)
 
 
-def _check_limit(images: pl.DataFrame, name: str, rule: RequireAtMost | None) -> Iterable[Finding]:
-    """A finding where images have more detections (`len`) than the protocol of a name accepts by its rule."""
-    if rule is not None and (beyond := images.filter(pl.col("len") > rule.limit)).height:
-        ids, most = beyond["image_id"].sort(), beyond.select(pl.max("len")).item()
-        problem = f"have more than {rule.limit} detections ({most:,} at most), which {name} refuses"
-        remedy = f"Keep the {rule.limit} with the highest scores of each image."
-        yield Finding("warning", "too_many_detections", "images", len(ids), first_few(ids), problem, remedy, "predicate")
+def _of_many(
+    severity: str, check: str, numbers: pl.DataFrame, limit: int, of: str, consequence: str, remedy: str
+) -> Iterable[Finding]:
+    """A finding about the images of which one of the numbers (`len`) is beyond a limit."""
+    beyond = numbers.filter(pl.col("len") > limit)
+    most = beyond.select(pl.max("len").fill_null(0)).item()
+    problem = f"have more than {limit} detections{of} ({most:,} at most){consequence}"
+    yield from of_ids(severity, check, "images", beyond["image_id"].unique().sort(), problem, remedy)

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.checks.findings import Finding, Findings, as_table, of_table
+from apframe.checks.findings import Finding, Findings, as_sentence, as_table, of_ids, of_table
 from apframe.exceptions import ApframeError, FormatError, RisingScoresWarning
 from apframe.retrieval.trec import read_qrels, read_run
 from apframe.rows import first_few
@@ -72,8 +72,8 @@ def _read(table: str, read: Callable[[Any], pl.DataFrame], source: Any) -> tuple
         except ApframeError as error:
             names = {"DuplicateIdError": "duplicate_pair", "ColumnError": "column"}
             check = names.get(type(error).__name__, "invalid_value")
-            remedy = f"{error.remedy[:1].upper()}{error.remedy[1:]}."
-            return None, [Finding("error", check, table, len(error.rows), first_few(error.rows), error.sentence, remedy)]
+            rows, remedy = error.rows, as_sentence(error.remedy)
+            return None, [Finding("error", check, table, len(rows), first_few(rows), error.sentence, remedy)]
     rising = [str(each.message) for each in told if issubclass(each.category, RisingScoresWarning)]
     problems = [message.partition("; if")[0] for message in rising]
     remedy = "Negate the scores if they are distances."
@@ -82,9 +82,8 @@ def _read(table: str, read: Callable[[Any], pl.DataFrame], source: Any) -> tuple
 
 def _check_judgements(judgements: pl.DataFrame) -> Iterable[Finding]:
     if judgements.is_empty():
-        yield Finding(
-            "error", "no_judgements", "judgements", 0, (), "there are no judgements", "Check that this is the right file."
-        )
+        problem, remedy = "there are no judgements", "Check that this is the right file."
+        yield of_table("error", "no_judgements", "judgements", 0, problem, remedy)
         return
     grade = pl.col("relevance")
     queries = judgements.group_by("query_id", maintain_order=True).agg(grade.max())
@@ -93,12 +92,12 @@ def _check_judgements(judgements: pl.DataFrame) -> Iterable[Finding]:
         highest = judgements.select(grade.max()).item()
         problem = f"no judged query has a relevant document (the highest relevance is {highest:g})"
         remedy = f"A document is relevant from relevance 1 on; {spelled('relevance_level')} changes that."
-        yield Finding("warning", "no_relevant_documents", "judgements", len(without), first_few(without), problem, remedy)
-    elif len(without):
+        yield from of_ids("warning", "no_relevant_documents", "judgements", without, problem, remedy)
+    else:
         have, they_count = ("has", "It counts") if len(without) == 1 else ("have", "They count")
         problem = f"{len(without):,} of {counted(queries.height, 'judged query')} {have} no relevant document"
         remedy = f"{they_count} as 0 in means, without {spelled('no_relevant', 'skip')}."
-        yield Finding("note", "query_without_relevant", "judgements", len(without), first_few(without), problem, remedy)
+        yield from of_ids("note", "query_without_relevant", "judgements", without, problem, remedy)
     n_pool = judgements.filter(grade < 0).height
     if n_pool:
         problem = f"{n_pool:,} of {counted(judgements.height, 'judgement')} {'is' if n_pool == 1 else 'are'} negative"
@@ -111,10 +110,9 @@ def _check_scores(run: pl.DataFrame) -> Iterable[Finding]:
         run.group_by("query_id", maintain_order=True).agg(pl.len(), n=pl.col("score").n_unique()).filter(pl.col("len") > 1)
     )
     equal = queries.filter(pl.col("n") == 1)["query_id"]
-    if len(equal):
-        problem = f"all scores of {len(equal):,} of {counted(queries.height, 'query')} with several documents are equal"
-        remedy = "Their documents are ordered by id, descending: write the scores with more digits, or 1 / rank."
-        yield Finding("warning", "equal_scores", "runs", len(equal), first_few(equal), problem, remedy)
+    problem = f"all scores of {len(equal):,} of {counted(queries.height, 'query')} with several documents are equal"
+    remedy = "Their documents are ordered by id, descending: write the scores with more digits, or 1 / rank."
+    yield from of_ids("warning", "equal_scores", "runs", equal, problem, remedy)
 
 
 def _check_both(judgements: pl.DataFrame, run: pl.DataFrame) -> Iterable[Finding]:
@@ -130,18 +128,14 @@ def _check_both(judgements: pl.DataFrame, run: pl.DataFrame) -> Iterable[Finding
     if len(missing) == len(judged):
         theirs_and_mine = f"such as {judged[0]!r}, and the run {asked[0]!r}" if len(asked) else "and the run has none"
         problem = f"no judged query is in the run: the judgements have queries {theirs_and_mine}"
-        yield Finding("error", "no_common_query", "runs", len(missing), first_few(missing), problem, "Use the same query ids.")
+        yield from of_ids("error", "no_common_query", "runs", missing, problem, "Use the same query ids.")
         return
-    if len(missing):
-        problem = f"the run has nothing for {len(missing):,} of {counted(len(judged), 'judged query')}"
-        remedy = f"Means leave them out, without {spelled('missing', 'zero')}."
-        yield Finding("warning", "missing_query", "runs", len(missing), first_few(missing), problem, remedy)
-    if len(other):
-        have = "has" if len(other) == 1 else "have"
-        problem = f"{len(other):,} of {counted(len(asked), 'query')} of the run {have} no judgements"
-        yield Finding(
-            "note", "query_without_judgements", "runs", len(other), first_few(other), problem, "Nothing to do: left out."
-        )
+    problem = f"the run has nothing for {len(missing):,} of {counted(len(judged), 'judged query')}"
+    remedy = f"Means leave them out, without {spelled('missing', 'zero')}."
+    yield from of_ids("warning", "missing_query", "runs", missing, problem, remedy)
+    have = "has" if len(other) == 1 else "have"
+    problem = f"{len(other):,} of {counted(len(asked), 'query')} of the run {have} no judgements"
+    yield from of_ids("note", "query_without_judgements", "runs", other, problem, "Nothing to do: left out.")
     yield from _check_documents(judgements, run)
 
 
@@ -160,8 +154,6 @@ def _check_documents(judgements: pl.DataFrame, run: pl.DataFrame) -> Iterable[Fi
         yield of_table("warning", "no_judged_document", "runs", run.height, problem, "Use the same document ids.")
         return
     unseen = queries.filter(~pl.col("in_first"))["query_id"].sort()
-    if len(unseen):
-        of = f"{len(unseen):,} of {counted(queries.height, 'query')}"
-        problem = f"none of the first {_TOP} documents is judged for {of}"
-        remedy = "Unjudged documents count as not relevant; Judged@10 says how many are judged."
-        yield Finding("note", "unjudged_top", "runs", len(unseen), first_few(unseen), problem, remedy)
+    problem = f"none of the first {_TOP} documents is judged for {len(unseen):,} of {counted(queries.height, 'query')}"
+    remedy = "Unjudged documents count as not relevant; Judged@10 says how many are judged."
+    yield from of_ids("note", "unjudged_top", "runs", unseen, problem, remedy)
