@@ -9,13 +9,7 @@ import polars as pl
 
 from apframe.formats.format import OPEN, Format
 from apframe.formats.image_sizes import images_with_sizes
-from apframe.formats.lines import (
-    Lines,
-    refuse_blanks,
-    some_text_files,
-    text_files,
-    write_lines,
-)
+from apframe.formats.lines import Lines, refuse_blanks, some_text_files, text_files, write_lines
 from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.names import categories_of, ids_to_write, image_ids
 from apframe.tables.dataset import Dataset

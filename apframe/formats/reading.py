@@ -9,14 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from apframe.exceptions import FormatError, InputError, ParameterError
-from apframe.formats.catalogue import (
-    choose_format,
-    format_of_truth,
-    joined_results,
-    naming_format,
-    read_truth,
-    take_results,
-)
+from apframe.formats.catalogue import choose_format, format_of_truth, joined_results, naming_format, read_truth, take_results
 from apframe.formats.class_names import joined_tables
 from apframe.formats.files import reading_from
 from apframe.formats.format import ANY_FILES, Expected, Format

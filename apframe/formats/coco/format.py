@@ -22,14 +22,7 @@ from apframe.formats.coco.pieces import PIECE, Piece, pieces_of_lines, pieces_of
 from apframe.formats.coco.rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
 from apframe.formats.coco.scan import FLAGS, scan_attributes, scan_masks, scan_results, scan_results_in_parts, scan_truth
 from apframe.formats.documents import parse_json
-from apframe.formats.files import (
-    BOM,
-    read_unpacked,
-    reading,
-    reading_unpacked,
-    write_text,
-    write_whole,
-)
+from apframe.formats.files import BOM, read_unpacked, reading, reading_unpacked, write_text, write_whole
 from apframe.formats.format import NUMBER, OPEN, USUAL, Format, held
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen

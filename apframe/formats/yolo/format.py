@@ -11,13 +11,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.format import INDEX, Format
-from apframe.formats.image_sizes import (
-    find_image_sizes,
-    measure_images,
-    with_image_sizes,
-    with_sizes_of,
-    write_image_sizes,
-)
+from apframe.formats.image_sizes import find_image_sizes, measure_images, with_image_sizes, with_sizes_of, write_image_sizes
 from apframe.formats.lines import first_fields, text_files, write_lines
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen, see

@@ -11,14 +11,7 @@ from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.exceptions import ShapesLeftOutWarning, warn
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.format import Format
-from apframe.formats.lines import (
-    Lines,
-    places_of,
-    refuse_blanks,
-    some_text_files,
-    text_files,
-    write_lines,
-)
+from apframe.formats.lines import Lines, places_of, refuse_blanks, some_text_files, text_files, write_lines
 from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.names import categories_of, ids_to_write, image_ids
 from apframe.tables.dataset import Dataset

@@ -10,11 +10,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.format import ReadOnly
-from apframe.formats.lines import (
-    Lines,
-    is_number,
-    some_text_files,
-)
+from apframe.formats.lines import Lines, is_number, some_text_files
 from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.seen import Seen
 from apframe.tables.dataset import Dataset
