@@ -23,18 +23,18 @@ class Keyword(NamedTuple):
 
     Attributes
     ----------
-    default
-        its value where it is not given
     text
         what it is, for docstrings
+    default
+        its value where it is not given
     help, metavar, flag, kind
         what it is on the command line, and an example of its value there; its name there, if that is another; its type there,
         by default a text. A list of texts may be written with commas between them
     """
 
-    default: Any
     text: str
     help: str
+    default: Any = None
     metavar: str = ""
     flag: str = ""
     kind: Any = str | None
@@ -44,7 +44,7 @@ def declared_keywords(options: Any) -> dict[str, tuple[Any, Keyword]]:
     """The type and the declaration of each option in a `TypedDict`, by name.
 
     >>> from typing import Annotated, TypedDict
-    >>> Options = TypedDict("Options", {"split": Annotated[str, Keyword("val", "the part", "part to read")]})
+    >>> Options = TypedDict("Options", {"split": Annotated[str, Keyword("the part", "part to read", "val")]})
     >>> declared_keywords(Options)["split"][1].default
     'val'
     """

@@ -38,6 +38,8 @@ class Look(NamedTuple):
         names in the header of a table, in upper or lower case, or of its columns
     line
         a regular expression for all of the first line, with # in the place of each number: NAME + "( #){4}"
+    beside
+        of a folder, the content is that of the JSON file beside it that has its name
     only_named
         files like this are never recognised: the format has to be named
 
@@ -58,6 +60,7 @@ class Look(NamedTuple):
     no_keys: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     line: str = ""
+    beside: bool = False
     only_named: bool = False
 
     def fits(self, seen: Seen) -> bool:
@@ -92,7 +95,8 @@ class Look(NamedTuple):
             if self.no_names and (others := seen.of_names(*self.no_names)):
                 yield f"no {others[0]}"
         if self.begins or self.keys or self.any_keys or self.no_keys or self.columns or self.line:
-            files = [seen] if self.kind == "file" else seen.children(*chosen)
+            own = seen.beside if self.beside else seen
+            files = filter(None, [own]) if self.beside or self.kind == "file" else seen.children(*chosen)
             file = next((each for each in files if self.kind == "file" or each.lines or not self.line), None)
             yield from ["a file that can be read"] if file is None else self._lacks_in(file)
 

@@ -17,7 +17,6 @@ class FormatOptions(TypedDict, total=False):
     format: Annotated[
         str | None,
         Keyword(
-            default=None,
             text="the format of ground truth at a path, detected from the path by default; see `formats`.",
             help="format of the ground truth, if the path does not show it; see `apframe formats`",
             metavar="NAME",
@@ -27,7 +26,6 @@ class FormatOptions(TypedDict, total=False):
     results_format: Annotated[
         str | None,
         Keyword(
-            default=None,
             text="the format of results at a path, detected from the path by default.",
             help="format of the results, if the path does not show it",
             metavar="NAME",
@@ -42,7 +40,6 @@ class FileOptions(TypedDict, total=False):
     split: Annotated[
         str | None,
         Keyword(
-            default=None,
             text="which part of a data set at a path that has several: an image set, a split such as val, or a subset.",
             help="part of the ground truth to read: an image set, a split such as val, or a subset",
             metavar="NAME",
@@ -51,7 +48,6 @@ class FileOptions(TypedDict, total=False):
     image_sizes: Annotated[
         Any,
         Keyword(
-            default=None,
             text=(
                 "for formats whose boxes are fractions of the image, and class-and-box text: `file_name` (with or "
                 "without folders and ending), `image_width`, `image_height`, as anything that holds columns, or a CSV"
@@ -70,7 +66,6 @@ class BoxOptions(TypedDict, total=False):
     box_format: Annotated[
         str | None,
         Keyword(
-            default=None,
             text=(
                 'how boxes are written, if the format leaves that open: "xywh" (left, top, width, height; the '
                 'default), "xyxy" (corners) or "cxcywh" (the centre, width, height). It applies to detections in '
@@ -113,7 +108,6 @@ class NameOptions(TypedDict, total=False):
     names: Annotated[
         Any,
         Keyword(
-            default=None,
             text=(
                 "the names of classes where the results number these: a list, or a file with a name in each line, a "
                 "data.yaml or JSON; they are joined to the categories of the ground truth."
@@ -131,7 +125,6 @@ class CategoryOptions(TypedDict, total=False):
     category_map: Annotated[
         Any,
         Keyword(
-            default=None,
             text=(
                 'rename and merge categories of both sides before matching, as in `{"truck": "vehicle", "bus": '
                 '"vehicle"}`; see `Dataset.map_categories`.'

@@ -135,6 +135,13 @@ class _Tables(Format):
         return folder / found[0]
 
 
+def _looks_of(endings: tuple[str, ...]) -> tuple[tuple[Look, ...], tuple[Look, ...]]:
+    """How data sets and results look in files with these endings."""
+    truth = tuple(table + ending for table in GROUND_TRUTH for ending in endings)
+    found = tuple(f"detections{ending}" for ending in endings)
+    return looks(Look("folder", names=truth)), looks(Look("file", endings=endings), Look("folder", names=found))
+
+
 class Parquet(_Tables):
     """Parquet; also the folder of `Evaluation.write_parquet`, which is a data set and results at once."""
 
@@ -143,8 +150,7 @@ class Parquet(_Tables):
     dataset_is = "a folder with images.parquet, categories.parquet and annotations.parquet"
     results_are = "a Parquet file, or a folder with detections.parquet"
     endings = (".parquet",)
-    dataset_looks = looks(Look("folder", names=tuple(f"{table}.parquet" for table in GROUND_TRUTH)))
-    results_looks = looks(Look("file", endings=endings), Look("folder", names=("detections.parquet",)))
+    dataset_looks, results_looks = _looks_of(endings)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`. An evaluation written by apframe works too."""
@@ -179,12 +185,7 @@ class Arrow(_Tables):
     dataset_is = "a folder with images.arrow, categories.arrow and annotations.arrow"
     results_are = "an Arrow IPC file, or a folder with detections.arrow"
     endings = (".arrow", ".feather", ".ipc")
-    dataset_looks = looks(
-        Look("folder", names=tuple(f"{table}.{kind}" for table in GROUND_TRUTH for kind in ("arrow", "feather", "ipc")))
-    )
-    results_looks = looks(
-        Look("file", endings=endings), Look("folder", names=("detections.arrow", "detections.feather", "detections.ipc"))
-    )
+    dataset_looks, results_looks = _looks_of(endings)
 
     def _take(self, file: BinaryIO) -> pl.DataFrame:
         return from_arrow_stream(read_ipc(file))

@@ -23,37 +23,34 @@ def parsed_results(
     None, and nothing after it, where a piece is no JSON, or where a column is of different kinds in different pieces, such as
     text and numbers, so that all rows have to be seen at once.
     """
-    kinds = Columns()
     first: dict[str, Any] | None = None
-    for rows in _rows(path, file, pieces):
-        frame, as_json = (None, set[str]()) if rows is None else frame_of_rows("detections", rows)
-        if frame is None or not kinds.agree(frame, as_json):
-            yield None
-            return
-        first = rows[0] if first is None and rows else first
-        yield frame, first or {}
+    for part in _frames("detections", path, file, pieces):
+        if part is not None and first is None and part[0]:
+            first = part[0][0]
+        yield None if part is None else (part[1], first or {})
 
 
 def parsed_attributes(path: Path, file: BinaryIO, pieces: Iterable[Piece | None]) -> tuple[pl.DataFrame, set[str]] | None:
     """Annotations as `frame_of_rows` gives them with `attributes_only`; None where that needs all rows at once."""
-    kinds, frames, all_json = Columns(), list[pl.DataFrame](), set[str]()
-    for rows in _rows(path, file, pieces):
-        frame, as_json = (None, set[str]()) if rows is None else frame_of_rows("annotations", rows, attributes_only=True)
-        if frame is None or not kinds.agree(frame, as_json):
+    frames, all_json = list[pl.DataFrame](), set[str]()
+    for part in _frames("annotations", path, file, pieces, attributes_only=True):
+        if part is None:
             return None
-        frames.append(frame)
-        all_json |= as_json
+        frames.append(part[1])
+        all_json |= part[2]
     # a part without attributes has no columns, and therefore no rows
     heights = pl.concat([frame.with_columns(pl.lit(0).alias("\0")) for frame in frames], how="diagonal_relaxed")
     return heights.drop("\0"), all_json
 
 
-def _rows(path: Path, file: BinaryIO, pieces: Iterable[Piece | None]) -> Iterator[list[Any] | None]:
-    """The objects of the pieces; None, and nothing after it, where they are no JSON.
+def _frames(
+    table: str, path: Path, file: BinaryIO, pieces: Iterable[Piece | None], *, attributes_only: bool = False
+) -> Iterator[tuple[list[Any], pl.DataFrame, set[str]] | None]:
+    """The objects of the pieces, and what `frame_of_rows` makes of them; None, and nothing after it, if that cannot be.
 
     A piece that ends inside a nested list is parsed together with the next one.
     """
-    text = b""
+    kinds, text = Columns(), b""
     for piece in pieces:
         if piece is None:
             yield None
@@ -65,6 +62,10 @@ def _rows(path: Path, file: BinaryIO, pieces: Iterable[Piece | None]) -> Iterato
         except FormatError:
             continue
         text = b""
-        yield rows
+        frame, as_json = frame_of_rows(table, rows, attributes_only=attributes_only)
+        if not kinds.agree(frame, as_json):
+            yield None
+            return
+        yield rows, frame, as_json
     if text:
         yield None

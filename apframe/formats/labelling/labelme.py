@@ -55,12 +55,8 @@ class Labelme(ReadOnly):
         return _read(path, "detections").rows(path)
 
 
-def _files(path: Path) -> list[Path]:
-    return files_in(path, ".json") if is_folder(path) else [path]
-
-
 def _read(path: Path, table: str) -> Drawn:
-    drawn, files = Drawn(table), _files(path)
+    drawn, files = Drawn(table), files_in(path, ".json") if is_folder(path) else [path]
     if not files:
         raise FormatError("holds no JSON file", path=path)
     for file in files:

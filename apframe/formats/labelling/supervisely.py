@@ -76,10 +76,8 @@ def _classes(path: Path) -> list[str] | None:
         return None
     meta = read_json(file)
     classes = meta.get("classes") if isinstance(meta, dict) else None
-    titles = (
-        [each.get("title") if isinstance(each, dict) else None for each in classes] if isinstance(classes, list) else [None]
-    )
-    if not all(isinstance(title, str) for title in titles):
+    titles = [each.get("title") for each in classes if isinstance(each, dict)] if isinstance(classes, list) else []
+    if not isinstance(classes, list) or [*map(type, titles)] != [str] * len(classes):
         raise FormatError("no list named classes with a title each", "correct or remove it", path=file)
     return list(map(str, titles))
 

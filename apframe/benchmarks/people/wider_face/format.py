@@ -145,16 +145,11 @@ def _of_text(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     return ids.select("image_id"), faces.select("image_id", pl.lit(_FACE).alias("category_id"), *BOX, *flags)
 
 
-def _whole_files(folder: Path) -> list[tuple[Path, str]]:
-    """The MATLAB files of all faces in a folder, with their splits."""
-    return [(path, named[1]) for path in files_in(folder, ".mat") if (named := _MAT.fullmatch(path.name))]
-
-
 def _of_matlab(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The images and the faces of the MATLAB files of a folder."""
     import numpy as np  # only MATLAB's files need it
 
-    found = _whole_files(folder)
+    found = [(path, named[1]) for path in files_in(folder, ".mat") if (named := _MAT.fullmatch(path.name))]
     if len(found) != 1:
         names = listed([path.name for path, _ in found]) or "none"
         raise FormatError(f"needs one file such as wider_face_val.mat, and has {names}", path=folder)
@@ -208,16 +203,7 @@ def _loaded(path: Path, names: Sequence[str]) -> dict[str, Any]:
     io = import_optional("scipy.io", "MATLAB files need SciPy", '"apframe[faces]"')
     try:
         loaded = io.loadmat(path, variable_names=list(names))
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        OSError,
-        EOFError,
-        NotImplementedError,
-        io.matlab.MatReadError,
-    ) as error:
+    except (ValueError, TypeError, LookupError, OSError, EOFError, NotImplementedError, io.matlab.MatReadError) as error:
         raise FormatError(f"cannot be read as a MATLAB file ({error})", "save it as version 7 or lower", path=path) from error
     missing = [name for name in names if name not in loaded]
     if missing:

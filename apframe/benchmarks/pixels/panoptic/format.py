@@ -13,7 +13,6 @@ from apframe.formats.documents import read_json
 from apframe.formats.format import ReadOnly
 from apframe.formats.json_fields import Fields
 from apframe.formats.looks import Look, looks
-from apframe.formats.seen import Seen
 from apframe.paths import is_file, is_folder, is_inside
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
@@ -41,16 +40,16 @@ class CocoPanoptic(ReadOnly):
     title = "COCO panoptic JSON"
     dataset_is = "a JSON file with images, categories and annotations that list segments_info, and PNGs in a folder of its name"
     results_are = "the same with annotations alone: image_id, file_name, segments_info with id and category_id"
-    dataset_looks = looks(Look("file", begins="{", keys=(_SEGMENTS, "images")), Look("folder", names=("*.png",)))
-    results_looks = looks(Look("file", begins="{", keys=(_SEGMENTS,)), Look("folder", names=("*.png",)))
+    dataset_looks = looks(
+        Look("file", begins="{", keys=(_SEGMENTS, "images")),
+        Look("folder", names=("*.png",), beside=True, begins="{", keys=(_SEGMENTS, "images")),
+    )
+    results_looks = looks(
+        Look("file", begins="{", keys=(_SEGMENTS,)),
+        Look("folder", names=("*.png",), beside=True, begins="{", keys=(_SEGMENTS,)),
+    )
     results_ending = ".json"
     asks_for_images = True
-
-    def recognizes(self, seen: Seen, role: str) -> bool:
-        """Lists of segments, and images in ground truth; of a folder, in the JSON beside it."""
-        document = seen if seen.kind == "file" else seen.beside
-        needed = (_SEGMENTS, "images") if role == "dataset" else (_SEGMENTS,)
-        return document is not None and document.begins == "{" and all(map(document.has_key, needed))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""

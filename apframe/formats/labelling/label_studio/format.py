@@ -181,13 +181,13 @@ def _images(path: Path, tasks: list[dict[str, Any]]) -> pl.DataFrame:
     data = [dict(task["data"]) for task in tasks]
     names = [_file_name(address) if isinstance(address := _take_address(row), str) else None for row in data]
     columns = {name: [row.get(name) for row in data] for name in dict.fromkeys(key for row in data for key in row)}
-    sizes = {name: columns.pop(name, [None] * len(data)) for name in SIZE}
-    sizes = {
-        name: [value if type(value) is int and abs(value) < 2**31 else None for value in values]
-        for name, values in sizes.items()
-    }
+    sizes = {name: [*map(_side, columns.pop(name, [None] * len(data)))] for name in SIZE}
     images = pl.DataFrame({"image_id": ids, "file_name": names, **sizes}, schema=_IMAGE)
     return images.with_columns(_of_json(name + _CLASH * (name in _TAKEN), values) for name, values in columns.items())
+
+
+def _side(value: Any) -> int | None:
+    return value if type(value) is int and abs(value) < 2**31 else None
 
 
 def _take_address(data: dict[str, Any]) -> Any:
