@@ -279,9 +279,7 @@ def _layout(folder: str) -> dict[str, tuple[int, ...]]:
     path = f"{folder}/{LISTING}"
     if not exists(path):
         return {}
-    layout = parse_layout(read_bytes(path), path)
-    counts = layout.n_images, layout.n_annotations, layout.n_detections
-    return {name: tuple(each[name] for each in counts) for name in layout.names}
+    return {name: tuple(counts) for name, *counts in parse_layout(read_bytes(path), path).iter_rows()}
 
 
 def _files(folder: str, tables: Sequence[str] = (*GROUND_TRUTH, "detections")) -> dict[str, str]:

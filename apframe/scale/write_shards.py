@@ -15,7 +15,7 @@ from apframe.formats.writing import refuse_existing, write_new
 from apframe.keywords import names_keywords
 from apframe.paths import literal
 from apframe.rows import MALFORMED_KEPT, treating_malformed
-from apframe.scale.layout import CATEGORIES, INPUT_ROW, Layout, shard_name
+from apframe.scale.layout import CATEGORIES, INPUT_ROW, LAYOUT, shard_name, write_layout
 from apframe.scale.sharded_rows import ShardedRows, rows_of_shards
 from apframe.scale.sources import detections_in_parts, read_truths
 from apframe.scale.take_detections import Cut, numbered, take_detections
@@ -101,7 +101,7 @@ def write_shards(
     how = Reading.of_options(reading).of_files(truth, detections)
     target = Path(folder)
     refuse_existing(target, "folder")
-    layouts: list[Layout] = []
+    layouts: list[pl.DataFrame] = []
     with treating_malformed(MALFORMED_KEPT):
         dataset = read_truths(truth, how)
         if image_attributes is not None:
@@ -112,7 +112,7 @@ def write_shards(
             layouts.append(_write(part, cut, detections_in_parts(detections, how, dataset), drops_unknown=drops))
 
         write_new(target, "folder", write)
-    return layouts[0].table()
+    return layouts[0]
 
 
 def _cut(dataset: Dataset, n: int) -> Cut:
@@ -124,7 +124,7 @@ def _cut(dataset: Dataset, n: int) -> Cut:
     return Cut(dataset, shards, n_shards)
 
 
-def _write(folder: Path, cut: Cut, parts: Iterator[tuple[int, Any]], *, drops_unknown: bool) -> Layout:
+def _write(folder: Path, cut: Cut, parts: Iterator[tuple[int, Any]], *, drops_unknown: bool) -> pl.DataFrame:
     """Write all shards in a new folder."""
     folder.mkdir()
     waiting = folder / _WAITING
@@ -151,19 +151,17 @@ def _write(folder: Path, cut: Cut, parts: Iterator[tuple[int, Any]], *, drops_un
     n_detections = found.counts
     found.keep(0)
     waiting.rmdir()
-    layout = Layout(n_images, n_annotations, dict(zip(names, n_detections, strict=True)))
-    layout.write(folder)
+    layout = pl.DataFrame([names, n_images, n_annotations, n_detections], LAYOUT, orient="col")
+    write_layout(layout, folder)
     return layout
 
 
-def _write_rows(folder: Path, names: list[str], table: str, rows: pl.DataFrame, cut: Cut) -> dict[str, int]:
+def _write_rows(folder: Path, names: list[str], table: str, rows: pl.DataFrame, cut: Cut) -> list[int]:
     """Write the rows of a table in memory into the folders of their shards; the numbers of their rows."""
-    parts = rows_of_shards(rows, cut.of(rows), cut.n_shards)
-    counts = {}
+    parts = list(rows_of_shards(rows, cut.of(rows), cut.n_shards))
     for name, part in zip(names, parts, strict=True):
         _write_table(folder / name / f"{table}.parquet", part)
-        counts[name] = part.height
-    return counts
+    return [part.height for part in parts]
 
 
 def _write_table(path: Path, rows: pl.DataFrame) -> None:

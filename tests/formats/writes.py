@@ -68,9 +68,10 @@ def _size_of_database(path: Path) -> int:
 
 def _size_of_shards(path: Path) -> int:
     layout = parse_layout((path / "shards.json").read_bytes(), path)
-    rows = [pl.read_parquet(path / name / f"{table}.parquet").height for table in SHARD_TABLES for name in layout.names]
-    assert sum(rows) == 3 * sum(layout.n_images.values())
-    return sum(layout.n_images.values())
+    rows = [pl.read_parquet(path / name / f"{table}.parquet").height for table in SHARD_TABLES for name in layout["shard"]]
+    n_images = int(layout["n_images"].sum())
+    assert sum(rows) == 3 * n_images
+    return n_images
 
 
 READS: dict[str, Callable[[Path], int]] = {

@@ -100,6 +100,6 @@ def tables_of(truth: Any, found: Any) -> dict[str, pl.DataFrame]:
 
 def write_listing(folder: Path, counts: Mapping[str, list[int]]) -> None:
     """Write shards.json: the numbers of images, annotations and detections by the name of the shard."""
-    from apframe.scale.layout import Layout
+    from apframe.scale.layout import LAYOUT, write_layout
 
-    Layout(*({name: each[k] for name, each in counts.items()} for k in range(3))).write(folder)
+    write_layout(pl.DataFrame([(name, *each) for name, each in counts.items()], LAYOUT, orient="row"), folder)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apframe.exceptions import FormatError
-from apframe.scale.layout import Layout, parse_layout, shard_name
+from apframe.scale.layout import parse_layout, shard_name, write_layout
 
 COUNTS = {"n_images": {"00001": 1, "00000": 2}, "n_annotations": {"00000": 5, "00001": 0}}
 SAID: dict[str, Any] = {"format": "apframe shards", "format_version": 1, **COUNTS, "n_detections": {"00000": 7, "00001": 3}}
@@ -17,10 +17,8 @@ SAID: dict[str, Any] = {"format": "apframe shards", "format_version": 1, **COUNT
 
 def test_round_trip(tmp_path: Path) -> None:
     layout = parse_layout(json.dumps(SAID).encode(), "shards.json")
-    assert layout == Layout({"00000": 2, "00001": 1}, {"00000": 5, "00001": 0}, {"00000": 7, "00001": 3})
-    assert layout.names == ["00000", "00001"]
-    assert layout.table().rows() == [("00000", 2, 5, 7), ("00001", 1, 0, 3)]
-    layout.write(tmp_path)
+    assert layout.rows() == [("00000", 2, 5, 7), ("00001", 1, 0, 3)]
+    write_layout(layout, tmp_path)
     assert json.loads((tmp_path / "shards.json").read_text()) == SAID
 
 
@@ -40,6 +38,7 @@ def test_names_sort_as_their_numbers() -> None:
         (SAID | {"format_version": None}, "has format version None; this apframe reads version 1; write the shards again"),
         (SAID | {"n_images": [2, 1]}, "is damaged: n_images must be an object with a number for each shard"),
         (SAID | {"n_images": {"00000": -1}}, "n_images must be a whole number of at least 0, and is not for 1 shard"),
+        (SAID | {"n_images": {"00000": 1 << 63}}, "n_images must be a whole number of at least 0, and is not for 1 shard"),
         (SAID | {"n_images": {"00000": 1}}, "n_images and n_annotations do not list the same shards"),
         (SAID | {"n_images": {"../a": 1}}, "no shard can be called '../a'"),
     ],

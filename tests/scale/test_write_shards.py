@@ -34,7 +34,7 @@ from apframe.exceptions import (
 from apframe.formats import hugging_face, in_parts, tables
 from apframe.formats.catalogue import FORMATS
 from apframe.formats.coco import format as coco_format
-from apframe.scale.layout import Layout, parse_layout
+from apframe.scale.layout import parse_layout
 from tests.fuzz.valid_sets import SHAPES, write_valid
 from tests.parity.strategies import cases
 
@@ -54,13 +54,13 @@ FOUND: list[dict[str, Any]] = [
 ]
 
 
-def layout_of(folder: Path) -> Layout:
+def layout_of(folder: Path) -> pl.DataFrame:
     return parse_layout((folder / "shards.json").read_bytes(), folder)
 
 
 def whole(folder: Path, table: str) -> pl.DataFrame:
     """A table of all shards, in the order of the input."""
-    parts = [pl.read_parquet(folder / name / f"{table}.parquet") for name in layout_of(folder).names]
+    parts = [pl.read_parquet(folder / name / f"{table}.parquet") for name in layout_of(folder)["shard"]]
     assert len({str(part.schema) for part in parts}) == 1
     rows = pl.concat(parts)
     return rows if table == "images" else rows.sort("input_row")
@@ -82,14 +82,12 @@ def assert_holds(folder: Path, dataset: apf.Dataset, found: pl.DataFrame) -> Non
     assert_frame_equal(whole(folder, "annotations"), numbered(dataset.annotations))
     assert_frame_equal(*map(with_names_of_maps, (whole(folder, "detections"), numbered(found))))
     layout = layout_of(folder)
-    assert sorted(path.name for path in folder.iterdir()) == sorted([*layout.names, "categories.parquet", "shards.json"])
-    for name in layout.names:
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*layout["shard"], "categories.parquet", "shards.json"])
+    for name, *counts in layout.iter_rows():
         rows = {table: pl.read_parquet(folder / name / f"{table}.parquet") for table in ("images", "annotations", "detections")}
         ids = rows["images"]["image_id"]
         assert all(rows[table]["image_id"].is_in(ids.implode()).all() for table in ("annotations", "detections"))
-        assert rows["images"].height == layout.n_images[name]
-        assert rows["annotations"].height == layout.n_annotations[name]
-        assert rows["detections"].height == layout.n_detections[name]
+        assert [rows[table].height for table in ("images", "annotations", "detections")] == counts
 
 
 def write_lines(rows: list[dict[str, Any]], path: Path) -> Path:
@@ -438,6 +436,6 @@ def test_memory_does_not_grow_with_the_detections(ending: str, tmp_path: Path) -
         command = [sys.executable, "-c", MEMORY, str(tmp_path / "truth.json"), str(path), str(tmp_path / f"{n}.shards")]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
         peaks.append(int(done.stdout) / 1024)
-        assert sum(layout_of(tmp_path / f"{n}.shards").n_detections.values()) == n
+        assert layout_of(tmp_path / f"{n}.shards")["n_detections"].sum() == n
         path.unlink()
     assert peaks[1] - peaks[0] < 35, peaks
