@@ -33,7 +33,6 @@ from apframe.wording import counted, listed
 
 _ENDINGS = (".parquet", ".arrow")
 _FILES = (*_ENDINGS, ".json")  # what may be beside the folders
-# the options that say how files are read
 _AGAIN = "write the shards again"
 
 
@@ -64,9 +63,8 @@ class Shard:
 
     def mark(self) -> str:
         """A text that changes when a file is written anew or another part is taken."""
-        parts = [
-            [table, owner, _hash(mask)] for masks in self.masks for table, of in masks.items() for owner, mask in of.items()
-        ]
+        each = ((table, owner, mask) for masks in self.masks for table, of in masks.items() for owner, mask in of.items())
+        parts = [(table, owner, hashlib.sha256(mask.to_numpy().tobytes()).hexdigest()) for table, owner, mask in each]
         return json.dumps([self.mark_of_files(), parts])
 
     def mark_of_files(self) -> str:
@@ -108,7 +106,8 @@ class Shard:
         with treating_malformed(choice.malformed), validating(report):
             truth = Dataset(*(frames[name] for name in GROUND_TRUTH), box_format="xywh")
         inputs, faults = read_valid(truth, frames["detections"], choice)
-        return inputs, report.faults + faults, {name: _as_text(frame.schema) for name, frame in frames.items()}
+        schemas = {name: {column: str(dtype) for column, dtype in frame.schema.items()} for name, frame in frames.items()}
+        return inputs, report.faults + faults, schemas
 
     def read_known(self, choice: Choice) -> Dataset:
         """The images and categories with their attributes, these by the names of the protocol; as a rule no annotations."""
@@ -144,8 +143,9 @@ def find_shards(truth: Any, detections: Any = None) -> list[Shard]:
     patterns = _patterns("truth", truth)
     if detections is None:
         found = _folders(patterns)
-        if len(found) == 1 and exists(f"{found[0]}/{LISTING}"):
-            found = [f"{found[0]}/{name}" for name in _there(found[0])]
+        if len(found) == 1 and (layout := _layout(found[0])):
+            patterns = [f"{glob.escape(found[0])}/*"]
+            found = [f"{found[0]}/{name}" for name in layout]
         elif len(found) == 1 and not is_shard(found[0]):
             remedy = "name a folder that `apframe shard` wrote, or a pattern of folders such as 'shards/*'"
             raise FormatError(f"has neither {LISTING} nor images.parquet in it", remedy, path=found[0])
@@ -168,22 +168,15 @@ def _in_folders(found: Sequence[str], patterns: Sequence[str]) -> list[Shard]:
     """The shards in folders; an error where all of a folder are asked for, and shards.json lists more."""
     layouts = {parent: _layout(parent) for parent in dict.fromkeys(map(_parent, found))}
     for parent, layout in layouts.items():
-        if layout and normal(f"{parent}/*") in map(normal, patterns):
-            there = {_name(each) for each in found if _parent(each) == parent}
+        of_all = f"{glob.escape(parent)}/*"
+        if layout and of_all in map(normal, patterns):
+            there = set(map(_name, expand(of_all)))
             if lacking := [name for name in layout if name not in there]:
                 raise FormatError(f"{LISTING} lists shards that are missing ({listed(lacking)})", _AGAIN, path=parent)
     return [
         Shard(name, each, None, layouts[_parent(each)].get(_name(each)))
         for name, each in zip(_names(found), found, strict=True)
     ]
-
-
-def _there(folder: str) -> list[str]:
-    """The names of the shards that shards.json lists, if all of them are there."""
-    names, there = list(_layout(folder)), {_name(each) for each in expand(f"{glob.escape(folder)}/*")}
-    if lacking := [name for name in names if name not in there]:
-        raise FormatError(f"{LISTING} lists shards that are missing ({listed(lacking)})", _AGAIN, path=folder)
-    return names
 
 
 def _names(found: Sequence[str]) -> list[str]:
@@ -339,11 +332,3 @@ def _parent(address: str) -> str:
 
 def _name(address: str) -> str:
     return address.rstrip("/").rpartition("/")[2]
-
-
-def _as_text(schema: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(dtype) for name, dtype in schema.items()}
-
-
-def _hash(mask: pl.Series) -> str:
-    return hashlib.sha256(mask.to_numpy().tobytes()).hexdigest()
