@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +22,10 @@ _AT_ONCE = 1 << 23  # ids that are compared at once
 
 @dataclass(frozen=True)
 class _Part:
-    """One file: its columns, how many rows of each shard it has, and the number of the batch with the rows of a shard."""
+    """One file: its columns, and how many rows of each shard it has; there is a batch for each shard with rows."""
 
     schema: pl.Schema
     sizes: np.ndarray
-    batches: Mapping[int, int]
 
 
 class ShardedRows:
@@ -49,7 +48,7 @@ class ShardedRows:
     ...     rows = ShardedRows("detections", Path(folder), 2)
     ...     rows.add(pl.DataFrame({"score": [0.1, 0.2, 0.3]}), pl.Series([1, 0, 1], dtype=pl.UInt32))
     ...     rows.add(pl.DataFrame({"score": [0.4], "frame": [7]}), pl.Series([1], dtype=pl.UInt32))
-    ...     rows.of_shard(1).rows(), rows.counts
+    ...     rows.of_shard(1, rows.schema).rows(), rows.counts
     ([(0.1, None), (0.3, None), (0.4, 7)], [1, 3])
     """
 
@@ -63,12 +62,12 @@ class ShardedRows:
         import pyarrow as pa
 
         sizes = np.bincount(shards.to_numpy(), minlength=self.n_shards)
-        ends, there = np.cumsum(sizes), np.flatnonzero(sizes).tolist()
+        ends = np.cumsum(sizes)
         table = _in_order(rows, shards).rechunk().to_arrow()
         with pa.OSFile(str(self._path(self.n_parts)), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            for shard in there:
+            for shard in np.flatnonzero(sizes).tolist():
                 writer.write_table(table.slice(ends[shard] - sizes[shard], sizes[shard]))
-        self._parts.append(_Part(rows.schema, sizes, {shard: number for number, shard in enumerate(there)}))
+        self._parts.append(_Part(rows.schema, sizes))
 
     def keep(self, n_parts: int) -> None:
         """Forget all parts but the first ones, and remove their files."""
@@ -94,33 +93,30 @@ class ShardedRows:
         """The columns and types of all shards."""
         return common_schema(self.table, [part.schema for part in self._parts])
 
-    def of_shard(self, shard: int, schema: pl.Schema | None = None) -> pl.DataFrame:
-        """The rows of a shard, in the order in which they came; `schema` is that of all, if it is known."""
-        schema = self.schema if schema is None else schema
+    def of_shard(self, shard: int, schema: pl.Schema) -> pl.DataFrame:
+        """The rows of a shard, in the order in which they came; `schema` is that of all."""
         rows = [schema.to_frame()]
         for number, part in enumerate(self._parts):
-            if shard in part.batches:
-                frame = self._read(number, [part.batches[shard]])
-                lacking = [pl.lit(None, dtype).alias(name) for name, dtype in schema.items() if name not in frame.columns]
-                rows.append(_cast(frame.with_columns(lacking), schema))
-        return pl.concat(rows)
+            if part.sizes[shard]:
+                rows.append(self._read(number, [int((part.sizes[:shard] > 0).sum())]))
+        return pl.concat(rows, how="diagonal_relaxed")
 
-    def repeated(self, column: str, parts: Iterable[int]) -> pl.Series:
+    def repeated(self, column: str, numbers: Sequence[int]) -> pl.Series:
         """Values of a column that stand in several rows of some parts, not always all. 8 million are compared at once."""
-        numbers = list(parts)
-        n_buckets = -(-sum(int(self._parts[number].sizes.sum()) for number in numbers) // _AT_ONCE)
-        found = pl.Series(column, [], dtype=self._parts[numbers[0]].schema[column])
+        parts = [self._parts[number] for number in numbers]
+        n_buckets = -(-sum(int(part.sizes.sum()) for part in parts) // _AT_ONCE)
+        found = pl.Series(column, [], dtype=parts[0].schema[column])
         for bucket in range(n_buckets):
-            every = (self._column(number, column) for number in numbers)
-            values = pl.concat([each.filter(each.hash() % n_buckets == bucket) for each in every])
+            own = []
+            for number, part in zip(numbers, parts, strict=True):
+                batches = range(int((part.sizes > 0).sum()))
+                ids = self._read(number, batches, [part.schema.names().index(column)])[column]
+                own.append(ids.filter(ids.hash() % n_buckets == bucket))
+            values = pl.concat(own)
             found = values.filter(values.is_duplicated()).unique(maintain_order=True)
             if len(found):
                 break
         return found
-
-    def _column(self, number: int, column: str) -> pl.Series:
-        part = self._parts[number]
-        return self._read(number, range(len(part.batches)), [part.schema.names().index(column)])[column]
 
     def _read(self, number: int, batches: Sequence[int], columns: Sequence[int] | None = None) -> pl.DataFrame:
         """The rows of some batches of a file, and only the columns of these numbers."""
@@ -129,17 +125,12 @@ class ShardedRows:
         options = pa.ipc.IpcReadOptions(included_fields=columns)
         with pa.OSFile(str(self._path(number)), "rb") as file, pa.ipc.open_file(file, options=options) as reader:
             read = [reader.get_batch(each) for each in batches]
-        frame = from_arrow_stream(pa.Table.from_batches(read, read[0].schema)) if read else pl.DataFrame()
+        frame = from_arrow_stream(pa.Table.from_batches(read))
         schema = self._parts[number].schema
-        return _cast(frame, {name: schema[name] for name in frame.columns})  # Arrow has no Enum
+        return frame.select(exact(name).cast(schema[name]) for name in frame.columns)  # Arrow has no Enum
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{self.table}.{number}"
-
-
-def _cast(frame: pl.DataFrame, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """These columns of a frame, with these types."""
-    return frame.select(exact(name).cast(dtype) for name, dtype in schema.items())
 
 
 def _in_order(rows: pl.DataFrame, shards: pl.Series) -> pl.DataFrame:

@@ -166,21 +166,18 @@ def _refuse_some_without_box(taken: list[_Part]) -> None:
 
 def _repeat(taken: list[_Part], found: ShardedRows) -> bool:
     """Whether ids repeat in other files; an error if they repeat in the same one."""
-    numbers = [number for number, part in enumerate(taken) if len(part.ids)]
-    if _rise([taken[number] for number in numbers]):
-        return False
-    files = dict.fromkeys(taken[number].file for number in numbers)
-    for file in files:
-        of_file = [number for number in numbers if taken[number].file == file]
-        if _rise([taken[number] for number in of_file]):
-            continue
-        repeated = found.repeated(_ID, of_file)
-        if len(repeated):
-            raise DuplicateIdError("detections", f"{_ID} is not unique", _ID, repeated, "make the ids unique")
-    return len(files) > 1 and len(found.repeated(_ID, numbers)) > 0
+    files: dict[int, list[int]] = {}
+    for number, part in enumerate(taken):
+        if len(part.ids):
+            files.setdefault(part.file, []).append(number)
 
+    def repeated(numbers: list[int]) -> pl.Series:
+        parts = [taken[number] for number in numbers]
+        follow = all(earlier.ids[-1] < later.ids[0] for earlier, later in pairwise(parts))
+        rise = follow and all(part.rises for part in parts)  # then none repeats
+        return pl.Series() if rise else found.repeated(_ID, numbers)
 
-def _rise(parts: list[_Part]) -> bool:
-    """Whether the ids of parts rise in each and from one to the next, so that none repeats."""
-    follow = all(earlier.ids[-1] < later.ids[0] for earlier, later in pairwise(parts))
-    return follow and all(part.rises for part in parts)
+    for numbers in files.values():
+        if len(ids := repeated(numbers)):
+            raise DuplicateIdError("detections", f"{_ID} is not unique", _ID, ids, "make the ids unique")
+    return len(files) > 1 and len(repeated(sorted(number for numbers in files.values() for number in numbers))) > 0
