@@ -131,15 +131,10 @@ def mark_of(address: str) -> str:
             known = system.info(address.partition("://")[2])
         return " ".join(str(known[name]) for name in ("size", "ETag", "etag", "updated") if name in known)
     with reading(address):
-        if kind_at(address) == "folder":  # whose own time says nothing of the files in it
-            return " ".join(f"{file} {_stamp(file)}" for file in files_in(Path(address), "", deep=True))
-        return _stamp(Path(address))
-
-
-def _stamp(file: Path) -> str:
-    """The size and time of a local file."""
-    status = file.stat()
-    return f"{status.st_size} {status.st_mtime_ns}"
+        path = Path(address)
+        files = files_in(path, "", deep=True) if kind_at(address) == "folder" else [path]  # a folder's own time says nothing
+        found = ((file.relative_to(path), file.stat()) for file in files)
+        return " ".join(f"{file} {status.st_size} {status.st_mtime_ns}" for file, status in found)
 
 
 def read_bytes(address: str) -> bytes:

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from apframe.evaluation.options import Choice, Options, choose
-from apframe.exceptions import ParameterError, ShardError, ShardsLeftOutWarning, one_of, warn
+from apframe.exceptions import ApframeError, ParameterError, ShardError, ShardsLeftOutWarning, one_of, warn
 from apframe.keywords import refuse_unknown
 from apframe.protocols.coco import COCO
 from apframe.protocols.published import PUBLISHED
 from apframe.protocols.rules.classes import with_own_classes
 from apframe.scale.addresses import exists
 from apframe.scale.budget import as_bytes
-from apframe.scale.shards import Shard, find_shards, refuse_options_of_files, which_has
+from apframe.scale.shards import Shard, find_shards, refuse_options_of_files
 from apframe.similarity.user import UserSimilarity
 from apframe.tables.conditions import choose_categories
 from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import TABLES
 from apframe.wording import counted, listed, same_name, spelled
@@ -177,10 +178,15 @@ def explained(error: ShardError, shards: Sequence[Shard], choice: Choice) -> Sha
     """The error itself; if it is about rows of images that another shard has, one that says so."""
     from apframe.scale.together import cut_differently
 
-    if not len(error.unknown_images):
-        return error
-    found = which_has(error.unknown_images, shards, choice)
-    return error if found is None else cut_differently(error.table, error.shard, *found)
+    for shard in shards if len(error.unknown_images) else ():
+        try:
+            ids = shard.read_known(choice).core("images")["image_id"]
+        except ApframeError:  # a damaged shard is an error of its own
+            continue
+        there = ids.filter(is_known(ids, error.unknown_images)) if ids.dtype == error.unknown_images.dtype else ids.clear()
+        if len(there):
+            return cut_differently(error.table, error.shard, there, shard.name)
+    return error
 
 
 def _known(choice: Choice, shards: Sequence[Shard]) -> Dataset:

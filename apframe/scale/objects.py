@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.evaluation.in_memory import InMemory
 from apframe.evaluation.links import LINKS
-from apframe.exceptions import OutputError, SecondPassWarning, warn
+from apframe.exceptions import SecondPassWarning, warn
 from apframe.lazily import cached_property
 from apframe.progress import with_bar
 from apframe.protocols.inputs import Inputs
@@ -20,7 +20,7 @@ from apframe.scale.layout import INPUT_ROW
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
 from apframe.scale.temporary import Temporary
-from apframe.wording import counted, reason
+from apframe.wording import counted
 
 OBJECTS = ("annotations", "detections")
 _COPY_OF = "expanded_from"  # the column of annotations that names the one of which each is a copy
@@ -118,12 +118,8 @@ def _together(files: Sequence[Path]) -> pl.LazyFrame:
 
 def _write(folder: Temporary, name: str, frame: pl.DataFrame) -> Path:
     path = folder.path / f"{name}.parquet"
-    try:
+    with folder.writing("tables of objects"):
         frame.write_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        folder.close()
-        problem = f"tables of objects cannot be written ({reason(error)})"
-        raise OutputError(problem, "set TMPDIR to a folder with more space", path=folder.path.parent) from error
     return path
 
 

@@ -22,6 +22,7 @@ from apframe.evaluation.options import Choice
 from apframe.exceptions import InputError, ParameterError, ShardError, UnknownIdError
 from apframe.paths import kind_at
 from apframe.protocols.inputs import Inputs
+from apframe.scale.addresses import mark_of
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.shards import Shard
 from apframe.scale.verdict_files import is_intact, to_arrow, write_verdicts
@@ -57,7 +58,7 @@ class Job:
             }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
-    def match(self, shard: Shard) -> pa.Table:
+    def match(self, shard: Shard) -> pa.RecordBatch:
         """The verdicts of the shard, as `to_arrow` makes them, with what else is to be known of it.
 
         Raises
@@ -65,20 +66,41 @@ class Job:
         ShardError
             the shard is damaged, or has rows that cannot be evaluated
         """
-        with collecting() as caught, naming(shard):
-            files = shard.mark_of_files()
-            inputs, faults, schemas = shard.inputs(self.choice)
-            notes = [*inputs.said, *left_out(faults)]
+        with naming(shard):
+            with collecting() as caught:
+                files = shard.mark_of_files()
+                inputs, faults, schemas = shard.inputs(self.choice)
+                notes = [*inputs.said, *left_out(faults)]
+            verdicts = InMemory.of(inputs).verdicts()
+        is_numbered, last_number = self.is_numbered(inputs.detections), -1
+        if is_numbered:  # equal scores are ordered by their place in the whole input
+            number = inputs.detections[INPUT_ROW].gather(verdicts.detections["row"])
+            verdicts = replace(verdicts, detections=verdicts.detections.with_columns(row=number))
+            last_number = int(number.to_numpy().max(initial=0))
+        tables = {"annotations": inputs.annotations, "detections": inputs.detections}
+        counts = {"hits": verdicts.hits.height, "positives": (verdicts.annotations["counts"] > 0).sum()}
+        counts |= {"given": int(not inputs.none_given), "left_out": inputs.n_left_out}
+        categories = inputs.dataset.categories.sort("category_id")
+        common = {f"the columns of {table}": schema for table, schema in schemas.items()}
+        names = categories.select("category_id", "name").iter_rows()
+        common["their categories"] = {str(category_id): repr(name) for category_id, name in names}
+        hashes = ((each.name, hashlib.sha256(each.to_frame().write_json().encode()).hexdigest()) for each in categories)
+        common["the attributes of their categories"] = {name: f"(checksum {text[:8]})" for name, text in hashes}
         said = {
             "shard": shard.name,
             "files": files,
-            "schemas": schemas,
+            "common": common,
             "notes": notes,
             "unknown_images": [] if inputs.unknown_images is None else inputs.unknown_images.to_list(),
             "warnings": caught,
+            "is_numbered": is_numbered,
+            "last_number": last_number,
+            "heights": {name: frame.height for name, frame in tables.items()} | counts,
+            "scores": [inputs.detections["score"].min(), inputs.detections["score"].max()],
+            "truth": _hash_of(inputs.annotations),
+            "n_bytes": sum(frame.estimated_size() for frame in tables.values()),
         }
-        with naming(shard):
-            return self._verdicts(inputs, said)
+        return to_arrow(verdicts, said)
 
     def inputs(self, shard: Shard) -> Inputs:
         """What is evaluated of the shard, read once more: what there is to warn of was said the first time."""
@@ -92,30 +114,6 @@ class Job:
         has_copies = any(each.detections for each in protocol.levels) or protocol.matcher.wants == "copies"
         return protocol.matcher.ties != "image" and not has_copies and INPUT_ROW in detections.columns
 
-    def _verdicts(self, inputs: Inputs, said: dict[str, Any]) -> pa.Table:
-        """The verdicts; where equal scores are ordered by their place in the input, with their number there, if it is known."""
-        verdicts = InMemory.of(inputs).verdicts()
-        is_numbered, last_number = self.is_numbered(inputs.detections), -1
-        if is_numbered:
-            number = inputs.detections[INPUT_ROW].gather(verdicts.detections["row"])
-            verdicts = replace(verdicts, detections=verdicts.detections.with_columns(row=number))
-            last_number = int(number.to_numpy().max(initial=0))
-        given = {"given": int(not inputs.none_given), "left_out": inputs.n_left_out}
-        counts = {"hits": verdicts.hits.height, "positives": (verdicts.annotations["counts"] > 0).sum()}
-        tables = {"annotations": inputs.annotations, "detections": inputs.detections}
-        categories = inputs.dataset.categories.sort("category_id")
-        known = {
-            "is_numbered": is_numbered,
-            "last_number": last_number,
-            "heights": {name: frame.height for name, frame in tables.items()} | counts | given,
-            "scores": [inputs.detections["score"].min(), inputs.detections["score"].max()],
-            "truth": _hash_of(inputs.annotations),
-            "n_bytes": sum(frame.estimated_size() for frame in tables.values()),
-            "categories": categories.select("category_id", "name").rows(),
-            "attributes_of_categories": hashlib.sha256(categories.write_json().encode()).hexdigest(),
-        }
-        return to_arrow(verdicts, said | known)
-
 
 def _hash_of(annotations: pl.DataFrame) -> int | None:
     """A number that is the same for the same rows in any order, and adds up over shards; None where columns are nested."""
@@ -126,12 +124,12 @@ def _hash_of(annotations: pl.DataFrame) -> int | None:
     return int(plain.hash_rows(seed=0).to_numpy().sum(dtype=np.uint64))
 
 
-def match_one(job: Job, work: Path | None, shard: Shard, *, resumes: bool) -> str | pa.Table:
+def match_one(job: Job, work: Path | None, shard: Shard, *, resumes: bool) -> Path | pa.RecordBatch:
     """Match a shard with one thread, unless an earlier run did.
 
     Returns
     -------
-    The name of a file with its verdicts, in the folder `work`; the verdicts themselves if there is none.
+    A file with its verdicts, in the folder `work`; the verdicts themselves if there is none.
 
     Raises
     ------
@@ -151,7 +149,7 @@ def match_one(job: Job, work: Path | None, shard: Shard, *, resumes: bool) -> st
         path = work / f"{job.key(shard) if resumes else uuid4().hex}.arrow"
         if not (resumes and is_intact(path)):
             write_verdicts(job.match(shard), path)
-    return str(path)
+    return path
 
 
 @cache
@@ -183,8 +181,7 @@ def named(error: InputError, shard: Shard) -> ShardError:
 def _content(option: str, value: Any) -> Any:
     """An option as JSON holds it, which is another one where a file or table that the option names has other content."""
     if isinstance(value, (str, Path)):
-        status = Path(value).stat() if kind_at(value) is not None else None
-        return [str(value), None if status is None else [status.st_size, status.st_mtime_ns]]
+        return [str(value), None if kind_at(value) is None else mark_of(str(value))]
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, (pl.Series, np.ndarray, np.generic)):

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from apframe.exceptions import OutputError, ParameterError, ShardError
 from apframe.progress import with_bar
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Workers = Executor | Callable[[], Executor]
 """What matches shards; a function that makes it is called once more where workers have died."""
+Result: TypeAlias = "Path | pa.RecordBatch | ShardError"
+"""The verdicts of a shard, or the file that has them, or why there are none."""
 _ATTEMPTS = 2
 KEPT = 4  # the share of the memory that verdicts, and a block of lists, may take is one in so many
 
@@ -46,11 +48,11 @@ class Matched:
     """
 
     shards: Sequence[Shard]
-    files: Sequence[Path | pa.Table]
+    files: Sequence[Path | pa.RecordBatch]
     bad: Sequence[ShardError]
     folder: Temporary | None
 
-    def tables(self) -> list[pa.Table]:
+    def tables(self) -> list[pa.RecordBatch]:
         """The verdicts of each shard, of which only that is read which is looked at."""
         return [read_verdicts(file) if isinstance(file, Path) else file for file in self.files]
 
@@ -83,16 +85,12 @@ class Engine:
     @property
     def again(self) -> Engine:
         """The same for parts, which are matched when an executor that was given may be shut down."""
-        return self if self._makes_workers else replace(self, workers=None)
+        return self if callable(self.workers) else replace(self, workers=None)
 
     @property
     def has_own_similarity(self) -> bool:
         """Whether objects are compared by a function of the user, which no file is named after."""
         return self.job.choice.protocol.similarity.name == UserSimilarity.name
-
-    @property
-    def _makes_workers(self) -> bool:
-        return self.workers is not None and not isinstance(self.workers, Executor)
 
     def match(self, shards: Sequence[Shard], *, skip_bad: bool = False) -> Matched:
         """Match each shard, on its own.
@@ -116,7 +114,7 @@ class Engine:
         if self.work is not None:
             _make(self.work)
         kept = _Kept(self.memory // KEPT, Temporary() if self.work is None and self.workers is not None else None)
-        found: dict[int, Path | pa.Table | ShardError] = {}
+        found: dict[int, Result] = {}
         try:
             for attempt in range(1, _ATTEMPTS + 1):
                 lost = [number for number in range(len(shards)) if number not in found]
@@ -128,7 +126,7 @@ class Engine:
                             found[number] = kept.add(number, result)
                 if len(found) == len(shards):
                     break
-                if attempt == _ATTEMPTS or not self._makes_workers:
+                if attempt == _ATTEMPTS or not callable(self.workers):
                     raise self._lost([shard for number, shard in enumerate(shards) if number not in found])
         except BaseException:  # Ctrl-C too
             kept.close()
@@ -137,9 +135,7 @@ class Engine:
         bad = [each for _, each in sorted(found.items()) if isinstance(each, ShardError)]
         return Matched([shards[number] for number in good], [found[number] for number in good], bad, kept.folder)
 
-    def _results(
-        self, shards: Sequence[Shard], folder: Temporary | None
-    ) -> Generator[Path | pa.Table | ShardError | None, None, None]:
+    def _results(self, shards: Sequence[Shard], folder: Temporary | None) -> Generator[Result | None, None, None]:
         """What each shard gives; None where the worker died. What has not begun when it is closed is not done."""
         place = self.work if folder is None else folder.path
         resumes = folder is None and not self.has_own_similarity
@@ -149,7 +145,7 @@ class Engine:
                 self._refuse_temporary(executor)
                 shards = [_absolute(shard) for shard in shards]
             ahead = 2 * threads() if self.workers is None else len(shards)
-            running: deque[tuple[Shard, Future[str | pa.Table]]] = deque()
+            running: deque[tuple[Shard, Future[Result]]] = deque()
             try:
                 for shard in shards:
                     running.append((shard, _submitted(executor, match, shard)))
@@ -161,10 +157,10 @@ class Engine:
                 for _, each in running:
                     each.cancel()
 
-    def _result(self, shard: Shard, future: Future[str | pa.Table]) -> Path | pa.Table | ShardError | None:
+    def _result(self, shard: Shard, future: Future[Result]) -> Result | None:
+        """What matching a shard gave; None where the worker died."""
         try:
-            result = future.result()
-            return Path(result) if isinstance(result, str) else result
+            return future.result()
         except ShardError as error:
             return error if error.shard else named(error, shard)
         except (BrokenExecutor, CancelledError):
@@ -191,7 +187,7 @@ class Engine:
         """The error that workers died before they had matched some shards."""
         names, folder = listed([shard.name for shard in shards]), spelled("work", "")
         problem = f"workers died before they had matched {counted(len(shards), 'shard')}: {names}"
-        other = "" if self._makes_workers else " with another executor, or a function that makes one,"
+        other = "" if callable(self.workers) else " with another executor, or a function that makes one,"
         again = f"name a folder with {folder}" if self.work is None else f"repeat the call{other}"
         remedy = f"{again} to go on from here; did they run out of memory? Write smaller shards, or use fewer workers"
         error = ShardError(problem, remedy)
@@ -205,7 +201,7 @@ class _Kept:
     def __init__(self, most: int, folder: Temporary | None) -> None:
         self._left, self.folder = most, folder
 
-    def add(self, number: int, result: Path | pa.Table | ShardError) -> Path | pa.Table | ShardError:
+    def add(self, number: int, result: Result) -> Result:
         """The result, or the file that its verdicts are in now."""
         if isinstance(result, (Path, ShardError)):
             return result
@@ -214,11 +210,8 @@ class _Kept:
             return result
         self.folder = self.folder or Temporary()
         path = self.folder.path / f"{number}.arrow"
-        try:
+        with self.folder.writing("verdicts", f"name a folder with more space with {spelled('work', '')}, or set TMPDIR to one"):
             write_verdicts(result, path)
-        except OutputError as error:
-            remedy = f"name a folder with more space with {spelled('work', '')}, or set TMPDIR to one"
-            raise OutputError(f"verdicts {error.problem}", remedy, path=self.folder.path.parent) from error
         return path
 
     def close(self) -> None:
@@ -237,7 +230,7 @@ def _opened(workers: Workers | None) -> AbstractContextManager[Executor]:
     """
     if workers is None:
         return pool()
-    made = workers() if callable(workers) and not isinstance(workers, Executor) else workers
+    made = workers() if callable(workers) else workers
     if not isinstance(made, Executor):
         remedy = "give something with the interface of concurrent.futures.Executor, or a function that makes it"
         raise ParameterError(f"is no executor: {shown(made)}", remedy, option="executor")
@@ -247,7 +240,7 @@ def _opened(workers: Workers | None) -> AbstractContextManager[Executor]:
     return nullcontext(made) if made is workers else made
 
 
-def _submitted(executor: Executor, match: Callable[[Shard], str | pa.Table], shard: Shard) -> Future[str | pa.Table]:
+def _submitted(executor: Executor, match: Callable[[Shard], Result], shard: Shard) -> Future[Result]:
     try:
         return executor.submit(match, shard)
     except BrokenExecutor as error:  # by the death of a worker, before this one is begun

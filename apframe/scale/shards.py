@@ -14,7 +14,7 @@ import polars as pl
 
 from apframe.evaluation.evaluate import read_valid
 from apframe.evaluation.options import Choice
-from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError
+from apframe.exceptions import ColumnError, FormatError, ParameterError
 from apframe.formats.options import PathOptions
 from apframe.formats.reading import Reading
 from apframe.paths import kind_at
@@ -25,7 +25,6 @@ from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of
 from apframe.scale.layout import INPUT_ROW, LISTING, SHARD_TABLES, parse_layout
 from apframe.tables.conditions import Masks
 from apframe.tables.dataset import Dataset
-from apframe.tables.ids import is_known
 from apframe.tables.shapes.segments import LABEL_MAP
 from apframe.tables.tables import GROUND_TRUTH, noun
 from apframe.validation import Fault, Report, validating
@@ -183,19 +182,6 @@ def _names(found: Sequence[str]) -> list[str]:
     """The last part of each address; the whole address where several end alike."""
     names = [_name(each) for each in found]
     return names if len(set(names)) == len(names) else list(found)
-
-
-def which_has(images: pl.Series, shards: Sequence[Shard], choice: Choice) -> tuple[pl.Series, str] | None:
-    """Those of some images that the first shard that has any of them has, and the name of that shard; None if none has."""
-    for shard in shards:
-        try:
-            ids = shard.read_known(choice).core("images")["image_id"]
-        except ApframeError:  # a damaged shard is an error of its own
-            continue
-        there = ids.filter(is_known(ids, images)) if ids.dtype == images.dtype else ids.clear()
-        if len(there):
-            return there, shard.name
-    return None
 
 
 def is_shard(address: str, *, with_detections: bool = False) -> bool:

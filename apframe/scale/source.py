@@ -52,8 +52,8 @@ class Shards:
     ----------
     read_known
         gives the images and categories of all shards, with their attributes
-    all_categories
-        the ids of the categories that the shards were matched for, sorted
+    category_ids
+        see `Source`
     engine
         how shards are matched
     matched
@@ -63,17 +63,17 @@ class Shards:
     objects
         what reads annotations and detections again
     images, lists
-        flags of those that are wanted; None: all
+        flags of those that are wanted among all that the shards were matched for
     """
 
     read_known: Callable[[], Dataset]
-    all_categories: pl.Series
+    category_ids: pl.Series
     engine: Engine
     matched: Matched
     together: Together
     objects: Objects
-    images: np.ndarray | None = None
-    lists: np.ndarray | None = None
+    images: np.ndarray
+    lists: np.ndarray
 
     stored: ClassVar[Mapping[str, pl.LazyFrame]] = {}
     reads_again: ClassVar[bool] = True
@@ -93,7 +93,8 @@ class Shards:
         outline = outline_of(categories, ids, heads[0].images.clear(), engine.job.choice.protocol)
         together = put_together(heads, outline)
         shards = [replace(shard, matched=str(said["files"])) for shard, said in zip(matched.shards, together.said, strict=True)]
-        return cls(read_known, ids, engine.again, matched, together, Objects(shards, engine.job))
+        every = (np.ones(table.height, dtype=bool) for table in (together.whole.images, together.whole.lists))
+        return cls(read_known, ids, engine.again, matched, together, Objects(shards, engine.job), *every)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: with the verdicts themselves, but nothing that can be read again."""
@@ -110,9 +111,7 @@ class Shards:
     @cached_property
     def outline(self) -> Verdicts:
         """See `Source`."""
-        whole = self.together.whole
-        whole = whole if self.lists is None else whole.of_lists(self.lists)
-        return whole if self.images is None else whole.of_images(self.images)
+        return self.together.whole.of_lists(self.lists).of_images(self.images)
 
     @property
     def image_ids(self) -> pl.Series:
@@ -120,29 +119,27 @@ class Shards:
         return self.outline.images["image_id"]
 
     @property
-    def category_ids(self) -> pl.Series:
-        """See `Source`."""
-        return self.all_categories if self.lists is None else self.all_categories.filter(pl.Series(self.lists))
+    def _is_all(self) -> bool:
+        """Whether all images and categories that were matched are wanted."""
+        return bool(self.images.all() and self.lists.all())
 
     @cached_property
     def _heights(self) -> Sequence[Mapping[str, int]]:
         """How many annotations, detections and annotations that count each shard has."""
-        if self.images is None and self.lists is None:
+        if self._is_all:
             return [said["heights"] for said in self.together.said]
         each = self.map(partial(_per_image, len(self.image_ids)))
-        counts = {name: np.sum([part[name] for part in each], axis=0) for name in each[0]} if each else {}
+        counts = {name: np.sum([part[name] for part in each], axis=0) for name in each[0]}
         return [{name: int(count[codes].sum()) for name, count in counts.items()} for codes in self._codes]
 
     @cached_property
     def _totals(self) -> Mapping[str, int]:
         """The same of all shards."""
-        return {name: sum(each[name] for each in self._heights) for name in (self._heights[0])}
+        return {name: sum(each[name] for each in self._heights) for name in self._heights[0]}
 
     @property
     def _codes(self) -> Sequence[np.ndarray]:
         """For each shard, the number among the images that are wanted of each of its own of these."""
-        if self.images is None:
-            return self.together.codes
         number = np.cumsum(self.images) - 1
         return [number[codes[self.images[codes]]] for codes in self.together.codes]
 
@@ -170,20 +167,18 @@ class Shards:
     @property
     def list_sizes(self) -> np.ndarray:
         """See `Source`."""
-        sizes = self.together.counts.sum(axis=0)
-        return sizes if self.lists is None else sizes[self.lists]
+        return self.together.counts.sum(axis=0)[self.lists]
 
     def verdicts(self, lists: Lists | None = None) -> Verdicts:
         """See `Source`; a warning if those of all lists take more memory than they may."""
+        wanted = np.flatnonzero(self.lists)
         if lists is not None:
-            wanted = np.arange(len(self.together.counts[0])) if self.lists is None else np.flatnonzero(self.lists)
-            own = wanted[slice(*lists)]
-            return self._read(int(own[0]), int(own[-1]) + 1)[1]
+            return self._read(wanted[slice(*lists)])
         n_bytes = _EACH * self._totals["detections"]
         if n_bytes > self.engine.memory:
             what = f"the verdicts of all categories at once take about {in_words(n_bytes)}"
             warn(f"{what}; {spelled('memory')} is {in_words(self.engine.memory)}", LargeResultWarning)
-        verdicts = with_places(self._read(0, self.together.whole.lists.height)[1])
+        verdicts = with_places(self._read(wanted))
         for name in OBJECTS:
             rows = getattr(verdicts, name)["row"]
             if len(rows) and rows.max() + 1 < len(rows):  # type: ignore[operator]
@@ -194,36 +189,31 @@ class Shards:
     def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
         """See `Source`."""
 
+        wanted = np.flatnonzero(self.lists)
+
         def apply(block: tuple[int, int]) -> Made:
             with alone():
-                return function(*self._read(*block))
+                return function(np.arange(*block), self._read(wanted[slice(*block)]))
 
         with pool() as others:
             return list(map_lazily(others, apply, self._blocks()))
 
     def _blocks(self) -> list[tuple[int, int]]:
-        """The numbers of the first list of each block, and of the first after it; those without wanted lists are left out."""
+        """The first of each block of wanted lists, and the first after it."""
         n_rows = min(self.engine.memory // KEPT // (_WORK * threads()), max(_BLOCK, _PIECE * len(self.matched.files)))
-        n_rows = max(1, n_rows)
-        sizes = self.together.counts.sum(axis=0)
-        wanted = np.arange(len(sizes)) if self.lists is None else np.flatnonzero(self.lists)
-        first, last = (int(wanted[0]), int(wanted[-1]) + 1) if len(wanted) else (0, 0)
-        ends = np.cumsum(sizes[first:last])
-        cuts = np.searchsorted(ends, np.arange(n_rows, int(ends[-1]) if len(ends) else 0, n_rows)) + first
-        bounds = pairwise(sorted({first, *(int(cut) + 1 for cut in cuts if cut + 1 < last), last}))
-        return [(a, b) for a, b in bounds if self.lists is None or self.lists[a:b].any()]
+        ends = np.cumsum(self.list_sizes)
+        cuts = np.searchsorted(ends, np.arange(0, ends[-1] if len(ends) else 0, max(1, n_rows))[1:]) + 1
+        return list(pairwise(sorted({0, *cuts.tolist(), len(ends)}))) or [(0, 0)]
 
-    def _read(self, begin: int, end: int) -> tuple[np.ndarray, Verdicts]:
-        """The numbers of the wanted lists among some that follow each other, and their verdicts."""
-        together = self.together
-        whole = replace(together.whole, lists=together.whole.lists[begin:end])
-        parts = [table.slice(begin, end - begin) for table in self.matched.tables()]
+    def _read(self, wanted: np.ndarray) -> Verdicts:
+        """The verdicts of lists by their rising numbers, of the wanted images."""
+        together, n = self.together, len(wanted)
+        first, last = (int(wanted[0]), int(wanted[-1])) if n else (0, -1)
+        follow = last - first == n - 1  # then nothing is copied
+        parts = [table.slice(first, n) if follow else table.take(wanted) for table in self.matched.tables()]
+        whole = replace(together.whole, lists=together.whole.lists[wanted])
         verdicts = join_arrow(parts, whole, together.codes, together.first_rows)
-        numbers = np.arange(begin, end)
-        if self.lists is not None:
-            verdicts = verdicts.of_lists(self.lists[begin:end])
-            numbers = (np.cumsum(self.lists) - 1)[begin:end][self.lists[begin:end]]
-        return numbers, verdicts if self.images is None else verdicts.of_images(self.images)
+        return verdicts if self.images.all() else verdicts.of_images(self.images)
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -267,7 +257,7 @@ class Shards:
     def _of_part(self, plan: pl.LazyFrame) -> pl.LazyFrame:
         """Rows of the images and categories that are wanted."""
         for flags, ids in ((self.images, self.image_ids), (self.lists, self.category_ids)):
-            if flags is not None:
+            if not flags.all():
                 plan = plan.join(ids.to_frame().lazy(), on=ids.name, how="semi", maintain_order="left")
         return plan
 
@@ -293,7 +283,7 @@ class Shards:
 
     def _links(self, name: str) -> pl.LazyFrame:
         links = self.objects.table(name)
-        for table in OBJECTS if self.images is not None or self.lists is not None else ():
+        for table in () if self._is_all else OBJECTS:
             key = KEY_OF[table]
             links = links.join(self._of_part(self.objects.table(table)), on=key, how="semi", maintain_order="left")
         return links
@@ -318,7 +308,7 @@ class Shards:
             nothing_matches=not totals["hits"],
             is_pooled=self.outline.is_pooled,
             detected=lambda: self.outline.lists["category_id"].filter(pl.Series(self.list_sizes > 0)),
-            scores=lambda: self.together.scores,
+            scores=lambda: pl.Series([score for said in self.together.said for score in said["scores"]], dtype=pl.Float64),
             per_image=lambda: pl.Series(
                 np.sum([each["detections"] for each in self.map(partial(_per_image, len(self.image_ids)))], axis=0)
             ),
@@ -328,18 +318,16 @@ class Shards:
     def part(self, masks: Masks) -> Shards:
         """See `Source`; the shards are matched again unless it is of whole images and categories."""
         taken = {table: of for table, of in masks.items() if of and not all(mask.all() for mask in of.values())}
+        ids = self.category_ids
+        ids = ids.filter(taken["categories"]["categories"]) if "categories" in taken else ids
         if taken.keys() <= {"images", "categories"} and not (self.outline.is_pooled and "categories" in taken):
-            flags = {table: taken[table][table].to_numpy() for table in taken}
-            return replace(
-                self, images=_both(self.images, flags.get("images")), lists=_both(self.lists, flags.get("categories"))
-            )
+            images, lists = _among(self.images, taken.get("images")), _among(self.lists, taken.get("categories"))
+            return replace(self, images=images, lists=lists, category_ids=ids)
         masks_of_shards = self._split(taken)
         self.objects.say("and matched again for each part")
         shards = [
             replace(shard, masks=(*shard.masks, *own)) for shard, own in zip(self.objects.shards, masks_of_shards, strict=True)
         ]
-        ids = self.category_ids
-        ids = ids.filter(taken["categories"]["categories"]) if "categories" in taken else ids
         return Shards.of(self.engine.match(shards), self.read_known, self.dataset.core("categories"), ids, self.engine)
 
     def _split(self, masks: Masks) -> Iterator[list[dict[str, dict[str, pl.Series]]]]:
@@ -347,9 +335,9 @@ class Shards:
         bounds = {name: np.cumsum([0, *(each[name] for each in self._heights)]) for name in OBJECTS}
         for number, (codes, of_part) in enumerate(zip(self.together.codes, self._codes, strict=True)):
             part: dict[str, dict[str, pl.Series]] = {}
-            if self.images is not None:
+            if not self.images.all():
                 part["images"] = {"images": pl.Series(self.images[codes])}
-            if self.lists is not None:
+            if not self.lists.all():
                 part["categories"] = {"categories": pl.Series(self.lists)}
             rows = {name: slice(*ends[number : number + 2].tolist()) for name, ends in bounds.items()}
             own = {
@@ -362,12 +350,11 @@ class Shards:
             yield [part, own] if part else [own]
 
 
-def _both(kept: np.ndarray | None, further: np.ndarray | None) -> np.ndarray | None:
-    """Flags of all, where `further` has one for each of those that are already kept."""
-    if kept is None or further is None:
-        return kept if further is None else further
+def _among(kept: np.ndarray, further: Mapping[str, pl.Series] | None) -> np.ndarray:
+    """Flags of all, where the only mask in `further` has one for each of those that are kept already."""
     flags = kept.copy()
-    flags[kept] = further
+    for mask in (further or {}).values():
+        flags[kept] = mask.to_numpy()
     return flags
 
 

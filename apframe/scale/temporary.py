@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+import polars as pl
 
 from apframe.exceptions import OutputError
 from apframe.formats.files import new_folder
@@ -39,15 +42,29 @@ class Temporary:
     """
 
     def __init__(self) -> None:
-        opened = ExitStack()
+        opened, place = ExitStack(), None
         try:
             place = Path(tempfile.gettempdir())
-        except OSError as error:
-            problem = f"no temporary folder can be made ({reason(error)})"
-            raise OutputError(problem, "set TMPDIR to a folder that can be written to") from error
-        try:
             self.path = opened.enter_context(new_folder(place / "apframe-scale"))
         except OSError as error:
-            problem = f"cannot be written ({reason(error)})"
-            raise OutputError(problem, "set TMPDIR to a folder that can be written to", path=place) from error
+            what = "no temporary folder can be made" if place is None else "cannot be written"
+            remedy = "set TMPDIR to a folder that can be written to"
+            raise OutputError(f"{what} ({reason(error)})", remedy, path=place) from error
         self.close = weakref.finalize(self, opened.close)
+
+    @contextmanager
+    def writing(self, what: str, remedy: str = "set TMPDIR to a folder with more space") -> Iterator[None]:
+        """Write into the folder; if that fails, the folder is removed, and the error says what cannot be written and where.
+
+        Raises
+        ------
+        OutputError
+            there is no space, or the folder cannot be written to
+        """
+        try:
+            yield
+        except (OSError, pl.exceptions.PolarsError) as error:
+            self.close()
+            raise OutputError(
+                f"{what} cannot be written ({reason(error.__cause__ or error)})", remedy, path=self.path.parent
+            ) from error

@@ -15,6 +15,8 @@ from apframe.matching.verdicts import Verdicts
 from apframe.scale.layout import INPUT_ROW
 from apframe.wording import Count, Note, counted, in_words, listed
 
+_IDS = "the columns of ids"
+_FIRST = 5  # differences that a message shows
 _MOST = {  # doubts of a shard, and what they are where they are not of all shards
     exceptions.MostlyUnknownCategoriesWarning.__name__: exceptions.UnknownCategoryWarning.__name__,
     exceptions.MostlyUnknownImagesWarning.__name__: exceptions.UnknownImageWarning.__name__,
@@ -54,8 +56,6 @@ class Together:
         what is added to the numbers of the detections and of the annotations of each shard
     counts
         how many detections each list has, of shape (shards, lists)
-    scores
-        the lowest and the highest of each shard
     said
         see `Job.match`, of each shard
     """
@@ -64,7 +64,6 @@ class Together:
     codes: Sequence[np.ndarray]
     first_rows: Sequence[tuple[int, int]]
     counts: np.ndarray
-    scores: pl.Series
     said: Sequence[Mapping[str, Any]]
 
     @property
@@ -116,7 +115,6 @@ def put_together(heads: Sequence[Head], whole: Verdicts) -> Together:
         codes=np.split(code, ends[:-1]),
         first_rows=[(0 if own else int(found), int(known)) for own, (found, known) in zip(numbered, before, strict=True)],
         counts=np.stack([head.counts for head in heads]),
-        scores=pl.Series([score for head in heads for score in head.said.get("scores", ())], dtype=pl.Float64),
         said=[head.said for head in heads],
     )
 
@@ -155,15 +153,15 @@ def refuse_differences(said: Sequence[Mapping[str, Any]]) -> None:
     Raises
     ------
     FormatError
-        it names both shards, and both schemas where these differ
+        it names both shards, and what only one of them has
 
-    >>> one = {"shard": "0", "schemas": {"images": {"image_id": "Int64"}}, "categories": [], "is_numbered": False,
+    >>> one = {"shard": "0", "common": {"the columns of images": {"image_id": "Int64"}}, "is_numbered": False,
     ...        "heights": {"detections": 0}}
-    >>> refuse_differences([one, one | {"shard": "1", "schemas": {"images": {"image_id": "String"}}}])
+    >>> refuse_differences([one, one | {"shard": "1", "common": {"the columns of images": {"image_id": "String"}}}])
     Traceback (most recent call last):
     apframe.exceptions.FormatError: shards 0 and 1 differ in the columns of images: image_id Int64 and image_id String...
     """
-    first = max(said, key=lambda one: len(one["schemas"].get("ids", ())))  # the first that has both
+    first = max(said, key=lambda one: len(one["common"].get(_IDS, ())))  # the first that has both
     numbered = next((one for one in said if one["is_numbered"]), None)
     for other in said:
         if numbered is not None and not other["is_numbered"] and other["heights"]["detections"]:
@@ -172,29 +170,21 @@ def refuse_differences(said: Sequence[Mapping[str, Any]]) -> None:
                 "number the rows of all shards through, from 0, or of none",
             )
     for other in said:
-        both = f"shards {first['shard']} and {other['shard']}"
-        for table, mine in first["schemas"].items():
-            theirs = other["schemas"].get(table, {})
-            if table == "ids":  # of files, which may have no images
+        for what, mine in first["common"].items():
+            theirs = other["common"].get(what, {})
+            if what == _IDS:  # of files, which may have no images
                 mine = {name: dtype for name, dtype in mine.items() if name in theirs}
             if mine != theirs:
-                shown = [_alone(*pair) for pair in ((mine, theirs), (theirs, mine))]
-                problem = f"{both} differ in the columns of {table}: {shown[0]} and {shown[1]}"
-                raise FormatError(problem, "write them again with the same columns and types, as `apframe shard` does")
-        if first["categories"] != other["categories"]:
-            mine, theirs = ({tuple(each) for each in one["categories"]} for one in (first, other))
-            alone = listed([f"{name} ({key})" for key, name in sorted(mine ^ theirs, key=str)])
-            raise FormatError(
-                f"{both} differ in their categories: only one of them has {alone}",
-                "give all of them the same categories, or join them with `apframe shard`",
-            )
-        if first.get("attributes_of_categories") != other.get("attributes_of_categories"):
-            problem = f"{both} differ in the attributes of their categories, such as a supercategory or what they are parts of"
-            raise FormatError(problem, "put one table of categories beside the shards")
+                one, two = (_alone(*pair) for pair in ((mine, theirs), (theirs, mine)))
+                problem = f"shards {first['shard']} and {other['shard']} differ in {what}: {one} and {two}"
+                raise FormatError(problem, "give all the same, or join them with `apframe shard`")
 
 
 def _alone(mine: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {dtype}" for name, dtype in mine.items() if theirs.get(name) != dtype) or "no more columns"
+    """What only one of two shards has, or has otherwise."""
+    alone = [f"{name} {value}" for name, value in mine.items() if theirs.get(name) != value]
+    more = f" and {len(alone) - _FIRST:,} more" if len(alone) > _FIRST else ""
+    return f"{', '.join(alone[:_FIRST])}{more}" or "nothing more"
 
 
 def warn_together(said: Sequence[Mapping[str, Any]]) -> None:

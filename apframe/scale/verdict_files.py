@@ -1,4 +1,4 @@
-"""The verdicts of a shard as a file: an Arrow table with a row for each list. Some rows of those of all shards put together."""
+"""The verdicts of a shard as a file: Arrow rows, one for each list. Some rows of those of all shards put together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from apframe.matching.verdicts import Verdicts, list_bounds
 from apframe.scale.together import Head
 from apframe.wording import reason, spelled
 
-_HEAD, _IMAGES, _SUM = b"apframe", b"images", b"sum"
+_HEAD, _IMAGES = b"apframe", b"images"
+_SUM = 4  # bytes of the checksum at the end of a file
 _ENDS = ("detection", "annotation")  # what a hit connects
 _WIDE = dict.fromkeys(("list", "image", "place", "detection", "annotation"), np.uint32) | dict.fromkeys(
     ("first", "last"), np.uint16
@@ -29,8 +30,8 @@ _WIDE = dict.fromkeys(("list", "image", "place", "detection", "annotation"), np.
 _ORDER = ("list", "image", "row", "place", "score", "inside", "counts", "weight")
 
 
-def to_arrow(verdicts: Verdicts, said: Mapping[str, Any]) -> pa.Table:
-    """The verdicts as a table with a row for each list, in the order of the lists.
+def to_arrow(verdicts: Verdicts, said: Mapping[str, Any]) -> pa.RecordBatch:
+    """The verdicts as rows, one for each list, in the order of the lists.
 
     Parameters
     ----------
@@ -68,18 +69,18 @@ def to_arrow(verdicts: Verdicts, said: Mapping[str, Any]) -> pa.Table:
                 columns[f"{kind}.{column.name}"] = pa.LargeListArray.from_arrays(bounds_of_lists, pl.Series(small).to_arrow())
     ids = BytesIO()
     verdicts.images.write_ipc(ids)
-    return pa.table(columns).replace_schema_metadata({_HEAD: json.dumps(said).encode(), _IMAGES: ids.getvalue()})
+    return pa.record_batch(columns).replace_schema_metadata({_HEAD: json.dumps(said).encode(), _IMAGES: ids.getvalue()})
 
 
-def head_of(table: pa.Table) -> Head:
+def head_of(table: pa.RecordBatch) -> Head:
     """What is known of a shard beside its verdicts."""
     said: dict[str, Any] = json.loads(table.schema.metadata[_HEAD])
     images = pl.read_ipc(BytesIO(table.schema.metadata[_IMAGES]))["image_id"]
     return Head(said, images, np.diff(_bounds(table["detection.image"])))
 
 
-def write_verdicts(table: pa.Table, path: Path) -> None:
-    """Write verdicts with a checksum, as an Arrow file, which appears whole or not at all, whoever else writes it.
+def write_verdicts(table: pa.RecordBatch, path: Path) -> None:
+    """Write verdicts as an Arrow file with a checksum after it, which appears whole or not at all, whoever else writes it.
 
     Others may write the same file meanwhile: a task may run twice, and processes may share a folder. What a killed process left
     of this file is removed.
@@ -90,11 +91,14 @@ def write_verdicts(table: pa.Table, path: Path) -> None:
         there is no space, or the folder cannot be written to
     """
     part = path.with_name(f".{path.name}.{uuid4().hex}.part")
-    table = table.combine_chunks()
-    table = table.replace_schema_metadata({**table.schema.metadata, _SUM: _sum_of(table)})
+    content = pa.BufferOutputStream()
+    with pa.ipc.new_file(content, table.schema) as writer:
+        writer.write_batch(table)
+    content = content.getvalue()
     try:
-        with pa.OSFile(str(part), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
+        with part.open("wb") as file:
+            file.write(content)
+            file.write(crc32(content).to_bytes(_SUM))
         with suppress(FileNotFoundError):  # another process was faster, and has removed this part
             part.replace(path)
         for left in path.parent.glob(f".{path.name}.*.part"):
@@ -105,7 +109,7 @@ def write_verdicts(table: pa.Table, path: Path) -> None:
         raise OutputError(f"cannot be written ({reason(error)})", remedy, path=path.parent) from error
 
 
-def read_verdicts(path: Path) -> pa.Table:
+def read_verdicts(path: Path) -> pa.RecordBatch:
     """Verdicts in a file, of which only that is read which is looked at.
 
     Raises
@@ -114,7 +118,7 @@ def read_verdicts(path: Path) -> pa.Table:
         the file cannot be read
     """
     try:
-        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        return pa.ipc.open_file(pa.memory_map(str(path)).read_buffer()[:-_SUM]).get_batch(0)
     except FileNotFoundError:
         remedy = f"{spelled('work', '')} is a folder that all workers share with this process, and stays as long as it is used"
         raise FormatError("the verdicts of a shard are not there", remedy, path=path) from None
@@ -125,26 +129,14 @@ def read_verdicts(path: Path) -> pa.Table:
 def is_intact(path: Path) -> bool:
     """Whether a file holds what `write_verdicts` was given: a machine that loses its power may leave zeros in it."""
     try:
-        table = read_verdicts(path)
-        table.validate()
-        return bool((table.schema.metadata or {}).get(_SUM) == _sum_of(table))
-    except (FormatError, ValueError, IndexError, TypeError, AttributeError, pa.ArrowException):  # parts of it are missing
+        content = path.read_bytes()
+    except OSError:
         return False
-
-
-def _sum_of(table: pa.Table) -> bytes:
-    """A checksum of all numbers, and of what is said with them."""
-    said = sorted((name, text) for name, text in table.schema.metadata.items() if name != _SUM)
-    total = crc32(repr((table.schema.names, said)).encode())
-    for column in table.columns:
-        bounds = _bounds(column)
-        for numbers in (bounds - bounds[:1], _numbers(column)):
-            total = crc32(numbers.data, total)
-    return f"{total:08x}".encode()
+    return len(content) > _SUM and crc32(content[:-_SUM]).to_bytes(_SUM) == content[-_SUM:]
 
 
 def join_arrow(
-    parts: Sequence[pa.Table], whole: Verdicts, codes: Sequence[np.ndarray], first_rows: Sequence[tuple[int, int]]
+    parts: Sequence[pa.RecordBatch], whole: Verdicts, codes: Sequence[np.ndarray], first_rows: Sequence[tuple[int, int]]
 ) -> Verdicts:
     """The verdicts of the same lists of several shards put together.
 
@@ -168,9 +160,9 @@ def join_arrow(
     n = whole.lists.height
     tables: dict[str, dict[str, np.ndarray]] = {}
     lengths: dict[str, np.ndarray] = {}  # of the lists of one part after the other
-    common = set(parts[0].column_names).intersection(*(part.column_names for part in parts))  # weights are of all or of none
+    common = set(parts[0].schema.names).intersection(*(part.schema.names for part in parts))  # weights are of all or of none
     for kind in (*_ENDS, "hit"):
-        names = [name for name in parts[0].column_names if name.startswith(f"{kind}.") and name in common]
+        names = [name for name in parts[0].schema.names if name.startswith(f"{kind}.") and name in common]
         tables[kind] = {name.split(".")[1]: np.concatenate([_numbers(part[name]) for part in parts]) for name in names}
         lengths[kind] = np.concatenate([np.diff(_bounds(part[names[0]])) for part in parts])
     number, code = np.tile(np.arange(n, dtype=np.uint32), len(parts)), np.concatenate(codes)
@@ -193,21 +185,15 @@ def join_arrow(
     return merge(whole, found, expected, tables["hit"])
 
 
-def _numbers(column: pa.ChunkedArray) -> np.ndarray:
+def _numbers(lists: pa.LargeListArray) -> np.ndarray:
     """All numbers in a column of lists, without a copy; `to_numpy` would import pandas where that is installed."""
-    lists, bounds = _lists(column), _bounds(column)
-    numbers = np.frombuffer(lists.buffers()[3] or b"", dtype=str(lists.type.value_type))
+    numbers, bounds = np.frombuffer(lists.buffers()[3] or b"", dtype=str(lists.type.value_type)), _bounds(lists)
     return numbers[bounds[0] : bounds[-1]]
 
 
-def _bounds(column: pa.ChunkedArray) -> np.ndarray:
+def _bounds(lists: pa.LargeListArray) -> np.ndarray:
     """Where each list of a column begins among its numbers, and where the last one ends."""
-    lists = _lists(column)
     return np.frombuffer(lists.buffers()[1], dtype=np.int64)[lists.offset : lists.offset + len(lists) + 1]
-
-
-def _lists(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _small(values: np.ndarray) -> np.ndarray:

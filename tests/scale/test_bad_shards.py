@@ -123,16 +123,15 @@ def test_an_image_in_two_shards(shards: Path) -> None:
     ("table", "how", "message"),
     [
         ("images", lambda table: table.cast({"image_id": pl.Int32}), "images: image_id Int64 and image_id Int32"),
-        ("annotations", lambda table: table.with_columns(night=True), "annotations: no more columns and night Boolean"),
-        ("annotations", lambda table: table.drop("input_row"), "annotations: input_row UInt32 and no more columns"),
-        ("detections", lambda table: table.drop("input_row"), "detections: input_row UInt32 and no more columns"),
+        ("annotations", lambda table: table.with_columns(night=True), "annotations: nothing more and night Boolean"),
+        ("annotations", lambda table: table.drop("input_row"), "annotations: input_row UInt32 and nothing more"),
+        ("detections", lambda table: table.drop("input_row"), "detections: input_row UInt32 and nothing more"),
     ],
 )
 def test_other_columns_or_types(table: str, how: Change, message: str, shards: Path) -> None:
     change(shards / f"00001/{table}.parquet", how)
     assert error_of(FormatError, f"{shards}/*") == (
-        f"shards 00000 and 00001 differ in the columns of {message}; "
-        "write them again with the same columns and types, as `apframe shard` does"
+        f"shards 00000 and 00001 differ in the columns of {message}; give all the same, or join them with `apframe shard`"
     )
 
 
@@ -141,10 +140,10 @@ def test_other_columns_or_types(table: str, how: Change, message: str, shards: P
     [
         (
             lambda table: table.with_columns(name=pl.lit("cow")),
-            "their categories: only one of them has 'cat (1)', 'cow (1)', 'cow (2)', 'dog (2)'; give all",
+            "their categories: 1 'cat', 2 'dog' and 1 'cow', 2 'cow'; give all the same, or join them with `apframe shard`",
         ),
-        (lambda table: table.with_columns(kind=pl.lit("pet")), "the columns of categories: no more columns and kind String; "),
-        (lambda table: table.with_columns(group=pl.lit("b")), "the attributes of their categories, such as a supercategory"),
+        (lambda table: table.with_columns(kind=pl.lit("pet")), "the columns of categories: nothing more and kind String; "),
+        (lambda table: table.with_columns(group=pl.lit("b")), "the attributes of their categories: group (checksum "),
     ],
 )
 def test_other_categories(how: Change, message: str, shards: Path) -> None:
@@ -346,6 +345,17 @@ def test_empty_shards(shards: Path) -> None:
     with pytest.warns(NoAnnotationsWarning):
         nothing = apf.evaluate_shards(f"{shards}/0000[23]")
     assert nothing.metrics["ap"].null_count() == nothing.metrics.height > 0
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
+@pytest.mark.parametrize("memory", [None, 1])
+def test_shards_without_categories(memory: int | None, tmp_path: Path) -> None:
+    truth: dict[str, Any] = {"images": [{"id": 1}, {"id": 2}], "categories": [], "annotations": []}
+    apf.write_shards(truth, [], tmp_path / "shards", n=2)
+    parts, whole = apf.evaluate_shards(tmp_path / "shards", memory=memory), apf.evaluate(truth, [])
+    assert_frame_equal(parts.metrics, whole.metrics)
+    assert_frame_equal(parts.where("image_id = 1").metrics, whole.where("image_id = 1").metrics)
 
 
 def test_files_without_images_beside_ids_that_are_text(tmp_path: Path) -> None:

@@ -191,8 +191,8 @@ def measure_whole(n_images: int, n_shards: int) -> Mapping[str, Any]:
     from apframe.scale.together import Head, put_together
 
     ids = np.array_split(np.arange(n_images), n_shards)
-    said: dict[str, Any] = {"schemas": {}, "categories": [], "is_numbered": False, "last_number": -1, "unknown_images": []}
-    said |= {"heights": {"detections": 0, "annotations": 0}, "scores": []}
+    said: dict[str, Any] = {"common": {}, "is_numbered": False, "last_number": -1, "unknown_images": []}
+    said |= {"heights": {"detections": 0, "annotations": 0}}
     heads = [
         Head(said | {"shard": f"{k:05d}"}, pl.Series("image_id", part), np.zeros(365, dtype=np.int64))
         for k, part in enumerate(ids)
