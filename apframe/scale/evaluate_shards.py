@@ -15,12 +15,10 @@ from apframe.exceptions import ApframeError, ParameterError, ShardError, ShardsL
 from apframe.keywords import refuse_unknown
 from apframe.protocols.coco import COCO
 from apframe.protocols.published import PUBLISHED
-from apframe.protocols.rules.classes import with_own_classes
 from apframe.scale.addresses import exists
 from apframe.scale.budget import as_bytes
 from apframe.scale.shards import Shard, find_shards, refuse_options_of_files
 from apframe.similarity.user import UserSimilarity
-from apframe.tables.conditions import choose_categories
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.sources import to_polars
@@ -156,14 +154,10 @@ def evaluate_shards(
             raise matched.bad[0]
     except ShardError as error:
         raise explained(error, shards, alone) from error.__cause__
-    first = matched.shards[0].read_known(alone)
-    chosen = choose_categories(first.core("categories"), choice.categories)
-    category_ids = (first.core("categories")["category_id"] if chosen is None else chosen).sort()
-    first, category_ids = with_own_classes(first, category_ids, choice.protocol)
     known = partial(_known, choice, matched.shards)
     if choice.image_attributes is not None:  # which are looked at now
         known = partial(_given, known())
-    source = Shards.of(matched, known, first.core("categories"), category_ids, way)
+    source = Shards.of(matched, known, matched.shards[0].read_known(alone).core("categories"), way)
     said = source.together.said
     warn_together(said)
     notes = notes_together(said)

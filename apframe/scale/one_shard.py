@@ -90,6 +90,7 @@ class Job:
             "shard": shard.name,
             "files": files,
             "common": common,
+            "category_ids": inputs.category_ids.to_list(),
             "notes": notes,
             "unknown_images": [] if inputs.unknown_images is None else inputs.unknown_images.to_list(),
             "warnings": caught,

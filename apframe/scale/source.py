@@ -79,10 +79,8 @@ class Shards:
     reads_again: ClassVar[bool] = True
 
     @classmethod
-    def of(
-        cls, matched: Matched, read_known: Callable[[], Dataset], categories: pl.DataFrame, ids: pl.Series, engine: Engine
-    ) -> Shards:
-        """Shards as one whole; `categories` is their table, and `ids` are sorted.
+    def of(cls, matched: Matched, read_known: Callable[[], Dataset], categories: pl.DataFrame, engine: Engine) -> Shards:
+        """Shards as one whole; `categories` is their table.
 
         Raises
         ------
@@ -90,6 +88,7 @@ class Shards:
             the shards do not go together; see `put_together`
         """
         heads = [head_of(table) for table in matched.tables()]
+        ids = pl.Series("category_id", heads[0].said["category_ids"], categories["category_id"].dtype)
         outline = outline_of(categories, ids, heads[0].images.clear(), engine.job.choice.protocol)
         together = put_together(heads, outline)
         shards = [replace(shard, matched=str(said["files"])) for shard, said in zip(matched.shards, together.said, strict=True)]
@@ -328,7 +327,7 @@ class Shards:
         shards = [
             replace(shard, masks=(*shard.masks, *own)) for shard, own in zip(self.objects.shards, masks_of_shards, strict=True)
         ]
-        return Shards.of(self.engine.match(shards), self.read_known, self.dataset.core("categories"), ids, self.engine)
+        return Shards.of(self.engine.match(shards), self.read_known, self.dataset.core("categories"), self.engine)
 
     def _split(self, masks: Masks) -> Iterator[list[dict[str, dict[str, pl.Series]]]]:
         """For each shard the masks that make this part of it, if it is one, and then those of its own rows among these."""

@@ -19,6 +19,8 @@ TRUTH = apf.Dataset(
 )
 FOUND = {"image_id": [1], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [9], "height": [9]}
 
+_FURTHER = ("compared", "masks", "protocol", "is_whole")  # of `Reading`, which no user gives
+
 
 def keywords(function: Any) -> list[str]:
     return [each.name for each in signature(function).parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
@@ -28,7 +30,7 @@ def test_options_are_those_of_evaluate() -> None:
     assert set(Options.__annotations__) | set(ReadingOptions.__annotations__) == set(keywords(apf.evaluate))
     assert keywords(apf.Evaluator) == keywords(apf.evaluate)
     assert keywords(apf.check) == list(ReadingOptions.__annotations__)
-    assert list(signature(Reading).parameters) == [*ReadingOptions.__annotations__, "compared", "masks", "protocol"]
+    assert list(signature(Reading).parameters) == [*ReadingOptions.__annotations__, *_FURTHER]
 
 
 def test_unknown_options_are_errors() -> None:
