@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from polars import selectors
 
 from apframe.exceptions import ColumnError, RowError
 from apframe.wording import spelled
@@ -24,6 +25,10 @@ KEY_OF = {
 
 PLACE = "place in the source"
 """The column of the numbers that rows had in their source, from 1, in tables of which some were left out."""
+REFUSED = "refused in the source"
+"""The column of flags of rows that are to be left out, in tables of which some are: see `apframe.validation.Sieve.marked`."""
+OF_SOURCE = selectors.by_name(PLACE, REFUSED, require_all=False)
+"""These two columns, where a frame has them."""
 MOST = 5
 """How many ids of rows are named."""
 

@@ -22,7 +22,7 @@ from apframe.exceptions import (
     UnknownIdError,
     warn,
 )
-from apframe.rows import KEY_OF, PLACE, first_few, malformed_rows, row_numbers, rows_of
+from apframe.rows import KEY_OF, PLACE, REFUSED, first_few, malformed_rows, row_numbers, rows_of
 from apframe.wording import Count, Note, counted
 
 _CHECKS = {
@@ -318,6 +318,13 @@ class Sieve:
         frame = frame.with_columns(pl.when(~self.wrong).then(pl.exclude(self.key, PLACE)).name.keep())
         return frame if self._lost is None else frame.filter(~self._lost)
 
+    def marked(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame, which has the rows of this table, with flags of those that have a fault, for `without_refused`.
+
+        Images and categories can be made of it, as rows that are left out still name them.
+        """
+        return frame if self.wrong is None else frame.with_columns(self.wrong.alias(REFUSED))
+
     def new(self, broken: pl.Series) -> pl.Series:
         """The flagged rows that have no fault yet."""
         broken = broken.fill_null(False)
@@ -334,6 +341,17 @@ def sound_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str,
     sieve = Sieve(table, frame)
     sieve.refuse(broken, problem, remedy)
     return sieve.sound(frame)
+
+
+def without_refused(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame without the rows that `Sieve.marked` flags; the column `PLACE` has the number of each row before.
+
+    >>> without_refused(pl.DataFrame({"x": [5, 6], REFUSED: [True, False]})).rows()
+    [(2, 6)]
+    """
+    if REFUSED not in frame.columns:
+        return frame
+    return frame.with_row_index(PLACE, offset=1).filter(~pl.col(REFUSED).fill_null(False)).drop(REFUSED)
 
 
 def without_places(frame: pl.DataFrame) -> pl.DataFrame:

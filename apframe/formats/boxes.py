@@ -77,7 +77,7 @@ def _read(folder: Path, layout: tuple[str, ...], optional: int = 0, *, has_sizes
         frame = frame.with_columns(last.is_not_null()) if last.count() else frame.drop(last.name)
     for name in ("width", "height") if has_sizes else ():
         lines.refuse_malformed(frame[name] < 0, f"{name} is negative")
-    return lines.sound(frame.select(image_ids(paths).gather(frame["file"]), pl.exclude("file", "line")))
+    return lines.marked(frame.select(image_ids(paths).gather(frame["file"]), pl.exclude("file", "line")))
 
 
 def _write(frame: pl.DataFrame, folder: Path, layout: tuple[str, ...], images: pl.Series) -> None:

@@ -47,7 +47,7 @@ from apframe.tables.category_map import map_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH
-from apframe.validation import amending, validating
+from apframe.validation import amending, validating, without_refused
 from apframe.wording import nearest, same_name, spelled
 
 if TYPE_CHECKING:
@@ -296,7 +296,8 @@ def take_results(
         with reading_once(source), reading_from(source):
             chosen = choose_format(source, format, "results", option)
             how, of = chosen.boxes_of_results, chosen.title
-            found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions or chosen.asks_for_images else None)
+            known = dataset() if chosen.fractions or chosen.asks_for_images else None
+            found: Any = without_refused(chosen.read_results(Path(source), known))
             release(Path(source))
     else:
         refuse_options(**{option: format})

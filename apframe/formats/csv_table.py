@@ -22,13 +22,13 @@ from apframe.formats.object_rows import (
     with_objects_alone,
 )
 from apframe.formats.seen import Seen, see
+from apframe.rows import REFUSED
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import KEYS, SIZE
 
 _OF_IMAGES = ("image_id", "file_name", *SIZE)
 _OF_ANNOTATIONS = ("annotation_id", *BOX, "area", "is_crowd", "ignore")
-_REFUSED = "\0refused"  # flags of lines
 
 
 class Csv(Format):
@@ -62,12 +62,11 @@ class Csv(Format):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
-        tables = tables_of_objects(_read(path, "annotations"))
-        return tables | {"annotations": _sound(tables["annotations"])}
+        return tables_of_objects(_read(path, "annotations"))
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        return with_objects_alone(with_canonical_names("detections", _sound(_read(path, "detections"))))
+        return with_objects_alone(with_canonical_names("detections", _read(path, "detections")))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
@@ -89,11 +88,6 @@ class Csv(Format):
         return [(ids.name, ids.is_not_null(), "becomes a number") for ids in texts if _typed(ids).dtype != pl.String]
 
 
-def _sound(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows without those of lines that were refused; their images stay."""
-    return frame.filter(pl.col(_REFUSED).is_null()).drop(_REFUSED) if _REFUSED in frame.columns else frame
-
-
 def _read(path: Path, table: str) -> pl.DataFrame:
     scored = table == "detections"
     texts = read_csv(path, separator=see(path).separator)
@@ -104,9 +98,7 @@ def _read(path: Path, table: str) -> pl.DataFrame:
     lines = Lines(table, [path], texts.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2)))
     for values in lines.numbers(texts.select(exact(name).str.strip_chars() for name in numbers_among(texts.columns))):
         texts = texts.with_columns(pl.when(values.is_not_null()).then(exact(values.name)).alias(values.name))
-    if lines.wrong is not None:
-        texts = texts.with_columns(pl.when(lines.wrong).then(pl.lit("true")).alias(_REFUSED))
-    return typed(texts)
+    return typed(lines.marked(texts))
 
 
 def typed(texts: pl.DataFrame) -> pl.DataFrame:
@@ -115,7 +107,8 @@ def typed(texts: pl.DataFrame) -> pl.DataFrame:
     >>> typed(pl.DataFrame({"image_id": ["007", None], "score": [".5", None]})).rows()
     [('007', 0.5)]
     """
-    return pl.DataFrame([_typed(values) for values in texts]).filter(~pl.all_horizontal(pl.all().is_null()))
+    columns = [values if values.name == REFUSED else _typed(values) for values in texts]
+    return pl.DataFrame(columns).filter(~pl.all_horizontal(pl.exclude(REFUSED).is_null()))
 
 
 def _typed(texts: pl.Series) -> pl.Series:

@@ -15,6 +15,7 @@ from apframe.formats.looks import Look
 from apframe.formats.seen import Seen
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import TABLES
+from apframe.validation import without_refused
 from apframe.wording import spelled
 
 ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
@@ -121,7 +122,7 @@ class Format(ABC):
 
     @abstractmethod
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """`images`, `categories` and `annotations`, as `Dataset` takes them, not checked yet.
+        """`images`, `categories` and `annotations`, as `Dataset` takes them, not checked yet; see `Sieve.marked`.
 
         Raises
         ------
@@ -139,7 +140,9 @@ class Format(ABC):
         del masks
         if self.boxes_of_dataset == OPEN:  # whose readers may say in which line a size is negative
             options["box_format"] = box_format
-        return Dataset(**self.read_tables(path, **options), box_format=self._said(box_format), relative=relative)
+        tables = self.read_tables(path, **options)
+        tables["annotations"] = without_refused(tables["annotations"])
+        return Dataset(**tables, box_format=self._said(box_format), relative=relative)
 
     def _said(self, box_format: str | None) -> str | None:
         """The `box_format` that was given, or the one that the format itself says."""
@@ -154,7 +157,7 @@ class Format(ABC):
 
         None says that what came before it is void: the file can only be read in another way, and its rows begin again.
         """
-        yield self.read_results(path, dataset)
+        yield without_refused(self.read_results(path, dataset))
 
     @abstractmethod
     def write(self, dataset: Dataset, path: Path) -> None:

@@ -121,10 +121,6 @@ class Lines(Sieve):
         first = self.frame.filter(broken).head(MOST).select("file", self.unit)
         return tuple(f"{self.unit} {number} of {self.paths[file].name}" for file, number in first.rows())
 
-    def sound(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The frame, which has a row for each line, without the lines that have a fault."""
-        return frame if self.wrong is None else frame.filter(~self.wrong)
-
 
 def refuse_lines(paths: Sequence[Path], lines: pl.DataFrame, wrong: pl.Series, problem: str, remedy: str = "") -> None:
     """An error that names the first file with such lines, their numbers, and how many more files have some.

@@ -27,9 +27,9 @@ def ids_to_write(key: str, detections: pl.DataFrame, owner: pl.DataFrame | None)
 
 
 def categories_of(annotations: pl.DataFrame) -> pl.DataFrame:
-    """The categories that occur, by name.
+    """The categories that occur, by name; those of rows that are to be left out too.
 
     >>> categories_of(pl.DataFrame({"category_id": ["dog", "cat", "dog"]})).rows()
     [('cat', 'cat'), ('dog', 'dog')]
     """
-    return annotations.select(category_id=pl.col("category_id").unique().sort()).with_columns(name="category_id")
+    return annotations.select(category_id=pl.col("category_id").drop_nulls().unique().sort()).with_columns(name="category_id")

@@ -21,7 +21,7 @@ from apframe.exceptions import FormatError, import_optional
 from apframe.formats.coco.rows import frame_of_rows
 from apframe.formats.names import categories_of
 from apframe.formats.outlines import as_masks, polygon_extents, warn_left_out
-from apframe.rows import MOST
+from apframe.rows import MOST, REFUSED
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
 from apframe.validation import Fault, add_fault
@@ -40,6 +40,7 @@ _OBJECT: dict[str, Any] = {
     _POINTS: pl.List(pl.Float64),
     _ENCODED: pl.String,
     _PIXELS: pl.Float64,
+    REFUSED: pl.Boolean,
 }
 
 
@@ -64,11 +65,14 @@ class Drawn:
         self.attributes["images"].append(attributes)
 
     @contextmanager
-    def refusing(self, where: str) -> Iterator[None]:
-        """Inside, an object that cannot be read is left out, and reported by `rows`."""
+    def refusing(self, where: str, image_id: str, label: Any) -> Iterator[None]:
+        """Inside, an object that cannot be read is left out, and reported by `rows`; its label is a category all the same."""
         try:
             yield
         except FormatError as error:
+            category = label if isinstance(label, str) else None
+            self.objects.append({"image_id": image_id, "category_id": category, REFUSED: True})
+            self.attributes["annotations"].append({})
             self.refused.setdefault(error.problem.replace(where, "an object"), []).append((where, error))
 
     def add(self, where: str, image_id: str, label: Any, outline: Any, *, is_box: bool, **attributes: Any) -> None:
@@ -163,7 +167,8 @@ class Drawn:
         if frame[_POINTS].count() or frame[_ENCODED].count():
             area, mask = pl.coalesce(around["area"], _PIXELS), pl.coalesce(as_masks(frame[_POINTS]), _ENCODED)
             frame = frame.with_columns(area.alias("area"), mask.alias("mask"))
-        return frame.drop(_POINTS, _ENCODED, _PIXELS).hstack(self._attributes("annotations"))
+        own = [_POINTS, _ENCODED, _PIXELS, *([] if self.refused else [REFUSED])]
+        return frame.drop(own).hstack(self._attributes("annotations"))
 
     def _attributes(self, table: str) -> list[pl.Series]:
         """The attributes of images or objects that any of them has; JSON text where they are of several types."""

@@ -64,7 +64,7 @@ class Labelbox(ReadOnly):
                     drawn.left_out[str(each.get("annotation_kind") or "other shapes")] += 1
                     continue
                 label = each.get("name") or each.get("title") or each.get("value")
-                with drawn.refusing(where):
+                with drawn.refusing(where, image_id, label):
                     outline = _corners(where, box) if box is not None else _points(where, polygon)
                     drawn.add(where, image_id, label, outline, is_box=box is not None)
         return drawn.tables(path)

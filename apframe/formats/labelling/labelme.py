@@ -70,7 +70,7 @@ def _read(path: Path, table: str) -> Drawn:
             kind = shape.get("shape_type") or "polygon"
             attributes = {key: shape.get(key) for key in _ATTRIBUTES}
             where, label, points = f"{file}: shape {number}", shape.get("label"), shape.get("points")
-            with drawn.refusing(where):
+            with drawn.refusing(where, file.stem, label):
                 if kind in ("rectangle", "polygon", "rotation"):
                     drawn.add(where, file.stem, label, points, is_box=kind == "rectangle", **attributes)
                 elif kind == "mask":

@@ -99,7 +99,7 @@ def _read(path: Path, split: str | None, table: str) -> Drawn:
         for number, each in enumerate(objects, 1):
             kind, points, bitmap = (each.get(key) for key in ("geometryType", "points", "bitmap"))
             where, label = f"{file}: object {number}", each.get("classTitle")
-            with drawn.refusing(where):
+            with drawn.refusing(where, image_id, label):
                 if kind == "bitmap" and isinstance(bitmap, dict):
                     text, corner = bitmap.get("data"), bitmap.get("origin")
                     drawn.add_picture(where, image_id, label, text, corner, is_packed=True, **_tags(each))

@@ -39,6 +39,7 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.names import label_of
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE
+from apframe.validation import without_refused
 from apframe.wording import counted, listed, spelled
 
 _DTYPES = {"source": pl.String, "confidence": pl.Float64, **dict.fromkeys(FLAGS.values(), pl.Boolean)}
@@ -163,7 +164,7 @@ def _images(
 ) -> pl.DataFrame:
     """The images that are listed, and others that boxes or labels name; lists of verified classes where there are labels."""
     named = [frame.select("image_id") for frame in (boxes, without_objects.to_frame(), labels) if frame is not None]
-    images = pl.concat(named).unique(maintain_order=True)
+    images = pl.concat(named).drop_nulls().unique(maintain_order=True)
     if listed is not None:
         others = images.filter(~images["image_id"].is_in(listed["image_id"].implode()))
         images = pl.concat([listed.drop("file", "line"), others], how="diagonal")
@@ -199,8 +200,9 @@ def _categories(
     edges = read_hierarchy(files["hierarchy"], known) if "hierarchy" in files else None
     if classes is None:
         named = [frame["category_id"] for frame in (boxes, labels, edges) if frame is not None]
-        classes = pl.concat(named).unique().sort().to_frame().with_columns(name="category_id")
+        classes = pl.concat(named).drop_nulls().unique().sort().to_frame().with_columns(name="category_id")
     else:
+        boxes = without_refused(boxes)
         unknown = ~boxes["category_id"].is_in(classes["category_id"].implode())
         problem = f"LabelName is not among the classes in {files['classes'].name}"
         refuse_lines([files["boxes"]], boxes, unknown, problem, "add it there, or remove these lines")

@@ -243,7 +243,7 @@ def _checked(
         far = checked.select(~pl.all_horizontal(pl.col(*EDGES).is_between(NEAREST, FARTHEST))).to_series()
         lines.refuse(far, "these look like pixels", "divide by the image size: boxes must be fractions")
         refuse_reversed(lines, checked, ("XMin", "YMin", "XMax", "YMax"))
-    return lines.sound(checked)
+    return lines.marked(checked)
 
 
 def _numbers(lines: Lines, texts: pl.Series, column: str) -> pl.Series:

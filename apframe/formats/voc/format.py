@@ -111,7 +111,7 @@ class Voc(Format):
         fields = lines.take(_LINE, _LINE[1:])
         refuse_reversed(lines, fields, EDGES)
         category_id = pl.Series("category_id", list(classes.values())).gather(fields["file"])
-        return lines.sound(fields.select("image_id", category_id, "score", **from_edges(EDGES)))
+        return lines.marked(fields.select("image_id", category_id, "score", **from_edges(EDGES)))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`. All images are in one image set named all."""

@@ -61,7 +61,7 @@ def read_annotations(paths: Sequence[Path]) -> tuple[pl.DataFrame, pl.DataFrame]
     of_images, _ = _values("", paths, images, ("file", *IMAGE))
     found, lines = _values("annotations", paths, objects, ("file", "object", *OBJECT, *EDGES))
     refuse_reversed(lines, found, EDGES)
-    return _without_empty(of_images.rename(IMAGE)), _without_empty(lines.sound(found.rename(OBJECT)))
+    return _without_empty(of_images.rename(IMAGE)), _without_empty(lines.marked(found.rename(OBJECT)))
 
 
 def _values(

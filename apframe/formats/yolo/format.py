@@ -27,6 +27,7 @@ from apframe.formats.yolo.lines import (
     shapes,
 )
 from apframe.paths import is_file, is_folder
+from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import label_of
 from apframe.tables.shapes.boxes import BOX
@@ -115,7 +116,7 @@ class Yolo(Format):
         return {
             "images": images,
             "categories": pl.DataFrame(names, schema={"category_id": pl.Int64, "name": pl.String}),
-            "annotations": lines.select("image_id", "category_id", *shapes(lines, config.keypoints)),
+            "annotations": lines.select("image_id", "category_id", OF_SOURCE, *shapes(lines, config.keypoints)),
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
@@ -126,7 +127,7 @@ class Yolo(Format):
         known = None if dataset is None else count_keypoints(dataset.core("annotations"))
         keypoints = keypoints_of_results(len(first_fields(paths)), known)
         lines = with_sizes_of(read_numbers(paths, keypoints, has_score=True), dataset, path)
-        return lines.select("image_id", "category_id", "score", *shapes(lines, keypoints))
+        return lines.select("image_id", "category_id", "score", OF_SOURCE, *shapes(lines, keypoints))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`. Class numbers may have gaps, which trainers do not accept."""

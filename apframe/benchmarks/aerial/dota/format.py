@@ -15,7 +15,7 @@ from apframe.formats.format import Format
 from apframe.formats.lines import Lines, read_lines, refuse_blanks, refuse_lines, some_text_files, write_lines
 from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.names import categories_of, ids_to_write, image_ids
-from apframe.rows import refuse_rows
+from apframe.rows import OF_SOURCE, refuse_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.corners import turned_corners
@@ -71,14 +71,14 @@ class Dota(Format):
         difficulty = objects["difficulty"].cast(pl.Int64, strict=False)
         of_objects.refuse(difficulty.ne_missing(objects["difficulty"]), "difficulty is not a whole number")
         images = image_ids(paths)
-        annotations = objects.select(
+        annotations = of_objects.marked(objects).select(
             images.gather(objects["file"]),
             "category_id",
+            OF_SOURCE,
             corners=pl.concat_list(_CORNERS),
             ignore=(difficulty != 0).fill_null(False),
             difficulty=difficulty,
         )
-        annotations = of_objects.sound(annotations)
         return {
             "images": images.to_frame().hstack(_header(paths, lines.filter(is_header))),
             "categories": categories_of(annotations),

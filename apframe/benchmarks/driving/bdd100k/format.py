@@ -151,7 +151,7 @@ def _labels(path: Path, frames: list[dict[str, Any]], table: str) -> pl.DataFram
     labels.enter(kind)
     columns |= _masks(labels) if kind == "rle" else _boxes(labels)
     read = pl.DataFrame(columns).with_columns(label_id=pl.Series(ids, dtype=pl.String))
-    return labels.sound(read.hstack(_attributes(table, attributes)))
+    return labels.marked(read.hstack(_attributes(table, attributes)))
 
 
 def _boxes(labels: Fields) -> dict[str, pl.Series]:

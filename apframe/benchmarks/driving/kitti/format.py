@@ -14,6 +14,7 @@ from apframe.formats.format import Format
 from apframe.formats.lines import Lines, places_of, refuse_blanks, some_text_files, text_files, write_lines
 from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.names import categories_of, ids_to_write, image_ids
+from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.cuboids import CUBOID, SIZES, with_cuboids
@@ -122,21 +123,25 @@ def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
     refuse_reversed(lines, frame, _EDGES)
     is_whole = frame["occluded"].cast(pl.Int64, strict=False) == frame["occluded"]
     lines.refuse(~is_whole.fill_null(False), "occluded is not a whole number")
-    frame = lines.sound(frame)
+    frame = lines.marked(frame)
     types = {name: pl.Int64 if name == "occluded" else pl.Float64 for name in _UNKNOWN}
     positive = [pl.col(name) > 0 for name in SIZES]
-    flat = frame.select(pl.any_horizontal(positive) & ~pl.all_horizontal(positive)).to_series()
+    flat = lines.new(frame.select(pl.any_horizontal(positive) & ~pl.all_horizontal(positive)).to_series())
     if flat.any():
         file, _, where = places_of(frame, flat)
         problem = f"{paths[file]}: height, width and length are not all positive{where}"
         warn(f"{problem}; these objects have no cuboid, and match nothing in 3D and seen from above", ShapesLeftOutWarning)
-    known = {name: pl.when(pl.col(name) != unknown).then(pl.col(name)).cast(types[name]) for name, unknown in _UNKNOWN.items()}
+    known = {
+        name: pl.when(pl.col(name) != unknown).then(pl.col(name)).cast(types[name], strict=False)
+        for name, unknown in _UNKNOWN.items()
+    }
     frame = frame.with_columns(pl.when(_HAS_CUBOID).then(pl.col(name)) for name in _NO_CUBOID)
     return with_cuboids("", frame).select(
         image_ids(paths).gather(frame["file"]),
         "category_id",
         *(["score"] if "score" in layout else []),
         *CUBOID,
+        OF_SOURCE,
         **from_edges(_EDGES),
         **known,
     )

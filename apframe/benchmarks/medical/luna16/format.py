@@ -54,8 +54,8 @@ class Luna16(ReadOnly):
         nodules = _read(path / _NODULES, "diameter_mm").with_columns(ignore=pl.lit(False))
         if is_file(path / _EXCLUDED):
             excluded = _read(path / _EXCLUDED, "diameter_mm").with_columns(ignore=pl.lit(True))
-            nodules = pl.concat([nodules, excluded])
-        scans = nodules.select(pl.col("image_id").unique(maintain_order=True))
+            nodules = pl.concat([nodules, excluded], how="diagonal")
+        scans = nodules.select(pl.col("image_id").drop_nulls().unique(maintain_order=True))
         if is_file(path / _SCANS):
             scans = _scans(path / _SCANS)
             counts = is_known(nodules["image_id"], scans["image_id"])
@@ -80,15 +80,16 @@ def _read(path: Path, last: str) -> pl.DataFrame:
         raise FormatError(f"no column {', '.join(missing)}", f"the columns are {', '.join(texts.columns)}", path=path)
     places = texts.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2))
     lines = Lines("detections" if last == "probability" else "annotations", [path], places)
-    lines.refuse(texts[_SCAN].fill_null("").str.strip_chars() == "", f"{_SCAN} is missing")
+    scans = texts[_SCAN].str.strip_chars().replace("", None)
+    lines.refuse(scans.is_null(), f"{_SCAN} is missing")
     numbers = lines.numbers(texts.select(pl.col(columns[1:]).str.strip_chars()), required=True)
     found = numbers.select(
-        texts[_SCAN].str.strip_chars().alias("image_id"),
+        scans.alias("image_id"),
         pl.lit(_NODULE).alias("category_id"),
         *(pl.col(name).alias(ours) for name, ours in zip(_PLACES, CENTRE, strict=True)),
         last,
     )
-    return lines.sound(found)
+    return lines.marked(found)
 
 
 def _warn_of_others(path: Path, scans: pl.Series) -> None:

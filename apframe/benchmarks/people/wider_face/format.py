@@ -17,6 +17,7 @@ from apframe.formats.lines import Lines, is_number, read_lines, refuse_lines
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen
 from apframe.paths import files_in, is_file, is_folder
+from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.wording import counted, listed
@@ -81,7 +82,7 @@ class WiderFace(ReadOnly):
             raise FormatError("holds no text file (.txt)", path=path)
         names = pl.Series("image_id", [each.relative_to(path).with_suffix("").as_posix() for each in paths], dtype=pl.String)
         _, boxes = _blocks("detections", paths, (*BOX, "score"))
-        found = boxes.select(names.gather(boxes["file"]), pl.lit(_FACE).alias("category_id"), "score", *BOX)
+        found = boxes.select(names.gather(boxes["file"]), pl.lit(_FACE).alias("category_id"), "score", *BOX, OF_SOURCE)
         _warn_of_unsorted(path, found)
         warn_of_missing(path, dataset, names, "result file", "The kit's Python port stops here")
         return found
@@ -142,7 +143,7 @@ def _of_text(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     ids = names.select("block", image_id=pl.col("name").str.replace(_PICTURE, ""))
     faces = boxes.join(ids, on="block", maintain_order="left")
     flags = [pl.col(name).cast(pl.Int64, strict=False) for name in _FLAGS]
-    return ids.select("image_id"), faces.select("image_id", pl.lit(_FACE).alias("category_id"), *BOX, *flags)
+    return ids.select("image_id"), faces.select("image_id", pl.lit(_FACE).alias("category_id"), *BOX, *flags, OF_SOURCE)
 
 
 def _of_matlab(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -16,6 +16,7 @@ from apframe.formats.lines import Lines, is_number
 from apframe.formats.looks import TEXT, Look, looks
 from apframe.formats.seen import Seen
 from apframe.paths import files_in
+from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
 from apframe.wording import listed
 
@@ -68,19 +69,20 @@ class Ava(ReadOnly):
         images = images.with_columns(image_width=1, image_height=1)
         person = lines["last"].cast(pl.Int64, strict=False)
         source.refuse(person.ne_missing(lines["last"]), "the person is not a whole number")
-        boxes = source.sound(lines).filter(pl.col("category_id").is_not_null())
+        boxes = source.marked(lines).filter(pl.col("category_id").is_not_null())
         if labels is None:
             ids = boxes["category_id"].unique().sort()
             labels = pl.DataFrame({"category_id": ids, "name": ids.cast(pl.String)})
         boxes = boxes.join(labels, on="category_id", how="semi", maintain_order="left")
-        annotations = boxes.select("image_id", "category_id", **from_edges(_EDGES), person_id=pl.col("last").cast(pl.Int64))
+        persons = pl.col("last").cast(pl.Int64, strict=False)
+        annotations = boxes.select("image_id", "category_id", OF_SOURCE, **from_edges(_EDGES), person_id=persons)
         return {"images": images, "categories": labels, "annotations": annotations}
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
         source, lines = _read("detections", path, {8})
         source.refuse(~lines["last"].is_finite().fill_null(False), "the score is not a finite number")
-        return source.sound(lines).select("image_id", "category_id", score="last", **from_edges(_EDGES))
+        return source.marked(lines).select("image_id", "category_id", OF_SOURCE, score="last", **from_edges(_EDGES))
 
 
 def _only(folder: Path, ending: str) -> Path:

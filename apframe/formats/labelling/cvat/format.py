@@ -206,7 +206,7 @@ def _read(path: Path, root: ElementTree.Element, table: str) -> tuple[pl.DataFra
     attributes = _attributes(path, owners, shapes, texts.drop(_GEOMETRY), table)
     named = [owners.select("file_name")] if table == "detections" else []
     found = pl.concat([rows.select("image_id", category_id="label"), outlines, *named, attributes], how="horizontal")
-    return images, lines.sound(found)
+    return images, lines.marked(found)
 
 
 def _images(path: Path, elements: list[ElementTree.Element]) -> pl.DataFrame:
