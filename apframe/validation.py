@@ -15,9 +15,11 @@ from apframe.exceptions import (
     ApframeError,
     ColumnError,
     DuplicateIdError,
+    FormatError,
     IdTypeError,
     InputError,
     InvalidRowsWarning,
+    ParameterError,
     RowError,
     UnknownIdError,
     warn,
@@ -106,9 +108,24 @@ class Report:
             self.add_error(error)
 
     def _is_cause(self, fault: Fault) -> bool:
-        """Whether a fault does not follow from another one: rows that refer to an image that was refused for its id."""
-        owner = fault.error.owner if isinstance(fault.error, UnknownIdError) else ""
-        return not any(each.table == owner and each.n_left_out and each.check == "invalid_value" for each in self.found)
+        """Whether a fault does not follow from another one: rows that refer to images that were refused for their ids.
+
+        Which ids these should have is not known, but they cannot be fewer than the ids that are unknown.
+        """
+        if not isinstance(fault.error, UnknownIdError):
+            return True
+        refused = (each for each in self.found if each.table == fault.error.owner and each.check == "invalid_value")
+        return not 0 < len(fault.error.unknown) <= sum(each.n_left_out for each in refused)
+
+    def comes_first(self, error: ApframeError) -> bool:
+        """Whether an error is of a whole file or an option, and does not follow from what is in the report.
+
+        An option may name an image or a category that was refused.
+        """
+        if isinstance(error, FormatError):
+            return not error.rows
+        lost = any(fault.n_left_out for fault in self.found if fault.table in _KEEP_IDS)
+        return isinstance(error, ParameterError) and not lost
 
     def stop(self) -> None:
         """Raise the first error of a table that could not be read, if there was one."""
@@ -181,6 +198,7 @@ def validating(report: Report | None = None) -> Iterator[Report]:
     """Inside, rows with faults are left out of what is read, and the faults are in the report.
 
     Without a report, it is the one that is current where this is called; if there is none, what is wrong is raised at the end.
+    An error of a whole file or of an option is raised before that.
 
     >>> from apframe.tables.canonical import canonical
     >>> found = {"image_id": [1, 2], "category_id": 1, "score": [0.5, None], "bbox": [[0, 0, 9, 9]] * 2}
@@ -197,7 +215,7 @@ def validating(report: Report | None = None) -> Iterator[Report]:
     try:
         yield own
     except ApframeError as error:  # which may follow from what is in the report
-        if not (own.raises and own.found):
+        if not (own.raises and own.found) or own.comes_first(error):
             raise
         if isinstance(error, InputError):
             own.add_error(error)
@@ -295,7 +313,7 @@ class Sieve:
         n_lost = int(broken.sum()) if of_key or self.table not in _KEEP_IDS else 0
         fault = Fault.of_error(error)
         rows = fault.rows or self.names_of(broken)
-        problem, n_rows = problem or fault.problem, n_rows or int(broken.sum())
+        problem, n_rows = (problem or fault.problem).rstrip(","), n_rows or int(broken.sum())  # without a sentence around it
         add_fault(Fault(self.table, fault.check, error, problem, n_rows, rows, n_lost))
         self.wrong = broken if self.wrong is None else self.wrong | broken
         if of_key:

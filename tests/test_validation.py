@@ -22,8 +22,9 @@ import apframe as apf
 import apframe.formats.coco.format as coco
 import apframe.tables.canonical as canonical
 from apframe.cli.command import main
-from apframe.exceptions import ColumnError, InputError, InvalidRowsWarning, RowError
-from tests.formats.folders import text_folder
+from apframe.exceptions import ColumnError, FormatError, InputError, InvalidRowsWarning, ParameterError, RowError
+from apframe.formats.lines import Lines
+from tests.formats.folders import text_folder, written
 
 BOX = ["x", "y", "width", "height"]
 IMAGES = [{"id": k, "width": 640, "height": 480, "file_name": f"{k}.jpg"} for k in (1, 2)]
@@ -194,6 +195,23 @@ def test_lines_of_text(tmp_path: Path) -> None:
     assert kept.matches(0.5)["outcome"].to_list() == ["tp", "fp"]
 
 
+def test_lines_are_named_by_paths_that_differ_and_problems_end_without_a_comma(tmp_path: Path) -> None:
+    files = {"data.yaml": "val: [one/images, two/images]\nnames: [cat]\n"}
+    for part in ("one", "two"):
+        files |= {f"{part}/images/{part}.jpg": "", f"{part}/labels/{part}.txt": "0 .5 .5 .2 .2\n0 .5 .5 .2\n"}
+    sizes = pl.DataFrame({"file_name": ["one.jpg", "two.jpg"], "image_width": 20, "image_height": 20})
+    with pytest.warns(InvalidRowsWarning) as warned:
+        evaluation = apf.evaluate(written(tmp_path / "truth", files), {
+            "image_id": ["one"], "category_id": [0], "score": [0.9], "x": [8], "y": [8], "width": [4], "height": [4]},
+            invalid="drop", image_sizes=sizes)  # fmt: skip
+    problem = "neither 5 fields (class x y width height) nor a polygon (class x1 y1 x2 y2 ...)"
+    assert evaluation.notes == (f"left out: 2 annotations ({problem})",)
+    assert "line 2 of one.txt, line 2 of two.txt" in str(warned[0].message)
+    lines = pl.DataFrame({"file": [0, 1, 2], "line": 1})
+    named = Lines("annotations", [Path("one/a.txt"), Path("two/a.txt"), Path("b.txt")], lines)
+    assert named.names_of(lines["line"] == 1) == ("line 1 of one/a.txt", "line 1 of two/a.txt", "line 1 of b.txt")
+
+
 def test_negative_sides_stay_as_false_positives_where_the_reference_keeps_them(tmp_path: Path) -> None:
     found = found_with({"bbox": [30, 30, -20, 9], "score": 0.99}, {"bbox": [30, 30, -20, -9], "score": 0.98})
     with pytest.raises(InputError, match="width is negative"):
@@ -303,6 +321,33 @@ def test_what_follows_from_a_fault_is_no_fault_of_its_own() -> None:
     with pytest.raises(RowError, match=r"^images: image_id is missing where row is 2; supply it or remove these rows$"):
         apf.read_dataset(truth)
     assert {"images", "annotations"} <= set(apf.check(truth)["table"])  # both are left out
+
+
+def test_only_as_many_unknown_ids_follow_as_ids_were_refused() -> None:
+    """One image without an id may be the one that rows refer to, but not two."""
+    lost = truth_with() | {"images": [IMAGES[0], IMAGES[1] | {"id": None}]}
+    lost["annotations"] = [*GOOD, GOOD[0] | {"id": 3, "image_id": 77}]
+    with pytest.raises(RowError, match=r"^images: image_id is missing where row is 2") as caught:
+        apf.read_dataset(lost)
+    assert "annotations: image_id is not among the images where annotation_id is 2, 3" in caught.value.others
+
+
+def test_detections_of_unknown_images_are_counted_with_other_faults() -> None:
+    found = found_with(BAD_DETECTIONS["score is missing"], {"image_id": 77}, {"image_id": 78})
+    with pytest.raises(RowError, match=r"^detections: score is missing where detection_id is 3; supply it") as caught:
+        apf.evaluate(truth_with(), found)
+    assert caught.value.others.startswith("the first of 2 kinds of faults in 3 rows; also detections: image_id is not among")
+    with pytest.raises(RowError, match=r"score is missing where detection_id is 3; supply it or remove these rows$"):
+        apf.evaluate(truth_with(), found, unknown_images="drop")
+
+
+def test_a_missing_file_and_a_wrong_option_come_before_rows(tmp_path: Path) -> None:
+    truth = as_file(truth_with(BAD_ANNOTATIONS["width is negative"]), tmp_path / "truth.json")
+    with pytest.raises(FormatError, match=r"missing.json") as caught:
+        apf.evaluate(truth, tmp_path / "missing.json", results_format="coco")
+    assert caught.value.others == ""
+    with pytest.raises(ParameterError, match="no category 'bird'"):
+        apf.evaluate(truth, FOUND, categories=["bird"])
 
 
 def test_an_option_that_names_what_was_refused_is_no_error_before_the_fault() -> None:

@@ -17,7 +17,7 @@ from apframe.formats.coco.format import Coco
 from apframe.formats.options import ReadingOptions
 from apframe.keywords import names_keywords
 from apframe.paths import reading_once
-from apframe.protocols.application import check_detections, make_inputs, without_invalid_shapes
+from apframe.protocols.application import check_detections, make_inputs, on_known_images, without_invalid_shapes
 from apframe.protocols.coco import COCO
 from apframe.protocols.inputs import Inputs
 from apframe.protocols.protocol import Protocol
@@ -188,7 +188,11 @@ def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, lis
 
 
 def _sound_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Fault]]:
-    """The inputs of sound rows, and what is wrong with the others; unless these are left out, it is raised."""
+    """The inputs of sound rows, and what is wrong with the others; unless these are left out, it is raised.
+
+    What is raised counts all rows but those whose masks or other shapes are refused where they are compared: to look at these
+    before would decode them twice. `invalid="drop"` does.
+    """
     reading, report = choice.reading, Report(raises=choice.invalid != "drop")
     with validating(report):
         with pool() as other_threads:
@@ -203,6 +207,9 @@ def _sound_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, 
             dataset = read.result()
         chosen = choose_categories(dataset.core("categories"), choice.categories)
         found = check_detections(raw, dataset, chosen, choice.protocol)
+        if report.raises and report.found and not choice.drop_unknown_images:
+            with naming_format(detections, reading.results_format):
+                on_known_images(found, dataset, drop=False)  # an error that comes with the others
     dataset = choice.with_attributes(dataset)
     if choice.invalid == "drop":
         dataset, found = without_invalid_shapes(dataset, found, choice.protocol, report)

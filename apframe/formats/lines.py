@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.files import read_text, reading, write_text
-from apframe.paths import files_in
+from apframe.paths import files_in, names_of
 from apframe.rows import MOST
 from apframe.validation import Sieve
 from apframe.wording import counted, listed
@@ -119,7 +119,10 @@ class Lines(Sieve):
     def names_of(self, broken: pl.Series) -> tuple[str, ...]:
         """The first few flagged lines by number and file."""
         first = self.frame.filter(broken).head(MOST).select("file", self.unit)
-        return tuple(f"{self.unit} {number} of {self.paths[file].name}" for file, number in first.rows())
+        shown = {self.paths[file].name for file in first["file"]}
+        alike = [path for path in dict.fromkeys(self.paths) if path.name in shown]
+        names = dict(zip(alike, names_of(alike), strict=True))
+        return tuple(f"{self.unit} {number} of {names[self.paths[file]]}" for file, number in first.rows())
 
 
 def refuse_lines(paths: Sequence[Path], lines: pl.DataFrame, wrong: pl.Series, problem: str, remedy: str = "") -> None:

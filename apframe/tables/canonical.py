@@ -18,7 +18,7 @@ from apframe.tables.sources import to_polars
 from apframe.tables.tables import OUTSIDE, TABLES
 from apframe.tables.types import as_column
 from apframe.validation import Sieve, validating, without_places
-from apframe.wording import listed, spelled
+from apframe.wording import counted, listed, spelled
 
 _READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
 # what others call the columns of shapes, and how to make ours of them
@@ -205,11 +205,13 @@ def _refuse_doubles(sieve: Sieve, ids: pl.Series) -> None:
     """Report ids that several rows have; the first of these that has no other fault stays."""
     doubled = ids.is_duplicated() & ids.is_not_null()
     which = ids.filter(doubled).unique(maintain_order=True)
-    error = DuplicateIdError(sieve.table, f"{ids.name} is not unique", ids.name, which, "make the ids unique")
+    problem = f"{ids.name} is not unique"
+    error = DuplicateIdError(sieve.table, problem, ids.name, which, "make the ids unique")
+    problem = f"{problem} ({counted(len(which), 'id')} in several rows)"
     is_free = doubled if sieve.wrong is None else doubled & ~sieve.wrong
     later = is_free & ~ids.set(~is_free, None).is_first_distinct()
     if doubled.any():
-        sieve.refuse_as(later, error, n_rows=int(doubled.sum()), of_key=True)
+        sieve.refuse_as(later, error, problem, n_rows=int(doubled.sum()), of_key=True)
 
 
 def _all_different(ids: pl.Series) -> bool:

@@ -109,11 +109,11 @@ def with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) -
             raise different_id_types(table, name, types[0], "categories.category_id", types[1], remedy)
         known = is_known(listing["named"], category_ids)
         if not known.all():
-            unknown = listed(listing["named"].filter(~known).unique(maintain_order=True).to_list())
+            unknown = listing["named"].filter(~known).unique(maintain_order=True)
             rows = listing[key].filter(~known).unique(maintain_order=True)
-            remedy = f"unknown: {unknown}; add them to the categories or remove them from the lists"
+            remedy = f"unknown: {listed(unknown.to_list())}; add them to the categories or remove them from the lists"
             error = UnknownIdError(table, f"{name} has ids that are not among the categories", key, rows, remedy)
-            error.owner = "categories"
+            error.owner, error.unknown = "categories", unknown
             sieve = Sieve(table, frame)
             sieve.refuse_as(is_known(frame[key], rows), error)
             frame = without_places(sieve.sound(frame))

@@ -148,7 +148,7 @@ def test_rows_keep_their_numbers_when_earlier_ones_are_refused() -> None:
 def test_a_double_that_is_broken_too_is_both() -> None:
     data = with_rows(annotations=[{"id": 11, "image_id": 1, "category_id": 2, "bbox": [0, 0, -1, 1]}])
     assert errors(check(data)) == {
-        ("annotations", "11", "annotation_id is not unique"),
+        ("annotations", "11", "annotation_id is not unique (1 id in several rows)"),
         ("annotations", "11", "width is negative"),
     }
 
