@@ -207,10 +207,12 @@ class Arrow(_Tables):
 
 def read_ipc(file: BinaryIO) -> Any:
     """The Arrow table in an open file or stream of Arrow IPC; `ComputeError` where it is damaged."""
+    import pyarrow as pa
+
     try:
         table = open_ipc(BytesIO(file.read())).read_all()
         table.validate(full=True)
-    except ValueError as error:  # as those of pyarrow are
+    except (pa.ArrowException, ValueError) as error:  # a damaged length may ask for more memory than there is
         raise pl.exceptions.ComputeError(first_line(error)) from error
     return table
 

@@ -93,7 +93,7 @@ def with_known_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> 
             remedy = f"add them to the {owner} or remove these rows"
             sieve.refuse_as(~known, unknown_ids(table, frame, column, owner, known, remedy))
             frame = sieve.sound(frame)
-    return frame
+    return with_id_types(table, frame, dataset)  # where every row is refused, the ids may still be of another type
 
 
 def with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) -> pl.DataFrame:
