@@ -28,7 +28,7 @@ from apframe.formats.nested_rows import (
     tables_of_rows,
     with_numbers,
 )
-from apframe.formats.seen import Seen, see
+from apframe.formats.seen import UNREADABLE, Seen, see
 from apframe.formats.tables import read_ipc
 from apframe.paths import is_folder, not_deep
 from apframe.tables.dataset import Dataset
@@ -222,7 +222,7 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except FormatError:
         raise
-    except (OSError, ValueError, NotImplementedError, pl.exceptions.PolarsError) as error:  # and pyarrow's
+    except UNREADABLE as error:
         raise FormatError(f"cannot be read as {path.suffix[1:] or 'Parquet'} ({reason(error)})", path=path) from error
 
 

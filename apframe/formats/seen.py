@@ -22,8 +22,8 @@ from apframe.tables.sources import from_arrow_stream
 
 _PARQUET, _ARROW, _LINES = (".parquet",), (".arrow", ".feather", ".ipc"), (".jsonl",)
 _IPC_FILE = b"ARROW1"
-UNREADABLE = (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What readers of damaged files raise, those of Polars and of pyarrow."""
+UNREADABLE = (OSError, ValueError, NotImplementedError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What readers of damaged files raise, those of Polars and of pyarrow; a damaged length asks for too much memory."""
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[\[\]{}]', re.DOTALL)
 _MOST_KEYS = 8
 _IS_NAME = re.compile(r"[\w.:/#-]{1,40}")  # of a column, as far as messages show it
@@ -101,7 +101,7 @@ class Seen:
                 if ending in _LINES:
                     return pl.DataFrame([json.loads(not_deep(file.readline()))], strict=False).schema
                 return from_arrow_stream(open_ipc(file).schema.empty_table()).schema
-        except (*UNREADABLE, NotImplementedError, RecursionError, TypeError):
+        except (*UNREADABLE, RecursionError, TypeError):
             return {}
 
     def _header(self) -> list[str]:

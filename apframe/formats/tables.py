@@ -212,7 +212,7 @@ def read_ipc(file: BinaryIO) -> Any:
     try:
         table = open_ipc(BytesIO(file.read())).read_all()
         table.validate(full=True)
-    except (pa.ArrowException, ValueError) as error:  # a damaged length may ask for more memory than there is
+    except (pa.ArrowException, ValueError) as error:
         raise pl.exceptions.ComputeError(first_line(error)) from error
     return table
 

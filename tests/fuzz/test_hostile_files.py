@@ -23,6 +23,7 @@ from apframe.exceptions import (
 )
 from apframe.formats.files import read_unpacked
 from apframe.formats.image_sizes import read_image_sizes
+from apframe.formats.tables import Arrow
 from apframe.paths import is_utf8
 from apframe.retrieval.trec import read_queries
 from tests.formats.folders import written
@@ -371,6 +372,8 @@ def test_damaged_arrow_files_do_not_panic(tmp_path: Path) -> None:
         found.write_bytes(content[:place] + bytes([content[place] ^ 0x40]) + content[place + 1 :])
         with suppress(ApframeError):
             apf.read_results(found)
+        with suppress(ApframeError):
+            list(Arrow().results_in_parts(found, None))
     table.with_columns(pl.lit(1, pl.Int128).alias("large")).write_ipc(found)
     with pytest.raises(FormatError, match=r"cannot be read as Arrow IPC \(Integers with more than 64 bits not implemented\)"):
         apf.read_results(found)
