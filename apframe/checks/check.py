@@ -152,7 +152,7 @@ def check(truth: TruthLike, detections: DetectionsLike | None = None, **options:
 
 
 def _truth(source: Any, reading: Reading, report: Report, *, alone: bool) -> Dataset | None:
-    """The data set of what is right, masks included; None where there is none, as a table cannot be read."""
+    """The valid rows as a data set, with their masks; None if a whole table cannot be read."""
     try:
         dataset = replace(reading, masks=True).dataset(source, beside_results=not alone).with_masks
     except (ColumnError, IdTypeError, RowError) as error:
@@ -165,7 +165,7 @@ def _truth(source: Any, reading: Reading, report: Report, *, alone: bool) -> Dat
 def _found(source: Any, reading: Reading, report: Report, truth: Callable[[], Dataset | None]) -> pl.DataFrame | None:
     """Canonical detections of what is right; None where there are none, as the table cannot be read.
 
-    Where there is no data set, they are looked at alone, if they can be read so.
+    Without a data set, the results are checked on their own, if their format allows it.
     """
     try:
         raw = reading.raw_results(source, truth)

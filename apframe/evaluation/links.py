@@ -1,4 +1,4 @@
-"""Which detections and annotations belong together: all pairs, and those that are matched."""
+"""Pairs of detections and annotations: all that were compared, and those that were matched."""
 
 from __future__ import annotations
 

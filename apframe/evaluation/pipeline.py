@@ -39,7 +39,7 @@ class Pipeline:
 
     @property
     def inputs(self) -> Inputs:
-        """What is evaluated, in memory."""
+        """The source of an evaluation whose tables are in memory."""
         return self.source.inputs
 
     @property

@@ -1,4 +1,4 @@
-"""What an evaluation is of, as an interface: data in memory, updates, a stored set, or shards."""
+"""The interface of sources: data in memory, updates, a stored set, or shards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Lists = tuple[int, int]  # the number of the first one, and of the first one aft
 
 
 class Source(Protocol):
-    """What an evaluation is of. An `Evaluation` computes everything from these."""
+    """The source of an evaluation, from which `Evaluation` computes everything."""
 
     @property
     def stored(self) -> Mapping[str, pl.LazyFrame]:
@@ -31,7 +31,7 @@ class Source(Protocol):
 
     @property
     def reads_again(self) -> bool:
-        """Whether objects are not in memory: what needs more than verdicts reads them again."""
+        """Whether the objects have to be read again for anything that needs more than verdicts."""
 
     @property
     def truth_mark(self) -> str | None:

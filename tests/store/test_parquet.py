@@ -383,17 +383,22 @@ def test_a_place_that_changes_while_it_is_looked_at(becomes: str, tmp_path: Path
         assert apf.read_evaluation(folder).detections["score"].max() == 0.8
 
 
-def test_a_set_that_is_read_as_a_data_set_is_of_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small(0.9).write_parquet(tmp_path / "run")
+def replace_once_it_is_looked_at(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let another writer replace the set between the reading of its manifest and that of its tables."""
     find = tables.find_manifest
 
     def replaced_meanwhile(folder: Path) -> Any:
         manifest = find(folder)
         monkeypatch.undo()
-        street().write_parquet(tmp_path / "run")
+        street().write_parquet(run)
         return manifest
 
     monkeypatch.setattr(tables, "find_manifest", replaced_meanwhile)
+
+
+def test_a_set_that_is_read_as_a_data_set_is_of_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small(0.9).write_parquet(tmp_path / "run")
+    replace_once_it_is_looked_at(tmp_path / "run", monkeypatch)
     with pytest.raises(FormatError, match=REPLACED):
         apf.read_dataset(tmp_path / "run", "parquet")
     assert apf.read_dataset(tmp_path / "run").images.height == 300
@@ -404,15 +409,7 @@ def test_a_set_that_is_replaced_once_it_was_looked_at_is_read_as_it_was(
 ) -> None:
     small(0.9).write_parquet(tmp_path / "run")
     before = apf.read_dataset(tmp_path / "run")
-    find = tables.find_manifest
-
-    def replaced_meanwhile(folder: Path) -> Any:
-        manifest = find(folder)
-        monkeypatch.undo()
-        street().write_parquet(tmp_path / "run")
-        return manifest
-
-    monkeypatch.setattr(tables, "find_manifest", replaced_meanwhile)
+    replace_once_it_is_looked_at(tmp_path / "run", monkeypatch)
     assert apf.read_dataset(tmp_path / "run").images.equals(before.images)
 
 

@@ -344,7 +344,7 @@ def _quantile_edges(key: Bins, numbers: pl.Series) -> tuple[float, ...]:
 
 
 def heights_of(self: Evaluation) -> dict[str, int]:
-    """How many rows each table has to make groups of; pooled categories are one."""
+    """The number of rows of each table that can be grouped; pooled categories count as one."""
     return {**self._source.heights, "categories": self._pipeline.outline.lists.height}
 
 
