@@ -59,8 +59,8 @@ _ELSEWHERE = {
     "recThrs": "recall_levels", "rec_thresholds": "recall_levels", "recall_thresholds": "recall_levels",
     "areaRng": "area_ranges", "areaRngLbl": "area_ranges", "catIds": "categories", "classes": "categories",
     "metrics": "measures", "metric": "measures", "useCats": "agnostic", "class_agnostic": "agnostic", "iouType": "iou_type",
+    "imgIds": "images", "image_ids": "images",
 }  # fmt: skip
-_OTHERWISE = {"imgids": "give ground truth of these images, or use `where` on the evaluation"}
 
 
 def names_keywords(function: Callable[Given, Result]) -> Callable[Given, Result]:
@@ -129,5 +129,5 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
             if meant is not None and _ELSEWHERE[meant] in names:
                 remedy = f"did you mean {_ELSEWHERE[meant]}?"
             else:
-                remedy = _OTHERWISE.get(name.lower(), "") or nearest(name, names) or f"there are {', '.join(names)}"
+                remedy = nearest(name, names) or f"there are {', '.join(names)}"
             raise ParameterError(f"no option {name!r}", remedy)

@@ -116,10 +116,9 @@ def check(truth: TruthLike, detections: DetectionsLike | None = None, **options:
     [('error', 'unknown_reference', ['2'], '1 of 2 annotations: image_id is not among the images'),
      ('note', 'unused_category', ['2'], '1 of 2 categories has no annotations')]
     """
-    reading, usual = Reading.of_options(options), Reading()
-    is_read_as_usual = not any(value and value != getattr(usual, name) for name, value in options.items())
+    reading = Reading.of_options(options)
     with reading_once(truth), reading_once(detections):
-        if is_read_as_usual and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
+        if not reading.given and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
             return check_run(truth, detections)
         reading = reading.of_files(truth, detections)
         report = Report()

@@ -47,6 +47,7 @@ def convert_files(
         Option(metavar="GT", help="the data set that SOURCE are results of; its ids and names are used"),
     ] = None,
     gt_format: Annotated[str | None, declared_option("format")] = None,
+    images_list: Annotated[Path | None, declared_option("images")] = None,
     split: Annotated[
         str | None,
         Option(
@@ -106,7 +107,7 @@ def convert_files(
             dataset, changes = apf.merge(datasets) if len(datasets) > 1 else (datasets[0], None)
             if image_attributes is not None:
                 dataset = dataset.with_images(image_attributes)
-            dataset = Reading(category_map=category_map, unmapped=unmapped).mapped(dataset)
+            dataset = Reading(images=images_list, category_map=category_map, unmapped=unmapped).chosen(dataset)
             if where is not None or categories:
                 dataset = dataset.where(*([where] if where is not None else []), categories=words(categories) or None)
             if sample is not None:
@@ -117,7 +118,7 @@ def convert_files(
             lost = _together([apf.write_dataset(part, targets[name], to) for name, part in parts.items()], changes)
         else:
             (source,), targets = sources, {"": target}
-            dataset = apf.read_dataset(results_of, gt_format, split=split, image_sizes=image_sizes)
+            dataset = apf.read_dataset(results_of, gt_format, split=split, images=images_list, image_sizes=image_sizes)
             with spelling(_of_source):
                 found = apf.read_results(
                     source,

@@ -117,7 +117,8 @@ class Evaluator:
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
         self._said = [note for note in inputs.said if note.counts]  # what they count is changed; all others are said again
         self._require(pl.DataFrame(schema=list(needs)))
-        changes_values = self._reading.joined or any(self._reading.boxes.values()) or self._dataset.merged is not None
+        changes_rows = self._dataset.merged is not None or self._dataset.left_out is not None
+        changes_values = self._reading.joined or any(self._reading.boxes.values()) or changes_rows
         self._reads_types_alone = not changes_values and self._invalid != "drop"
         self._prepared: dict[str, Any] = {}
         self._evaluates_all = self.protocol.rule(DetectedImagesOnly) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from apframe import static_table
-from apframe.exceptions import FormatError, InputError, ParameterError, UnknownIdError, by_name
-from apframe.formats.class_names import joined_tables, with_known_classes
+from apframe.exceptions import FormatError, InputError, UnknownIdError, by_name
+from apframe.formats.class_names import joined_tables
 from apframe.formats.coco.format import coco_in_memory, read_result_columns
 from apframe.formats.coco.rows import has_scores
 from apframe.formats.files import reading_from, settled_kind
@@ -19,7 +19,6 @@ from apframe.formats.format import (
     ANY_FILES,
     FIXED,
     OPEN,
-    OUTPUTS,
     USUAL,
     Expected,
     Format,
@@ -28,7 +27,7 @@ from apframe.formats.format import (
     taken_boxes,
     taken_options,
 )
-from apframe.formats.ids import tables_named, with_ids_by_name
+from apframe.formats.ids import joined_results
 from apframe.formats.mistaken import guessed, names_beside, near_misses, refuse_benchmark, refuse_mistaken
 from apframe.formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
 from apframe.formats.object_rows import as_detections, is_of_objects, tables_of_objects
@@ -41,9 +40,7 @@ from apframe.listing import Listing
 from apframe.paths import kind_at, reading_once, release
 from apframe.plugins import LOCK, find_plugins, load_plugins
 from apframe.registry import Registry
-from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
 from apframe.tables.canonical import canonical
-from apframe.tables.category_map import map_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH
@@ -163,7 +160,22 @@ def read_dataset(
     """
     of_formats, boxes = ({name: options.get(name) for name in each.__annotations__} for each in (FileOptions, BoxOptions))
     with validating():
-        return read_truth(source, format, of_formats, boxes, masks=masks)
+        dataset = read_truth(source, format, of_formats, boxes, masks=masks)
+    return with_images_of(dataset, options.get("images"))
+
+
+def with_images_of(dataset: Dataset, images: Any) -> Dataset:
+    """The data set with only these images, as `images` of `read_dataset` has them; None: all.
+
+    >>> dataset = Dataset({"image_id": [7, 8], "file_name": ["a.jpg", "b.jpg"]}, {"category_id": [1]}, {})
+    >>> with_images_of(dataset, ["b.jpg"]).images["image_id"].to_list()
+    [8]
+    """
+    if images is None:
+        return dataset
+    from apframe.formats.image_lists import with_only
+
+    return with_only(dataset, images)
 
 
 def read_truth(
@@ -189,12 +201,17 @@ def read_truth(
             return Dataset(images, tables["categories"], tables["annotations"], **boxes)
         return coco_in_memory(source).checked(**taken_boxes(USUAL, "", boxes, refuses=False, usual=not beside_results))
     with reading_once(source), reading_from(source):
-        chosen = choose_format(source, format, "dataset")
+        chosen = choose_format(source, format, "dataset", split=options.get("split"))
+        path, images = Path(source), None
+        if options.get("split") is not None:
+            from apframe.formats.image_lists import part_of_split
+
+            path, options, images = part_of_split(path, chosen, options)
         how, refuses = chosen.boxes_of_dataset, not beside_results
         given = taken_boxes(how, chosen.title, boxes, refuses=refuses, usual=refuses)
-        dataset = chosen.read(Path(source), masks=masks, **given, **taken_options(chosen, **options))
+        dataset = chosen.read(path, masks=masks, **given, **taken_options(chosen, **options))
         release(Path(source))
-        return dataset.with_images_changed(lambda images: with_own_paths("images", images, source))
+        return with_images_of(dataset.with_images_changed(lambda images: with_own_paths("images", images, path)), images)
 
 
 def tables_in_memory(source: Any) -> dict[str, pl.DataFrame] | None:
@@ -244,41 +261,6 @@ def read_results(
         found, how = take_results(source, format, lambda: known, boxes, option="format")
         joined = joined_results(found, how, lambda: known, by_name, boxes, names=names)
         return canonical("detections", joined)
-
-
-def joined_results(
-    found: Any,
-    how: str,
-    dataset: Callable[[], Dataset | None],
-    join_by_name: str | Collection[str],
-    boxes: Mapping[str, Any],
-    *,
-    names: Any = None,
-    warns: bool = True,
-    is_whole: bool = True,
-) -> Any:
-    """Results of `take_results`, or a part, with the ids of their data set, and boxes in pixels.
-
-    Categories become what those of the data set became. `boxes` are `box_format` and `relative`, `names` those of classes.
-    Unless it `warns`, nothing is said of how boxes look. Class numbers are decided where these are all results (`is_whole`).
-    """
-    known = dataset()
-    found = with_known_classes(found, names, known, may_count_from_1=warns and how == OPEN, is_whole=is_whole)
-    if how == OUTPUTS and known is not None:
-        join_by_name = tables_named(found, known, join_by_name)
-    if known is not None and known.merged is not None:
-        found = map_ids("detections", to_polars(found, "detections"), known.merged, by_name="categories" in join_by_name)
-    if join_by_name:
-        if known is None:
-            raise ParameterError("needs the data set that has these names", option="join_by_name")
-        found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name, are_outputs=how == OUTPUTS)
-    images = None if known is None else known.core("images")
-    if any(boxes.values()):
-        return as_pixel_boxes("detections", found, images, **boxes)
-    if how == OPEN and warns:
-        found = to_polars(found, "detections")
-        warn_of_boxes("detections", found, lambda: images)
-    return found
 
 
 def take_results(
@@ -342,6 +324,7 @@ def choose_format(
     option: str = "format",
     beside: Callable[[], Format | None] = lambda: None,
     expected: Expected = ANY_FILES,
+    split: Any = None,
 ) -> Format:
     """The format that was named, or the only one that a path looks like, which is opened once: see `apframe.formats.seen.see`.
 
@@ -355,6 +338,8 @@ def choose_format(
         gives the format of the ground truth: that of results which look like none, as its reader says what is wrong where
     expected
         the files that the protocol is for, whose format is preferred
+    split
+        the name of a folder inside that has the files, where the path itself looks like no format
     """
     path = Path(source)
     if not str(source):
@@ -372,7 +357,9 @@ def choose_format(
             raise FormatError(f"this is a {kind}", f"{chosen.title} is {chosen.words_of(role)}", path=path)
         return chosen
     with reading_once(path):
-        return _told(see(path), role, option, beside, expected)
+        seen = see(path)
+        inside = seen.child(str(split)) if split is not None and not _likely(seen, role, expected) else None
+        return _told(inside or seen, role, option, beside, expected)
 
 
 def _told(seen: Seen, role: str, option: str, beside: Callable[[], Format | None], expected: Expected) -> Format:

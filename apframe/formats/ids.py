@@ -1,16 +1,21 @@
-"""Ids as a format's files have them, names or numbers, and results joined to a data set by names."""
+"""Ids as a format's files have them, names or numbers, and results joined to their data set."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, RowError
-from apframe.formats.format import ANY, INDEX, NAME, NUMBER, Format
+from apframe.formats.class_names import with_known_classes
+from apframe.formats.format import ANY, INDEX, NAME, NUMBER, OPEN, OUTPUTS, Format
+from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
+from apframe.tables.category_map import map_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known, replaced, unknown_ids, with_id_types
 from apframe.tables.names import called, places_of, stems
+from apframe.tables.sources import to_polars
 from apframe.tables.tables import ID, KEYS, NAMES
 from apframe.tables.types import with_ids
 from apframe.validation import Sieve
@@ -110,6 +115,45 @@ def _replaced_in_lists(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.
     return rows.select("row").join(lists, on="row", how="left", maintain_order="left")[values.name].fill_null([])
 
 
+def joined_results(
+    found: Any,
+    how: str,
+    dataset: Callable[[], Dataset | None],
+    join_by_name: str | Collection[str],
+    boxes: Mapping[str, Any],
+    *,
+    names: Any = None,
+    warns: bool = True,
+    is_whole: bool = True,
+) -> Any:
+    """Results of `take_results`, or a part, with the ids of their data set, and boxes in pixels.
+
+    Categories become what those of the data set became. `boxes` are `box_format` and `relative`, `names` those of classes.
+    Unless it `warns`, nothing is said of how boxes look. Class numbers are decided where these are all results (`is_whole`).
+    """
+    known = dataset()
+    found = with_known_classes(found, names, known, may_count_from_1=warns and how == OPEN, is_whole=is_whole)
+    if how == OUTPUTS and known is not None:
+        join_by_name = tables_named(found, known, join_by_name)
+    if known is not None and known.merged is not None:
+        found = map_ids("detections", to_polars(found, "detections"), known.merged, by_name="categories" in join_by_name)
+    if join_by_name:
+        if known is None:
+            raise ParameterError("needs the data set that has these names", option="join_by_name")
+        found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name, are_outputs=how == OUTPUTS)
+    if known is not None and known.left_out is not None:
+        from apframe.formats.image_lists import without_left_out
+
+        found = without_left_out(to_polars(found, "detections"), known)
+    images = None if known is None else known.core("images")
+    if any(boxes.values()):
+        return as_pixel_boxes("detections", found, images, **boxes)
+    if how == OPEN and warns:
+        found = to_polars(found, "detections")
+        warn_of_boxes("detections", found, lambda: images)
+    return found
+
+
 def with_ids_by_name(
     detections: pl.DataFrame,
     dataset: Dataset,
@@ -163,7 +207,7 @@ def with_ids_by_name(
         detections, ids = with_ids(of, detections, given[0])
         remedy = _of_outputs(table, tables) if are_outputs else "rename them, or remove these rows"
         named = detections.with_columns(ids.cast(pl.String).alias(key))
-        detections = _with_found(named, dataset.core(table), table, of, remedy)
+        detections = _with_found(named, dataset.called(table), table, of, remedy)
     return detections
 
 

@@ -40,8 +40,11 @@ class FileOptions(TypedDict, total=False):
     split: Annotated[
         str | None,
         Keyword(
-            text="which part of a data set at a path that has several: an image set, a split such as val, or a subset.",
-            help="part of the ground truth to read: an image set, a split such as val, or a subset",
+            text=(
+                "which part of a data set at a path that has several: a name, such as val, which is an image set, a folder "
+                "inside, or a list of images in `ImageSets`; or the path of such a list, see `images`."
+            ),
+            help="part of the ground truth to read: a name such as val, or a file of image names",
             metavar="NAME",
         ),
     ]
@@ -55,6 +58,24 @@ class FileOptions(TypedDict, total=False):
             ),
             help="CSV or Parquet with file_name, image_width, image_height; needed if boxes are fractions",
             metavar="FILE",
+            kind=Path | None,
+        ),
+    ]
+
+
+class ImageOptions(TypedDict, total=False):
+    """Which images of the ground truth are evaluated."""
+
+    images: Annotated[
+        Any,
+        Keyword(
+            text=(
+                "evaluate only these images: ids or file names (with or without folders and ending), or a text file with "
+                "one in each line. Detections of the other images are left out."
+            ),
+            help="text file with an image name or id in each line: evaluate only these images",
+            metavar="FILE",
+            flag="--images-list",
             kind=Path | None,
         ),
     ]
@@ -146,7 +167,7 @@ class CategoryOptions(TypedDict, total=False):
     ]
 
 
-class DatasetOptions(FileOptions, BoxOptions, total=False):
+class DatasetOptions(FileOptions, ImageOptions, BoxOptions, total=False):
     """The options of reading ground truth alone, beside its format."""
 
 
@@ -154,7 +175,7 @@ class ResultsOptions(NameOptions, BoxOptions, total=False):
     """The options of reading results alone, beside their format."""
 
 
-class PathOptions(FormatOptions, FileOptions, BoxOptions, NameOptions, total=False):
+class PathOptions(FormatOptions, FileOptions, ImageOptions, BoxOptions, NameOptions, total=False):
     """The options of reading ground truth and results but for those that apply to shards too, which are tables."""
 
 

@@ -9,10 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from apframe.exceptions import FormatError, InputError, ParameterError
-from apframe.formats.catalogue import choose_format, format_of_truth, joined_results, naming_format, read_truth, take_results
+from apframe.formats.catalogue import (
+    choose_format,
+    format_of_truth,
+    naming_format,
+    read_truth,
+    take_results,
+    with_images_of,
+)
 from apframe.formats.class_names import joined_tables
 from apframe.formats.files import reading_from
 from apframe.formats.format import ANY_FILES, Expected, Format
+from apframe.formats.ids import joined_results
 from apframe.formats.in_parts import take_results_in_parts
 from apframe.formats.options import FileOptions, ReadingOptions
 from apframe.keywords import declared_keywords, refuse_unknown
@@ -76,6 +84,21 @@ class Reading(_Fields):  # type: ignore[misc]
         return replace(self, is_whole=False)
 
     @property
+    def given(self) -> list[str]:
+        """The options that are not at their defaults.
+
+        >>> Reading(split="val", join_by_name=[]).given
+        ['split']
+        """
+        values = {name: getattr(self, name) for name in _declared}
+        plain = (str, bool, list, tuple, type(None))
+        return [
+            name
+            for name, value in values.items()
+            if not isinstance(value, plain) or (value and value != _declared[name][1].default)
+        ]
+
+    @property
     def joined(self) -> Collection[str]:
         """The tables that results are joined to by name."""
         return joined_tables(self.join_by_name, self.names)
@@ -119,7 +142,8 @@ class Reading(_Fields):  # type: ignore[misc]
             return name
         option = "format" if role == "dataset" else "results_format"
         with reading_from(source):
-            return choose_format(source, None, role, option, beside, self.expected).name
+            split = self.split if role == "dataset" else None
+            return choose_format(source, None, role, option, beside, self.expected, split).name
 
     def recognized(self, detections: Any, image_ids: Any = None) -> Any:
         """Convert what a detector returned to `Outputs`, and return anything else unchanged.
@@ -150,10 +174,11 @@ class Reading(_Fields):  # type: ignore[misc]
         with validating(), amending(_for_both_sides) if is_for_both else nullcontext(), reading_once(truth):
             format = self._told(truth, self.format, "dataset")
             truth = read_truth(truth, format, self.of_formats, self.boxes, masks=self.masks, beside_results=beside_results)
-        return self.mapped(truth)
+        return self.chosen(truth)
 
-    def mapped(self, dataset: Dataset) -> Dataset:
-        """The ground truth, its categories mapped."""
+    def chosen(self, dataset: Dataset) -> Dataset:
+        """The ground truth, of the images that were asked for, its categories mapped."""
+        dataset = with_images_of(dataset, self.images)
         if self.category_map is not None:
             return dataset.map_categories(self.category_map, self.unmapped)
         if self.unmapped != "keep":

@@ -39,7 +39,7 @@ from apframe.tables.shapes.keypoints import KEYPOINTS
 from apframe.tables.shapes.segments import SEGMENTS
 from apframe.tables.sources import to_polars
 from apframe.validation import Report, validating
-from apframe.wording import Note, spelled
+from apframe.wording import Note, counted, spelled
 
 
 def make_inputs(
@@ -101,7 +101,10 @@ def _by_rules(
     image_ids = dataset.core("images")["image_id"].sort()
     category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
     mapped = "" if dataset.merged is None else describe_map(dataset.merged)
-    notes = (Note(mapped),) if mapped else ()
+    notes: tuple[Note, ...] = (Note(mapped),) if mapped else ()
+    if dataset.left_out is not None:
+        n, n_all = len(image_ids), len(image_ids) + dataset.left_out.height
+        notes += (Note(f"{n:,} of {counted(n_all, 'image')} were chosen; the others were left out with their detections"),)
     inputs = Inputs(protocol, dataset, dataset.core("annotations"), found, image_ids, category_ids, said=notes)
     for rule in rules:
         inputs = rule.rows(inputs)

@@ -207,9 +207,8 @@ def refuse_options_of_files(reading: Reading) -> None:
     apframe.exceptions.ParameterError: split is about files; shards are tables, which are read without it; leave...
     """
     remedy = "leave it out, or write the shards with it"
-    for option in PathOptions.__annotations__:
-        given = getattr(reading, option)
-        if not any(given is none for none in (None, False)) and not (isinstance(given, Sequence) and not given):
+    for option in reading.given:
+        if option in PathOptions.__annotations__:
             raise ParameterError("is about files; shards are tables, which are read without it", remedy, option=option)
 
 

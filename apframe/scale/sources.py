@@ -61,8 +61,8 @@ def read_truths(truth: Any, reading: Reading) -> Dataset:
     sources, reading = sources_of(truth), replace(reading, masks=True)
     if len(sources) == 1:
         return reading.dataset(sources[0])
-    first = replace(reading, category_map=None, unmapped="keep")
-    return reading.mapped(_together([first.dataset(source) for source in sources]))
+    first = replace(reading, images=None, category_map=None, unmapped="keep")
+    return reading.chosen(_together([first.dataset(source) for source in sources]))
 
 
 def _together(datasets: Sequence[Dataset]) -> Dataset:

@@ -17,7 +17,9 @@ from apframe.tables.types import with_ids
 from apframe.wording import counted, listed, nearest
 
 
-def with_attributes(table: str, frame: pl.DataFrame, source: Any, on: str | None) -> pl.DataFrame:
+def with_attributes(
+    table: str, frame: pl.DataFrame, source: Any, on: str | None, *, n_expected: int | None = None
+) -> pl.DataFrame:
     """The images or annotations with the columns of another table, joined by id or by the names of files.
 
     Parameters
@@ -29,6 +31,8 @@ def with_attributes(table: str, frame: pl.DataFrame, source: Any, on: str | None
     on
         that column: the id, which is the default where it is there, or `file_name` of images, which is compared as
         `places_of` says
+    n_expected
+        how many of the first rows of the frame should have attributes, so that the others are not warned of; None: all
 
     Returns
     -------
@@ -54,7 +58,7 @@ def with_attributes(table: str, frame: pl.DataFrame, source: Any, on: str | None
     found = places.join(place, on="row", how="left", maintain_order="left")["place"]
     columns = {name: given[name].alias("value").gather(found) for name in names}  # by which name it is, see `columns.exact`
     joined = frame.with_columns(_filled(table, frame, name, values).alias(name) for name, values in columns.items())
-    _warn_of_unmatched(what, given[on], table, rows, found)
+    _warn_of_unmatched(what, given[on], table, rows, found.head(found.len() if n_expected is None else n_expected))
     return joined
 
 

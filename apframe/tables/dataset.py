@@ -104,6 +104,7 @@ class Dataset:
 
     other_sections: Mapping[str, Any]  # what a COCO file holds beside the three tables
     merged: pl.DataFrame | None  # what became of its categories, see `merge_categories`
+    left_out: pl.DataFrame | None  # images that are not evaluated, see `of_images`
     _core: Mapping[str, pl.DataFrame]
     _json_columns: frozenset[tuple[str, str]]
     _later: Later | None
@@ -126,7 +127,7 @@ class Dataset:
                 frame = checked("annotations", annotations)
             report.stop()
             self.__dict__.update(
-                other_sections={}, merged=None, _core=core, _json_columns=frozenset(), _later=None, _places=None
+                other_sections={}, merged=None, left_out=None, _core=core, _json_columns=frozenset(), _later=None, _places=None
             )
             frame = with_known_references("annotations", with_id_types("annotations", frame, self), self)
             core["annotations"] = without_places(frame)
@@ -204,6 +205,26 @@ class Dataset:
         core = {**self._core, "images": images, "annotations": annotations}
         return self._with(_core=core, _json_columns=self.json_columns, _later=None)
 
+    def of_images(self, chosen: pl.Series) -> Dataset:
+        """The data set of the images that are flagged; `left_out` has the others, whose detections are left out likewise.
+
+        >>> part = Dataset({"image_id": [1, 2]}, {"category_id": [1]}, {}).of_images(pl.Series([True, False]))
+        >>> part.images["image_id"].to_list(), part.left_out["image_id"].to_list()
+        ([1], [2])
+        """
+        images, annotations, others = self.images.filter(chosen), self.core("annotations"), self.images.filter(~chosen)
+        rows = is_known(annotations["image_id"], images["image_id"]).arg_true()
+        return self._with(
+            left_out=others if self.left_out is None else pl.concat([self.left_out, others], how="diagonal"),
+            _core={**self._core, "images": images, "annotations": annotations[rows]},
+            _later=None if self._later is None else self._later.of_rows(rows),
+        )
+
+    def called(self, table: str) -> pl.DataFrame:
+        """The images or categories that detections may name: also images that are left out."""
+        others = self.left_out if table == "images" else None
+        return self.core(table) if others is None else pl.concat([self.images, others], how="diagonal")
+
     def with_late_annotations(self, read: Callable[[], pl.DataFrame], n: int) -> Dataset:
         """The data set with other annotations, unchecked, which are read when they are first looked at; there are `n`.
 
@@ -247,9 +268,11 @@ class Dataset:
         >>> truth.with_images({"file_name": ["a.jpg"], "weather": ["fog"]}).images.select("image_id", "weather").rows()
         [(7, 'fog')]
         """
-        images = canonical("images", with_attributes("images", self.images, attributes, on))
+        n = self.images.height
+        images = canonical("images", with_attributes("images", self.called("images"), attributes, on, n_expected=n))
         images = with_known_lists("images", images, self.categories["category_id"])
-        return self._with(_core={**self._core, "images": images})
+        left_out = None if self.left_out is None else images[n:]
+        return self._with(left_out=left_out, _core={**self._core, "images": images[:n]})
 
     def with_images_changed(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Dataset:
         """The data set with other values of its images, whose rows stay the same; `change` makes one table of the other."""
@@ -373,7 +396,7 @@ class Dataset:
         >>> truth.sample(2, seed=7).images["image_id"].to_list()
         [1, 3]
         """
-        return self._of_images(sampled(self.images["image_id"], n, seed))
+        return self.of_images(sampled(self.images["image_id"], n, seed))._with(left_out=None)
 
     def split(self, shares: Mapping[str, float], by: str | Sequence[str] = (), seed: int = 0) -> dict[str, Dataset]:
         """The data set divided at random by images, the same for a seed whatever the order of the rows.
@@ -398,11 +421,7 @@ class Dataset:
         {'train': [1, 3], 'val': [2, 4]}
         """
         parts = part_of_split(self.images, shares, by, seed)
-        return {name: self._of_images(parts == name) for name in shares}
-
-    def _of_images(self, chosen: pl.Series) -> Dataset:
-        images, annotations = self.images.filter(chosen), self.annotations
-        return self.part(images, annotations.filter(is_known(annotations["image_id"], images["image_id"])))
+        return {name: self.of_images(parts == name)._with(left_out=None) for name in shares}
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: with what has not been read yet, for its readers stay with their file."""

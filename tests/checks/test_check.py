@@ -194,7 +194,7 @@ def test_other_formats(tmp_path: Path) -> None:
         ("warning", "unknown_category", ["2"]),
     ]
     assert check(truth, results, format="boxes", results_format="boxes").height == 3
-    with pytest.raises(ParameterError, match="does not take split"):
+    with pytest.raises(ParameterError, match="no split 'val'"):
         check(truth, split="val")
 
 

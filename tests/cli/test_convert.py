@@ -143,7 +143,7 @@ TEXTS = STREET.parents[1] / "docs" / "decisions"
 BAD = {
     "an unknown format": (["eval", TRUTH, RESULTS, "--gt-format", "coko"], 2, "no format 'coko'; did you mean coco"),
     "another format": (["eval", TRUTH, RESULTS, "--gt-format", "boxes"], 1, "this is a file; class-and-box text is a folder"),
-    "no split": (["eval", TRUTH, RESULTS, "--split", "val"], 2, "COCO JSON does not take --split"),
+    "no split": (["eval", TRUTH, RESULTS, "--split", "val"], 2, "COCO JSON in one file has no splits"),
     "a folder of anything": (["eval", str(TEXTS), RESULTS], 1, "choose one with --gt-format: "),
     "by ids": (["eval", TRUTH, RESULTS, "--join-by-name", "ids"], 2, "takes images and categories, not 'ids'"),
     "a source of anything": (["convert", str(TEXTS), "{folder}/out", "--to", "coco"], 1, "choose one with --from: "),

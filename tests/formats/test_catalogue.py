@@ -179,7 +179,7 @@ def test_crowds_and_ignored_ones_that_are_not_held_are_told_to_count(tmp_path: P
 
 def test_options_that_a_format_does_not_take_are_refused(tmp_path: Path) -> None:
     (tmp_path / "truth.json").write_text(json.dumps(TRUTH))
-    with pytest.raises(ParameterError, match="COCO JSON does not take split"):
+    with pytest.raises(ParameterError, match="COCO JSON in one file has no splits"):
         apf.read_dataset(tmp_path / "truth.json", split="val")
     with pytest.raises(ParameterError, match="join_by_name needs the data set that has these names"):
         apf.read_results([], join_by_name="images")

@@ -18,13 +18,10 @@ from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.cuboids import CUBOID, SIZES, with_cuboids
+from apframe.wording import spelled
 
 _EDGES = ("left", "top", "right", "bottom")
 _REGION = "DontCare"
-_STOPS = (  # without a file of each image
-    "KITTI's own program stops here, and other tools evaluate only images with a file: to do that, leave the others out of the "
-    "ground truth"
-)
 # the numbers that stand for an unknown one in the files
 _UNKNOWN = {"truncated": -1.0, "occluded": -1.0, "alpha": -10.0}
 _NO_CUBOID = {
@@ -85,7 +82,9 @@ class Kitti(Format):
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
         found = _read(path, (*_LAYOUT, "score"))
-        warn_of_missing(path, dataset, image_ids(text_files(path)), "result file", _STOPS)
+        program = "KITTI's own program stops here, and other tools evaluate only images with a file: to do that, list them"
+        remedy = f"{program} ({spelled('split', 'val')}, {spelled('images', '')})"
+        warn_of_missing(path, dataset, image_ids(text_files(path)), "result file", remedy)
         return found
 
     def write(self, dataset: Dataset, path: Path) -> None:
