@@ -8,16 +8,18 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.format import ReadOnly
 from apframe.formats.lines import Lines, is_number, some_text_files
 from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.seen import Seen
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.intervals import INTERVAL
-from apframe.wording import listed
+from apframe.wording import did_you_mean, listed, spelled
 
 _FILE = re.compile(r"(.+)_(test|val)", re.DOTALL)
+_OF_THE_KIT = ("detclasslist", "readme")  # other text in its folder
+_ENDING = r"(?i)\.(mpe?g|mp4|avi|mkv|webm)$"  # of a video's file, which some results name
 _NUMBERS = {
     "7": "BaseballPitch", "9": "BasketballDunk", "12": "Billiards", "21": "CleanAndJerk", "22": "CliffDiving",
     "23": "CricketBowling", "24": "CricketShot", "26": "Diving", "31": "FrisbeeCatch", "33": "GolfSwing", "36": "HammerThrow",
@@ -29,9 +31,10 @@ _NUMBERS = {
 class Thumos14(ReadOnly):
     """THUMOS14's annotations of actions: a folder of files `CLASS_test.txt`, lines of video, start and end (seconds).
 
-    Files `CLASS_val.txt` are the same, not in one folder with the others. `Ambiguous_test.txt` is a category too, which the
-    protocol THUMOS14 treats in a way of its own. The videos are those that the files name: a video without any interval is not
-    known.
+    Files `CLASS_val.txt` are the same of the validation set: where a folder has both, as that of the kit, `split` chooses
+    "test" or "val". `Ambiguous_test.txt` is a category too, which the protocol THUMOS14 treats in a way of its own. The videos
+    are those that the files name: a video without any interval is not known. The kit's `detclasslist.txt` and `readme.txt` are
+    skipped, and so is the ending of a video's file, such as .mpeg, on both sides.
 
     Results are one text file, lines of video, start, end, class and score. The class is a number of the kit's list, which are
     those of UCF101 (7 is BaseballPitch, 97 VolleyballSpiking), or a name.
@@ -46,22 +49,26 @@ class Thumos14(ReadOnly):
     dataset_looks = looks(Look("folder", names=("?*_test.txt", "?*_val.txt"), line=NAME + " # #"))
     results_looks = looks(Look("file", line=NAME + r" # # \S+ #"))
     results_ending = ".txt"
+    options = ("split",)
 
     def recognizes(self, seen: Seen, role: str) -> bool:
         """The fourth field of results is a class: its number, or a name."""
         return role == "dataset" or seen.fields[3] in _NUMBERS or not is_number(seen.fields[3])
 
-    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+    def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
-        paths = some_text_files(path)
-        named = [_FILE.fullmatch(file.stem) for file in paths]
-        if others := [file.name for file, name in zip(paths, named, strict=True) if name is None]:
+        named = [(file, _FILE.fullmatch(file.stem)) for file in some_text_files(path)]
+        if others := [file.name for file, name in named if name is None and file.stem.lower() not in _OF_THE_KIT]:
             raise FormatError(f"not called CLASS_test.txt: {listed(others)}", "rename or remove them", path=path)
-        classes, parts = zip(*(name.groups() for name in named if name), strict=True)
-        if len(set(parts)) > 1:
-            raise FormatError("holds files of test and of val", "put each into its own folder", path=path)
+        files = [(file, *name.groups()) for file, name in named if name is not None]
+        splits = sorted({each for *_, each in files})
+        if split is None and len(splits) > 1:
+            raise ParameterError("has files of test and of val", f"choose one with {spelled('split', 'test')}", path=path)
+        if split not in (None, *splits):
+            raise ParameterError(f"no split {split!r}", did_you_mean(str(split), splits), path=path)
+        paths, classes, _ = zip(*(each for each in files if split in (None, each[2])), strict=True)
         source = Lines("annotations", paths)
-        lines = source.take(("image_id", *INTERVAL), INTERVAL)
+        lines = _named_videos(source.take(("image_id", *INTERVAL), INTERVAL))
         source.refuse_malformed(lines["end_time"] < lines["start_time"], "the interval ends before it starts")
         names = pl.Series("category_id", classes, dtype=pl.String)
         return {
@@ -73,9 +80,14 @@ class Thumos14(ReadOnly):
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
         source = Lines("detections", [path])
-        lines = source.take(("image_id", *INTERVAL, "category_id", "score"), (*INTERVAL, "score"))
+        lines = _named_videos(source.take(("image_id", *INTERVAL, "category_id", "score"), (*INTERVAL, "score")))
         known = lines["category_id"].replace_strict(_NUMBERS, default=None, return_dtype=pl.String)
         unknown = known.is_null() & lines["category_id"].str.contains(r"^[-+.\d]+$")
         source.refuse(unknown, "the class is not a number of THUMOS14's list, 7 to 97, and not a name")
         source.refuse_malformed(lines["end_time"] < lines["start_time"], "the interval ends before it starts")
         return source.sound(lines.select("image_id", known.fill_null(lines["category_id"]), "score", *INTERVAL))
+
+
+def _named_videos(lines: pl.DataFrame) -> pl.DataFrame:
+    """The lines with videos by their names alone."""
+    return lines.with_columns(pl.col("image_id").str.replace(_ENDING, ""))

@@ -8,7 +8,7 @@ import pytest
 
 import apframe as apf
 from apframe.benchmarks.video.thumos14.format import _NUMBERS, Thumos14
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.seen import see
 from tests.formats.folders import written
 from tests.protocols.rules_of import classes_of
@@ -53,9 +53,36 @@ def test_evaluated_from_its_files(tmp_path: Path) -> None:
     assert evaluation.matches(0.5).filter(score=0.95)["outcome"].to_list() == ["ignored"]
 
 
+KIT = FILES | {
+    "Diving_val.txt": "video_validation_7 1 2\n",
+    "detclasslist.txt": "26 Diving\n40 HighJump\n",
+    "readme.txt": "Annotation files of THUMOS14\n",
+}
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownCategoryWarning")
+def test_the_folder_of_the_kit_is_read_as_it_is(tmp_path: Path) -> None:
+    """Both sets and other text are in one folder; results name the files of videos."""
+    annotation = written(tmp_path / "annotation", KIT)
+    written(tmp_path, {"found.txt": FOUND.replace("test_2 ", "test_2.mpeg ").replace("test_1 ", "test_1.MP4 ")})
+    test = apf.read_dataset(annotation, split="test")
+    assert test.annotations.equals(apf.read_dataset(written(tmp_path / "test", FILES)).annotations)
+    assert apf.read_dataset(annotation, split="val").images["image_id"].to_list() == ["video_validation_7"]
+    assert apf.read_results(tmp_path / "found.txt")["image_id"].to_list() == ["video_test_2", "video_test_2", "video_test_1"]
+    evaluation = apf.evaluate(annotation, tmp_path / "found.txt", "thumos14", split="test", iou_thresholds=0.5)
+    assert evaluation.metrics.filter(category_id="Diving")["ap"].to_list() == [0.5]
+
+
+def test_a_split_has_to_be_chosen(tmp_path: Path) -> None:
+    annotation = written(tmp_path / "annotation", KIT)
+    with pytest.raises(ParameterError, match='has files of test and of val; choose one with split="test"'):
+        apf.read_dataset(annotation)
+    with pytest.raises(ParameterError, match="no split 'tset'; did you mean test"):
+        apf.read_dataset(annotation, split="tset")
+
+
 WRONG = {
     "name": ({"Diving.txt": "a 1 2\n", "Diving_test.txt": "a 1 2\n"}, "not called CLASS_test.txt: 'Diving.txt'"),
-    "parts": ({"Diving_test.txt": "a 1 2\n", "Diving_val.txt": "a 1 2\n"}, "holds files of test and of val"),
     "fields": ({"Diving_test.txt": "a 1 2\na 1\n"}, "line 2"),
     "number": ({"Diving_test.txt": "a 1 2\na 1 x\n"}, "line 2"),
     "order": ({"Diving_test.txt": "a 1 2\na 3 2\n"}, "the interval ends before it starts in line 2"),
