@@ -325,6 +325,7 @@ def choose_format(
     beside: Callable[[], Format | None] = lambda: None,
     expected: Expected = ANY_FILES,
     split: Any = None,
+    other: Any = None,
 ) -> Format:
     """The format that was named, or the only one that a path looks like, which is opened once: see `apframe.formats.seen.see`.
 
@@ -340,6 +341,8 @@ def choose_format(
         the files that the protocol is for, whose format is preferred
     split
         the name of a folder inside that has the files, where the path itself looks like no format
+    other
+        the other of ground truth and results, if both are at paths
     """
     path = Path(source)
     if not str(source):
@@ -359,10 +362,12 @@ def choose_format(
     with reading_once(path):
         seen = see(path)
         inside = seen.child(str(split)) if split is not None and not _likely(seen, role, expected) else None
-        return _told(inside or seen, role, option, beside, expected)
+        return _told(inside or seen, role, option, beside, expected, other)
 
 
-def _told(seen: Seen, role: str, option: str, beside: Callable[[], Format | None], expected: Expected) -> Format:
+def _told(
+    seen: Seen, role: str, option: str, beside: Callable[[], Format | None], expected: Expected, other_path: Any
+) -> Format:
     """The format of what is seen, or an error that says what it looks like."""
     likely = _likely(seen, role, expected)
     if len(likely) == 1:
@@ -374,7 +379,10 @@ def _told(seen: Seen, role: str, option: str, beside: Callable[[], Format | None
         if not others or FORMATS["coco"] in others:
             return found or FORMATS["coco"]  # whose reader says what is wrong
     if not likely:
-        refuse_mistaken(seen, role, lambda seen, role: _likely(seen, role, expected))
+        is_seen = isinstance(other_path, (str, Path)) and kind_at(other_path) in ("file", "folder")
+        refuse_mistaken(
+            seen, role, lambda seen, role: _likely(seen, role, expected), see(Path(other_path)) if is_seen else None
+        )
         if unfit := _fitting(seen, role):
             problem = f"looks like {unfit[0].name}, which the protocol does not compare"
             raise FormatError(problem, "choose another protocol, or other files", path=seen.path)

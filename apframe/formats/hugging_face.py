@@ -29,7 +29,7 @@ from apframe.formats.nested_rows import (
     with_numbers,
 )
 from apframe.formats.seen import UNREADABLE, Seen, see
-from apframe.formats.tables import read_ipc
+from apframe.formats.tables import Arrow, read_ipc
 from apframe.paths import is_folder, not_deep
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import called
@@ -146,7 +146,7 @@ def _files_in(folder: Seen | None, ending: str) -> list[Seen]:
 
 def _read(path: Path, split: str | None) -> tuple[pl.DataFrame, dict[str, Any]]:
     """The rows of all files of a split, and what their features are."""
-    parts = [_read_file(file) for file in _files(path, split)]
+    parts = [read_rows(file) for file in _files(path, split)]
     try:
         rows = pl.concat([frame for frame, _ in parts], how="vertical_relaxed")
     except pl.exceptions.PolarsError as error:
@@ -197,7 +197,7 @@ def _parts_of_file(path: Path) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:
             yield from _parts_of_text(rest)
             if file.tell():
                 return
-    yield _read_file(path)
+    yield read_rows(path)
 
 
 def _parts_of_text(lines: bytes) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:
@@ -226,15 +226,22 @@ def _naming(path: Path) -> Iterator[None]:
         raise FormatError(f"cannot be read as {path.suffix[1:] or 'Parquet'} ({reason(error)})", path=path) from error
 
 
-def _read_file(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+def read_rows(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """The rows of a Parquet, Arrow or JSON lines file, without pixels, and what its features are.
+
+    Raises
+    ------
+    FormatError
+        the file is empty, or cannot be read
+    """
     with _naming(path):
-        if path.suffix == _LINES:
+        if path.suffix.lower() == _LINES:
             content = read_unpacked(path)
             if not content.strip():
                 raise FormatError("the file is empty", path=path)
             return pl.read_ndjson(BytesIO(not_deep(content)), infer_schema_length=None), {}
         with reading(path) as file:
-            if path.suffix == _ARROW:
+            if path.suffix.lower() in Arrow.endings:
                 return frame_of_rows("images", read_ipc(file))
             parquet, columns = _without_pixels(file)
             return frame_of_rows("images", parquet.read(columns))

@@ -33,7 +33,7 @@ class Look(NamedTuple):
     begins
         characters with one of which the content begins; with ^ before them, with none of which: "{", "^[{"
     keys, any_keys, no_keys
-        names in quotes, near the beginning or the end: all of them, at least one, none
+        names in quotes, near the beginning or the end: all of them, at least one, none that has a value other than null
     columns
         names in the header of a table, in upper or lower case, or of its columns
     line
@@ -107,7 +107,7 @@ class Look(NamedTuple):
             yield f"the key{'s' * (len(missing) > 1)} {', '.join(missing)}"
         if self.any_keys and not any(map(file.has_key, self.any_keys)):
             yield f"one of the keys {', '.join(self.any_keys)}"
-        if others := [key for key in self.no_keys if file.has_key(key)]:
+        if others := [key for key in self.no_keys if file.has_value(key)]:
             yield f"no key {', '.join(others)}"
         if self.columns:
             there = {name.lower() for name in file.columns}

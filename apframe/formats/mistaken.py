@@ -44,8 +44,10 @@ def refuse_benchmark(name: str) -> None:
         raise ParameterError(f"no format {name!r}", remedy)
 
 
-def refuse_mistaken(seen: Seen, role: str, likely: Callable[[Seen, str], list[Format]]) -> None:
+def refuse_mistaken(seen: Seen, role: str, likely: Callable[[Seen, str], list[Format]], other: Seen | None = None) -> None:
     """An error where it shows what a path is, though of no format in this role; `likely` gives those of others.
+
+    `other` is the other of ground truth and results, if there are both.
 
     >>> refuse_mistaken(see(Path("README.md")), "dataset", lambda seen, role: [])
     """
@@ -53,7 +55,11 @@ def refuse_mistaken(seen: Seen, role: str, likely: Callable[[Seen, str], list[Fo
     _refuse_empty(seen)
     if others := likely(seen, "results" if role == "dataset" else "dataset"):
         what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
-        remedy = SWAPPED if role == "dataset" else "are the two swapped, or do the results lack their scores?"
+        are_swapped = other is None or bool(likely(other, role))
+        if role == "dataset":
+            remedy = SWAPPED if are_swapped else "annotations have no scores: name the ground truth first, then the results"
+        else:
+            remedy = f"{'are the two swapped, or ' if are_swapped else ''}do the results lack their scores?"
         raise FormatError(f"looks like {what} of {_names(others)}, but {needed} needed here", remedy, path=path)
     is_one_of_many = one_file and path.suffix.lower() in _IN_FOLDERS[role]
     if around := likely(see(path.parent), role) if is_one_of_many else []:

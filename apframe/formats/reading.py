@@ -36,6 +36,7 @@ _further = [
     ("masks", bool, field(default=False)),
     ("protocol", str, field(default="")),
     ("is_whole", bool, field(default=True)),
+    ("sides", tuple[Any, ...], field(default=(None, None))),
 ]
 _Fields: Any = make_dataclass("_Fields", [*_fields, *_further], frozen=True)
 
@@ -53,6 +54,8 @@ class Reading(_Fields):  # type: ignore[misc]
         the name of the protocol, whose own files are recognised first; "" for none
     is_whole
         whether the results are all there are: see `of_part`
+    sides
+        ground truth and results, where both are known
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
     Traceback (most recent call last):
@@ -133,7 +136,7 @@ class Reading(_Fields):  # type: ignore[misc]
             results_format = self._told(
                 detections, results_format, "results", lambda: format_of_truth(truth, format, self.expected)
             )
-        return replace(self, format=format, results_format=results_format)
+        return replace(self, format=format, results_format=results_format, sides=(truth, detections))
 
     def _told(self, source: Any, name: str | None, role: str, beside: Callable[[], Format | None] = lambda: None) -> str | None:
         """The name of the format of a file or folder, which may be given; None of all else."""
@@ -143,7 +146,8 @@ class Reading(_Fields):  # type: ignore[misc]
         option = "format" if role == "dataset" else "results_format"
         with reading_from(source):
             split = self.split if role == "dataset" else None
-            return choose_format(source, None, role, option, beside, self.expected, split).name
+            other = self.sides[role == "dataset"]
+            return choose_format(source, None, role, option, beside, self.expected, split, other).name
 
     def recognized(self, detections: Any, image_ids: Any = None) -> Any:
         """Convert what a detector returned to `Outputs`, and return anything else unchanged.

@@ -123,6 +123,15 @@ class Seen:
         quoted = f'"{name}"'.encode()
         return quoted in self.head or quoted in self.tail
 
+    def has_value(self, name: str) -> bool:
+        """Whether a name stands in quotes where `has_key` looks, and is not the key of null alone.
+
+        >>> Seen(Path("a.json"), "file", b'{"score": null}').has_value("score")
+        False
+        """
+        found = re.compile(b'"%s"(?!\\s*:\\s*null)' % re.escape(name.encode())).search
+        return found(self.head) is not None or found(self.tail) is not None
+
     @property
     def content(self) -> bytes:
         """All of a file, unpacked, which is not kept. A large file is opened again for it."""

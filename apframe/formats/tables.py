@@ -18,6 +18,7 @@ from apframe.formats.files import reading, write_text
 from apframe.formats.format import ANY, OPEN, USUAL, Format, held
 from apframe.formats.looks import Look, looks
 from apframe.formats.nested_rows import has_objects
+from apframe.formats.object_rows import as_detections
 from apframe.formats.seen import UNREADABLE, Seen, open_ipc
 from apframe.formats.stored_sets import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
@@ -69,14 +70,20 @@ class _Tables(Format):
         return dataset.with_rest(json_columns, other_sections)
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """Read detections: see `Format.read_results`."""
-        return self.read_file(self._file(path, "detections"))
+        """Read detections: see `Format.read_results`. Columns may have the names of `with_canonical_names`."""
+        return as_detections(self.read_file(self._file(path, "detections")))
 
     def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
         """Read detections part by part: see `Format.results_in_parts`."""
         with self._opened(self._file(path, "detections")) as file:
             for batch in self._batches(file):
-                yield from_arrow_stream(batch)
+                part = from_arrow_stream(batch)
+                if as_detections(part) is not part:  # ids that are made of the names of all files
+                    break
+                yield part
+            else:
+                return
+        yield self.read_results(path, dataset)
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""

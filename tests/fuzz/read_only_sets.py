@@ -26,7 +26,7 @@ def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     made |= {"coco_panoptic": _panoptic, "label_maps": _label_maps}
     made |= {"visdrone": _visdrone}
     made |= {"ava": _ava, "thumos14": _thumos14}
-    made |= {"luna16": _luna16}
+    made |= {"luna16": _luna16, "table": _table}
     return made[name](folder)
 
 
@@ -34,6 +34,14 @@ def _visdrone(folder: Path) -> tuple[Path, Path]:
     rows = {"one.txt": "4,4,20,16,1,4,0,0\n10,2,20,20,1,9,0,1\n1,30,9,9,0,0,0,0\n", "two.txt": "4,4,20,16,0,4,0,0,\n"}
     found = {"one.txt": "4,4,20,16,0.5,4,-1,-1\n", "two.txt": "4,4,20,16,0.75,4,-1,-1\n"}
     return written(folder / "truth", rows), written(folder / "found", found)
+
+
+def _table(folder: Path) -> tuple[Path, Path]:
+    rows = [{"file": "one.jpg", "label": "cat", "x": 4, "y": 4, "w": 20, "h": 16, "night": True}, {"file": "two.jpg"}]
+    lines = [json.dumps(row) for row in (rows[0], rows[0] | {"label": "dog"}, rows[1])]
+    found = {"image_id": "one", "category_id": "cat", "bbox": [4, 4, 20, 16], "score": 0.5}
+    written(folder, {"truth.jsonl": "\n".join(lines) + "\n", "found.jsonl": json.dumps(found) + "\n"})
+    return folder / "truth.jsonl", folder / "found.jsonl"
 
 
 def _luna16(folder: Path) -> tuple[Path, Path]:

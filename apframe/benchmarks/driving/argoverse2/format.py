@@ -13,7 +13,7 @@ from apframe.formats.format import ReadOnly
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen
 from apframe.formats.tables import Arrow, is_of_sweeps
-from apframe.paths import files_in, folders_in, is_file
+from apframe.paths import files_in, folders_in, is_file, is_folder
 from apframe.rows import row_numbers
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.cuboids import CENTRE, CUBOID, SIZES
@@ -39,6 +39,8 @@ _OBJECT = (_IMAGE, "category_id", *CUBOID, "ego_distance")
 class Argoverse2(ReadOnly):
     """Argoverse 2's sensor data set: a folder such as val, with a folder for each log, in which is annotations.feather.
 
+    The annotations of all logs may also be in one Feather file, with their log_id, as `av2 evaluate` reads them.
+
     A sweep stands for an image, called log_id/timestamp_ns; both are attributes too. Sweeps are those with annotations, and
     those in sensors/lidar of the log, where that is there. Categories are the 26 of the benchmark, and others that occur.
 
@@ -51,15 +53,18 @@ class Argoverse2(ReadOnly):
 
     name = "argoverse2"
     title = "Argoverse 2"
-    dataset_is = "a folder with a folder for each log, in which is annotations.feather; or the folder of one log"
+    dataset_is = (
+        "a folder with a folder for each log, in which is annotations.feather; the folder of one log; or one Feather file"
+    )
     results_are = "a Feather file with columns log_id, timestamp_ns, category, score, tx_m, ..."
-    dataset_looks = looks(Look("folder", names=(_FILE, "*/")))
+    dataset_looks = looks(Look("folder", names=(_FILE, "*/")), Look("file", endings=Arrow.endings))
     results_looks = looks(Look("file", endings=Arrow.endings))
 
     def recognizes(self, seen: Seen, role: str) -> bool:
         """The columns of sweeps; in a folder, those of its annotations or of the first folder with some."""
-        inside = (folder.child(_FILE) for folder in (seen, *seen.folders)) if role == "dataset" else iter([seen])
-        first = next(filter(None, inside), None)
+        if seen.kind == "file":
+            return is_of_sweeps(seen.columns) and not (role == "dataset" and "score" in seen.columns)
+        first = next(filter(None, (folder.child(_FILE) for folder in (seen, *seen.folders))), None)
         return first is not None and is_of_sweeps(first.columns)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
@@ -67,9 +72,12 @@ class Argoverse2(ReadOnly):
         files = _files(path)
         if not files:
             raise FormatError(f"there is no {_FILE}, and no folder with one", path=path)
-        frames = [_cuboids(file, {"num_interior_pts": pl.Int64()}, file.parent.name) for file in files]
+        logs = [None if file == path else file.parent.name for file in files]
+        needed = {"num_interior_pts": pl.Int64()}
+        frames = [_cuboids(file, needed, log) for file, log in zip(files, logs, strict=True)]
         annotations = pl.concat(frames, how="diagonal_relaxed")
-        sweeps = pl.concat([annotations.select("log_id", "timestamp_ns"), *map(_swept, files)]).unique()
+        swept = [] if files == [path] else map(_swept, files)
+        sweeps = pl.concat([annotations.select("log_id", "timestamp_ns"), *swept]).unique()
         names = pl.Series([*EVALUATED, *sorted(set(annotations["category_id"]) - set(EVALUATED))])
         further = [name for name in ("track_uuid",) if name in annotations.columns]
         return {
@@ -84,6 +92,8 @@ class Argoverse2(ReadOnly):
 
 
 def _files(folder: Path) -> list[Path]:
+    if not is_folder(folder):
+        return [folder]
     own = folder / _FILE
     return [own] if is_file(own) else [log / _FILE for log in folders_in(folder) if is_file(log / _FILE)]
 

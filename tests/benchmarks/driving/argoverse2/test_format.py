@@ -159,3 +159,16 @@ def test_files_give_the_numbers_of_the_kit(tmp_path: Path) -> None:
         theirs = [expected[category][name] for name in names]
         assert [by_class[category][name] for name in names] == pytest.approx(theirs, abs=1e-9), category
     assert expected[EVALUATED[0]]["AP"] > 0.03
+
+
+def test_all_logs_may_be_in_one_file(tmp_path: Path) -> None:
+    """As `av2 evaluate` reads its ground truth: the same as the folders, without sweeps that only have points."""
+    write_log(tmp_path / "val", "b", [BUS, DOG])
+    write_log(tmp_path / "val", "a", [HORSE])
+    rows = [row | {"log_id": log} for log, row in (("b", BUS), ("b", DOG), ("a", HORSE))]
+    labels, found = write_feather(tmp_path / "labels.feather", rows), write_feather(tmp_path / "found.feather", FOUND)
+    whole, one = apf.read_dataset(tmp_path / "val"), apf.read_dataset(labels)
+    assert one.images.equals(whole.images)
+    same = ["image_id", "category_id", "cuboid_x", "n_points"]
+    assert one.annotations.select(same).sort(same).equals(whole.annotations.select(same).sort(same))
+    assert apf.evaluate(labels, found, "argoverse2").detections.height == 2

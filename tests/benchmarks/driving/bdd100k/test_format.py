@@ -142,3 +142,13 @@ def test_recognized_by_the_first_frames(tmp_path: Path) -> None:
     assert [Scalabel().fits(see(path), "results") for path in (truth, found, coco, empty)] == [False, True, False, True]
     assert apf.read_results(empty).height == 0
     assert apf.read_dataset(truth).annotations.height == 1
+
+
+def test_a_score_of_null_is_none(tmp_path: Path) -> None:
+    """Scalabel's own programs write all fields of a label, so ground truth has scores that are null."""
+    path = saved(tmp_path / "a.json", [frame("f", label("car", score=None)), frame("g", label("bus", score=None))])
+    truth = apf.read_dataset(path)
+    assert truth.annotations["category_id"].to_list() == ["car", "bus"]
+    assert "score" not in truth.annotations.columns
+    found = saved(tmp_path / "b.json", [frame("f", label("car", score=None)), frame("g", label("bus", score=0.5))])
+    assert not Scalabel().fits(see(found), "dataset")

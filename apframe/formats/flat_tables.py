@@ -1,0 +1,60 @@
+"""Objects in one Parquet, Arrow or JSON lines file, a row for each, with columns as people call them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError
+from apframe.formats.format import ANY, OPEN, ReadOnly
+from apframe.formats.hugging_face import read_rows
+from apframe.formats.looks import Look, looks
+from apframe.formats.nested_rows import has_objects
+from apframe.formats.object_rows import is_of_objects, tables_of_objects, with_canonical_names, with_objects_alone
+from apframe.formats.seen import Seen
+from apframe.formats.tables import is_of_sweeps
+from apframe.tables.dataset import Dataset
+
+
+class FlatTable(ReadOnly):
+    """A table with a row for each object: an image, a class, a box or another shape, attributes, and a score in results.
+
+    Columns may have the usual names, as in a CSV file; see `apframe.formats.object_rows.with_canonical_names`. Images and
+    categories are those that occur. An image without objects is a row with its id or file alone. Results in Parquet and Arrow
+    are of those formats, and JSON lines with COCO's names are COCO's.
+    """
+
+    name = "table"
+    title = "a table of objects"
+    dataset_is = (
+        "a Parquet, Arrow or JSON lines file with a row for each object: image_id or file_name, category or class, a box"
+    )
+    results_are = "the same with a score, in JSON lines"
+    dataset_looks = looks(Look("file", endings=(".parquet", ".arrow", ".feather", ".ipc", ".jsonl")))
+    results_looks = looks(Look("file", endings=(".jsonl",), no_keys=("image_id",)))
+    boxes_of_dataset = boxes_of_results = OPEN
+    image_ids = category_ids = ANY
+
+    def recognizes(self, seen: Seen, role: str) -> bool:
+        """Columns of an image, a class and a box, a score only in results, and no lists of objects."""
+        columns = seen.columns
+        is_other = has_objects(columns) or is_of_sweeps(columns)
+        return is_of_objects([*columns], scored=role == "results") and not is_other
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`."""
+        return tables_of_objects(_rows(path))
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Read detections: see `Format.read_results`."""
+        return with_objects_alone(with_canonical_names("detections", _rows(path)))
+
+
+def _rows(path: Path) -> pl.DataFrame:
+    rows, _ = read_rows(path)
+    if not is_of_objects(rows.columns):
+        remedy = "each row needs image_id or file_name, category or class, a box, and a score in results"
+        raise FormatError(f"the columns are {', '.join(rows.columns)}", remedy, path=path)
+    return rows
