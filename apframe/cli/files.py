@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +19,9 @@ from apframe.cli.options import (
     numbers,
     words,
 )
+from apframe.exceptions import ParameterError
 from apframe.protocols.protocol import Protocol, as_protocol
+from apframe.similarity.pairs import Similarity
 
 # the parameter of each option: --gt-format is gt_format
 _PARAMETERS = {name: keyword.flag.lstrip("-").replace("-", "_") or name for name, (_, keyword) in DECLARED.items()}
@@ -54,6 +56,9 @@ class Files(ReadingOptions):
     recall_positions: Annotated[int | None, Option(metavar="11", help="recall positions, if the protocol has them: 40, 11")] = (
         None
     )
+    sigmas: Annotated[
+        list[str] | None, Option(metavar=".1,.2", help="for keypoints: the sigma of each, in the order of the files")
+    ] = None
     categories: Categories = None
     agnostic: Annotated[bool, Option("--agnostic", help="treat all categories as one")] = False
     drop_unknown_images: DropUnknownImages = False
@@ -68,16 +73,27 @@ class Files(ReadingOptions):
 
     def rules(self, **changes: Any) -> Protocol:
         """The protocol; `changes` are those of `Protocol.with_options`."""
-        return (
-            as_protocol(self.protocol)
-            .variant(self.iou_type)
-            .with_options(
-                max_detections=numbers("--max-detections", self.max_detections, _limit, "whole numbers, or all,"),
-                agnostic=self.agnostic or None,
-                recall_positions=self.recall_positions,
-                **changes,
-            )
+        protocol = as_protocol(self.protocol).variant(self.iou_type)
+        return protocol.with_options(
+            max_detections=numbers("--max-detections", self.max_detections, _limit, "whole numbers, or all,"),
+            agnostic=self.agnostic or None,
+            recall_positions=self.recall_positions,
+            similarity=self._with_sigmas(protocol.similarity),
+            **changes,
         )
+
+    def _with_sigmas(self, similarity: Similarity) -> Similarity | None:
+        """The similarity of the protocol with the given sigmas; None without any."""
+        sigmas = numbers("--sigmas", self.sigmas, float, "numbers")
+        if sigmas is None:
+            return None
+        from apframe.similarity.keypoints import OKS
+
+        if not isinstance(similarity, OKS):
+            raise ParameterError(
+                "--sigmas is for object keypoint similarity", "compare keypoints: add --iou-type keypoints, or leave it out"
+            )
+        return replace(similarity, sigmas=tuple(sigmas))
 
     def rules_at(self, iou_threshold: float | None) -> Protocol:
         """The protocol at one threshold; if none is given, at .5 unless it has other ones: of distances, or of categories."""

@@ -37,7 +37,7 @@ _FLAGS = {
         "background", "by", "categories", "engine", "image_attributes", "invalid", "iou_thresholds", "iou_type", "level",
         "matching", "max_detections", "max_documents", "max_images", "measures", "memory", "metrics", "missing", "n",
         "n_resamples", "name", "no_relevant", "on_images", "protocol", "queries", "recall_positions", "relevance_level",
-        "sample", "seed", "test", "trec_eval", "method", "unit", "unjudged", "where", "within", "work",
+        "sample", "seed", "sigmas", "test", "trec_eval", "method", "unit", "unjudged", "where", "within", "work",
     )
 }  # fmt: skip
 

@@ -158,7 +158,7 @@ class NamedImages:
                 raise different_id_types("", "image_ids", ids.dtype, "images.image_id", known.dtype, remedy)
             if not self.drop_unknown:
                 remedy = f"correct them, or drop them ({spelled('unknown_images', 'drop')})"
-                raise unknown_ids("image_ids", images, "image_id", "images", is_known(ids, known), remedy)
+                raise unknown_ids("image_ids", images, "image_id", "images", is_known(ids, known), remedy, known)
         return ids.to_list()
 
     @cached_property

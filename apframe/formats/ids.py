@@ -73,7 +73,7 @@ def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Data
             known = dataset.core(table)[KEYS[table]]
             is_there = is_known(ids, known)
             if not is_there.all():
-                raise unknown_ids("detections", detections, ids.name, table, is_there, "give their data set")
+                raise unknown_ids("detections", detections, ids.name, table, is_there, "give their data set", known)
             ids = replaced(ids, known, _new_ids(dataset.core(table), table, kind))
         elif kind == NAME:
             ids = ids.cast(pl.String)
@@ -250,7 +250,7 @@ def _with_found(named: pl.DataFrame, owner: pl.DataFrame, table: str, of: str, r
         known = is_known(named[key], asked.filter(is_there)).fill_null(True)
         remedy = f"they must be a {NAMES[table]} of the {table}: {remedy}"
         sieve = Sieve(of, named)
-        sieve.refuse_as(~known, unknown_ids(of, named, key, table, known, remedy))
+        sieve.refuse_as(~known, unknown_ids(of, named, key, table, known, remedy, called(table, owner)))
         named, asked, places = sieve.sound(named), asked.filter(is_there), places.filter(is_there)
     doubled = places.list.len() > 1
     if doubled.any():

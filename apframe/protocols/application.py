@@ -276,5 +276,5 @@ def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.
     known = is_known(found["image_id"], dataset.core("images")["image_id"])
     if not (drop or known.all()):
         remedy = f"give the ground truth of these results, or drop them ({spelled('unknown_images', 'drop')})"
-        raise unknown_ids("detections", found, "image_id", "images", known, remedy)
+        raise unknown_ids("detections", found, "image_id", "images", known, remedy, dataset.core("images")["image_id"])
     return known

@@ -123,7 +123,8 @@ class OKS(Similarity):
             or_another = "".join(f", or choose the protocol {name}" for name, own in sigmas.items() if len(own) == number)
             raise ParameterError(
                 f"all objects have {number} keypoints, but there are {len(self.sigmas)} sigmas",
-                f"give {number} sigmas, one for each keypoint: similarity=apf.OKS(sigmas=...){or_another}",
+                f"give {number} sigmas, one for each keypoint: similarity=apf.OKS(sigmas=...), or --sigmas in the command"
+                f"{or_another}",
             )
 
     def _points(self, table: str, frame: pl.DataFrame, n_columns: int = 3) -> Array:

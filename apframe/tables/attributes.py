@@ -52,7 +52,7 @@ def with_attributes(
     if not names:
         raise ColumnError(f"no column beside {on}", "add the attributes as further columns", table=what)
     rows = _rows_by_id(what, given, table, frame) if on == keys[0] else _rows_by_name(what, given, table, frame)
-    _refuse_unmatched(what, given, on, table, rows)
+    _refuse_unmatched(what, given, on, table, rows, called(table, frame) if on != keys[0] else frame[on])
     place = pl.DataFrame({"row": rows}).with_row_index("place").drop_nulls()
     places = pl.DataFrame({"row": range(frame.height)}, schema={"row": rows.dtype})
     found = places.join(place, on="row", how="left", maintain_order="left")["place"]
@@ -106,13 +106,13 @@ def _rows_by_name(what: str, given: pl.DataFrame, table: str, frame: pl.DataFram
     return rows
 
 
-def _refuse_unmatched(what: str, given: pl.DataFrame, on: str, table: str, rows: pl.Series) -> None:
-    """An error where no row is about anything in the frame."""
+def _refuse_unmatched(what: str, given: pl.DataFrame, on: str, table: str, rows: pl.Series, there: pl.Series) -> None:
+    """An error where no row is about anything in the frame, whose ids or names are `there`."""
     if len(rows) and not rows.count():
         remedy = f"the {on} must be those of the {table}"
         if on != NAMES.get(table) and table in NAMES:
             remedy += f"; put file names in a column {NAMES[table]}"
-        raise unknown_ids(what, given, on, table, rows.is_not_null(), remedy)
+        raise unknown_ids(what, given, on, table, rows.is_not_null(), remedy, there)
 
 
 def _warn_of_unmatched(what: str, asked: pl.Series, table: str, rows: pl.Series, found: pl.Series) -> None:

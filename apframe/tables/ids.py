@@ -74,12 +74,20 @@ def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
     return ids.is_in(known.implode()) if len(known) else pl.repeat(False, len(ids), eager=True)
 
 
-def unknown_ids(table: str, frame: pl.DataFrame, column: str, owner: str, known: pl.Series, remedy: str) -> UnknownIdError:
-    """The error that names the rows whose ids are not known, and these ids."""
+def unknown_ids(
+    table: str, frame: pl.DataFrame, column: str, owner: str, known: pl.Series, remedy: str, called: pl.Series
+) -> UnknownIdError:
+    """The error that names the rows whose ids are not `known`, and these ids; of names, also those that the owner has."""
     unknown = frame[column].filter(~known).unique(maintain_order=True)
     rows = rows_of(table, frame, ~known)
-    problem, ids = f"{column} is not among the {owner}", listed(unknown.to_list())
-    error = UnknownIdError(table, problem, *rows, f"unknown: {ids}; {remedy}")
+    problem, names = f"{column} is not among the {owner}", ""
+    if unknown.dtype == pl.String:
+        from apframe.tables.near_names import say_names
+
+        names = say_names(unknown, called, owner)
+    error = UnknownIdError(
+        table, problem, *rows, "; ".join(filter(None, (f"unknown: {listed(unknown.to_list())}", names, remedy)))
+    )
     error.of_all_rows, error.owner, error.unknown = not known.any(), owner, unknown
     return error
 
@@ -91,7 +99,7 @@ def with_known_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> 
         if not known.all():
             sieve = Sieve(table, frame)
             remedy = f"add them to the {owner} or remove these rows"
-            sieve.refuse_as(~known, unknown_ids(table, frame, column, owner, known, remedy))
+            sieve.refuse_as(~known, unknown_ids(table, frame, column, owner, known, remedy, dataset.core(owner)[column]))
             frame = sieve.sound(frame)
     return with_id_types(table, frame, dataset)  # where every row is refused, the ids may still be of another type
 

@@ -330,3 +330,29 @@ def test_numbers_alone_cost_no_standard_error(tmp_path: Path) -> None:
         assert read.call_count == 0
         ev.intervals(metrics="AP")
         assert read.call_count == 1
+
+
+def test_sigmas_are_given_in_the_shell(tmp_path: Path) -> None:
+    """The same number as that of OKS in Python; two keypoints need two sigmas, and boxes have none."""
+    person = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 40, 40], "area": 1600, "num_keypoints": 2}
+    truth = {
+        "images": [{"id": 1}],
+        "categories": [{"id": 1, "name": "hand"}],
+        "annotations": [person | {"keypoints": [10, 10, 2, 50, 50, 2]}],
+    }
+    found = [{"image_id": 1, "category_id": 1, "score": 0.9, "keypoints": [12, 10, 1, 50, 48, 1]}]
+    paths = [str(tmp_path / name) for name in ("truth.json", "found.json")]
+    for path, content in zip(paths, (truth, found), strict=True):
+        Path(path).write_text(json.dumps(content))
+    done = apframe("eval", *paths, "--iou-type", "keypoints", "--sigmas", ".1,.05", "--json")
+    expected = apf.evaluate(*paths, iou_type="keypoints", similarity=apf.OKS(sigmas=(0.1, 0.05)))
+    assert json.loads(done.stdout)["AP"] == expected["AP"]
+    assert 0 < expected["AP"] < 1
+    for options, message in (
+        (["--iou-type", "keypoints"], "give 2 sigmas, one for each keypoint"),
+        (["--iou-type", "keypoints", "--sigmas", ".1,x"], "--sigmas takes numbers with commas between them, got '.1,x'"),
+        (["--sigmas", ".1,.05"], "--sigmas is for object keypoint similarity; compare keypoints: add --iou-type keypoints"),
+    ):
+        done = apframe("eval", *paths, *options)
+        assert done.returncode != 0
+        assert message in done.stderr

@@ -157,7 +157,7 @@ def test_names_that_are_missing_are_refused() -> None:
 
 def test_unknown_and_ambiguous_names_are_refused() -> None:
     given = dataset(["x/a.jpg", "y/a.jpg"], ["cat", "cat"])
-    with pytest.raises(UnknownIdError, match=r"unknown: 'c\.jpg'; they must be a file_name of the images"):
+    with pytest.raises(UnknownIdError, match=r"unknown: 'c\.jpg'; the images are called .* must be a file_name of the images"):
         with_ids_by_name(pl.DataFrame({"image_id": ["c.jpg", "a"]}), given, "images")
     with pytest.raises(
         RowError, match=r"images: file_name is not unique \('a'\) where image_id is 1, 2; make the names unique, or use ids"

@@ -92,7 +92,8 @@ class LimitPerImage(Limit):
             return inputs
         if not self.known_only:
             return replace(inputs, detections=limited(found, limit))
-        known = is_known(found["category_id"], inputs.dataset.core("categories")["category_id"])
+        there = inputs.dataset.core("categories")["category_id"]
+        known = is_known(found["category_id"], there)
         # those of other categories stay, for the warning of them
         return replace(inputs, detections=pl.concat([limited(found.filter(known), limit), found.filter(~known)]))
 
@@ -223,10 +224,11 @@ class RequireKnownCategories(Rule):
             it names the detections
         """
         found = inputs.detections
-        known = is_known(found["category_id"], inputs.dataset.core("categories")["category_id"])
+        there = inputs.dataset.core("categories")["category_id"]
+        known = is_known(found["category_id"], there)
         if not known.all():
             remedy = f"give ids of the ground truth's categories, or {spelled('category_map')}"
-            raise unknown_ids("detections", found, "category_id", "categories", known, remedy)
+            raise unknown_ids("detections", found, "category_id", "categories", known, remedy, there)
         return inputs
 
 
