@@ -325,7 +325,7 @@ FORMATS: dict[str, tuple[str, bool, list[dict[str, Any]], list[dict[str, Any]]]]
      [{'kind': 'folder', 'endings': ('.txt',), 'line': '.*,.*'}],
      [{'kind': 'folder', 'endings': ('.txt',), 'line': '.*,.*'}]),
     'wider_face': ('apframe.benchmarks.people.wider_face.format:WiderFace()', False,
-     [{'kind': 'folder', 'names': ('wider_face_?*.mat',)},
+     [{'kind': 'folder', 'names': ('wider_face_?*.mat', 'wider_face_?*_bbx_gt.txt')},
       {'kind': 'file', 'endings': ('.txt',)}],
      [{'kind': 'folder', 'names': ('*.txt', '*/')}]),
 }  # fmt: skip

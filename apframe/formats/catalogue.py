@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 ROWS = {name: FormatRow.of_table(*row) for name, row in static_table.FORMATS.items()}
 """What is known of each format by name, without importing it."""
+_MOST_INSIDE = 50  # folders in a folder that may be meant
 FORMATS: Registry[Format] = Registry({name: row.home for name, row in ROWS.items()})
 """The formats by name, each imported when it is asked for."""
 
@@ -202,11 +203,15 @@ def read_truth(
         return coco_in_memory(source).checked(**taken_boxes(USUAL, "", boxes, refuses=False, usual=not beside_results))
     with reading_once(source), reading_from(source):
         chosen = choose_format(source, format, "dataset", split=options.get("split"))
-        path, images = Path(source), None
-        if options.get("split") is not None:
+        split, images = options.get("split"), None
+        path = place_of(Path(source), chosen, "dataset", split)
+        if split is not None:
             from apframe.formats.image_lists import part_of_split
 
-            path, options, images = part_of_split(path, chosen, options)
+            is_inside = str(split) in path.relative_to(source).parts
+            path, options, images = (
+                (path, {**options, "split": None}, None) if is_inside else part_of_split(path, chosen, options)
+            )
         how, refuses = chosen.boxes_of_dataset, not beside_results
         given = taken_boxes(how, chosen.title, boxes, refuses=refuses, usual=refuses)
         dataset = chosen.read(path, masks=masks, **given, **taken_options(chosen, **options))
@@ -279,7 +284,7 @@ def take_results(
             chosen = choose_format(source, format, "results", option)
             how, of = chosen.boxes_of_results, chosen.title
             known = dataset() if chosen.fractions or chosen.asks_for_images else None
-            found: Any = without_refused(chosen.read_results(Path(source), known))
+            found: Any = without_refused(chosen.read_results(place_of(Path(source), chosen, "results"), known))
             release(Path(source))
     else:
         refuse_options(**{option: format})
@@ -340,7 +345,7 @@ def choose_format(
     expected
         the files that the protocol is for, whose format is preferred
     split
-        the name of a folder inside that has the files, where the path itself looks like no format
+        the name of a folder that may be inside, see `place_of`
     other
         the other of ground truth and results, if both are at paths
     """
@@ -360,9 +365,30 @@ def choose_format(
             raise FormatError(f"this is a {kind}", f"{chosen.title} is {chosen.words_of(role)}", path=path)
         return chosen
     with reading_once(path):
-        seen = see(path)
-        inside = seen.child(str(split)) if split is not None and not _likely(seen, role, expected) else None
-        return _told(inside or seen, role, option, beside, expected, other)
+        seen = _inside(see(path), lambda each: bool(_likely(each, role, expected)), split)
+        return _told(seen, role, option, beside, expected, other)
+
+
+def place_of(path: Path, chosen: Format, role: str, split: Any = None) -> Path:
+    """Where the files of a format are: the path, the folder of the split inside, or the only folder inside that has such files.
+
+    >>> place_of(Path("data/street"), FORMATS["coco"], "dataset")
+    PosixPath('data/street')
+    """
+    if kind_at(path) != "folder":
+        return path
+    with reading_once(path):
+        return _inside(see(path), lambda each: chosen.fits(each, role), split).path
+
+
+def _inside(seen: Seen, fits: Callable[[Seen], bool], split: Any) -> Seen:
+    """What `place_of` says, of what is seen."""
+    if seen.kind == "file" or fits(seen):
+        return seen
+    if split is not None and (inside := seen.child(str(split))) is not None:
+        return _inside(inside, fits, None)
+    found = [each for each in seen.folders[:_MOST_INSIDE] if fits(each)]
+    return found[0] if len(found) == 1 else seen
 
 
 def _told(

@@ -232,7 +232,14 @@ class ApplyLevels(Rule):
     """The columns of the protocol's levels, and a copy of each void detection for every other class.
 
     A detection that is void at some level uses up what it is matched with in any class, and counts for nothing.
+
+    Attributes
+    ----------
+    source
+        where the columns of the levels come from, for errors
     """
+
+    source: str = ""
 
     def rows(self, inputs: Inputs) -> Inputs:
         """Detections with their copies, which name the detection that they are of in `expanded_from`.
@@ -255,9 +262,8 @@ class ApplyLevels(Rule):
             refuse_unusable(inputs, table, [*names, *left_out_by] if table == "detections" else names)
             missing = [name for name in names if name not in frame.columns]
             if missing and frame.height:
-                remedy = (
-                    f"add it, as null where it is unknown; {inputs.protocol.name} uses it to tell levels of difficulty apart"
-                )
+                remedy = f"add it, as null where it is unknown{self.source and f', or {self.source}'}"
+                remedy += f"; {inputs.protocol.name} uses it to tell levels of difficulty apart"
                 called = ["vis_ratio (or vis_bbox)" if name == "vis_ratio" else name for name in missing]
                 raise ColumnError(f"no column {', '.join(called)}", remedy, table=table)
         if columns["detections"]:

@@ -211,7 +211,9 @@ def test_images_are_named_as_they_are_joined(found: Any, image_ids: list[int | s
     evaluator = apf.Evaluator(PAIR, join_by_name="images", invalid=invalid)
     evaluator.update(found, image_ids)
     assert evaluator.compute(images="seen").dataset.images["image_id"].to_list() == [7, 8]
-    with pytest.raises(UnknownIdError, match="image_ids: image_id is not among the images where row is 2; unknown: 'c'; the images"):
+    with pytest.raises(
+        UnknownIdError, match="image_ids: image_id is not among the images where row is 2; unknown: 'c'; the images"
+    ):
         evaluator.update([], ["a", "c"])
 
 

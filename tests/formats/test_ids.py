@@ -212,10 +212,19 @@ def test_detections_that_name_their_files_are_joined_first() -> None:
     """As Ultralytics writes them, where label files call the image 000042."""
     truth = apf.Dataset({"image_id": ["000042"]}, {"category_id": [1]}, {"image_id": ["000042"], "category_id": [1], **BOX})
     found = pl.DataFrame({"image_id": [42], "file_name": "000042.jpg", "category_id": 1, "score": 0.5, **BOX})
-    with pytest.raises(IdTypeError) as error:
-        apf.evaluate(truth, found)
+    for options in ({}, {"join_by_name": "images"}):
+        assert apf.evaluate(truth, found, **options)["AP"] == pytest.approx(1)
+    assert apf.evaluate(truth, found.drop("file_name"))["AP"] == pytest.approx(1)
+    with pytest.raises(IdTypeError) as error:  # there is no image with this number, nor a file of this name
+        apf.evaluate(truth, found.with_columns(image_id=7, file_name=pl.lit("7.jpg")))
     assert str(error.value).split("; ", 1)[1] == f"{JOIN}, or {CAST.format('images')}, and annotations likewise"
-    assert apf.evaluate(truth, found, join_by_name="images")["AP"] == pytest.approx(1)
+
+
+def test_texts_that_are_no_names_are_no_numbers() -> None:
+    """Ids that are texts by chance have to be cast by whoever knows what they mean."""
+    truth = apf.Dataset({"image_id": ["1", "2"]}, {"category_id": [1]}, {})
+    with pytest.raises(IdTypeError, match="holds integers, not strings like"):
+        apf.evaluate(truth, {"image_id": [1], "category_id": [1], "score": [0.5], **BOX})
 
 
 def test_annotations_with_ids_of_another_type() -> None:

@@ -219,7 +219,7 @@ def test_maps_in_a_data_root_are_no_label_maps_to_nuscenes(tmp_path: Path) -> No
     (tmp_path / "maps" / "a.png").write_bytes(b"\x89PNG")
     tables = written(tmp_path / "v1.0-mini", {"sample.json": "[]", "sample_annotation.json": "[]"})
     assert choose_format(tmp_path, None, "dataset").name == "label_maps"
-    with pytest.raises(FormatError, match=rf"dataset can be read from this folder; name what is in it: {tables}$"):
+    with pytest.raises(FormatError, match=rf"^{tables}/scene\.json: there is no such file$"):  # these are its tables
         apf.evaluate(tmp_path, FOUND, "nuscenes")
 
 

@@ -107,7 +107,7 @@ WRONG: dict[str, tuple[dict[str, list[Any]], type[ApframeError], str]] = {
         "several rows are for the same image where file_name is 'a.jpg', 'val/a.jpg'; keep one of these rows"),
     "names as ids": (
         {"image_id": ["a.jpg"], "n": [1]}, UnknownIdError, "unknown: 'a.jpg'; .* put file names in a column file_name"),
-    "names of other files": ({"file_name": ["x"], "n": [1]}, UnknownIdError, "unknown: 'x'; the images are called .* must be those of"),
+    "names of other files": ({"file_name": ["x"], "n": [1]}, UnknownIdError, "unknown: 'x'; the images are called 'val/a.jpg'"),
     "no key": ({"filename": ["a"], "n": [1]}, ColumnError, "no column image_id or file_name .*did you mean filename"),
     "nothing like a key": ({"n": [1]}, ColumnError, "no column image_id or file_name to join by; there are n$"),
     "no attribute": ({"image_id": [1]}, ColumnError, "no column beside image_id; add the attributes as further columns"),

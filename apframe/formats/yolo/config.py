@@ -77,7 +77,9 @@ def read_config(path: Path) -> Config:
         return _read_darknet(path)
     fields = _read_yaml(path)
     given = _text(path, fields, "path")
-    roots = [path.parent / given, path.parent] if given else [path.parent]
+    # the trainer keeps data sets in a folder `datasets`, beside that of the file or beside where it runs
+    shared = [folder / "datasets" / given for folder in (path.parent, path.parent.parent, Path(), Path(".."))]
+    roots = [path.parent / given, path.parent, *shared] if given else [path.parent]
     splits = {name: _texts(path, fields, name) for name in _SPLITS}
     return Config(
         path,

@@ -38,8 +38,9 @@ class WiderFace(ReadOnly):
 
     Ground truth is a folder with `wider_face_val.mat` and the sets `wider_easy_val.mat`, `wider_medium_val.mat` and
     `wider_hard_val.mat`, which become the columns `easy`, `medium` and `hard`; it needs SciPy, `apframe[faces]`. Or it is the
-    text file `wider_face_val_bbx_gt.txt`, which has no sets: the protocol WIDER_FACE cannot be evaluated with it. Its flags
-    blur, expression, illumination, invalid, occlusion and pose are attributes. All faces are of the category `face`.
+    text file `wider_face_val_bbx_gt.txt`, or the folder `wider_face_split` with it, which have no sets: the protocol WIDER_FACE
+    cannot be evaluated with them. Its flags blur, expression, illumination, invalid, occlusion and pose are attributes. All
+    faces are of the category `face`. In a folder, `split` chooses train or val, which is the default.
 
     Results are `EVENT/IMAGE.txt`: a line with the name of the image, one with the number of boxes, and then lines of x y width
     height score. Images without a file have no detections, with a `MissingResultsWarning`. The kit's Python port takes the
@@ -52,14 +53,17 @@ class WiderFace(ReadOnly):
     title = "WIDER FACE"
     dataset_is = (
         "a folder with wider_face_val.mat and wider_easy_val.mat, wider_medium_val.mat, wider_hard_val.mat; or the text file "
-        "wider_face_val_bbx_gt.txt"
+        "wider_face_val_bbx_gt.txt, or the folder with it"
     )
     results_are = (
         "a folder of folders of text files, one for each image: name, number of boxes, lines of x y width height score"
     )
-    dataset_looks = looks(Look("folder", names=("wider_face_?*.mat",)), Look("file", endings=(".txt",)))
+    dataset_looks = looks(
+        Look("folder", names=("wider_face_?*.mat", "wider_face_?*_bbx_gt.txt")), Look("file", endings=(".txt",))
+    )
     results_looks = looks(Look("folder", names=("*.txt", "*/")))
     results_ending = ".txt"
+    options = ("split",)
     boxes_of_results = OPEN
     asks_for_images = True
 
@@ -69,9 +73,12 @@ class WiderFace(ReadOnly):
             return any(map(_has_heading, islice(seen.deep(".txt"), _LOOKED_AT)))
         return seen.kind == "folder" or _begins_with_picture(seen)
 
-    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+    def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
-        images, annotations = _of_matlab(path) if is_folder(path) else _of_text(path)
+        chosen = split or "val"
+        text = path / f"wider_face_{chosen}_bbx_gt.txt" if is_folder(path) else path
+        has_sets = is_file(path / f"wider_{_SETS[0]}_{chosen}.mat")
+        images, annotations = _of_matlab(path, split) if has_sets or not is_file(text) else _of_text(text)
         categories = pl.DataFrame({"category_id": [_FACE], "name": [_FACE]})
         return {"images": images, "categories": categories, "annotations": annotations}
 
@@ -146,11 +153,12 @@ def _of_text(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     return ids.select("image_id"), faces.select("image_id", pl.lit(_FACE).alias("category_id"), *BOX, *flags, OF_SOURCE)
 
 
-def _of_matlab(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _of_matlab(folder: Path, split: str | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The images and the faces of the MATLAB files of a folder."""
     import numpy as np  # only MATLAB's files need it
 
     found = [(path, named[1]) for path in files_in(folder, ".mat") if (named := _MAT.fullmatch(path.name))]
+    found = [(path, name) for path, name in found if split in (None, name)]
     if len(found) != 1:
         names = listed([path.name for path, _ in found]) or "none"
         raise FormatError(f"needs one file such as wider_face_val.mat, and has {names}", path=folder)

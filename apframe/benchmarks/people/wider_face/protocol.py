@@ -68,7 +68,7 @@ WIDER_FACE = Protocol(
         MalformedCounts(),
         *STANDARD_SHAPES,
         Classes(("face",)),
-        ApplyLevels(),
+        ApplyLevels("name the folder eval_tools/ground_truth of the kit, which has wider_easy_val.mat and the other sets"),
         *STANDARD_LISTS,
         AnnotatedImagesOnly(),
     ),

@@ -16,11 +16,13 @@ from apframe.formats.seen import Seen
 from apframe.paths import files_in, is_file
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
+from apframe.tables.names import bare
 from apframe.wording import counted, listed
 
 _CLASSES = "classes.txt"
 # what Cityscapes appends to the name of an image: of the ground truth, and of the image itself, as results are often called
 _APPENDED = re.compile(r"_(gtFine|gtCoarse)_(labelIds|labelTrainIds)$|_leftImg8bit$")
+_KINDS = ("_labelTrainIds.png", "_labelIds.png")  # of its label maps, the first that are there; other PNGs are for other tasks
 _GREY = 1 + (1 << 8) + (1 << 16)  # a color image whose channels are all 2 has the number 2 * _GREY
 _OTHERS = ("*.json", "*.txt", "*.xml", "*.csv", "*.yaml", "*.parquet")
 
@@ -29,10 +31,13 @@ class LabelMaps(ReadOnly):
     """A folder of PNGs with the number of a class in each pixel, and one with the same names for the results.
 
     Images have the file's name without its ending as `image_id`, with the folders below the first one; what Cityscapes appends
-    (`_gtFine_labelIds`, `_leftImg8bit`) is left out. There is one annotation for each class of an image: its `segment_id` is
-    the label, as is `category_id`, and its area the number of pixels. All files are opened for that. Detections are the same,
-    without an area or a score. A file `classes.txt` beside the PNGs of the ground truth has the name of a class in each line,
-    the first one of label 0; classes without pixels are known then too.
+    (`_gtFine_labelIds`, `_leftImg8bit`) is left out. Of its kinds of PNGs, labelTrainIds are read if there are some, else
+    labelIds. Results may lie in other folders than the ground truth if the names without folders are unique.
+
+    There is one annotation for each class of an image: its `segment_id` is the label, as is `category_id`, and its area the
+    number of pixels. All files are opened for that. Detections are the same, without an area or a score. A file `classes.txt`
+    beside the PNGs of the ground truth has the name of a class in each line, the first one of label 0; classes without pixels
+    are known then too.
 
     Which labels stand for no class is said by the similarity: see `apframe.LabelIoU`.
     """
@@ -47,7 +52,7 @@ class LabelMaps(ReadOnly):
 
     def recognizes(self, seen: Seen, role: str) -> bool:
         """PNGs and nothing else that is read, but for the names of classes."""
-        others = [name for name in seen.of_names(*_OTHERS) if name != _CLASSES]
+        others = [name for name in seen.of_names(*_OTHERS) if name != _CLASSES and not name.endswith("_polygons.json")]
         return not others and seen.has_deep(".png")
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
@@ -68,11 +73,24 @@ class LabelMaps(ReadOnly):
         if dataset is not None and (images := dataset.core("images")["image_id"]).dtype == pl.String:
             missing = images.filter(~is_known(images, maps["image_id"]))
             if len(missing):
+                regions, maps = (_in_folders_of(images, frame) for frame in (regions, maps))
+                missing = images.filter(~is_known(images, maps["image_id"]))
+            if len(missing):
                 problem = f"no label map for {counted(len(missing), 'image')} of the ground truth ({listed(missing.to_list())})"
                 raise FormatError(problem, "names without the ending are the same on both sides", path=path)
             _refuse_grey(regions.join(maps, on="image_id", maintain_order="left"), dataset)
         found = regions.join(maps.select("image_id", "label_map"), on="image_id", how="left", maintain_order="left")
         return found.select("image_id", "category_id", "segment_id", "label_map")
+
+
+def _in_folders_of(images: pl.Series, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with the ids of images that have the same names without folders; the same one where some have one name."""
+    names = pl.DataFrame({"named": images}).with_columns(name=bare(pl.col("named")))
+    own = frame.select(pl.col("image_id").unique()).with_columns(name=bare(pl.col("image_id")))
+    if names["name"].is_duplicated().any() or own["name"].is_duplicated().any():
+        return frame
+    ids = own.join(names, on="name", how="left").select("image_id", pl.coalesce("named", "image_id").alias("new"))
+    return frame.join(ids, on="image_id", how="left", maintain_order="left").with_columns(image_id="new").drop("new")
 
 
 def _refuse_grey(regions: pl.DataFrame, dataset: Dataset) -> None:
@@ -95,6 +113,8 @@ def _regions(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     files = files_in(path, ".png", deep=True)
     if not files:
         raise FormatError("no PNG in this folder", "label maps are PNGs", path=path)
+    for kind in _KINDS:
+        files = [file for file in files if file.name.endswith(kind)] or files
     names = [_APPENDED.sub("", file.relative_to(path).with_suffix("").as_posix()) for file in files]
     paths = [str(file.absolute()) for file in files]  # they may be opened in another working directory
     maps = pl.DataFrame({"image_id": names, "file_name": [file.name for file in files], "label_map": paths})

@@ -32,9 +32,24 @@ def test_names_of_cityscapes(tmp_path: Path) -> None:
     truth = write(tmp_path / "truth", "ulm/ulm_000000_000019_gtFine_labelTrainIds.png")
     found = write(tmp_path / "found", "ulm/ulm_000000_000019_leftImg8bit.png")
     assert apf.evaluate(truth, found, "semantic").summary["value"].to_list() == [1.0] * 4
-    write(tmp_path / "truth", "ulm/ulm_000000_000019_gtFine_labelIds.png")
+    for kind in ("labelIds", "instanceIds", "color"):
+        write(tmp_path / "truth", f"ulm/ulm_000000_000019_gtFine_{kind}.png")
+    assert apf.read_dataset(truth).images["file_name"].to_list() == ["ulm_000000_000019_gtFine_labelTrainIds.png"]
+
+
+def test_results_may_lie_in_one_folder(tmp_path: Path) -> None:
+    """As Cityscapes' kit finds them: by city, sequence and frame alone."""
+    truth = write(tmp_path / "truth", "ulm/ulm_0_19_gtFine_labelIds.png", "bonn/bonn_0_19_gtFine_labelIds.png")
+    found = write(tmp_path / "found", "ulm_0_19_leftImg8bit.png", "bonn_0_19.png")
+    assert apf.evaluate(truth, found, "semantic").summary["value"].to_list() == [1.0] * 4
+    doubled = write(tmp_path / "doubled", "ulm/7.png", "bonn/7.png")
+    with pytest.raises(FormatError, match=r"no label map for 2 images of the ground truth \('bonn/7', 'ulm/7'\)"):
+        apf.evaluate(doubled, write(tmp_path / "one", "7.png"), "semantic")
+
+
+def test_two_files_of_one_image_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="several files are of one image"):
-        apf.read_dataset(truth)
+        apf.read_dataset(write(tmp_path, "a.png", "a_leftImg8bit.png"))
 
 
 def test_names_of_classes(tmp_path: Path) -> None:
