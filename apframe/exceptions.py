@@ -327,10 +327,10 @@ class RunsLeftOutWarning(ApframeWarning):
     """Folders that match a pattern hold evaluations of another kind and were left out."""
 
 
-def import_optional(module: str, need: str, install: str) -> Any:
-    """Import a package that apframe does not require, or say what needs it and how to install it.
+def import_optional(module: str, need: str, package: str, extra: str = "") -> Any:
+    """Import a module that apframe does not require, or say what needs it and how to install its package.
 
-    A package that is there but broken, such as one built for another version of NumPy, is not reported as missing.
+    `extra` is that of apframe which brings the package. One that is broken is not reported as missing.
 
     Raises
     ------
@@ -345,9 +345,10 @@ def import_optional(module: str, need: str, install: str) -> Any:
         return import_module(module)
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name in (module, module.partition(".")[0]):
-            raise ParameterError(f"{need}: pip install {install}") from error
+            of_clone = f', or the extra "{extra}" in a clone of apframe: pip install -e ".[{extra}]"' if extra else ""
+            raise ParameterError(f"{need}: pip install {package}{of_clone}") from error
         problem = f"{need}, which is installed but cannot be imported ({first_line(error)})"
-        raise ParameterError(f"{problem}; upgrade it: pip install --upgrade {install}") from error
+        raise ParameterError(f"{problem}; upgrade it: pip install --upgrade {package}") from error
 
 
 def warn(message: str, category: type[ApframeWarning]) -> None:

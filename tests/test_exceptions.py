@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+import re
 import threading
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,8 @@ from apframe.exceptions import (
 from apframe.store import sql
 from apframe.threads import pool
 from apframe.wording import spelled, spelling
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_messages_are_made_of_attributes() -> None:
@@ -141,6 +146,27 @@ def test_other_values_are_no_whole_numbers(value: Any) -> None:
 def test_a_package_that_is_missing_is_to_be_installed() -> None:
     with pytest.raises(ParameterError, match=r"^rotated boxes need nowhere: pip install nowhere$"):
         import_optional("nowhere.at_all", "rotated boxes need nowhere", "nowhere")
+    of_clone = r'pip install nowhere, or the extra "rotated" in a clone of apframe: pip install -e "\.\[rotated\]"$'
+    with pytest.raises(ParameterError, match=of_clone):
+        import_optional("nowhere.at_all", "rotated boxes need nowhere", "nowhere", "rotated")
+
+
+def test_the_extras_bring_the_packages_that_errors_name() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    modules = [ast.parse(path.read_text()) for path in sorted((ROOT / "apframe").rglob("*.py"))]
+    calls = [node for module in modules for node in ast.walk(module) if isinstance(node, ast.Call)]
+    named = [call.args[2:] for call in calls if ast.unparse(call.func) == "import_optional" and len(call.args) == 4]
+    pairs = {(ast.literal_eval(package), ast.literal_eval(extra)) for package, extra in named}
+    assert len(pairs) > 8
+    assert [pair for pair in pairs if pair[0] not in [re.split("[<>=]", each)[0] for each in extras[pair[1]]]] == []
+
+
+def test_nothing_is_installed_from_an_index_that_lacks_it() -> None:
+    """Neither errors nor pages say `pip install "apframe[charts]"`: apframe is on no index."""
+    texts = [path for folder in ("apframe", "docs") for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md")]
+    texts += [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "notebooks").glob("*.ipynb")]
+    found = [path for path in texts if re.search(r"install\s+\\?[\"']?apframe\b|apframe\[", path.read_text())]
+    assert found == []
 
 
 @pytest.mark.parametrize("failure", ["ImportError('for NumPy 1')", "ModuleNotFoundError('for NumPy 1', name='numpy.core')"])

@@ -93,7 +93,7 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
         a file that is no image
     """
     pillow = import_optional(
-        "PIL.Image", f"without {spelled('image_sizes')}, Pillow is needed to read image files", '"apframe[yolo]"'
+        "PIL.Image", f"without {spelled('image_sizes')}, Pillow is needed to read image files", "pillow", "yolo"
     )
     sizes = []
     for path in paths:

@@ -41,7 +41,7 @@ def match_largest_sum(
     detection, annotation, similarity = (pairs[name].to_numpy() for name in pairs.columns)
     reach = count_reached(similarity, thresholds, strict=strict)
     row, _, threshold = expand(np.flatnonzero(reach > 0), reach, 1)
-    sparse = import_optional("scipy.sparse", "matching by the largest sum needs SciPy", '"apframe[optimal]"')
+    sparse = import_optional("scipy.sparse", "matching by the largest sum needs SciPy", "scipy", "optimal")
     taken = solve(threshold, detection[row], annotation[row], np.rint(_DIGITS * similarity[row]), sparse)
     row, threshold = row[taken], threshold[taken]
     found = pairs[row].with_columns(

@@ -1,4 +1,4 @@
-"""Optimal matching: the largest total similarity, whatever the scores; SciPy, which finds it, comes with `apframe[optimal]`."""
+"""Optimal matching: the largest total similarity, whatever the scores; it is found by SciPy, of the extra `optimal`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def match_optimally(
     ...                 strict=False).select("detection", "annotation", "first", "last").rows()
     [(0, 1, 0, 1), (0, 0, 1, 2), (1, 0, 0, 1)]
     """
-    sparse = import_optional("scipy.sparse", "optimal matching needs SciPy", '"apframe[optimal]"')
+    sparse = import_optional("scipy.sparse", "optimal matching needs SciPy", "scipy", "optimal")
 
     pairs = pairs.select("detection", "annotation", "similarity").sort("detection", "annotation")
     detection, annotation, similarity = (pairs[name].to_numpy() for name in pairs.columns)

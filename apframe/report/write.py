@@ -104,7 +104,7 @@ def write_report(
     images
         the folder of the pictures
     embed
-        put thumbnails into the page, which needs `pip install "apframe[report]"`; otherwise pictures are linked
+        put thumbnails into the page, which needs `pip install pillow`; otherwise pictures are linked
     max_images
         how many errors are shown as cards, and at most a fifth as many candidates of wrong labels; 0 leaves all cards out
     title

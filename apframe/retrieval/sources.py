@@ -90,7 +90,7 @@ def _of_file(table: str, path: Path) -> Any:
 
 def _of_packed(table: str, path: Path) -> Any:
     """A file of LZ4 frames: JSON, or CBOR as ranx writes it, packed twice."""
-    lz4 = import_optional("lz4.frame", "reading LZ4 needs a package", '"apframe[lz4]"')
+    lz4 = import_optional("lz4.frame", "reading LZ4 needs a package", "lz4", "lz4")
     content = read_unpacked(path)
     while content.startswith(_LZ4):
         unpacker = lz4.LZ4FrameDecompressor()
@@ -102,7 +102,7 @@ def _of_packed(table: str, path: Path) -> Any:
             raise FormatError(f"the LZ4 file is cut off, or unpacks to more than {_MOST:,} bytes", path=path)
     if content.lstrip()[:1] in (b"{", b"["):
         return _of_document(table, path, parse_json(path, content))
-    cbor2 = import_optional("cbor2", "reading CBOR in LZ4 needs a package", '"apframe[lz4]"')
+    cbor2 = import_optional("cbor2", "reading CBOR in LZ4 needs a package", "cbor2", "lz4")
     try:
         found = cbor2.loads(content)
     except cbor2.CBORDecodeError as error:

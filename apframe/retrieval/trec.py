@@ -23,7 +23,7 @@ def read_qrels(source: Any) -> pl.DataFrame:
     - a TREC file (`query iteration document relevance` in each line, set apart by spaces or tabs), or one without the
       iteration, as MS MARCO has it; lines that begin with # are comments
     - a TSV or CSV file whose first line names the columns, as BEIR has it
-    - a JSON file `{query: {document: relevance}}`; each of these may be packed with gzip or LZ4 (`pip install "apframe[lz4]"`)
+    - a JSON file `{query: {document: relevance}}`; each of these may be packed with gzip or LZ4 (`pip install lz4 cbor2`)
     - a Parquet file (`.parquet`) or a frame of these columns; a dict of dicts; named tuples or dicts, one for each judgement,
       in a list or from an iterator; a data set of ir_datasets, or Qrels of ranx
 

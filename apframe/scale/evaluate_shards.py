@@ -66,7 +66,7 @@ def evaluate_shards(
         the rules, as for `evaluate`.
     engine
         "local" matches the shards by `executor`. "ray" matches each in a task of its own on a Ray cluster
-        (`pip install "apframe[ray]"`): the one of `ray.init`, if it was called, or of RAY_ADDRESS; otherwise Ray is started on
+        (`pip install ray`): the one of `ray.init`, if it was called, or of RAY_ADDRESS; otherwise Ray is started on
         this machine.
     executor
         what matches the shards: anything with the interface of `concurrent.futures.Executor`, such as

@@ -75,7 +75,7 @@ class RayExecutor(Executor):
 
 def running_ray() -> Any:
     """Ray, started if it does not run."""
-    ray = import_optional("ray", f"{spelled('engine', 'ray')} needs Ray", '"apframe[ray]"')
+    ray = import_optional("ray", f"{spelled('engine', 'ray')} needs Ray", "ray", "ray")
     if not ray.is_initialized():
         for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):  # the latter causes a warning
             os.environ.setdefault(name, "0")

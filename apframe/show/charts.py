@@ -1,4 +1,4 @@
-"""Charts of curves, as Altair draws them; Altair comes with the extra `apframe[charts]`, and is imported when one is drawn."""
+"""Charts of curves, as Altair draws them; Altair comes with the extra `charts`, and is imported when one is drawn."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def plot_vl_pr(result: PrecisionRecall) -> alt.LayerChart:
 
 def load_altair() -> Any:
     """The module, or an error that names the extra to install."""
-    return import_optional("altair", "charts need Altair", '"apframe[charts]"')
+    return import_optional("altair", "charts need Altair", "altair", "charts")
 
 
 def _named_curves(

@@ -47,7 +47,7 @@ class RotatedIoU(Similarity):
         """Return the pairs of a cell: see `Similarity.pair`. Without shapely it raises a `ParameterError`."""
         import numpy as np
 
-        shapely = import_optional("shapely", "rotated boxes need shapely 2", '"apframe[rotated]"')
+        shapely = import_optional("shapely", "rotated boxes need shapely 2", "shapely", "rotated")
         for table, frame in (("detections", detections), ("annotations", annotations)):
             if not {"corners", "angle"} & set(frame.columns):
                 raise lacking(self, table, "angle or corners")

@@ -46,7 +46,7 @@ def ap_loss(similarity: Any, relevant: Any, *, objective: str = "quantized", **o
     >>> loss, similarity.grad  # doctest: +SKIP
     (tensor(0.2833, grad_fn=<LossBackward>), tensor([[-0.4000,  0.2400, -0.0933]]))
     """
-    torch = import_optional("torch", "ap_loss needs PyTorch", '"apframe[torch]"')
+    torch = import_optional("torch", "ap_loss needs PyTorch", "torch", "torch")
     one_of("objective", objective, list(OBJECTIVES))
     if not isinstance(similarity, torch.Tensor) or not similarity.is_floating_point():
         raise ParameterError(

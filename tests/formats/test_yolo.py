@@ -293,13 +293,15 @@ def test_an_image_file_that_is_none_is_named(tmp_path: Path) -> None:
         apf.read_dataset(folder)
 
 
-@pytest.mark.parametrize(("module", "message"), [("yaml", "PyYAML"), ("PIL.Image", "Pillow .*")])
+@pytest.mark.parametrize(
+    ("module", "message"), [("yaml", "PyYAML: pip install pyyaml"), ("PIL.Image", "Pillow .*: pip install pillow")]
+)
 def test_what_is_not_installed_is_named(module: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = small(tmp_path)
     (folder / "image_sizes.csv").unlink()
     picture(folder / "images" / "val" / "a.png", 9, 9)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ParameterError, match=rf'{message}: pip install "apframe\[yolo\]"'):
+    with pytest.raises(ParameterError, match=rf'{message}, or the extra "yolo"'):
         apf.read_dataset(folder, "yolo")
 
 

@@ -87,7 +87,7 @@ def test_no_pairs() -> None:
 
 def test_scipy_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
-    with pytest.raises(ParameterError, match=r'pip install "apframe\[optimal\]"'):
+    with pytest.raises(ParameterError, match=r'pip install scipy, or the extra "optimal"'):
         matched((0, 0, 0.5))
 
 

@@ -225,7 +225,7 @@ def frame(content: bytes) -> bytes:
 def test_lz4_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lz4.frame", None)
     (tmp_path / "run.lz4").write_bytes(frame(json.dumps(NESTED).encode()))
-    with pytest.raises(ParameterError, match=r'reading LZ4 needs a package.* pip install.* "apframe\[lz4\]"'):
+    with pytest.raises(ParameterError, match=r'reading LZ4 needs a package.* pip install.* the extra "lz4"'):
         read_run(tmp_path / "run.lz4")
 
 
@@ -259,7 +259,7 @@ def test_lz4_as_ranx_writes_it_packed_twice(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(FormatError, match="holds neither JSON nor CBOR"):
         read_run(tmp_path / "other.lz4")
     monkeypatch.setitem(sys.modules, "cbor2", None)
-    with pytest.raises(ParameterError, match=r'reading CBOR in LZ4 needs a package.* "apframe\[lz4\]"'):
+    with pytest.raises(ParameterError, match=r'reading CBOR in LZ4 needs a package: pip install cbor2, or the extra "lz4"'):
         read_run(tmp_path / "run.lz4")
     (tmp_path / "run.lz4").write_bytes(frame(b"")[:9])
     with pytest.raises(FormatError, match="the LZ4 file is cut off"):

@@ -185,7 +185,7 @@ def test_nothing_to_draw() -> None:
 def test_without_altair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
     for plot, curve in ((plot_precision_recall, precision_recall("a")), (plot_roc, roc("a"))):
-        with pytest.raises(ParameterError, match=r'pip install "apframe\[charts\]"'):
+        with pytest.raises(ParameterError, match=r'pip install altair, or the extra "charts"'):
             plot(curve)
 
 

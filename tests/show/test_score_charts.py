@@ -199,7 +199,7 @@ def test_curves_by_slice_and_by_category() -> None:
 
 def test_without_altair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(ParameterError, match=r'pip install "apframe\[charts\]"'):
+    with pytest.raises(ParameterError, match=r'pip install altair, or the extra "charts"'):
         plot_scores(MATCHES)
-    with pytest.raises(ParameterError, match=r'pip install "apframe\[charts\]"'):
+    with pytest.raises(ParameterError, match=r'pip install altair, or the extra "charts"'):
         plot_thresholds(thresholds("car"))

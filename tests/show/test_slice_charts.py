@@ -242,9 +242,9 @@ def test_errors() -> None:
 
 def test_without_altair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(ParameterError, match=r'pip install "apframe\[charts\]"'):
+    with pytest.raises(ParameterError, match=r'pip install altair, or the extra "charts"'):
         plot_slices(weather())
-    with pytest.raises(ParameterError, match=r'pip install "apframe\[charts\]"'):
+    with pytest.raises(ParameterError, match=r'pip install altair, or the extra "charts"'):
         plot_slice_heatmap(weather(), "weather", "n_images")
 
 

@@ -208,7 +208,7 @@ def test_neither_corners_nor_angle() -> None:
 
 def test_without_shapely_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "shapely", None)
-    with pytest.raises(ParameterError, match=r'^rotated boxes need shapely 2: pip install "apframe\[rotated\]"$'):
+    with pytest.raises(ParameterError, match=r'^rotated boxes need shapely 2: pip install shapely, or the extra "rotated"'):
         pairs(by_corners([SQUARE]), by_corners([SQUARE]))
     assert corner_extents("detections", by_corners([SQUARE])).height == 1
 

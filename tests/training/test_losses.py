@@ -316,7 +316,7 @@ def test_messages(call: Callable[[], Any], error: type[Exception], message: str)
 
 def test_without_torch_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ParameterError, match=r'pip install "apframe\[torch\]"'):
+    with pytest.raises(ParameterError, match=r'pip install torch, or the extra "torch"'):
         ap_loss(ONE, [[1, 0]])
 
 

@@ -77,7 +77,7 @@ class Pictures:
             problem = "is not there" if kind is None else f"is a {kind}, not a folder of pictures"
             raise FormatError(problem, "name the folder that holds the pictures", path=folder)
         if embed:
-            self._pillow = import_optional("PIL.Image", "thumbnails need Pillow", '"apframe[report]"')
+            self._pillow = import_optional("PIL.Image", "thumbnails need Pillow", "pillow", "report")
 
     def find(self, file_names: Iterable[str | None]) -> list[Path | None]:
         """The file of each name; None where there is none."""

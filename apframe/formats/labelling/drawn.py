@@ -197,7 +197,7 @@ def _pixels(where: str, text: Any, is_packed: bool) -> np.ndarray:
     """The pixels of a PNG in base64 that are not 0, or not transparent, as Booleans of shape (height, width)."""
     import numpy as np
 
-    pillow = import_optional("PIL.Image", "Pillow is needed to read masks of pixels", '"apframe[images]"')
+    pillow = import_optional("PIL.Image", "Pillow is needed to read masks of pixels", "pillow", "images")
     try:
         packed = b64decode(text, validate=True)
         with pillow.open(BytesIO(zlib.decompressobj().decompress(packed, _LARGEST) if is_packed else packed)) as image:

@@ -348,4 +348,4 @@ def _loader(yaml: Any) -> Any:
 
 
 def _import_yaml() -> Any:
-    return import_optional("yaml", "data.yaml is read and written by PyYAML", '"apframe[yolo]"')
+    return import_optional("yaml", "data.yaml is read and written by PyYAML", "pyyaml", "yolo")

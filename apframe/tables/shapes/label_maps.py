@@ -34,7 +34,7 @@ def _read_pixels(path: str | Path) -> np.ndarray:
     pixels = _by_imagecodecs(path)
     if pixels is not None:
         return pixels
-    pillow = import_optional("PIL.Image", "Pillow is needed to read label maps", '"apframe[images]"')
+    pillow = import_optional("PIL.Image", "Pillow is needed to read label maps", "pillow", "images")
     try:
         with pillow.open(path) as image:
             return _by_pillow(image, path)

@@ -173,7 +173,7 @@ def test_errors_say_what_to_do(folder: Path) -> None:
         Pictures(folder / "missing")
     with pytest.raises(FormatError, match="is a file, not a folder of pictures"):
         Pictures(folder / "a.jpg")
-    with patch.dict("sys.modules", {"PIL": None, "PIL.Image": None}), pytest.raises(ParameterError, match=r"apframe\[report\]"):
+    with patch.dict("sys.modules", {"PIL": None, "PIL.Image": None}), pytest.raises(ParameterError, match='extra "report"'):
         Pictures(folder, embed=True)
 
 

@@ -37,7 +37,7 @@ class WiderFace(ReadOnly):
     """WIDER FACE's ground truth and results. An image is called as its folder and file, without the ending.
 
     Ground truth is a folder with `wider_face_val.mat` and the sets `wider_easy_val.mat`, `wider_medium_val.mat` and
-    `wider_hard_val.mat`, which become the columns `easy`, `medium` and `hard`; it needs SciPy, `apframe[faces]`. Or it is the
+    `wider_hard_val.mat`, which become the columns `easy`, `medium` and `hard`; it needs SciPy, the extra `faces`. Or it is the
     text file `wider_face_val_bbx_gt.txt`, or the folder `wider_face_split` with it, which have no sets: the protocol WIDER_FACE
     cannot be evaluated with them. Its flags blur, expression, illumination, invalid, occlusion and pose are attributes. All
     faces are of the category `face`. In a folder, `split` chooses train or val, which is the default.
@@ -209,7 +209,7 @@ def _inside(path: Path, n_faces: np.ndarray) -> pl.Series:
 
 def _loaded(path: Path, names: Sequence[str]) -> dict[str, Any]:
     """Cell arrays of a MATLAB file, flat."""
-    io = import_optional("scipy.io", "MATLAB files need SciPy", '"apframe[faces]"')
+    io = import_optional("scipy.io", "MATLAB files need SciPy", "scipy", "faces")
     try:
         loaded = io.loadmat(path, variable_names=list(names))
     except (ValueError, TypeError, LookupError, OSError, EOFError, NotImplementedError, io.matlab.MatReadError) as error:
