@@ -1,9 +1,10 @@
-"""Tables to look things up in, which print within 80 columns."""
+"""Tables to look things up in, which print within 80 columns, and HTML tables for notebooks."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import Any, Self
 
 import polars as pl
@@ -82,3 +83,18 @@ def _row(rows: Any, widths: list[int], width: int) -> list[str]:
         wrapped = textwrap.wrap(row[-1], max(10, width - indent), break_on_hyphens=False) or [""]
         lines += [(head + wrapped[0]).rstrip(), *(" " * indent + line for line in wrapped[1:])]
     return lines
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:
+    """An HTML table of texts; what looks like HTML in them is shown as it is. `align` is "left" if the texts are sentences.
+
+    >>> html_table(["name"], [["a<b"]])
+    '<table><thead><tr><th>name</th></tr></thead><tbody><tr><td>a&lt;b</td></tr></tbody></table>'
+    """
+    style = f' style="text-align: {align}"' if align else ""
+
+    def line(kind: str, cells: Sequence[str]) -> str:
+        return f"<tr>{''.join(f'<{kind}{style}>{escape(cell)}</{kind}>' for cell in cells)}</tr>"
+
+    body = "".join(line("td", cells) for cells in rows)
+    return f"<table><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"

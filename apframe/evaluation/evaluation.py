@@ -22,7 +22,6 @@ from apframe.exceptions import NotComputedWarning, ParameterError, warn
 from apframe.lazily import cached_property
 from apframe.protocols.protocol import Protocol
 from apframe.show.console import summary_lines
-from apframe.show.html import evaluation_html
 from apframe.show.markup import to_latex, to_markdown
 from apframe.show.terminal import one_line
 from apframe.store.results import QueryableResult
@@ -253,4 +252,6 @@ class Evaluation(QueryableResult):
         return f"Evaluation({name}{self.dataset!r}, {found}, protocol={self.protocol.name}{where})"
 
     def _repr_html_(self) -> str:
+        from apframe.show.html import evaluation_html
+
         return evaluation_html(self.summary, self.protocol, repr(self.dataset), self._source.n_detections, self.notes)

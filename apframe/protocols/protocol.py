@@ -26,7 +26,7 @@ from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
-from apframe.wording import same_name, short, spelled
+from apframe.wording import same_name, spelled
 
 Kind = TypeVar("Kind", bound=Rule)
 _USUAL = 0.5
@@ -100,20 +100,19 @@ class Protocol:
     variants: tuple[Self, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
-        areas = ", ".join(map(str, self.ranges))
-        above = "above " if self.matcher.strict else ""
-        levels = f", recall levels {short(self.recall_levels)}" if self.recall_levels else ""
-        return (
-            f"Protocol({self.name}, {self.iou_type}: matching by {self.matcher.name}; IoU {above}{short(self.iou_thresholds)}; "
-            f"{self.definition}{levels}; "
-            f"areas {areas}; "
-            f"max_detections {self.max_detections}{'; categories pooled' if self.agnostic else ''})"
-        )
+        from apframe.protocols.words import in_short
+
+        return in_short(self)
 
     def __str__(self) -> str:
         from apframe.protocols.words import describe
 
         return describe(self)
+
+    def _repr_html_(self) -> str:
+        from apframe.protocols.words import as_html
+
+        return as_html(self)
 
     def __post_init__(self) -> None:
         if isinstance(self.iou_thresholds, Mapping):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
+from apframe.listing import html_table
 from apframe.matching.matchers import TIES
 from apframe.protocols.headlines import Headline, headlines
 from apframe.protocols.published import departures
@@ -28,6 +30,40 @@ def describe(protocol: Protocol) -> str:
     matching    a detection can match only its most similar annotation; if a better detection has it, it is a false positive
     thresholds  similarity above 0.5
     """
+    return "\n".join([protocol.name, protocol.citation, *(f"{name:<12}{text}" for name, text in _rules(protocol))])
+
+
+def in_short(protocol: Protocol) -> str:
+    """The rules in which most protocols differ, in a line.
+
+    >>> from apframe.protocols.voc import VOC2007
+    >>> in_short(VOC2007)[:67]
+    'Protocol(VOC2007, bbox: matching by best_overlap; IoU above (0.5,);'
+    """
+    areas = ", ".join(map(str, protocol.ranges))
+    above = "above " if protocol.matcher.strict else ""
+    levels = f", recall levels {short(protocol.recall_levels)}" if protocol.recall_levels else ""
+    pooled = "; categories pooled" if protocol.agnostic else ""
+    return (
+        f"Protocol({protocol.name}, {protocol.iou_type}: matching by {protocol.matcher.name}; "
+        f"IoU {above}{short(protocol.iou_thresholds)}; {protocol.definition}{levels}; areas {areas}; "
+        f"max_detections {protocol.max_detections}{pooled})"
+    )
+
+
+def as_html(protocol: Protocol) -> str:
+    """The lines of `describe` as HTML: the name and the citation, then a table of the rules.
+
+    >>> from apframe.protocols.voc import VOC2007
+    >>> as_html(VOC2007)[:63]
+    '<p>VOC2007: Everingham et al., The PASCAL Visual Object Classes'
+    """
+    head = f"<p>{escape(f'{protocol.name}: {protocol.citation}')}</p>"
+    return head + html_table(["rule", "meaning"], _rules(protocol), align="left")
+
+
+def _rules(protocol: Protocol) -> list[tuple[str, str]]:
+    """What each rule is called, and the rule in words."""
     others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
     areas = [each.words for each in protocol.ranges if isinstance(each, AreaRange)]
     summary = headlines(protocol, with_parts=True)
@@ -63,7 +99,7 @@ def describe(protocol: Protocol) -> str:
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
         ("departs", f"from {protocol.name} as published in {', '.join(changed)}" if changed else ""),
     ]
-    return "\n".join([protocol.name, protocol.citation, *(f"{name:<12}{text}" for name, text in lines if text)])
+    return [line for line in lines if line[1]]
 
 
 _OR = {"annotations.level": "n_points", "annotations.vis_ratio": "vis_bbox"}  # columns that may stand in for others

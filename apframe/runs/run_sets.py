@@ -16,13 +16,13 @@ from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.restored import NEEDED, stored_evaluation, stored_protocol
 from apframe.exceptions import FormatError, NotComparableError, ParameterError, RunsDifferWarning, RunsLeftOutWarning, warn
 from apframe.lazily import cached_property
+from apframe.listing import html_table
 from apframe.paths import names_of
 from apframe.protocols.headlines import less_is_better, main_headline
 from apframe.runs import comparing, label_errors
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
 from apframe.runs.tables import TablesOfRuns
-from apframe.show.html import html_table
 from apframe.show.markup import cells
 from apframe.show.terminal import table_lines
 from apframe.store import sql

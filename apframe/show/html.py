@@ -1,30 +1,17 @@
-"""Results in notebooks: one kind of HTML table, and the headline numbers in it."""
+"""An evaluation in notebooks: its headline numbers as an HTML table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 import polars as pl
 
+from apframe.listing import html_table
 from apframe.protocols.headlines import headlines
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
 from apframe.wording import counted
-
-
-def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """An HTML table of texts; what looks like HTML in them is shown as it is.
-
-    >>> html_table(["name"], [["a<b"]])
-    '<table><thead><tr><th>name</th></tr></thead><tbody><tr><td>a&lt;b</td></tr></tbody></table>'
-    """
-
-    def line(kind: str, cells: Sequence[str]) -> str:
-        return f"<tr>{''.join(f'<{kind}>{escape(cell)}</{kind}>' for cell in cells)}</tr>"
-
-    body = "".join(line("td", cells) for cells in rows)
-    return f"<table><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"
 
 
 def evaluation_html(

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from apframe.listing import html_table
 from apframe.lists.kinds import KINDS
-from apframe.show.html import html_table
 from apframe.wording import counted
 
 

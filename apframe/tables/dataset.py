@@ -433,6 +433,11 @@ class Dataset:
             heights |= {"annotations": self._later.n_rows}
         return f"Dataset({', '.join(counted(n, noun(name)) for name, n in heights.items())})"
 
+    def _repr_html_(self) -> str:
+        from apframe.tables.contents import as_html
+
+        return as_html(self, self._core)
+
 
 def _checked_before(annotations: pl.DataFrame) -> pl.DataFrame:
     """Annotations with further columns as a canonical table; malformed rows were kept when the data set was made."""

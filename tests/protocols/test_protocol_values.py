@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from contextlib import nullcontext
@@ -967,15 +968,15 @@ def test_database(name: str, tmp_path: Path) -> None:
 @each_protocol
 def test_html_and_other_tables(name: str) -> None:
     evaluation = tiny(name)
-    html = evaluation._repr_html_()
-    assert all(metric in html for metric in evaluation.summary["metric"])
+    page = evaluation._repr_html_()
+    assert all(metric in page for metric in evaluation.summary["metric"])
     thresholds = evaluation.protocol.iou_thresholds
     several = "{:.2f}:{:.2f}".format(*sorted(abs(end) for end in (thresholds[0], thresholds[-1])))
     own = several if len(thresholds) > 1 else "0.70" if evaluation.protocol.category_thresholds else "0.50"
     own = {"tinyperson": "0.25", "luna16": "1.00"}.get(name, own)  # whose numbers are of one threshold each
-    assert f"<td>{own}</td>" in html
-    assert ("<th>part</th>" in html) == bool(evaluation.protocol.parts)
-    assert all(f"<td>{part.column}={part.name.lstrip('_')}</td>" in html for part in evaluation.protocol.parts)
+    assert f"<td>{own}</td>" in page
+    assert ("<th>part</th>" in page) == bool(evaluation.protocol.parts)
+    assert all(f"<td>{part.column}={part.name.lstrip('_')}</td>" in page for part in evaluation.protocol.parts)
     assert f"protocol={evaluation.protocol.name}" in repr(evaluation)
     at = evaluation.protocol.usual_threshold
     outcomes = evaluation.matches(at).filter(pl.col("outcome").is_in(["tp", "fp"]))
@@ -1083,3 +1084,12 @@ def test_a_function_is_not_stored_but_its_numbers_are(tmp_path: Path) -> None:
 def test_interpolated_is_stored_by_name() -> None:
     assert apf.VOC2012.as_dict()["metrics"][0]["definition"] == {"definition": "interpolated"}
     assert apf.Protocol.from_dict(apf.VOC2012.as_dict()).definition == Interpolated()
+
+
+def test_a_protocol_in_a_notebook_is_a_table_of_its_rules() -> None:
+    page = apf.Protocol("<b>mine", "me & you")._repr_html_()
+    assert page.startswith("<p>&lt;b&gt;mine: me &amp; you</p><table><thead>")
+    shown = apf.COCO._repr_html_()
+    for line in str(apf.COCO).splitlines()[2:]:
+        rule, words = line[:12].strip(), line[12:]
+        assert f">{rule}</td>" in shown and f">{html.escape(words)}</td>" in shown
