@@ -28,6 +28,8 @@ Write a report         write_report: one HTML page about one model, two or more
 Use other libraries    patch_pycocotools, MeanAveragePrecision, from_torchvision, from_ultralytics, from_supervision
 Train with AP          ap_loss, smooth_ap, fast_ap, quantized_ap
 Use fewer cores        set_threads
+Catch errors           ApframeError; InputError for bad data, ParameterError for a bad option, and more precise ones
+Filter warnings        ApframeWarning; DoubtfulNumberWarning if the number is probably wrong
 
 All errors and warnings are in apframe.exceptions. help(apframe.evaluate) and so on describe one function with its options;
 the classes follow here in full, and the functions after them.
@@ -163,7 +165,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.pairs import Similarity as Similarity
     from apframe.similarity.rotated_iou import RotatedIoU as RotatedIoU
     from apframe.similarity.user import UserSimilarity as UserSimilarity
-    from apframe.static_names import *  # noqa: F403 - the protocols of benchmarks
+    from apframe.static_names import *  # noqa: F403 - the errors, and the protocols of benchmarks
     from apframe.store.parquet import upgrade_evaluation as upgrade_evaluation
     from apframe.tables.dataset import Dataset as Dataset
     from apframe.tables.merging import merge as merge
@@ -192,6 +194,9 @@ _HOMES = {
     "apframe.evaluation.evaluator": "Evaluator",
     "apframe.evaluation.slices.keys": "bins quantiles",
     "apframe.evaluation.restored": "read_evaluation",
+    "apframe.exceptions": "ApframeError ApframeWarning ColumnError DoubtfulNumberWarning DuplicateIdError FormatError "
+    "IdTypeError InputError NotComparableError OutputError ParameterError PluginError QueryError RowError ScoreError "
+    "ShardError UnknownIdError",
     "apframe.formats.catalogue": "list_formats read_dataset read_results",
     "apframe.formats.writing": "write_dataset write_results",
     "apframe.formats.coco.format": "read_coco read_coco_results write_coco write_coco_results",

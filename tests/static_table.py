@@ -18,6 +18,7 @@ from pkgutil import walk_packages
 from types import ModuleType
 from typing import Any
 
+import apframe as apf
 import apframe.benchmarks
 import apframe.formats
 from apframe.formats.format import Format
@@ -57,7 +58,7 @@ from __future__ import annotations
 from typing import Any
 '''
 _OF_NAMES = (
-    '"""Protocols of benchmarks as public names of `apframe`, for type checkers; `python -m tests.static_table` writes this."""'
+    '"""Errors, and protocols of benchmarks, as public names of `apframe` for type checkers; `python -m tests.static_table`."""'
 )
 
 
@@ -159,7 +160,8 @@ def text() -> str:
 
 def names() -> str:
     """The whole file of names."""
-    homes = ((name, home.split(":")[0]) for name, (home, *_) in protocols().items())
+    homes = [(name, "apframe.exceptions") for name in apf._HOMES["apframe.exceptions"].split()]
+    homes += [(name, home.split(":")[0]) for name, (home, *_) in protocols().items()]
     return "\n".join([_OF_NAMES, "", *(f"from {module} import {name} as {name}" for name, module in homes), ""])
 
 

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
+from apframe import exceptions
 from apframe.cli.messages import as_flag
 from apframe.exceptions import (
     ColumnError,
@@ -141,6 +142,16 @@ def test_other_values_are_no_whole_numbers(value: Any) -> None:
     with pytest.raises(ParameterError) as caught:
         whole_number("n", value)
     assert str(caught.value) == f"n is a whole number of at least 1, not {value!r}"
+
+
+def test_all_errors_and_the_bases_of_warnings_are_public() -> None:
+    classes = [each for each in vars(exceptions).values() if isinstance(each, type)]
+    errors = {each.__name__ for each in classes if issubclass(each, exceptions.ApframeError)}
+    bases = {base.__name__ for each in classes if issubclass(each, exceptions.ApframeWarning) for base in each.__bases__}
+    public = {name for name in apf.__all__ if getattr(apf, name) is getattr(exceptions, name, None)}
+    assert public == errors | bases - {"UserWarning", "UnknownCategoryWarning", "UnknownImageWarning"}
+    with pytest.raises(apf.InputError):
+        apf.evaluate({"images": []}, [])
 
 
 def test_a_package_that_is_missing_is_to_be_installed() -> None:

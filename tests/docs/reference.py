@@ -38,7 +38,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         ("scale",), ("evaluate_shards", "write_shards"),
     ),
     "runs": ("Stored runs", "Query many stored evaluations at once.", ("runs", "store"), ()),
-    "charts": ("Charts", 'Draw charts from tables. They need `pip install "apframe[charts]"`.', ("show",), ()),
+    "charts": ("Charts", 'Draw charts from tables. They need `pip install altair`.', ("show",), ()),
     "report": ("Report", "Write [one page](../guides/report.md) about one model, two or more.", ("report",), ()),
     "training": (
         "Training", "Read the outputs of other libraries, and train with AP as the loss.",
@@ -112,7 +112,7 @@ def reference() -> dict[str, str]:
 def undocumented() -> list[str]:
     """Public names without a docstring, or without a page."""
     documented = {name for page in PAGES for name in _names(page)}
-    missing = sorted(set(apf.__all__) - documented)
+    missing = sorted(set(apf.__all__) - documented - {*vars(exceptions)})
     for name in documented:
         value = getattr(apf, name)
         if not callable(value):
@@ -189,7 +189,11 @@ def _commands() -> Iterator[str]:
 
 
 def _errors() -> Iterator[str]:
-    yield "# Errors and warnings\n\nThey are in `apframe.exceptions`. An error says what is wrong, where, and what to do.\n"
+    yield (
+        "# Errors and warnings\n\nAll are in `apframe.exceptions`. The errors, and the warnings `ApframeWarning` and "
+        "`DoubtfulNumberWarning`, which are the bases of others, are in `apframe` too, as in `except apf.InputError`. An error "
+        "says what is wrong, where, and what to do.\n"
+    )
     classes = [each for each in vars(exceptions).values() if inspect.isclass(each) and each.__module__ == "apframe.exceptions"]
     for title, base in (("Errors", exceptions.ApframeError), ("Warnings", exceptions.ApframeWarning)):
         yield f"\n## {title}\n\n| class | is a | meaning |\n|---|---|---|\n"

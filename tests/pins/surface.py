@@ -31,7 +31,9 @@ def signatures() -> Iterator[str]:
 
 
 def _signature(name: str, value: Any) -> Iterator[str]:
-    if inspect.isclass(value):
+    if value in vars(exceptions).values():
+        yield f"class {name}"  # which `errors` describes
+    elif inspect.isclass(value):
         yield f"class {name}{inspect.signature(value)}"
         for member, found in sorted(inspect.getmembers(value)):
             if not member.startswith("_") and not issubclass(value, apf.Similarity):  # whose methods are its own affair
