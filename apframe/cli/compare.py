@@ -166,7 +166,7 @@ def _show_images(table: pl.DataFrame, style: str | None) -> None:
         show_table(table, style)
         return
     compact, lines = compact_images(table)
-    show_table(compact, style, digits=4)
+    show_table(compact, style, digits=4, least=["file_name", "share"])
     print_lines(lines if style is None else [])
 
 
@@ -181,6 +181,7 @@ def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None, metric
     if style is not None:
         show_table(compact, style, digits=3)
         return
-    show_table(compact, style, digits=3, least=["q"])
+    is_named = bool(rows_of) and table["metric"].n_unique() == 1  # by the sentences below
+    show_table(compact, style, digits=3, least=["q", *["metric"] * is_named])
     lacking = [] if rows_of else without_intervals(table.filter(pl.col("metric") != metric), unit)
     print_lines([*comparison_sentences(table, rows_of, metric, unit), *lacking, *how_tested(table, unit)])

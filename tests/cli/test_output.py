@@ -19,7 +19,7 @@ from apframe.cli import command as cli
 from tests.cli.test_command import RESULTS, TRUTH, command, files
 
 Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
-SEARCH = Path(__file__).resolve().parents[2] / "data" / "search"
+SEARCH, STREET = (Path(__file__).resolve().parents[2] / "data" / name for name in ("search", "street"))
 NAME = "été 中 … \x7f\x9b"
 TRUTH_OF_NAMES = {
     "images": [{"id": 1, "weather": NAME}],
@@ -264,6 +264,26 @@ def test_tables_fit_the_terminal_and_are_whole_elsewhere(tmp_path: Path, capsys:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     _, fitting, _ = command(capsys, monkeypatch, "sql", str(tmp_path / "set"), query)
     assert max(map(len, fitting.splitlines())) <= 60 and "…" in fitting
+
+
+COUNTS = [f"{count}_{name}" for name in "ab" for count in ("tp", "fp", "fn")]
+
+
+@pytest.mark.parametrize(("options", "columns"), [
+    (["--level", "category"], ["name", "model_a", "model_b", "difference", "low", "high", "p"]),
+    (["--by", "camera,weather"], ["camera", "weather", "model_a", "model_b", "difference", "low", "high", "p"]),
+    (["--level", "image"], ["image_id", "influence", "share", *COUNTS]),
+])  # fmt: skip
+def test_comparisons_show_the_most_in_80_columns(
+    options: list[str], columns: list[str], capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    models = [str(STREET / f"model_{name}.json") for name in "ab"]
+    code, out, _ = command(capsys, monkeypatch, "compare", str(STREET / "instances.json"), *models, *options)
+    lines = out.splitlines()
+    assert code == 0 and max(map(len, lines)) <= 80
+    assert [name.strip("│ ") for name in lines[1].split("┆")] == columns
 
 
 class Screen(io.StringIO):
