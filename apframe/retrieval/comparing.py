@@ -9,6 +9,7 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import ParameterError, one_of
+from apframe.show.fitted import ComparisonTable
 
 if TYPE_CHECKING:
     from apframe.lists.measures import Measure
@@ -110,10 +111,10 @@ def compare(
     keys = list(dict.fromkeys([by] if isinstance(by, str) else by))
     values = with_units(self, plain_means(self), unit, within)
     if not keys:
-        return compare_runs(values, **options)
+        return ComparisonTable(compare_runs(values, **options))
     taken = ["run", "query_id", "measure", "value", "run_a", "run_b", *COMPARED]
     grouped = self.with_attributes(values, [key for key in keys if key not in (unit, within)], taken)
-    return compare_groups(grouped, keys, **options)
+    return ComparisonTable(compare_groups(grouped, keys, **options))
 
 
 def intervals(
@@ -157,9 +158,8 @@ def intervals(
     from apframe.compare.comparison import describe_means
 
     values = with_units(self, plain_means(self), unit, within)
-    return describe_means(
-        values, method=method, unit=unit, within=within, n_resamples=n_resamples, confidence=confidence, seed=seed
-    )
+    options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
+    return ComparisonTable(describe_means(values, method=method, unit=unit, within=within, **options))
 
 
 def leaderboard(

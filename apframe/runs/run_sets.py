@@ -23,6 +23,7 @@ from apframe.runs import comparing, label_errors
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
 from apframe.runs.tables import TablesOfRuns
+from apframe.show.fitted import SliceTable
 from apframe.show.markup import cells
 from apframe.show.terminal import table_lines
 from apframe.store import sql
@@ -239,7 +240,8 @@ class RunSets(QueryableResult):
             raise ParameterError("the result has a column 'run' of its own", "rename the attribute", option="by")
         tables = [table.select(pl.lit(run).alias("run"), pl.all()) for run, table in found.items()]
         alike = all(table.schema == tables[0].schema for table in tables)
-        return pl.concat(tables if alike else [table.cast({cs.enum(): pl.String}) for table in tables], how="diagonal_relaxed")
+        parts = tables if alike else [table.cast({cs.enum(): pl.String}) for table in tables]
+        return SliceTable(pl.concat(parts, how="diagonal_relaxed"))
 
     label_errors = label_errors.label_errors
 

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TextIO
 
@@ -162,22 +162,33 @@ def table_lines(
     | a\nb | 0.250 |
     +------+-------+
     """
-    table = written_out(table)
-    drawn = _draw(table, digits, plain, 60)
-    if width is None:
-        return drawn
+    drawn, left_out = fit(written_out(table), width, least, lambda part, length: _draw(part, digits, plain, length))
+    return drawn + not_shown(left_out, width)
+
+
+def fit(
+    table: pl.DataFrame, width: int | None, least: Sequence[str], draw: Callable[[pl.DataFrame, int], str]
+) -> tuple[str, list[str]]:
+    """Fit a table into a width as `table_lines` does, and name the columns that are left out.
+
+    `draw` draws some of the columns, with texts of at most a length.
+    """
     order = [name for name in least if name in table.columns]
     order += [name for name in reversed(table.columns) if name not in least]
-    shorter = [(0, length) for length in (40, 25, 15)]
-    fewer = [(n, 15) for n in range(1, table.width)]
-    n_out = 0
+    shorter = [(0, length) for length in (60, 40, 25, 15)]
+    fewer = [(n, 15) for n in range(1, max(table.width, 1))]
     for n, length in shorter + fewer:
-        if _width(drawn) <= width:
+        left_out = [name for name in table.columns if name in order[:n]]
+        drawn = draw(table[[name for name in table.columns if name not in left_out]] if n else table, length)
+        if width is None or max(map(len, drawn.split("\n", 2)[:2])) <= width:  # its border, which may follow a title
             break
-        n_out, drawn = n, _draw(table.drop(order[:n]), digits, plain, length)
-    lines = [line[:width] for line in drawn.splitlines()]  # one column alone may be too wide
-    left_out = ", ".join(name for name in table.columns if name in order[:n_out])
-    return "\n".join(lines + textwrap.wrap(f"not shown: {left_out}", max(width, 2)) if n_out else lines)
+    return "\n".join(line[:width] for line in drawn.splitlines()), left_out  # one column alone may be too wide
+
+
+def not_shown(columns: Sequence[str], width: int | None) -> str:
+    """The line below a table that names the columns left out of it, if there are any."""
+    lines = textwrap.wrap(f"not shown: {', '.join(columns)}", max(width or 80, 2)) if columns else []
+    return "".join(f"\n{line}" for line in lines)
 
 
 def _draw(table: pl.DataFrame, digits: int | None, plain: bool, length: int) -> str:
@@ -186,11 +197,6 @@ def _draw(table: pl.DataFrame, digits: int | None, plain: bool, length: int) -> 
         tbl_width_chars=-1, float_precision=digits, tbl_formatting="ASCII_FULL_CONDENSED" if plain else "UTF8_FULL_CONDENSED",
     ):  # fmt: skip
         return str(table)
-
-
-def _width(drawn: str) -> int:
-    """How wide a table is: as its first line, which is all border."""
-    return len(drawn.partition("\n")[0])
 
 
 def written_out(table: pl.DataFrame) -> pl.DataFrame:

@@ -11,6 +11,7 @@ from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, image
 from apframe.evaluation.comparison.slice_rows import pipeline_of
 from apframe.exceptions import ParameterError
 from apframe.protocols.places import place_at
+from apframe.show.fitted import ComparisonTable
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -44,8 +45,9 @@ def compare_images(
         table = table.with_columns(metric=pl.lit(line.metric), influence=pl.col("influence_b") - pl.col("influence_a"))
         tables.append(table.sort(pl.col("influence").abs(), "image_id", descending=[True, False]))
     shares = pl.col("influence").pow(2) / pl.col("influence").pow(2).sum().over("metric")
-    return pl.concat(tables).select(
+    columns = pl.concat(tables).select(
         "metric", run_a=pl.lit(names[0]), run_b=pl.lit(names[1]), image_id="image_id", file_name="file_name",
         influence="influence", share=shares.fill_nan(0.0), influence_a="influence_a", influence_b="influence_b",
         **{f"{count}_{name}": f"{count}_{name}" for name in "ab" for count in _COUNTS},
     )  # fmt: skip
+    return ComparisonTable(columns)

@@ -18,6 +18,7 @@ from apframe.evaluation.comparison.study import ROW, Drawn, Numbers, Study
 from apframe.evaluation.slices.keys import Bins, check_level
 from apframe.exceptions import ParameterError, ResampledWarning, by_name, one_of, proper_share, warn, whole_number
 from apframe.protocols.headlines import Headline, headlines
+from apframe.show.fitted import ComparisonTable
 from apframe.tables.conditions import columns_of
 from apframe.wording import counted, did_you_mean, listed
 
@@ -63,7 +64,7 @@ def describe_all(evaluation: Evaluation, sampling: Sampling) -> pl.DataFrame:
     means = drawn.filter(pl.col("category_id").is_null()) if "category_id" in drawn.columns else drawn
     if means.height <= len(tables):  # not of slices or categories, which would be many names
         rule.warn_of_bias(means["metric"].to_list(), means["bias"].to_numpy(), means["se"].to_numpy())
-    return table
+    return ComparisonTable(table)
 
 
 def compare_all(
@@ -84,7 +85,7 @@ def compare_all(
             labels = {"run_a": names[a], "run_b": names[b]}
             tables.append(numbers.with_columns(labels, {name: each[name] for name in DIFFERENCE[2:]}))
     rule.warn_of_few_resamples(sampling.n_resamples, n_rows)
-    return _in_order(tables)
+    return ComparisonTable(_in_order(tables))
 
 
 def with_intervals(

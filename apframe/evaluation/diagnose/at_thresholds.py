@@ -97,13 +97,14 @@ class CutEvaluation:
         [('clear', 1, 0, 0, 1.0), ('fog', 0, 0, 1, 0.0)]
         """
         from apframe.evaluation.diagnose.cut_counts import tabulate_cut  # brings in NumPy
+        from apframe.show.fitted import SliceTable
 
         check_level(self.evaluation, level)
         proper_share("confidence", confidence)
         units = units_if_asked(self.evaluation, unit, within, intervals=intervals)
         shape = {"each_category": level == "category", "marginals": marginals}
         table = tabulate_cut(self.evaluation, _cut(self), keys, units, confidence, **shape)
-        return table if marginals else table.drop("rolled_up")
+        return SliceTable(table if marginals else table.drop("rolled_up"))
 
     def per_image(self) -> pl.DataFrame:
         """Count the outcomes of every image and category at the thresholds: what all rates are sums of.

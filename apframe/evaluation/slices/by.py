@@ -105,6 +105,7 @@ def by(
         return _by_parts(self, broken_down[0], (*broken_down[1:], *columns), again)
     units = units_if_asked(self, unit, within, intervals=intervals)
     from apframe.evaluation.slices.slices import make_slicings, tabulate  # brings in NumPy
+    from apframe.show.fitted import SliceTable
 
     each_category = level == "category"
     tables = self._source.tables()
@@ -123,7 +124,7 @@ def by(
         from apframe.evaluation.comparison.sampling import with_intervals
 
         table = with_intervals(self, table, made, slicings, categories, units)
-    return table if marginals else table.drop("rolled_up")
+    return SliceTable(table if marginals else table.drop("rolled_up"))
 
 
 def _by_parts(
@@ -138,7 +139,9 @@ def _by_parts(
     with collecting() as said:
         found = [(bin_, again(self._of(InMemory.of(part)), *others)) for bin_, part in key.parts(self._inputs)]
     warn_again(dict.fromkeys(said))
-    return pl.concat(table.select(pl.lit(bin_).alias(key.name), pl.all()) for bin_, table in found)
+    from apframe.show.fitted import SliceTable
+
+    return SliceTable(pl.concat(table.select(pl.lit(bin_).alias(key.name), pl.all()) for bin_, table in found))
 
 
 def where(self: Evaluation, *conditions: Condition) -> Evaluation:

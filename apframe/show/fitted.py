@@ -1,0 +1,134 @@
+"""Tables of results: frames that print their most telling columns, as many as there is room for."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from html import escape
+from typing import Any, ClassVar, Self
+
+import polars as pl
+
+from apframe.protocols.headlines import KINDS
+from apframe.show.terminal import fit, not_shown
+
+_PAGE_WIDTH = 120  # of a table in a notebook, in characters
+_RECALL = re.compile(rf"(?:{'|'.join(kind.name for kind in KINDS.values() if kind.one_is_enough)})(\d*)([sml]|_.+)?")
+_DETAILS = (
+    "n_resamples", "bias", "method", "reason", "influence_a", "influence_b", "share_better", "detectable",
+    "p_randomisation", "p_randomisation_holm", "p_t", "p_t_holm", "n_units", "se",
+)  # fmt: skip
+
+
+class FittedTable(pl.DataFrame):
+    """A frame like any other, but printed within the width of the terminal, and of the page in notebooks.
+
+    Columns that do not fit are named below the table. Sorted and filtered, it stays such a table. A number of columns that
+    `pl.Config` sets wins: Polars then prints it as any frame.
+
+    Attributes
+    ----------
+    digits
+        the number of decimals that are printed, if `pl.Config` sets none
+    """
+
+    digits: ClassVar[int]
+
+    @property
+    def least(self) -> Sequence[str]:
+        """The columns that tell least, in the order in which they are left out; after them the last ones are."""
+        raise NotImplementedError
+
+    def sort(self, *by: Any, **options: Any) -> Self:
+        """Sort the rows as `polars.DataFrame.sort` does."""
+        return type(self)(super().sort(*by, **options))
+
+    def filter(self, *predicates: Any, **constraints: Any) -> Self:
+        """Filter the rows as `polars.DataFrame.filter` does."""
+        return type(self)(super().filter(*predicates, **constraints))
+
+    def __str__(self) -> str:
+        if "POLARS_FMT_MAX_COLS" in os.environ:
+            return super().__str__()
+        width = int(os.environ.get("POLARS_TABLE_WIDTH", shutil.get_terminal_size().columns))
+        drawn, left_out = self._fit(None if width < 0 else width)
+        return drawn + not_shown(left_out, width)
+
+    def _repr_html_(self, *, _from_series: bool = False) -> str:
+        if "POLARS_FMT_MAX_COLS" in os.environ:
+            return super()._repr_html_()
+        _, left_out = self._fit(_PAGE_WIDTH)
+        part = pl.DataFrame(self)[[name for name in self.columns if name not in left_out]]
+        with pl.Config(tbl_cols=-1, float_precision=self._precision()):
+            page = self._with_shape(part._repr_html_())
+        return page + f"<p>{escape(not_shown(left_out, None).strip())}</p>" * bool(left_out)
+
+    def _fit(self, width: int | None) -> tuple[str, list[str]]:
+        """The table as text within a width, and the columns that are left out."""
+        return fit(pl.DataFrame(self), width, self.least, self._drawn)
+
+    def _drawn(self, part: pl.DataFrame, length: int) -> str:
+        with pl.Config(tbl_cols=-1, tbl_width_chars=-1, fmt_str_lengths=length, float_precision=self._precision()):
+            return self._with_shape(str(part))
+
+    def _precision(self) -> Any:
+        chosen = pl.Config.state()["set_float_precision"]
+        return self.digits if chosen is None else chosen
+
+    def _with_shape(self, drawn: str) -> str:
+        """The shape of the whole table in place of that of its part."""
+        return re.sub(r"(shape: \([\d_]+, )[\d_]+", rf"\g<1>{self.width}", drawn, count=1)
+
+
+class SliceTable(FittedTable):
+    """Numbers of slices, a column for each. The recalls tell least, but more if they allow more detections.
+
+    >>> with pl.Config(tbl_width_chars=50, tbl_hide_column_data_types=True):
+    ...     SliceTable({"night": [True], "AP": [0.25], "AP50": [0.5], "AR1": [0.5], "AR100": [0.5], "n_images": [3]})
+    shape: (1, 6)
+    ┌───────┬───────┬───────┬───────┬──────────┐
+    │ night ┆ AP    ┆ AP50  ┆ AR100 ┆ n_images │
+    ╞═══════╪═══════╪═══════╪═══════╪══════════╡
+    │ true  ┆ 0.250 ┆ 0.500 ┆ 0.500 ┆ 3        │
+    └───────┴───────┴───────┴───────┴──────────┘
+    not shown: AR1
+    """
+
+    digits = 3
+
+    @property
+    def least(self) -> Sequence[str]:
+        """The columns that tell least, in the order in which they are left out."""
+        errors = [name for name in self.columns if name.endswith("_se") and name[:-3] in self.columns]
+        recalls = {name: found for name in self.columns if (found := _RECALL.fullmatch(name))}
+        limits = {name: 0 if found[2] else float(found[1] or "inf") for name, found in recalls.items()}
+        strict = ["AP75", "AP75_low", "AP75_high"]
+        return ["n_detections", "n_categories", *errors, *sorted(limits, key=limits.__getitem__), *strict]
+
+
+class ComparisonTable(FittedTable):
+    """Numbers with their intervals, or differences of them, a row for each. The runs tell least if all rows have the same.
+
+    >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "difference": 0.25, "low": 0.125, "high": 0.375, "p": 0.01}
+    >>> with pl.Config(tbl_width_chars=54, tbl_hide_column_data_types=True):
+    ...     ComparisonTable([row])
+    shape: (1, 7)
+    ┌────────┬────────────┬────────┬────────┬────────┐
+    │ metric ┆ difference ┆ low    ┆ high   ┆ p      │
+    ╞════════╪════════════╪════════╪════════╪════════╡
+    │ AP     ┆ 0.2500     ┆ 0.1250 ┆ 0.3750 ┆ 0.0100 │
+    └────────┴────────────┴────────┴────────┴────────┘
+    not shown: run_a, run_b
+    """
+
+    digits = 4
+
+    @property
+    def least(self) -> Sequence[str]:
+        """The columns that tell least, in the order in which they are left out."""
+        runs = [name for name in ("run_a", "run_b") if name in self.columns]
+        same = [name for name in runs if self[name].n_unique() < 2]
+        corrected = "p_holm" if same == runs else "p"  # of two runs alone, p is not corrected
+        return [*_DETAILS, corrected, "q", *same, "file_name", "share", "estimate_a", "estimate_b"]
