@@ -239,6 +239,7 @@ def compare(
     where the 95 % interval excludes 0), p_holm (corrected for the pairs of runs; Holm 1979), q (false discovery rate over the
     rows of the metric and pair; Benjamini and Hochberg 1995), detectable (the difference that this set shows in four of five
     cases: 2.8 se, see `apframe.n_needed`), n_units, n_resamples, method and reason. Nulls are those of `intervals`.
+    Printed, the table shows the most telling columns that fit, and names the others.
 
     With level="image" there is a row for each metric (the first one by default) and image, the largest part in the difference
     first: metric, run_a, run_b, image_id, file_name, influence (of the image on the difference), share (its square among those

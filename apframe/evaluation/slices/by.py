@@ -79,7 +79,7 @@ def by(
     has the names of the keys of which the row takes all values. Then come the metrics of `summary`, null where nothing could
     be evaluated, and the support: n_images (keys of the objects do not change it), n_annotations (counted: inside, no crowd),
     n_detections (true and false positives at the lowest threshold), n_categories (averaged over). Rows are sorted by key,
-    null last, roll-ups below.
+    null last, roll-ups below. Printed, the table shows the most telling columns that fit, and names the others.
 
     Raises
     ------
