@@ -443,7 +443,7 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], type[ApframeError], str]] = {
     "image_id NaN": ({"image_id": [1.0, nan]}, RowError, "detections: image_id is not a whole number where row is 2; "),
     "image_id null": ({"image_id": [None, 1]}, RowError, "detections: image_id is missing where detection_id is 1; "),
     "image_id too large": (
-        {"image_id": pl.Series([1, 2**63], dtype=pl.UInt64)}, RowError, "detections: image_id is not Int64 where row is 2; ",
+        {"image_id": pl.Series([1, 2**63], dtype=pl.UInt64)}, RowError, "detections: image_id is beyond 64 bits where row is 2",
     ),
     "image_id a list": ({"image_id": [[1], [2]]}, ColumnError, "detections.image_id: ids must be integers or strings"),
     "image_id text": ({"image_id": ["1", "2"]}, IdTypeError, "detections.image_id holds strings, not integers like images"),

@@ -16,6 +16,12 @@ from apframe.wording import first_line
 
 LIST_REMEDIES = {shape.column: shape.list_remedy for shape in SHAPES if shape.list_remedy}
 """Remedies for lists that do not hold numbers."""
+BEYOND = "is beyond 64 bits"
+"""What is wrong with whole numbers from 2^63 on, as hashes are, that were to be ids."""
+AS_TEXT = (
+    'make these ids text in all tables (in Polars .cast(pl.String), in JSON "7" instead of 7, in CSV with a letter before each)'
+)
+"""What to do about them."""
 
 
 def as_column(sieve: Sieve, column: Column) -> pl.Series:
@@ -84,8 +90,18 @@ def _as_id(sieve: Sieve, ids: pl.Series) -> pl.Series:
     if ids.dtype in (pl.Categorical, pl.Enum, pl.String):
         return ids.cast(pl.String)
     if ids.dtype.is_numeric() or ids.dtype == pl.Null:
-        return _as_dtype(sieve, ids, pl.Int64)
+        return _as_dtype(sieve, _within_64_bits(sieve, ids), pl.Int64)
     raise ColumnError(f"ids must be integers or strings, not {ids.dtype}", table=sieve.table, column=ids.name)
+
+
+def _within_64_bits(sieve: Sieve, ids: pl.Series) -> pl.Series:
+    """The ids, of which those from 2^63 on are refused, and null."""
+    whole = ids.cast(pl.Int64, strict=False)
+    if whole.null_count() == ids.null_count():
+        return ids
+    beyond = whole.is_null() & ids.is_not_null() & ids.is_finite()
+    sieve.refuse(beyond, f"{ids.name} {BEYOND}", AS_TEXT, of_key=ids.name == KEY_OF.get(sieve.table))
+    return ids.to_frame().select(pl.when(~beyond).then(ids.name)).to_series()
 
 
 def _as_id_lists(sieve: Sieve, values: pl.Series) -> pl.Series:
@@ -96,9 +112,9 @@ def _as_id_lists(sieve: Sieve, values: pl.Series) -> pl.Series:
     if not isinstance(values.dtype, pl.List) or not (is_text or inner == pl.Null or inner.is_numeric()):
         raise ColumnError(f"must hold lists of ids, not {values.dtype}", table=sieve.table, column=values.name)
 
-    def refuse(is_broken: pl.Expr, problem: str, lists: pl.Series = values) -> None:
+    def refuse(is_broken: pl.Expr, problem: str, lists: pl.Series = values, remedy: str = "correct these rows") -> None:
         broken = lists.list.eval(is_broken).list.any().fill_null(False)
-        sieve.refuse(broken, f"{values.name} {problem}", "correct these rows")
+        sieve.refuse(broken, f"{values.name} {problem}", remedy)
 
     refuse(pl.element().is_null(), "contains a missing id")
     if inner.is_float():
@@ -106,5 +122,5 @@ def _as_id_lists(sieve: Sieve, values: pl.Series) -> pl.Series:
     if is_text:
         return values.cast(pl.List(pl.String))
     ids = values.cast(pl.List(ID), strict=False)
-    refuse(pl.element().is_null(), "contains an id beyond 64 bits", ids)
+    refuse(pl.element().is_null(), "contains an id beyond 64 bits", ids, AS_TEXT)
     return ids

@@ -110,7 +110,7 @@ def test_ground_truth_may_have_numbers_of_numpy() -> None:
 
 BAD_ROWS: dict[str, tuple[Any, str]] = {
     "half an id": (FOUND | {"image_id": np.float32(22.5)}, "image_id is not a whole number where row is 2"),
-    "a large id": (FOUND | {"image_id": np.uint64(2**63)}, "image_id is too large where row is 2"),
+    "a large id": (FOUND | {"image_id": np.uint64(2**63)}, "image_id is beyond 64 bits where row is 2"),
     "no number": (FOUND | {"score": np.float32("nan")}, "score is not a finite number where detection_id is 2"),
     "a list": (FOUND | {"score": np.array([0.5, 0.5])}, "score is not a number where row is 2"),
     "a table": (FOUND | {"bbox": np.ones((2, 2))}, "bbox is not a list of numbers where row is 2"),

@@ -20,7 +20,7 @@ from apframe.tables.shapes.catalogue import OTHERS
 from apframe.tables.shapes.corners import ULTRALYTICS
 from apframe.tables.sources import OTHER_LIBRARIES, kind_of, refuse_other_keys
 from apframe.tables.tables import TABLES
-from apframe.tables.types import LIST_REMEDIES
+from apframe.tables.types import AS_TEXT, BEYOND, LIST_REMEDIES
 from apframe.validation import Report, Sieve, validating
 
 # What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
@@ -217,7 +217,7 @@ def _known(sieve: _Rows, name: str, kind: str, values: list[Any]) -> pl.Series:
         wrong = [v is not None and (not isinstance(v, of_first) or isinstance(v, bool)) for v in values]
         values = refuse(wrong, f"is not {'a string, as in the first row' if of_first == (str,) else 'a number'}")
         if of_first == number:
-            values = refuse([v is not None and abs(v) >= 2**63 for v in values], "is too large")
+            values = refuse([v is not None and abs(v) >= 2**63 for v in values], BEYOND, AS_TEXT)
         types = set(map(type, values)) - {type(None)}
         return pl.Series(name, values, pl.Float64 if float in types else pl.String if str in types else pl.Int64)
     if kind == "ids":
