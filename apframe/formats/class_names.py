@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError, warn
 from apframe.formats.documents import read_json
-from apframe.formats.yolo.config import names_in_lines, read_config
+from apframe.formats.yolo.config import ENDINGS, names_in_lines, read_config
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
 from apframe.tables.types import with_ids
@@ -27,7 +27,7 @@ def read_class_names(source: Any) -> dict[int, str]:
     ----------
     source
         a list of names, a mapping of numbers to them; or a file: text with a name in each line (`obj.names`, `classes.txt`),
-        JSON of such a list or mapping, or a data.yaml
+        JSON of such a list or mapping, a data.yaml or obj.data
 
     Raises
     ------
@@ -136,7 +136,7 @@ def _are_called_by_files(detections: pl.DataFrame) -> bool:
 
 
 def _read(path: Path) -> Any:
-    if path.suffix in (".yaml", ".yml"):
+    if path.suffix in ENDINGS:
         return read_config(path).names
     if path.suffix == ".json":
         return read_json(path)

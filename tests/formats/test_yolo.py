@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal, assert_series_equal
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError, ParameterError, RowError, UnitWarning, UnknownIdError
 from apframe.formats.boxes import Boxes
+from apframe.formats.class_names import read_class_names
 from apframe.formats.seen import see
 from apframe.formats.yolo.format import Yolo
 from tests.cli.test_command import command
@@ -681,6 +682,37 @@ def test_obj_data_of_darknet(name: str, tmp_path: Path) -> None:
         "b"
     ]
     assert apf.evaluate(truth, folder / "found").summary["value"][0] == pytest.approx(1)
+
+
+CVAT = {
+    "obj.data": "classes = 2\ntrain = data/train.txt\nnames = data/obj.names\nbackup = backup/\n",
+    "obj.names": "cat\ndog\n",
+    "train.txt": "data/obj_train_data/a.jpg\ndata/obj_train_data/more/b.jpg\n",
+    "obj_train_data/a.txt": "1 .5 .5 .5 .5\n",
+    "obj_train_data/more/b.txt": "",
+    "image_sizes.csv": "file_name,image_width,image_height\na.jpg,100,50\nb.jpg,100,50\n",
+}
+
+
+@pytest.mark.parametrize("name", ["export", "export/obj.data"])
+@pytest.mark.parametrize("prefix", ["data/", "x64/data/", "/content/darknet/data/", ""])
+def test_obj_data_as_cvat_exports_it(prefix: str, name: str, tmp_path: Path) -> None:
+    """All that the file names lies beside it, although the paths begin with the folder `data` of darknet."""
+    written(tmp_path / "export", {path: text.replace("data/", prefix, 1) for path, text in CVAT.items()})
+    if prefix:
+        assert prefix in (tmp_path / "export" / "obj.data").read_text()
+    truth = apf.read_dataset(tmp_path / name)
+    assert truth.categories.select("category_id", "name").rows() == [(0, "cat"), (1, "dog")]
+    assert truth.images["image_id"].to_list() == ["a", "b"]
+    assert truth.annotations.select("image_id", "category_id", *BOX).rows() == [("a", 1, 25, 12.5, 50, 25)]
+    assert read_class_names(tmp_path / "export" / "obj.data") == {0: "cat", 1: "dog"}
+
+
+def test_a_list_of_obj_data_names_no_image_outside(tmp_path: Path) -> None:
+    written(tmp_path, {"secret.txt": "1 .5 .5 .5 .5\n"})
+    written(tmp_path / "a" / "export", CVAT | {"train.txt": "data/../../../secret.jpg\n"})
+    with pytest.raises(FormatError, match=r"train\.txt: lists images outside the data set: 'data/\.\./\.\./\.\./secret\.jpg'"):
+        apf.read_dataset(tmp_path / "a" / "export")
 
 
 def test_obj_data_without_its_names_is_refused(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,13 +91,14 @@ def read_config(path: Path) -> Config:
 
 
 def _read_darknet(path: Path) -> Config:
-    """Read an obj.data: lines of `classes`, `names`, `train` and `valid`, paths from where darknet runs, the folder above."""
+    """Read an obj.data: lines of `classes`, `names`, `train` and `valid`, paths from where darknet runs: see `_spellings`."""
     pairs = (line.partition("=") for line in read_text(path).split("\n") if not line.lstrip().startswith("#"))
     fields = {key.strip(): value.strip() for key, equals, value in pairs if equals}
     roots = tuple(dict.fromkeys((path.parent.parent, path.parent)))
     names: Any = None
     if "names" in fields:
-        file = next((root / fields["names"] for root in roots if is_file(root / fields["names"])), None)
+        places = [root / each for root in roots for each in _spellings(path, fields["names"])]
+        file = next(filter(is_file, places), None)
         if file is None:
             raise FormatError(f"there is no {fields['names']}", "correct names, or add the file", path=path)
         names = names_in_lines(file)
@@ -139,7 +140,7 @@ def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:
     found: dict[Path, Path | None] = {}
     for entry in config.splits[chosen]:
         place = _place(config, chosen, entry)
-        found |= _listed_files(place, config.roots) if place.suffix == ".txt" else _files_in(place)
+        found |= _listed_files(place, config) if place.suffix == ".txt" else _files_in(place)
     if not found:
         raise FormatError(f"{chosen}: no images or labels in {', '.join(config.splits[chosen])}", path=config.path)
     by_name: dict[str, Path] = {}
@@ -163,13 +164,21 @@ def write_config(path: Path, names: dict[int, str], n_keypoints: int | None) -> 
 
 def _place(config: Config, split: str, entry: str) -> Path:
     """Where a folder or list of images is: the first place at which there is one, or its labels."""
-    # Roboflow writes ../val/images for what lies beside the file, and the trainer takes it so
-    entries = [entry, entry[3:]] if entry.startswith("../") else [entry]
-    places = [root / each for root in config.roots for each in entries]
+    places = [root / each for root in config.roots for each in _spellings(config.path, entry)]
     for place in places:
         if kind_at(place) is not None or (place.suffix != ".txt" and is_folder(_labels_of(place))):
             return place
     raise FormatError(f"{split}: there is neither {places[0]} nor labels for it", f"correct path or {split}", path=config.path)
+
+
+def _spellings(file: Path, entry: str) -> list[str]:
+    """A path in the file of a data set, and what it may mean beside that.
+
+    Roboflow writes ../val/images for what lies beside data.yaml, and the trainer takes it so. An obj.data lies in the folder
+    `data` of darknet, from which it names all: CVAT writes data/train.txt for what lies beside it in the archive.
+    """
+    beside = re.sub("^(.*/)?data/", "", entry) if file.suffix == _DARKNET else entry.removeprefix("../")
+    return list(dict.fromkeys([entry, beside]))
 
 
 def _files_in(folder: Path) -> dict[Path, Path | None]:
@@ -195,13 +204,14 @@ def is_label(path: Path, fields: Sequence[str] | None = None) -> bool:
     return len(fields) > 4 and all(map(is_number, fields))
 
 
-def _listed_files(path: Path, roots: Iterable[Path]) -> dict[Path, Path | None]:
+def _listed_files(path: Path, config: Config) -> dict[Path, Path | None]:
     """The files of images that a text file lists, relative to it or to the data set."""
     found: dict[Path, Path | None] = {}
     missing, outside = [], []
-    roots = (path.parent, *roots)
+    roots, is_darknet = (path.parent, *config.roots), config.path.suffix == _DARKNET
     for name in filter(None, map(str.strip, read_text(path).split("\n"))):
-        candidates = [image for root in roots if is_inside(image := root / name, roots)]
+        ways = _spellings(config.path, name) if is_darknet else [name]
+        candidates = [image for way in ways for root in roots if is_inside(image := root / way, roots)]
         if not candidates:
             outside.append(name)
             continue

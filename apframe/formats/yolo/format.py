@@ -51,8 +51,9 @@ class Yolo(Format):
     images need one then. If there is none of these, images are 1 x 1 and a `UnitWarning` says so. Written are data.yaml,
     `labels/val` and `image_sizes.csv`. Numbers come back to 1e-9 of the image's size, as they are divided and multiplied by it.
 
-    In the place of data.yaml there may be darknet's obj.data, with `names`, `train` and `valid`; paths in it are taken from the
-    folder above its own, or from its own.
+    In the place of data.yaml there may be darknet's obj.data, with `names`, `train` and `valid`; paths in it, and in the lists
+    that it names, are taken from the folder above its own, or from its own. What follows `data/` in them may lie beside it, as
+    in the archives of CVAT.
 
     At most 1,000,000 classes and 1,000 keypoints; a data.yaml of at most 4 MB, nested 20 levels deep.
 
