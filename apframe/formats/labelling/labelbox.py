@@ -37,7 +37,7 @@ class Labelbox(ReadOnly):
     dataset_is = "a file with a JSON object in each line, or a JSON list, with data rows and their labels"
     results_are = "none: the format has no scores"
     dataset_looks = looks(
-        Look("file", begins="{", keys=("data_row", "projects")),
+        Look("file", begins="{", keys=("data_row",), any_keys=("projects", "media_attributes")),
         Look("file", begins="[", any_keys=("Labeled Data", "data_row")),
     )
     results_looks = looks()

@@ -39,6 +39,9 @@ class Labelme(ReadOnly):
     dataset_looks = results_looks = looks(
         Look("folder", endings=(".json",), begins="{", keys=("shapes",), any_keys=("imagePath", "shape_type")),
         Look("file", begins="{", keys=("shapes",), any_keys=("imagePath", "shape_type")),
+        # the image itself may stand before the shapes, which are then beyond what is looked at
+        Look("folder", endings=(".json",), begins="{", keys=("imageData",), no_keys=("shapes", "images")),
+        Look("file", begins="{", keys=("imageData",), no_keys=("shapes", "images")),
     )
 
     def recognizes(self, seen: Seen, role: str) -> bool:

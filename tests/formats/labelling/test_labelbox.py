@@ -55,6 +55,16 @@ def test_exports_of_today_and_of_the_first_version(name: str, tmp_path: Path) ->
     ]  # fmt: skip
 
 
+def test_an_export_with_long_embeddings_is_recognised(tmp_path: Path) -> None:
+    """They stand before the projects, which are then beyond the 64 kB that are looked at."""
+    objects = [drawn("cat", bounding_box=SIDES)] * 700
+    first = row("r1", "a.jpg", objects)
+    first["embeddings"] = [{"name": "clip", "values": [0.123456789] * 8000}]
+    projects = first.pop("projects")
+    (tmp_path / "a.ndjson").write_text(json.dumps(first | {"projects": projects}))
+    assert apf.read_dataset(tmp_path / "a.ndjson").annotations.height == 700
+
+
 def test_images_of_one_name_are_called_by_their_data_rows(tmp_path: Path) -> None:
     (tmp_path / "a.ndjson").write_text("\n".join(json.dumps(row(key, f"{key}/a.jpg")) for key in ("r1", "r2")))
     assert apf.read_dataset(tmp_path / "a.ndjson").images["image_id"].to_list() == ["r1", "r2"]

@@ -50,6 +50,25 @@ def test_rectangles_are_boxes_and_polygons_masks(tmp_path: Path) -> None:
     assert apf.read_dataset(tmp_path / "a.json").annotations.height == 2
 
 
+ORDERS = {
+    "by name": ["flags", "imageData", "imageHeight", "imagePath", "imageWidth", "shapes", "version"],
+    "the image first": ["imageData", "imagePath", "version", "flags", "shapes", "imageHeight", "imageWidth"],
+    "as labelme writes them": ["version", "flags", "shapes", "imagePath", "imageData", "imageHeight", "imageWidth"],
+}
+
+
+@pytest.mark.parametrize("n_shapes", [1, 2000])
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+def test_shapes_may_stand_behind_the_image(order: list[str], n_shapes: int, tmp_path: Path) -> None:
+    """Image and shapes each fill more than the 64 kB that are looked at."""
+    shapes = [shape("rectangle", CORNERS, score=0.5)] * n_shapes
+    content = json.loads(image(*shapes)) | {"imageData": "iVBOR" * 50_000}
+    folder = written(tmp_path, {"a.json": json.dumps({key: content[key] for key in order})})
+    for path in (folder, folder / "a.json"):
+        assert apf.read_dataset(path).annotations["width"].to_list() == [3] * n_shapes
+        assert apf.read_results(path)["score"].to_list() == [0.5] * n_shapes
+
+
 def test_a_turned_rectangle_has_the_box_around_it_and_its_own_area(tmp_path: Path) -> None:
     turned = shape("rotation", [[32, 4], [40, 10], [34, 18], [26, 12]])  # 10 x 10, by 3 in 4
     row = apf.read_dataset(written(tmp_path, {"a.json": image(turned)})).annotations
