@@ -51,7 +51,7 @@ TESTED_IN = {
     "evaluation/test_pipeline.py": "matching/outcomes protocols/pairing protocols/preparation",
     "evaluation/test_stored.py": "evaluation/restored",
     "formats/labelling/test_cvat.py": "formats/labelling/cvat/format formats/labelling/cvat/row_runs "
-    "formats/labelling/cvat/shapes",
+    "formats/labelling/cvat/shapes formats/labelling/cvat/tracks",
     "formats/labelling/test_label_studio.py": "formats/labelling/label_studio/format formats/labelling/label_studio/regions",
     "formats/labelling/test_labelme.py": "formats/labelling/drawn",
     "formats/test_boxes.py": "formats/edges",
@@ -104,7 +104,7 @@ TESTED_IN = {
     "tables/shapes/test_bad_shapes.py": "tables/shapes/boxes tables/shapes/corners tables/shapes/intervals "
     "tables/shapes/keypoints tables/shapes/masks tables/shapes/shape",
     "tables/shapes/test_label_maps.py": "similarity/overlaps tables/shapes/segments",
-    "test_bad_input.py": "protocols/application rows tables/canonical tables/ids tables/types",
+    "test_bad_input.py": "protocols/application rows tables/canonical tables/ids",
     "test_odd_names.py": "columns",
     "test_static_table.py": "static_names",
     "training/test_losses.py": "training/torch_losses",

@@ -139,6 +139,103 @@ def test_shapes_that_are_no_objects_are_left_out_with_a_warning(tmp_path: Path) 
         assert read(path).height == 1
 
 
+VIDEO = """<annotations><version>1.1</version><meta><{kind}><id>5</id><size>4</size><mode>{mode}</mode>
+<start_frame>10</start_frame><stop_frame>16</stop_frame><frame_filter>step=2</frame_filter>
+<labels><label><name>car</name></label><label><name>dog</name></label></labels>
+<original_size><width>10</width><height>8</height></original_size></{kind}></meta>{tracks}</annotations>"""
+TRACKS = """<track id="3" label="car" source="manual" group_id="2">
+  <box frame="10" keyframe="1" outside="0" occluded="0" xtl="1" ytl="2" xbr="4" ybr="6" z_order="0">
+    <attribute name="parked">true</attribute></box>
+  <box frame="12" keyframe="0" outside="0" occluded="1" xtl="2" ytl="2" xbr="5" ybr="6" z_order="0">
+    <attribute name="parked">false</attribute></box>
+  <box frame="14" keyframe="1" outside="1" occluded="0" xtl="2" ytl="2" xbr="5" ybr="6" z_order="0"/>
+</track>
+<track id="4" label="dog" source="auto">
+  <polygon frame="12" keyframe="1" outside="0" occluded="0" points="1,1;5,1;1,4" z_order="1"/>
+  <polygon frame="14" keyframe="1" outside="1" occluded="0" points="1,1;5,1;1,4" z_order="1"/>
+  <mask frame="16" keyframe="1" outside="0" occluded="0" rle="0, 3, 1" left="1" top="0" width="2" height="2"/>
+  <points frame="16" keyframe="1" outside="0" points="1,1"/><points frame="18" keyframe="1" outside="1" points="1,1"/>
+</track>"""
+
+
+def video(path: Path, tracks: str = TRACKS, kind: str = "task", mode: str = "interpolation") -> Path:
+    path.write_text(VIDEO.format(kind=kind, mode=mode, tracks=tracks))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["task", "job"])
+def test_a_frame_of_a_video_is_an_image(kind: str, tmp_path: Path) -> None:
+    """All that the task has, every second one from the tenth on; shapes are in those where they are not outside."""
+    with pytest.warns(ShapesLeftOutWarning, match=r"left out .*: 1 points$"):
+        truth = formats.read_dataset(video(tmp_path / "a.xml", kind=kind))
+    assert truth.images.select("image_id", "file_name", "image_width", "image_height").rows() == [
+        (frame, f"frame_0000{frame}", 10, 8) for frame in (10, 12, 14, 16)
+    ]
+    assert truth.categories["name"].to_list() == ["car", "dog"]
+    assert truth.annotations.select("image_id", "category_id", *BOX, "area", "track_id").rows() == [
+        (10, "car", 1, 2, 3, 4, 12, 3), (12, "car", 2, 2, 3, 4, 12, 3), (12, "dog", 1, 1, 4, 3, 6, 4),
+        (16, "dog", 1, 0, 2, 2, 3, 4),
+    ]  # fmt: skip
+    assert truth.annotations.select("keyframe", "occluded", "parked", "source", "group_id", "z_order").rows() == [
+        (True, False, True, "manual", 2, 0), (False, True, False, "manual", 2, 0), (True, False, None, "auto", None, 1),
+        (True, False, None, "auto", None, None),
+    ]  # fmt: skip
+    assert set(truth.annotations.columns).isdisjoint(["frame", "outside"])
+
+
+def test_a_video_comes_back_from_a_file_for_images(tmp_path: Path) -> None:
+    truth = formats.read_dataset(video(tmp_path / "a.xml", TRACKS.split("<points")[0] + "</track>"))
+    assert apf.write_dataset(truth, tmp_path / "b.xml", "cvat").filter(pl.col("table") != "annotations").is_empty()
+    back = formats.read_dataset(tmp_path / "b.xml")
+    assert_frame_equal(back.images, truth.images)
+    assert_frame_equal(back.annotations, truth.annotations, check_column_order=False)
+
+
+def test_frames_of_a_task_of_images_have_no_names(tmp_path: Path) -> None:
+    truth = formats.read_dataset(video(tmp_path / "a.xml", "", mode="annotation"))
+    assert truth.images.select("image_id", "file_name").rows() == [(frame, None) for frame in (10, 12, 14, 16)]
+
+
+def test_frames_that_no_task_declares_are_those_with_shapes(tmp_path: Path) -> None:
+    box = '<box frame="{}" outside="{}" xtl="1" ytl="2" xbr="4" ybr="6"/>'
+    boxes = box.format(7, 0) + box.format(3, 0) + box.format(9, 1)
+    (tmp_path / "a.xml").write_text(f'<annotations><track id="0" label="car">{boxes}</track></annotations>')
+    truth = formats.read_dataset(tmp_path / "a.xml")
+    assert truth.images.select("image_id", "file_name", "image_width").rows() == [
+        (3, "frame_000003", None), (7, "frame_000007", None),
+    ]  # fmt: skip
+    assert truth.annotations["image_id"].to_list() == [3, 7]
+
+
+def test_frames_of_a_project_are_numbered_over_its_tasks(tmp_path: Path) -> None:
+    size = "<original_size><width>{}</width><height>8</height></original_size>"
+    task = f"<task><id>{{}}</id><size>2</size><subset>val</subset>{size}</task>"
+    box = '<box frame="1" outside="0" xtl="1" ytl="2" xbr="4" ybr="6"/>'
+    track = f'<track id="{{0}}" label="car" task_id="{{0}}" subset="val">{box}</track>'
+    meta = f"<meta><project><id>1</id><tasks>{task.format(9, 10)}{task.format(8, 20)}</tasks></project></meta>"
+    (tmp_path / "a.xml").write_text(f"<annotations>{meta}{track.format(8)}{track.format(9)}</annotations>")
+    truth = formats.read_dataset(tmp_path / "a.xml")
+    assert truth.images.select("image_id", "file_name", "task_id", "subset", "image_width").rows() == [
+        (0, "frame_000000", 9, "val", 10), (1, "frame_000001", 9, "val", 10),
+        (2, "frame_000000", 8, "val", 20), (3, "frame_000001", 8, "val", 20),
+    ]  # fmt: skip
+    assert truth.annotations.select("image_id", "track_id").rows() == [(1, 9), (3, 8)]
+
+
+def test_results_on_a_video_have_scores(tmp_path: Path) -> None:
+    score = '<attribute name="score">0.5</attribute>'
+    tracks = f'<track id="0" label="car"><box frame="12" outside="0" xtl="2" ytl="2" xbr="5" ybr="6">{score}</box></track>'
+    truth = video(tmp_path / "a.xml", TRACKS.split('<track id="4"')[0])
+    found = formats.read_results(video(tmp_path / "b.xml", tracks))
+    assert found.select("image_id", "category_id", "score", *BOX, "file_name").rows() == [
+        (12, "car", 0.5, 2, 2, 3, 4, "frame_000012")
+    ]
+    labels = written(tmp_path / "labels", {"frame_000012.txt": "car 0.5 2 2 3 4\n"})
+    for results in (tmp_path / "b.xml", labels):
+        ev = apf.evaluate(truth, results, "voc2012", join_by_name="images")
+        assert ev.summary["value"][0] == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize("name", ["score", "confidence"])
 def test_results_have_a_score_and_the_name_of_the_file(tmp_path: Path, name: str) -> None:
     shape = SQUARE.replace("/>", f'><attribute name="{name}">0.5</attribute></box>')
@@ -434,7 +531,19 @@ def test_what_fills_no_mask_has_no_crop(counts: Any) -> None:
             "not XML, cut off, or in another encoding than it says (not well-formed (invalid token): line 1, column 13)",
         ),
         (b"<annotation/>", "the root is annotation, not annotations; is it from CVAT?"),
-        (b"<annotations><track/></annotations>", "holds tracks, which is CVAT for video; export it as CVAT for images 1.1"),
+        (b'<annotations><track/><image id="1"/></annotations>', "has both images and tracks; export it as CVAT for images 1.1"),
+        (
+            b'<annotations><track id="3"><box outside="0" frame="x"/></track></annotations>',
+            "frame of a shape in track 3 is 'x', not a whole number from 0; correct it",
+        ),
+        (
+            b"<annotations><meta><task><size>1000001</size></task></meta></annotations>",
+            "the task has 1,000,001 frames; the limit is 1,000,000; export its jobs",
+        ),
+        (
+            b"<annotations><meta><job><size>-1</size></job></meta></annotations>",
+            "size of the task is '-1', not a whole number from 0; correct it",
+        ),
         (b'<annotations><image name="b.jpg"/></annotations>', "id is missing or not a whole number in image 'b.jpg'; "
          "correct it"),
         (

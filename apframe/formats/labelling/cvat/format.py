@@ -1,4 +1,4 @@
-"""CVAT's XML for images: boxes, polygons and masks in pixels, with labels and attributes."""
+"""CVAT's XML for images and for video: boxes, polygons and masks in pixels, with labels and attributes."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from apframe.formats.labelling.cvat.shapes import (
     shape_texts,
     typed,
 )
+from apframe.formats.labelling.cvat.tracks import with_images
 from apframe.formats.lines import Lines
 from apframe.formats.looks import Look, looks
 from apframe.formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
@@ -49,32 +50,35 @@ _ROOT = re.compile(rb"(\xef\xbb\xbf)?(\s|<\?.*?\?>|<!--.*?-->)*<annotations[\s>]
 
 
 class Cvat(Format):
-    """The export "CVAT for images 1.1". Results are the same with an attribute `score` or `confidence`.
+    """CVAT's exports for images and for video, both 1.1. Results are the same with an attribute `score` or `confidence`.
 
     Images have their number as id, the path that CVAT shows as `file_name`. Where a project's export begins anew with each
     subset or task, or a folder has several files or folders with an `annotations.xml`, images are numbered from 0 in the order
     of the files, and results are joined by file name. Categories are the labels that the task lists, also those that
     nobody used, and where it lists none those of the shapes. The box of a polygon or mask is the one around it, its `area` its
-    own. `rotation`, in degrees clockwise about the centre, becomes
-    `angle`, from -π to π. A mask of CVAT is run lengths along the rows of a crop; it becomes COCO's, down the columns of the
-    image.
+    own. `rotation`, in degrees clockwise about the centre, becomes `angle`, from -π to π. A mask of CVAT is run lengths along
+    the rows of a crop; it becomes COCO's, down the columns of the image.
 
     What a shape says beside its outline (occluded, z_order, source, group_id) and its attributes become columns: true and
     false, numbers where all are, else text. An attribute goes before a field of the same name; one that is called like a
     canonical column gets `_attribute` appended, but for `is_crowd`, `ignore` (or `difficult`) and, in results, the score.
     Results have the images' `file_name` too, to join by.
 
+    In a file for video an image is a frame, whose number is the id: all that the task has, or that have shapes. Its name is
+    `frame_000007`, as CVAT calls it. Shapes that are outside are not there. CVAT lists a track in each frame, so that nothing
+    is interpolated; `keyframe` is false where CVAT did, and `track_id` is the number of the track.
+
     Tags, points, polylines, cuboids, ellipses and skeletons are no objects here: left out, with a `ShapesLeftOutWarning`.
 
-    Written, a mask of one polygon is a polygon, run lengths and bitmaps are masks, all else is a box. CVAT says where a box
-    ends: its width is that but for a last bit, as is `angle`, which is radians here.
+    Files for images are written. A mask of one polygon is a polygon, run lengths and bitmaps are masks, all else is a box. CVAT
+    says where a box ends: its width is that but for a last bit, as is `angle`, which is radians here.
 
     Source: the page "XML annotation format" of CVAT's manual; how boxes turn and masks run is seen from its exporter.
     """
 
     name = "cvat"
     title = "CVAT XML"
-    dataset_is = "an XML file of CVAT for images, or a folder with one or more"
+    dataset_is = "an XML file of CVAT for images or for video, or a folder with one or more"
     results_are = "the same, its shapes with an attribute score"
     dataset_looks = results_looks = looks(Look("file", begins="<"), Look("folder", names=("*.xml", "*/")))
     image_ids = NUMBER
@@ -177,9 +181,7 @@ def _root_of(path: Path) -> ElementTree.Element:
     root = read_xml(path)
     if root.tag != "annotations":
         raise FormatError(f"the root is {root.tag}, not annotations", "is it from CVAT?", path=path)
-    if root.find("track") is not None:
-        raise FormatError("holds tracks, which is CVAT for video", "export it as CVAT for images 1.1", path=path)
-    return root
+    return with_images(path, root)
 
 
 def _read(path: Path, root: ElementTree.Element, table: str) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -302,8 +304,8 @@ def _attributes(
             values[name][row] = attribute.text or ""
     nameless = pl.Series(values.get("", [None] * len(shapes)), dtype=pl.String)
     _refuse(path, owners, nameless.is_not_null(), "an attribute of a shape has no name")
-    if "occluded" in fields.columns:
-        fields = fields.with_columns(pl.col("occluded").replace({"0": "false", "1": "true"}))
+    flags = [name for name in ("occluded", "keyframe") if name in fields.columns]
+    fields = fields.with_columns(pl.col(flags).replace({"0": "false", "1": "true"}))
     columns = {column.name: column for column in fields}
     columns |= {name: pl.Series(texts, dtype=pl.String) for name, texts in values.items()}
     renamed = clashes(table)

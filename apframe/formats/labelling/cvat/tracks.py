@@ -1,0 +1,89 @@
+"""CVAT's XML for video, tracks of shapes that say in which frame they are, as XML for images."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from apframe.exceptions import FormatError
+
+_OF_TRACK = ("label", "source", "group_id")  # what its shapes have as if it were their own
+_OF_FRAME = ("frame", "outside")  # what no shape on an image has
+_MOST = 1_000_000  # frames of a video of nine hours; a file may declare any number
+
+
+def with_images(path: Path, root: Element) -> Element:
+    """The root of a file for video as that of one for images; any other as it is.
+
+    Each frame that the file declares is an image, and each one that has shapes. Its id is the frame, its name the one that CVAT
+    gives to frames of a video, as in `frame_000007`; a task of images has other names, which the file does not contain. A shape
+    that is `outside` is not in its frame. The others have the label, source and group of their track, and its id as `track_id`.
+
+    Raises
+    ------
+    FormatError
+        tracks beside images; a frame, or a number of frames, that is no whole number, or more than 1,000,000 frames
+    """
+    tracks = root.findall("track")
+    if root.find("image") is not None:
+        if tracks:
+            raise FormatError("has both images and tracks", "export it as CVAT for images 1.1", path=path)
+        return root
+    tasks = _tasks(root)
+    images = {(key, frame): _image(key, frame, task) for key, task in tasks.items() for frame in _frames(path, task)}
+    for track in tracks:
+        key = track.get("task_id")
+        own = {name: track.attrib[name] for name in _OF_TRACK if name in track.attrib} | {"track_id": track.get("id", "")}
+        for shape in track:
+            if shape.get("outside") == "1":
+                continue
+            frame = _whole(path, shape.get("frame"), f"frame of a shape in track {track.get('id')}")
+            if (key, frame) not in images:
+                images[key, frame] = _image(key, frame, tasks.get(key))
+            shape.attrib = own | {name: value for name, value in shape.attrib.items() if name not in _OF_FRAME}
+            images[key, frame].append(shape)
+    places = {key: place for place, key in enumerate(tasks)}
+    found = Element(root.tag)
+    found.extend(root.iterfind("meta"))
+    found.extend(images[each] for each in sorted(images, key=lambda each: (places.get(each[0], len(places)), each[1])))
+    return found
+
+
+def _tasks(root: Element) -> dict[str | None, Element | None]:
+    """What the file says of its task, or job; those of a project by their ids."""
+    project = root.find("meta/project")
+    if project is not None:
+        return {task.findtext("id"): task for task in project.iterfind("tasks/task")}
+    task = root.find("meta/task")
+    return {None: root.find("meta/job") if task is None else task}
+
+
+def _frames(path: Path, task: Element | None) -> range:
+    """The frames of a task: `size` of them from `start_frame` on, each one that `frame_filter` does not skip."""
+    if task is None or not task.findtext("size"):
+        return range(0)
+    size = _whole(path, task.findtext("size"), "size of the task")
+    start = _whole(path, task.findtext("start_frame") or "0", "start_frame of the task")
+    if size > _MOST:
+        raise FormatError(f"the task has {size:,} frames; the limit is {_MOST:,}", "export its jobs", path=path)
+    step = re.fullmatch(r"\s*step\s*=\s*([1-9]\d{0,8})\s*", task.findtext("frame_filter") or "")
+    return range(start, start + size * (every := int(step[1]) if step else 1), every)
+
+
+def _image(key: str | None, frame: int, task: Element | None) -> Element:
+    image = Element("image", {"id": str(frame)})
+    if task is None or task.findtext("mode") != "annotation":
+        image.set("name", f"frame_{frame:06d}")
+    sizes = {} if task is None else {side: task.findtext(f"original_size/{side}") for side in ("width", "height")}
+    of_project = {} if key is None else {"task_id": key, "subset": None if task is None else task.findtext("subset")}
+    for name, value in (sizes | of_project).items():
+        if value:
+            image.set(name, value)
+    return image
+
+
+def _whole(path: Path, text: str | None, what: str) -> int:
+    if re.fullmatch(r"\s*\d{1,15}\s*", text or "") is None:
+        raise FormatError(f"{what} is {text!r}, not a whole number from 0", "correct it", path=path)
+    return int(text or "")
