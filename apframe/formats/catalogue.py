@@ -31,7 +31,7 @@ from apframe.formats.ids import joined_results
 from apframe.formats.mistaken import guessed, names_beside, near_misses, refuse_benchmark, refuse_mistaken
 from apframe.formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
 from apframe.formats.object_rows import as_detections, is_of_objects, tables_of_objects
-from apframe.formats.options import BoxOptions, DatasetOptions, FileOptions, ResultsOptions
+from apframe.formats.options import BoxOptions, ClassOptions, DatasetOptions, FileOptions, ResultsOptions
 from apframe.formats.seen import Seen, see
 from apframe.formats.stored_sets import with_own_paths
 from apframe.formats.urls import read_url, url_of
@@ -159,9 +159,11 @@ def read_dataset(
     >>> read_dataset({"images": [{"id": 1}], "categories": [], "annotations": []})
     Dataset(1 image, 0 categories, 0 annotations)
     """
-    of_formats, boxes = ({name: options.get(name) for name in each.__annotations__} for each in (FileOptions, BoxOptions))
+    files, classes, boxes = (
+        {name: options.get(name) for name in each.__annotations__} for each in (FileOptions, ClassOptions, BoxOptions)
+    )
     with validating():
-        dataset = read_truth(source, format, of_formats, boxes, masks=masks)
+        dataset = read_truth(source, format, files | classes, boxes, masks=masks)
     return with_images_of(dataset, options.get("images"))
 
 

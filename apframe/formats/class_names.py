@@ -10,7 +10,6 @@ import polars as pl
 
 from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError, warn
 from apframe.formats.documents import read_json
-from apframe.formats.yolo.config import ENDINGS, names_in_lines, read_config
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
 from apframe.tables.types import with_ids
@@ -136,6 +135,8 @@ def _are_called_by_files(detections: pl.DataFrame) -> bool:
 
 
 def _read(path: Path) -> Any:
+    from apframe.formats.yolo.config import ENDINGS, names_in_lines, read_config
+
     if path.suffix in ENDINGS:
         return read_config(path).names
     if path.suffix == ".json":
@@ -151,12 +152,12 @@ def _refused(source: Any, problem: str) -> Exception:
 
 
 def with_class_names(detections: pl.DataFrame, source: Any) -> pl.DataFrame:
-    """Detections with the `name` of their class, by its number in `category_id`; see `read_class_names`.
+    """Detections with the `name` of their class, by its number in `category_id`, or as it stands there.
 
     Raises
     ------
     RowError
-        numbers that have no name
+        what is neither the number of a class nor its name
 
     >>> with_class_names(pl.DataFrame({"category_id": [1]}), ["cat", "dog"]).row(0)
     (1, 'dog')
@@ -166,12 +167,13 @@ def with_class_names(detections: pl.DataFrame, source: Any) -> pl.DataFrame:
         return detections  # which is an error that others name
     detections, ids = with_ids("detections", detections, "category_id")
     numbers = ids.cast(pl.Int64, strict=False)
-    unknown = ~numbers.is_in(list(names)).fill_null(False) & ids.is_not_null()
+    is_name = ids.cast(pl.String).is_in([*names.values()])
+    unknown = ~(numbers.is_in(list(names)).fill_null(False) | is_name) & ids.is_not_null()
     there_are = f"there {'is' if len(names) == 1 else 'are'} {counted(len(names), 'name')}, for {_span(names)}"
     if _count_from_1(numbers, names):
         there_are = f"{there_are}; {_ask_for_names()}"
     named = numbers.replace_strict(list(names), list(names.values()), default=None, return_dtype=pl.String)
-    named_rows = detections.with_columns(named.alias("name"))
+    named_rows = detections.with_columns(named.alias("name")).with_columns(pl.coalesce("name", pl.when(is_name).then(ids)))
     return sound_rows("detections", named_rows, unknown, "category_id has no name", there_are)
 
 

@@ -51,7 +51,7 @@ class Format(ABC):
     results_ending
         the ending of text files of results, which have this format if they look like none and the ground truth has it: ".csv"
     options
-        which of `split` and `image_sizes` its reader of data sets takes
+        which of `split`, `image_sizes` and `names` its reader of data sets takes
     fractions
         whether boxes are fractions of the image, so that results need the images of their data set
     boxes_of_dataset, boxes_of_results

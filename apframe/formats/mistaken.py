@@ -19,11 +19,6 @@ SWAPPED = "are the two swapped?"
 """What to do about results where a data set is needed."""
 _N_JUDGEMENT, _N_RUN = 4, 6  # fields of a line
 _SEARCH = "evaluate search runs with apf.evaluate_run or `apframe rank`"
-_LABELS = Look("folder", endings=(".txt",), line="#( #){4}")
-_OF_YOLO = {
-    "dataset": ("", "name the data.yaml that has their classes and folders of images"),
-    "results": (", without scores", "write them with save_conf=True; or are the two swapped?"),
-}
 _ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data")  # of files in a folder that may be meant
 _MOST = 10
 _IN_FOLDERS = {"dataset": (".csv", ".mat"), "results": (".txt",)}  # endings of files that are named in place of their folder
@@ -54,6 +49,9 @@ def refuse_mistaken(seen: Seen, role: str, likely: Callable[[Seen, str], list[Fo
     path, one_file = seen.path, seen.kind == "file"
     _refuse_empty(seen)
     if others := likely(seen, "results" if role == "dataset" else "dataset"):
+        if _names(others) == "yolo_labels":
+            problem = "these look like label files of YOLO, without scores"
+            raise FormatError(problem, "write them with save_conf=True; or are the two swapped?", path=path)
         what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
         are_swapped = other is None or bool(likely(other, role))
         if role == "dataset":
@@ -68,9 +66,6 @@ def refuse_mistaken(seen: Seen, role: str, likely: Callable[[Seen, str], list[Fo
     for begins, problem, remedy in _MAGIC:
         if seen.head.startswith(begins):
             raise FormatError(problem, remedy, path=path)
-    if _LABELS.fits(seen):
-        problem, remedy = _OF_YOLO[role]
-        raise FormatError(f"these look like label files of YOLO{problem}", remedy, path=path)
     files = (seen.child(each.name) for each in seen.files(*_ENDINGS)[:_MOST])
     inside = [each for each in (*files, *seen.folders[:_MOST]) if each is not None]
     if meant := [each.path for each in inside if likely(each, role)]:

@@ -126,14 +126,20 @@ class NameOptions(TypedDict, total=False):
             kind=list[str] | None,
         ),
     ]
+
+
+class ClassOptions(TypedDict, total=False):
+    """What classes are called that are numbers."""
+
     names: Annotated[
         Any,
         Keyword(
             text=(
                 "the names of classes where the results number these: a list, or a file with a name in each line, a "
-                "data.yaml or JSON; they are joined to the categories of the ground truth."
+                "data.yaml or JSON; they are joined to the categories of the ground truth. Ground truth as text that "
+                "numbers its classes gets them too: label files of YOLO alone, and class-and-box text."
             ),
-            help="class names, if the results number the classes: a name per line, a data.yaml, or JSON",
+            help="class names, if results or text files number them: a name per line, a data.yaml, or JSON",
             metavar="FILE",
             kind=Path | None,
         ),
@@ -167,15 +173,15 @@ class CategoryOptions(TypedDict, total=False):
     ]
 
 
-class DatasetOptions(FileOptions, ImageOptions, BoxOptions, total=False):
+class DatasetOptions(FileOptions, ImageOptions, ClassOptions, BoxOptions, total=False):
     """The options of reading ground truth alone, beside its format."""
 
 
-class ResultsOptions(NameOptions, BoxOptions, total=False):
+class ResultsOptions(NameOptions, ClassOptions, BoxOptions, total=False):
     """The options of reading results alone, beside their format."""
 
 
-class PathOptions(FormatOptions, FileOptions, ImageOptions, BoxOptions, NameOptions, total=False):
+class PathOptions(FormatOptions, FileOptions, ImageOptions, BoxOptions, NameOptions, ClassOptions, total=False):
     """The options of reading ground truth and results but for those that apply to shards too, which are tables."""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from apframe.exceptions import FormatError, InputError, ParameterError
 from apframe.formats.catalogue import (
+    as_format,
     choose_format,
     format_of_truth,
     naming_format,
@@ -176,8 +177,10 @@ class Reading(_Fields):  # type: ignore[misc]
         """The ground truth; see `read_dataset`. Beside results, how boxes are written is said of these."""
         is_for_both = beside_results and any(self.boxes.values())
         with validating(), amending(_for_both_sides) if is_for_both else nullcontext(), reading_once(truth):
-            format = self._told(truth, self.format, "dataset")
-            truth = read_truth(truth, format, self.of_formats, self.boxes, masks=self.masks, beside_results=beside_results)
+            format, options = self._told(truth, self.format, "dataset"), self.of_formats
+            if self.names is not None and format is not None and "names" in as_format(format).options:
+                options["names"] = self.names  # which are for results too
+            truth = read_truth(truth, format, options, self.boxes, masks=self.masks, beside_results=beside_results)
         return self.chosen(truth)
 
     def chosen(self, dataset: Dataset) -> Dataset:

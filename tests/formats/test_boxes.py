@@ -37,6 +37,43 @@ def test_results_have_the_score_after_the_class(tmp_path: Path) -> None:
     assert found.select("image_id", "category_id", "score", *BOX).rows() == [("a", "cat", 0.5, 1, 2, 3, 4)]
 
 
+def test_names_may_have_spaces(tmp_path: Path) -> None:
+    """All words before the numbers are the name."""
+    lines = "traffic light 1 2 3 4\ncar 1 2 3 4\nred  traffic\tlight 5 6 7 8 difficult\nclass 2 b 1 2 3 4\n"
+    truth = apf.read_dataset(text_folder(tmp_path / "truth", a=lines))
+    assert truth.annotations.select("category_id", *BOX, "ignore").rows() == [
+        ("traffic light", 1, 2, 3, 4, False), ("car", 1, 2, 3, 4, False), ("red traffic light", 5, 6, 7, 8, True),
+        ("class 2 b", 1, 2, 3, 4, False),
+    ]  # fmt: skip
+    found = apf.read_results(text_folder(tmp_path / "found", a="traffic light .9 1 2 3 4\ncar .8 1 2 3 4\n"))
+    assert found.select("category_id", "score", *BOX).rows() == [("traffic light", 0.9, 1, 2, 3, 4), ("car", 0.8, 1, 2, 3, 4)]
+
+
+NUMBERED = {"truth": "1 5 6 7 8 difficult\n1 10 20 30 40\n", "found": "1 .9 10 20 30 40\n0 .8 1 2 3 4\n"}
+
+
+def test_classes_that_are_numbers_get_names(tmp_path: Path) -> None:
+    truth, found = (text_folder(tmp_path / side, a=lines) for side, lines in NUMBERED.items())
+    named = apf.read_dataset(truth, names=["cat", "dog", "car"])
+    assert named.categories.select("category_id", "name").rows() == [("0", "cat"), ("1", "dog"), ("2", "car")]
+    assert named.annotations["category_id"].to_list() == ["1", "1"]
+    assert apf.read_dataset(truth).categories.select("category_id", "name").rows() == [("1", "1")]
+    words = text_folder(tmp_path / "words", a="dog .9 10 20 30 40\ncat .8 1 2 3 4\n")
+    for results in (found, words):
+        ev = apf.evaluate(truth, results, "voc2012", names=["cat", "dog", "car"])
+        assert ev.by("categories.name").select("name", "AP", "n_detections").rows() == [
+            ("car", None, 0), ("cat", None, 1), ("dog", 1.0, 1),
+        ]  # fmt: skip
+    with pytest.raises(FormatError, match=r"a\.txt: class is not among the names in line 1, 2; add its name, or correct these"):
+        apf.read_dataset(truth, names=["cat"])
+
+
+def test_names_are_for_results_alone_where_the_truth_has_its_own(tmp_path: Path) -> None:
+    truth = text_folder(tmp_path / "truth", a="dog 10 20 30 40\ncat 1 2 3 4\n")
+    ev = apf.evaluate(truth, text_folder(tmp_path / "found", a=NUMBERED["found"]), "voc2012", names=["cat", "dog"])
+    assert ev.summary["value"][0] == pytest.approx(1)
+
+
 @st.composite
 def datasets(draw: st.DrawFn) -> apf.Dataset:
     images = draw(st.lists(st.text("ab7_", min_size=1, max_size=4), min_size=1, max_size=4, unique=True))
@@ -101,6 +138,17 @@ BAD = {
     "four fields": ("cat 1 2 3 4\ncat 1 2 3\n", "a.txt: not 5 to 6 fields (category_id x y width height difficult) in line 2; "
                     "correct these lines"),
     "text for a number": ("cat 1 2 3 wide\n", "a.txt: height is not a finite number in line 1; correct these lines"),
+    "a name that ends with a number": (
+        "cat 1 2 3 4\ncat .5 1 2 3 4\n",
+        "a.txt: not 5 fields (category_id x y width height), or a name with spaces that ends with a number, in line 2; "
+        "correct these lines",
+    ),
+    "a name with spaces and three numbers": (
+        "cat 1 2 3 4\nred traffic light 1 2 3\n", "a.txt: x is not a finite number in line 2; correct these lines",
+    ),
+    "another last word": (
+        "cat 1 2 3 4 easy\n", "a.txt: the last field is not the word difficult in line 1; correct these lines"
+    ),
     "not finite": ("cat 1 2 3 inf\n", "a.txt: height is not a finite number in line 1; correct these lines"),
 }  # fmt: skip
 
@@ -130,6 +178,10 @@ def test_told_from_the_first_line(tmp_path: Path) -> None:
     yolo = text_folder(tmp_path / "yolo", a="0 .1 .2 .3 .4")
     assert [form.fits(see(path), "dataset") for path in (truth, found, yolo)] == [True, False, False]
     assert [form.fits(see(path), "results") for path in (truth, found, yolo)] == [False, True, False]
+    folders = [text_folder(tmp_path / name, a=NUMBERED[name]) for name in NUMBERED]
+    assert [form.fits(see(path), "dataset") for path in folders] == [True, False]
+    assert [form.fits(see(path), "results") for path in folders] == [False, True]
+    assert form.fits(see(text_folder(tmp_path / "number first", a="1 x .2 .2 .2 .2")), "dataset")
 
 
 @pytest.mark.skipif(not EXAMPLE.is_dir(), reason="the worked example is not beside this checkout")

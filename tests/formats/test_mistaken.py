@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import apframe as apf
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, ParameterError
 
 CONTENTS = {
     "coco.zip": (b"PK\x03\x04rest", "this is a zip archive; unpack it"),
@@ -31,7 +31,7 @@ def test_files_that_are_something_else(name: str, tmp_path: Path) -> None:
 
 def test_label_files_of_yolo_alone(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
-    with pytest.raises(FormatError, match=r"look like label files of YOLO; name the data\.yaml"):
+    with pytest.raises(ParameterError, match=r"look like label files of YOLO; name the data\.yaml .*, or give names="):
         apf.read_dataset(tmp_path)
     with pytest.raises(FormatError, match="without scores; write them with save_conf=True; or are the two swapped"):
         apf.read_results(tmp_path)

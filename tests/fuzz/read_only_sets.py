@@ -23,11 +23,18 @@ def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     """A data set and its results in this format; their paths."""
     made = {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}
     made |= {"argoverse2": _argoverse2, "scalabel": _scalabel, "wider_face": _wider_face, "crowdhuman": _crowdhuman}
+    made |= {"yolo_labels": _yolo_labels}
     made |= {"coco_panoptic": _panoptic, "label_maps": _label_maps}
     made |= {"visdrone": _visdrone}
     made |= {"ava": _ava, "thumos14": _thumos14}
     made |= {"luna16": _luna16, "table": _table}
     return made[name](folder)
+
+
+def _yolo_labels(folder: Path) -> tuple[Path, Path]:
+    truth = {"classes.txt": "cat\ndog\n", "labels/one.txt": "1 .5 .5 .2 .4\n0 .1 .1 .5 .1 .5 .5\n", "labels/two.txt": "",
+             "image_sizes.csv": "file_name,image_width,image_height\none.jpg,64,48\ntwo.jpg,64,48\n"}  # fmt: skip
+    return written(folder / "truth", truth), written(folder / "found", {"one.txt": "1 .5 .5 .2 .4 .9\n"})
 
 
 def _visdrone(folder: Path) -> tuple[Path, Path]:

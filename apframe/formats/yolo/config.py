@@ -16,9 +16,10 @@ from apframe.paths import files_in, is_file, is_folder, is_inside, is_utf8, kind
 from apframe.wording import counted, listed, shown, spelled
 
 _SPLITS = ("val", "train", "test")
-_IMAGES = {
+IMAGES = {
     ".avif", ".bmp", ".dng", ".heic", ".jp2", ".jpeg", ".jpg", ".mpo", ".pfm", ".png", ".tif", ".tiff", ".webp",
 }  # fmt: skip
+"""The endings of image files."""
 _LARGEST, _DEEPEST = 1 << 22, 20  # bytes and levels of a data.yaml; PyYAML takes seconds for a megabyte
 _MOST_CLASSES, _MOST_KEYPOINTS = 1_000_000, 1_000
 _YAML, _DARKNET = (".yaml", ".yml"), ".data"
@@ -183,7 +184,7 @@ def _spellings(file: Path, entry: str) -> list[str]:
 
 def _files_in(folder: Path) -> dict[Path, Path | None]:
     labels = (file for file in files_in(_labels_of(folder), ".txt", deep=True) if is_label(file))
-    images = files_in(folder, *_IMAGES, deep=True)
+    images = files_in(folder, *IMAGES, deep=True)
     by_label = {_label_of(image): image for image in images}
     doubled = [image for image in images if by_label[_label_of(image)] != image]
     if doubled:

@@ -15,7 +15,7 @@ from apframe.formats.image_sizes import find_image_sizes, measure_images, with_i
 from apframe.formats.lines import first_fields, text_files, write_lines
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen, see
-from apframe.formats.yolo.config import ENDINGS, find_config, find_files, is_label, read_config, write_config
+from apframe.formats.yolo.config import ENDINGS, Config, find_config, find_files, is_label, read_config, write_config
 from apframe.formats.yolo.lines import (
     count_keypoints,
     extent_of,
@@ -104,21 +104,7 @@ class Yolo(Format):
             raise FormatError("a data.yaml ends in .yaml or .yml, an obj.data in .data", remedy, path=path)
         file = (find_config(see(path)) or path / "data.yaml") if is_folder(path) else path
         config = read_config(file)
-        files = find_files(config, split)
-        images = _images(files, file.parent)
-        sizes = find_image_sizes(image_sizes, file.parent)
-        images = with_image_sizes(images, _measured(images, files.values()) if sizes is None else sizes, file)
-        is_there = [is_file(label) for label in files]
-        paths = list(compress(files, is_there))
-        unknown = f"class is not among the names in {file.name}", "add its name, or correct these lines"
-        lines = read_numbers(paths, config.keypoints, has_score=False, classes=config.names, unknown=unknown)
-        lines = lines.hstack(images.filter(is_there).select(SIZE)[lines["file"]])
-        names = {"category_id": list(config.names), "name": list(config.names.values())}
-        return {
-            "images": images,
-            "categories": pl.DataFrame(names, schema={"category_id": pl.Int64, "name": pl.String}),
-            "annotations": lines.select("image_id", "category_id", OF_SOURCE, *shapes(lines, config.keypoints)),
-        }
+        return tables_of(config, find_files(config, split), image_sizes)
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
@@ -172,6 +158,27 @@ class Yolo(Format):
                 ("area", (frame["area"] == own) & ((drawn - own).abs() > _SAME), "replaced by that of the polygon's box")
             )
         return [(name, flags.fill_null(False), what) for name, flags, what in found]
+
+
+def tables_of(config: Config, files: dict[Path, Path | None], image_sizes: Any) -> dict[str, pl.DataFrame]:
+    """The tables of a data set with these label and image files."""
+    file = config.path
+    folder = file if is_folder(file) else file.parent
+    images = _images(files, folder)
+    sizes = find_image_sizes(image_sizes, folder)
+    images = with_image_sizes(images, _measured(images, files.values()) if sizes is None else sizes, file)
+    is_there = [is_file(label) for label in files]
+    paths = list(compress(files, is_there))
+    among = "the names" if file == folder else f"the names in {file.name}"
+    unknown = f"class is not among {among}", "add its name, or correct these lines"
+    lines = read_numbers(paths, config.keypoints, has_score=False, classes=config.names, unknown=unknown)
+    lines = lines.hstack(images.filter(is_there).select(SIZE)[lines["file"]])
+    names = {"category_id": list(config.names), "name": list(config.names.values())}
+    return {
+        "images": images,
+        "categories": pl.DataFrame(names, schema={"category_id": pl.Int64, "name": pl.String}),
+        "annotations": lines.select("image_id", "category_id", OF_SOURCE, *shapes(lines, config.keypoints)),
+    }
 
 
 def _result_files(path: Path) -> list[Path]:

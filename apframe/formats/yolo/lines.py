@@ -26,11 +26,27 @@ def is_result(fields: list[str]) -> bool:
     >>> is_result(["0", ".5", ".5", ".1", ".2", ".9"]), is_result(["0", "320", "240", "64", "48", ".9"])
     (True, False)
     """
-    if not all(map(is_number, fields)) or len(fields) <= _N_BOX or len(fields) == _N_POLYGON:
+    if len(fields) <= _N_BOX or len(fields) == _N_POLYGON or not is_number(fields[-1]):
         return False
-    category, *fractions, score = map(float, fields)
-    is_near = all(NEAREST <= each <= FARTHEST for each in fractions)
-    return category >= 0 and category.is_integer() and 0 <= score <= 1 and is_near
+    return 0 <= float(fields[-1]) <= 1 and _are_fractions(fields[:-1])
+
+
+def is_annotation(fields: list[str]) -> bool:
+    """Whether the fields of a line are a class and fractions of the image as a box or a polygon.
+
+    >>> is_annotation(["0", ".5", ".5", ".1", ".2"]), is_annotation(["0", ".5", ".5", ".1", ".2", ".9"])
+    (True, False)
+    """
+    is_polygon = len(fields) >= _N_POLYGON and len(fields) % 2 == 1
+    return (len(fields) == _N_BOX or is_polygon) and _are_fractions(fields)
+
+
+def _are_fractions(fields: list[str]) -> bool:
+    """Whether the fields are a class and fractions of the image."""
+    if not all(map(is_number, fields)):
+        return False
+    category, *fractions = map(float, fields)
+    return category >= 0 and category.is_integer() and all(NEAREST <= each <= FARTHEST for each in fractions)
 
 
 def keypoints_of_results(n_fields: int, n_keypoints: int | None) -> tuple[int, int] | None:
