@@ -66,6 +66,7 @@ TESTED_IN = {
     "formats/test_shapes.py": "formats/outlines",
     "formats/test_voc.py": "formats/voc/format formats/voc/xml_file formats/xml_text",
     "formats/test_yolo.py": "formats/image_sizes formats/yolo/config formats/yolo/format formats/yolo/lines",
+    "formats/test_ultralytics_ndjson.py": "formats/yolo/ndjson",
     "formats/test_yolo_labels.py": "formats/yolo/labels",
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",

@@ -23,7 +23,7 @@ def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     """A data set and its results in this format; their paths."""
     made = {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}
     made |= {"argoverse2": _argoverse2, "scalabel": _scalabel, "wider_face": _wider_face, "crowdhuman": _crowdhuman}
-    made |= {"yolo_labels": _yolo_labels}
+    made |= {"yolo_labels": _yolo_labels, "ultralytics_ndjson": _ultralytics_ndjson}
     made |= {"coco_panoptic": _panoptic, "label_maps": _label_maps}
     made |= {"visdrone": _visdrone}
     made |= {"ava": _ava, "thumos14": _thumos14}
@@ -35,6 +35,17 @@ def _yolo_labels(folder: Path) -> tuple[Path, Path]:
     truth = {"classes.txt": "cat\ndog\n", "labels/one.txt": "1 .5 .5 .2 .4\n0 .1 .1 .5 .1 .5 .5\n", "labels/two.txt": "",
              "image_sizes.csv": "file_name,image_width,image_height\none.jpg,64,48\ntwo.jpg,64,48\n"}  # fmt: skip
     return written(folder / "truth", truth), written(folder / "found", {"one.txt": "1 .5 .5 .2 .4 .9\n"})
+
+
+def _ultralytics_ndjson(folder: Path) -> tuple[Path, Path]:
+    rows: list[dict[str, Any]] = [
+        {"type": "dataset", "task": "detect", "name": "pets", "class_names": {"0": "cat", "1": "dog"}}
+    ]
+    for name, boxes in (("one", [[1, 0.5, 0.5, 0.2, 0.4]]), ("two", [[0, 0.1, 0.1, 0.5, 0.1, 0.5, 0.5]])):
+        image = {"type": "image", "file": f"{name}.jpg", "width": 64, "height": 48, "split": "val"}
+        rows.append(image | {"annotations": {"boxes": boxes}})
+    written(folder, {"truth.ndjson": "\n".join(map(json.dumps, rows))})
+    return folder / "truth.ndjson", written(folder / "found", {"one.txt": "1 .5 .5 .2 .4 .9\n"})
 
 
 def _visdrone(folder: Path) -> tuple[Path, Path]:

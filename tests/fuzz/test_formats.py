@@ -63,7 +63,7 @@ ODD = {
 }  # fmt: skip
 WITH_JSON = (
     "coco", "lvis", "open_images", "label_studio", "activitynet", "nuscenes", "scalabel", "labelme", "labelbox", "supervisely",
-    "crowdhuman", "coco_panoptic",
+    "crowdhuman", "coco_panoptic", "ultralytics_ndjson",
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,10 +84,10 @@ def read_config(path: Path) -> Config:
     splits = {name: _texts(path, fields, name) for name in _SPLITS}
     return Config(
         path,
-        names=_names(path, fields),
+        names=names_of(path, fields),
         splits={name: entries for name, entries in splits.items() if entries},
         roots=tuple(dict.fromkeys(roots)),
-        keypoints=_keypoints(path, fields),
+        keypoints=shape_of_keypoints(path, fields),
     )
 
 
@@ -105,7 +105,7 @@ def _read_darknet(path: Path) -> Config:
         names = names_in_lines(file)
     named = {"nc": fields.get("classes"), "names": names}
     splits = {split: [fields[key]] for split, key in (("val", "valid"), ("train", "train"), ("test", "test")) if key in fields}
-    return Config(path, names=_names(path, named), splits=splits, roots=roots, keypoints=None)
+    return Config(path, names=names_of(path, named), splits=splits, roots=roots, keypoints=None)
 
 
 def names_in_lines(path: Path) -> list[str]:
@@ -132,12 +132,9 @@ def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:
     FormatError
         images that are listed and not there, lie outside the data set, or have one name in two folders; no files at all
     """
-    chosen = split or ("val" if "val" in config.splits else next(iter(config.splits), ""))
     if not config.splits:
         raise FormatError("names no images (val, train or test)", path=config.path)
-    if chosen not in config.splits or (split is None and chosen != "val" and len(config.splits) > 1):
-        problem = f"no split {split!r}" if split else "several splits, but no val"
-        raise ParameterError(problem, f"choose one with {spelled('split', '')}: {', '.join(config.splits)}", path=config.path)
+    chosen = chosen_split(config.path, config.splits, split)
     found: dict[Path, Path | None] = {}
     for entry in config.splits[chosen]:
         place = _place(config, chosen, entry)
@@ -152,6 +149,21 @@ def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:
                 f"two images of {chosen} have the same name: {other} and {image or label}", "rename one", path=config.path
             )
     return dict(sorted(found.items()))
+
+
+def chosen_split(path: Path, splits: Collection[str], split: str | None) -> str:
+    """The part of a data set that was asked for: of all there are, else "val", else the only one.
+
+    Raises
+    ------
+    ParameterError
+        no such part, or several of which none is said
+    """
+    chosen = split or ("val" if "val" in splits else next(iter(splits), ""))
+    if chosen not in splits or (split is None and chosen != "val" and len(splits) > 1):
+        problem = f"no split {split!r}" if split else "several splits, but no val"
+        raise ParameterError(problem, f"choose one with {spelled('split', '')}: {', '.join(splits)}", path=path)
+    return chosen
 
 
 def write_config(path: Path, names: dict[int, str], n_keypoints: int | None) -> None:
@@ -245,7 +257,8 @@ def _label_of(image: Path) -> Path:
     return _labels_of(image.parent) / f"{image.stem}.txt"
 
 
-def _names(path: Path, fields: dict[str, Any]) -> dict[int, str]:
+def names_of(path: Path, fields: dict[str, Any]) -> dict[int, str]:
+    """The names of classes by their numbers, of the fields `names` and `nc`."""
     names = fields.get("names")
     n_classes = _whole(path, "nc", _text(path, fields, "nc"), _MOST_CLASSES) if fields.get("nc") else None
     if names is None and n_classes is not None:
@@ -262,7 +275,8 @@ def _names(path: Path, fields: dict[str, Any]) -> dict[int, str]:
     return numbered
 
 
-def _keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | None:
+def shape_of_keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | None:
+    """How many keypoints there are, and how many numbers for each, of the field `kpt_shape`; None without it."""
     shape = [_whole(path, "kpt_shape", number, _MOST_KEYPOINTS) for number in _texts(path, fields, "kpt_shape")]
     if not shape:
         return None

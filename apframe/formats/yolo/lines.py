@@ -76,6 +76,20 @@ def read_numbers(
     is wrong then, and what to do.
     """
     lines = Lines("detections" if has_score else "annotations", paths)
+    ids = image_ids(paths).gather(lines.frame["file"])
+    return numbers_of(lines, ids, keypoints, has_score=has_score, classes=classes, unknown=unknown)
+
+
+def numbers_of(
+    lines: Lines,
+    ids: pl.Series,
+    keypoints: tuple[int, int] | None,
+    *,
+    has_score: bool,
+    classes: Collection[int] | None = None,
+    unknown: tuple[str, str] = ("", ""),
+) -> pl.DataFrame:
+    """The same of lines that are read, whose fields are texts or numbers, with the `image_id` of each."""
     numbers = lines.frame["fields"].list.eval(pl.element().cast(pl.Float64, strict=False))
     broken = numbers.list.eval(~pl.element().is_finite().fill_null(False)).list.any()
     lines.refuse_or_stop(broken, "not all fields are finite numbers")
@@ -92,7 +106,7 @@ def read_numbers(
     split = lines.frame.select("file", "line", numbers.alias("numbers"), n=n_fields).select(
         "file",
         "line",
-        image_id=image_ids(paths).gather(lines.frame["file"]),
+        image_id=ids,
         category_id=pl.col("numbers").list.first(),
         fractions=pl.col("numbers").list.slice(1, pl.col("n") - 1),
         **{"score": pl.col("numbers").list.last()} if has_score else {},
