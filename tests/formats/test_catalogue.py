@@ -45,6 +45,7 @@ def test_formats_that_are_only_read_say_so(tmp_path: Path) -> None:
     assert read_only == [
         "table", "ultralytics_ndjson", "yolo_labels", "labelbox", "labelme", "supervisely", "argoverse2", "ava",
         "coco_panoptic", "crowdhuman", "label_maps",
+        "luna16", "nuscenes", "scalabel", "thumos14", "visdrone", "wider_face",
     ]  # fmt: skip
     for name in read_only:
         message = f"^{FORMATS[name].title} can be read, but not written; choose another: `apframe formats` lists them$"
