@@ -91,8 +91,8 @@ def convert_files(
         raise ParameterError("--seed needs --sample, or --split with shares")
     if by and not shares:
         raise ParameterError("--by needs --split with shares", "as in --split train=.8,val=.2")
-    if results_of is None and (gt_format or join_by_name or names):
-        raise ParameterError("--gt-format, --join-by-name and --names are for results: name the data set with --results-of")
+    if results_of is None and (gt_format or join_by_name):
+        raise ParameterError("--gt-format and --join-by-name are for results: name the data set with --results-of")
     with progress() as say:
         say("reading")
         if results_of is None:
@@ -100,7 +100,13 @@ def convert_files(
             with spelling(_of_source), _hinting_at_results():
                 datasets = [
                     apf.read_dataset(
-                        source, source_format, split=named, image_sizes=image_sizes, box_format=box_format, relative=relative
+                        source,
+                        source_format,
+                        split=named,
+                        image_sizes=image_sizes,
+                        names=names,
+                        box_format=box_format,
+                        relative=relative,
                     )
                     for source in sources
                 ]
@@ -118,7 +124,8 @@ def convert_files(
             lost = _together([apf.write_dataset(part, targets[name], to) for name, part in parts.items()], changes)
         else:
             (source,), targets = sources, {"": target}
-            dataset = apf.read_dataset(results_of, gt_format, split=split, images=images_list, image_sizes=image_sizes)
+            options = {"split": split, "images": images_list, "image_sizes": image_sizes, "names": names}
+            dataset = Reading(format=gt_format, **options).dataset(results_of)
             with spelling(_of_source):
                 found = apf.read_results(
                     source,

@@ -176,6 +176,9 @@ BAD = {
     "names of no results": (
         ["convert", TRUTH, "{folder}/out", "--to", "coco", "--join-by-name", "images"], 2, "data set with --results-of"
     ),
+    "names of COCO's classes": (
+        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--names", "a.txt"], 2, "COCO JSON does not take --names"
+    ),
 }  # fmt: skip
 
 
@@ -185,6 +188,25 @@ def test_bad_use(arguments: list[str], code: int, message: str, tmp_path: Path, 
     assert (ended, out) == (code, "")
     assert err.startswith("error: ") and err.count("\n") == 1 and message in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_label_files_get_the_names_of_their_classes(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    """As a source, and as the data set of results."""
+    texts = {"labels/a.txt": "1 .5 .5 .2 .4\n", "found/a.txt": "1 .5 .5 .2 .4 .9\n", "obj.names": "cat\ndog\n"}
+    texts["sizes.csv"] = "file_name,image_width,image_height\na.jpg,100,50\n"
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    labels, found, names, sizes = (str(tmp_path / name) for name in ("labels", "found", "obj.names", "sizes.csv"))
+    options = ["--to", "coco", "--names", names, "--image-sizes", sizes]
+    code, _, err = command(capsys, monkeypatch, "convert", labels, str(tmp_path / "truth.json"), *options)
+    assert (code, err) == (0, "")
+    truth = apf.read_dataset(tmp_path / "truth.json")
+    assert truth.annotations.join(truth.categories, on="category_id").select("name", "x").rows() == [("dog", 40.0)]
+    out = str(tmp_path / "found.json")
+    code, _, err = command(capsys, monkeypatch, "convert", found, out, *options, "--results-of", labels)
+    assert (code, err) == (0, "")
+    assert apf.read_results(out).select("category_id", "x").rows() == [(1, 40.0)]
 
 
 def images_of(path: Path) -> list[int]:
