@@ -72,7 +72,8 @@ class Evaluation(QueryableResult):
     show, show_errors = gallery.show, gallery.show_errors
     intervals, compare, influence = resamples.intervals, resamples.compare, resamples.influence
     draws = drawn.draws
-    to_dict, __getitem__ = numbers.to_dict, numbers.number
+    to_dict, to_wandb, write_tensorboard = numbers.to_dict, numbers.to_wandb, numbers.write_tensorboard
+    __getitem__ = numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables
 
     def __init__(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from apframe.exceptions import ParameterError, by_name
-from apframe.protocols.headlines import headlines, main_headline
+from apframe.exceptions import by_name
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -51,23 +48,81 @@ def to_dict(self: Evaluation, prefix: str = "", *, per_category: bool = False) -
     """
     values = dict(self.summary.drop_nulls().rows())
     if per_category:
-        values |= _of_categories(self)
+        from apframe.evaluation.loggers import category_values
+
+        values |= category_values(self)
     return {f"{prefix}{name}": value for name, value in values.items()}
 
 
-def _of_categories(self: Evaluation) -> dict[str, float]:
-    protocol = self.protocol
-    if self._pipeline.outline.is_pooled:
-        raise ParameterError("per_category: the categories are pooled", "leave per_category out")
-    first = next(line for line in (main_headline(protocol), *headlines(protocol)) if not line.is_of_others)
-    metrics = self.metrics.filter(
-        pl.col("area_range") == first.area_range,
-        pl.col("max_detections").eq_missing(first.max_detections),
-        pl.lit(True) if first.iou_threshold is None else (pl.col("iou_threshold") - first.iou_threshold).abs() < 1e-9,
-    )
-    means = metrics.group_by("category_id", maintain_order=True).agg(pl.col(first.column).mean()).drop_nulls()
-    categories = self.dataset.categories
-    names, ids = categories["name"], categories["category_id"].cast(pl.String)
-    named = categories.select("category_id", label=pl.when(names.is_unique() & names.is_not_null()).then(names).otherwise(ids))
-    rows = means.join(named, on="category_id", how="left", maintain_order="left")
-    return {f"{first.metric}/{label}": value for label, value in rows.select("label", first.column).rows()}
+def to_wandb(self: Evaluation, prefix: str = "") -> dict[str, Any]:
+    """The headline numbers, a table of categories and a precision-recall curve, as `run.log` of Weights & Biases takes them.
+
+    Parameters
+    ----------
+    prefix
+        put in front of every name, such as "val/"
+
+    Returns
+    -------
+    The numbers of `to_dict`. Where wandb can be imported, also "categories", a `wandb.Table` with the first number of the
+    summary for each category, and "precision_recall", a line chart of all categories together at the lowest threshold, of at
+    most 1,000 points. There is no table where the protocol pools the categories, and no chart where it does not rank
+    detections by a score or nothing was annotated or found.
+
+    >>> from apframe.evaluation.evaluate import evaluate
+    >>> from apframe.tables.dataset import Dataset
+    >>> box = {"image_id": [1], "category_id": [7], "x": [0], "y": [0], "width": [9], "height": [9]}
+    >>> ev = evaluate(Dataset({"image_id": [1]}, {"category_id": [7]}, box), box | {"score": [0.9]})
+    >>> round(ev.to_wandb("val/")["val/AP"], 9)
+    1.0
+    """
+    from apframe.evaluation.loggers import wandb_charts
+
+    return self.to_dict(prefix) | {f"{prefix}{name}": value for name, value in wandb_charts(self).items()}
+
+
+def write_tensorboard(
+    self: Evaluation, writer: Any, step: int | None = None, prefix: str = "", *, per_category: bool = False
+) -> None:
+    """Write the headline numbers and a precision-recall curve to a `SummaryWriter` of TensorBoard.
+
+    Parameters
+    ----------
+    writer
+        of torch.utils.tensorboard or tensorboardX; in Lightning, `trainer.logger.experiment`
+    step
+        the epoch or step
+    prefix
+        put in front of every name, such as "val/"
+    per_category
+        also the numbers of `to_dict(per_category=True)` and a curve of each category
+
+    The scalars are those of `to_dict`. The curve "precision_recall" is of all categories together, and of one category
+    "precision_recall/person", at the lowest threshold: counts of the detections from each of 127 scores upwards, as TensorBoard
+    needs them, so that scores must lie between 0 and 1. There are no true negatives, which are 0. Where no detection has so
+    high a score, precision is that of the highest scores. Curves need annotations and detections.
+
+    Raises
+    ------
+    ParameterError
+        `writer` is no SummaryWriter, or per_category where the protocol pools the categories
+
+    Warns
+    -----
+    NotComputedWarning
+        scores are outside of 0 to 1; the curves are left out
+
+    >>> from types import SimpleNamespace
+    >>> from apframe.evaluation.evaluate import evaluate
+    >>> from apframe.tables.dataset import Dataset
+    >>> box = {"image_id": [1], "category_id": [7], "x": [0], "y": [0], "width": [9], "height": [9]}
+    >>> ev = evaluate(Dataset({"image_id": [1]}, {"category_id": [7]}, box), box | {"score": [0.9]})
+    >>> def add_pr_curve_raw(tag, tp, fp, tn, fn, precision, recall, step, num_thresholds):
+    ...     print(tag, tp[0], fp[0], fn[0], fn[-1], precision[-1], step)
+    >>> writer = SimpleNamespace(add_scalar=lambda name, value, step: None, add_pr_curve_raw=add_pr_curve_raw)
+    >>> ev.write_tensorboard(writer, 3, "val/")
+    val/precision_recall 1 0 0 1 1.0 3
+    """
+    from apframe.evaluation.loggers import add_to_tensorboard
+
+    add_to_tensorboard(self, writer, step, prefix, per_category)
