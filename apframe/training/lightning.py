@@ -1,0 +1,196 @@
+"""A callback that evaluates the validation epochs of Lightning, which is imported when the first one is made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Unpack
+
+import polars as pl
+
+from apframe.adapters.torchvision import from_torchvision, targets_from_torchvision
+from apframe.evaluation.evaluation import Evaluation
+from apframe.evaluation.evaluator import Evaluator
+from apframe.evaluation.options import Options
+from apframe.exceptions import import_optional, one_of
+from apframe.formats.input_types import TruthLike
+from apframe.protocols.coco import COCO
+from apframe.protocols.protocol import Protocol
+from apframe.tables.dataset import Dataset
+
+_PACKAGES = ("lightning.pytorch", "pytorch_lightning")
+
+
+class AveragePrecisionCallback:
+    """Evaluate each validation epoch of Lightning, and log the headline numbers.
+
+    It is a `Callback` of `lightning` and of `pytorch_lightning`, of whichever is imported. The numbers are logged with
+    `log_dict` when the epoch ends, so that checkpoints and early stopping can monitor them as "val/AP". Nothing is evaluated in
+    the sanity check. Several processes exchange their detections; images that the sampler repeats count once.
+
+    Parameters
+    ----------
+    truth
+        as `evaluate` takes it. None: the ground truth comes with the batches
+    protocol, and all others
+        as `evaluate` takes them
+    read_batch
+        a function of what `validation_step` returned and of the batch, which returns what is evaluated: all that
+        `Evaluator.update` takes, such as `{image_id: {"boxes": ..., "labels": ..., "scores": ...}}`; without `truth`, a pair
+        `(targets, outputs)` of lists as the detectors of torchvision take and return them, with `image_id` in each target. By
+        default `validation_step` returns this itself
+    prefix
+        put in front of the names of numbers
+    per_category
+        also log the first number of each category
+    images
+        "all" images of the ground truth, or those "seen", as with `limit_val_batches`; see `Evaluator.compute`
+    dataloader_idx
+        which of the validation data loaders is evaluated; several take a callback each, with prefixes of their own
+
+    Attributes
+    ----------
+    evaluation
+        of the last validation epoch; None before
+
+    Raises
+    ------
+    ParameterError
+        Lightning is not installed
+    InputError
+        all that `evaluate` raises
+
+    >>> callback = AveragePrecisionCallback("instances.json")  # doctest: +SKIP
+    >>> trainer = Trainer(callbacks=[callback])  # doctest: +SKIP
+    >>> trainer.fit(model)  # doctest: +SKIP
+    >>> callback.evaluation.by("name")  # doctest: +SKIP
+    """
+
+    def __new__(cls, *_: Any, **__: Any) -> Any:
+        """Make an instance of a subclass that is a callback of Lightning, too."""
+        own: Any = cls
+        return object.__new__(_as_callback(own, _bases()))
+
+    def __init__(
+        self,
+        truth: TruthLike | None = None,
+        protocol: Protocol | str = COCO,
+        *,
+        read_batch: Callable[[Any, Any], Any] | None = None,
+        prefix: str = "val/",
+        per_category: bool = False,
+        images: str = "all",
+        dataloader_idx: int = 0,
+        **options: Unpack[Options],
+    ) -> None:
+        self._protocol, self._options, self._read_batch = protocol, options, read_batch
+        self._prefix, self._per_category, self._dataloader_idx = prefix, per_category, dataloader_idx
+        self._images = one_of("images", images, ("all", "seen"))
+        self._evaluator = None if truth is None else Evaluator(truth, protocol, **options)
+        self._batches: list[tuple[Dataset, pl.DataFrame]] = []  # without ground truth of its own
+        self.evaluation: Evaluation | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle: the class with Lightning's as its base is made anew."""
+        return _new, (getattr(type(self), "_plain", type(self)),), self.__dict__
+
+    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002 - as Lightning calls it
+        """Forget the last epoch."""
+        self._batches = []
+        if self._evaluator is not None:
+            self._evaluator.reset()
+
+    def on_validation_batch_end(
+        self,
+        trainer: Any,
+        pl_module: Any,  # noqa: ARG002
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,  # noqa: ARG002
+        dataloader_idx: int = 0,
+    ) -> None:
+        """Add the detections of a batch."""
+        if trainer.sanity_checking or dataloader_idx != self._dataloader_idx:
+            return
+        given = outputs if self._read_batch is None else self._read_batch(outputs, batch)
+        if self._evaluator is not None:
+            self._evaluator.update(given)
+            return
+        targets, found = given
+        truth = targets_from_torchvision(targets)
+        self._batches.append((truth, from_torchvision(found, truth.images["image_id"].to_list())))
+
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Evaluate the epoch, and log its numbers."""
+        if trainer.sanity_checking:
+            return
+        evaluator = self._of_batches(trainer) if self._evaluator is None else self._evaluator
+        if self._evaluator is not None:
+            for state in _of_others(trainer, self._evaluator.state()):
+                evaluator.merge(state)
+        self.evaluation = evaluator.compute(self._images)
+        numbers = self.evaluation.to_dict(self._prefix, per_category=self._per_category)
+        pl_module.log_dict(numbers, sync_dist=trainer.world_size > 1)  # all processes have the same
+
+    def _of_batches(self, trainer: Any) -> Evaluator:
+        """The detections of all processes, with the ground truth that came with them."""
+        batches = [*self._batches, *(batch for batches in _of_others(trainer, self._batches) for batch in batches)]
+        evaluator = Evaluator(_merged(batches), self._protocol, **self._options)
+        for truth, found in batches:
+            evaluator.update(found, truth.images["image_id"].to_list())
+        return evaluator
+
+
+def _merged(batches: list[tuple[Dataset, pl.DataFrame]]) -> Dataset:
+    """The ground truth of all batches; an image that comes again counts once, with the annotations of the first batch.
+
+    Categories are all labels that are expected or detected.
+
+    >>> one = targets_from_torchvision([{"boxes": [[0.0, 0, 9, 9]], "labels": [3], "image_id": 42}])
+    >>> found = pl.DataFrame({"category_id": [7]})
+    >>> _merged([(one, found), (one, found)])
+    Dataset(1 image, 2 categories, 1 annotation)
+    """
+    if not batches:
+        return Dataset({}, {}, {})
+    by_batch = [pl.lit(number).alias("batch") for number in range(len(batches))]
+    truths = [truth for truth, _ in batches]
+    pairs = list(zip(truths, by_batch, strict=True))
+    images = pl.concat([each.images.with_columns(batch) for each, batch in pairs], how="diagonal_relaxed")
+    images = images.unique("image_id", keep="first", maintain_order=True)
+    rows = [each.annotations.drop("annotation_id").with_columns(batch) for each, batch in pairs]
+    annotations = pl.concat(rows, how="diagonal_relaxed").join(images, on=["image_id", "batch"], how="semi")
+    labels = pl.concat([annotations["category_id"], *(found["category_id"] for _, found in batches)])
+    return Dataset(images.drop("batch"), {"category_id": labels.unique().sort()}, annotations.drop("batch"))
+
+
+def _of_others(trainer: Any, own: Any) -> list[Any]:
+    """What the other processes have; each must call this."""
+    if trainer.world_size == 1:
+        return []
+    states = [None] * trainer.world_size
+    import_module("torch.distributed").all_gather_object(states, own)
+    return [state for rank, state in enumerate(states) if rank != trainer.global_rank]
+
+
+def _bases() -> tuple[type, ...]:
+    """`Callback` of the packages that are imported, or else of the one that is installed."""
+    imported = [name for name in _PACKAGES if name in sys.modules]
+    installed = [name for name in _PACKAGES if imported or find_spec(name.partition(".")[0]) is not None]
+    names = imported or [*installed, *_PACKAGES][:1]
+    return tuple(import_optional(name, "the callback needs Lightning", "lightning").Callback for name in names)
+
+
+@cache
+def _as_callback(cls: Any, bases: tuple[type, ...]) -> Any:
+    """The class with the bases; itself if it has one of them."""
+    if issubclass(cls, bases):
+        return cls
+    return type(cls.__name__, (cls, *bases), {"__module__": cls.__module__, "__doc__": cls.__doc__, "_plain": cls})
+
+
+def _new(cls: Any) -> Any:
+    return cls.__new__(cls)
