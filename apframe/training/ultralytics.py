@@ -1,0 +1,162 @@
+"""A callback that evaluates each validation of Ultralytics; of the library itself nothing is imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import polars as pl
+
+from apframe.evaluation.evaluation import Evaluation
+from apframe.evaluation.evaluator import Evaluator
+from apframe.evaluation.options import Options
+from apframe.exceptions import InputError
+from apframe.formats.image_sizes import measure_images
+from apframe.protocols.coco import COCO
+from apframe.protocols.protocol import Protocol
+from apframe.tables.dataset import Dataset
+from apframe.wording import listed
+
+if TYPE_CHECKING:
+    from apframe.formats.input_types import TruthLike
+
+_EVENTS = ("on_train_epoch_start", "on_val_batch_start", "on_val_batch_end", "on_val_end", "on_fit_epoch_end")
+
+
+class AveragePrecisionCallback:
+    """Evaluate the results of each validation of Ultralytics, and add the numbers to those that its loggers log.
+
+    It takes the rows that `save_json=True` collects, and their images. `predictions.json` is not written, and nothing that
+    Ultralytics computes itself changes. While a model is trained, the numbers are in `trainer.metrics` when `on_fit_epoch_end`
+    reaches the loggers of Ultralytics (TensorBoard, MLflow, Weights & Biases); they are not in its results.csv. With several
+    GPUs, the first process evaluates the results of all, if this version of Ultralytics gathers them.
+
+    Parameters
+    ----------
+    truth
+        as `evaluate` takes it; images and classes are matched by name. By default the boxes of the labels that are validated.
+        For masks, keypoints and rotated boxes, give the data.yaml or another file, and the `iou_type` or protocol.
+    protocol, and all others
+        as `evaluate` takes them; "ultralytics" for the rules of Ultralytics
+    prefix
+        put in front of the names of numbers
+    per_category
+        also log the first number of each category
+
+    Attributes
+    ----------
+    evaluation
+        of the last validation; None before
+
+    Raises
+    ------
+    InputError
+        two images have one name, by which Ultralytics' results are matched, and all that `evaluate` raises
+
+    >>> callback = AveragePrecisionCallback(protocol="ultralytics")
+    >>> callback.add_to(model)  # doctest: +SKIP
+    >>> model.train(data="street.yaml", epochs=3)  # doctest: +SKIP
+    >>> callback.evaluation.by("name")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        truth: TruthLike | None = None,
+        protocol: Protocol | str = COCO,
+        *,
+        prefix: str = "metrics/",
+        per_category: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        self._truth, self._prefix, self._per_category = truth, prefix, per_category
+        by_name: Options = {"join_by_name": ["images", "categories"]}
+        self._protocol, self._options = protocol, by_name | options
+        self._evaluator: Evaluator | None = None
+        self._validated: Any = None  # the labels, and the names of their files by the ids of Ultralytics
+        self._files: dict[int | str, str] = {}
+        self._switches = False
+        self._numbers: dict[str, float] = {}
+        self.evaluation: Evaluation | None = None
+
+    def add_to(self, model: Any) -> None:
+        """Add the callback to a model, trainer or validator; one model takes several callbacks with prefixes of their own."""
+        for event in _EVENTS:
+            model.add_callback(event, getattr(self, event))
+
+    def on_val_batch_start(self, validator: Any) -> None:
+        """Have the results of the batch collected, and prepare the ground truth before the first one."""
+        labels = validator.dataloader.dataset.labels
+        if self._validated is not labels:
+            self._files, self._validated = _files(labels), labels
+            if self._evaluator is None or self._truth is None:
+                truth = _labelled(labels, validator.names) if self._truth is None else self._truth
+                self._evaluator = Evaluator(truth, self._protocol, **self._options)
+        # only until the batch ends, so that the validator neither writes the rows nor evaluates them itself
+        self._switches, validator.args.save_json = not validator.args.save_json, True
+
+    def on_val_batch_end(self, validator: Any) -> None:
+        """Leave the validator as it was."""
+        if self._switches:  # and not another callback
+            validator.args.save_json = False
+
+    def on_val_end(self, validator: Any) -> None:
+        """Evaluate the results of all batches."""
+        if self._evaluator is None:  # nothing was validated
+            return
+        names = {category_id: validator.names[number] for number, category_id in enumerate(validator.class_map)}
+        rows = [row | {"file_name": self._files[row["image_id"]], "name": names[row["category_id"]]} for row in validator.jdict]
+        self._evaluator.reset()
+        self._evaluator.update(rows, image_ids=list(self._files.values()))
+        self.evaluation = self._evaluator.compute()
+        self._numbers = self.evaluation.to_dict(self._prefix, per_category=self._per_category)
+
+    def on_fit_epoch_end(self, trainer: Any) -> None:
+        """Add the numbers to those that are logged."""
+        if trainer.metrics is not None:  # which it is in other processes than the first
+            trainer.metrics.update(self._numbers)
+
+    def on_train_epoch_start(self, trainer: Any) -> None:
+        """Take the numbers away: an epoch without validation has the metrics of the last one, and results.csv its columns."""
+        for name in self._numbers:
+            trainer.metrics.pop(name, None)
+        self._numbers = {}
+
+
+def _files(labels: list[dict[str, Any]]) -> dict[int | str, str]:
+    """The names of the image files by the ids that Ultralytics gives to their results.
+
+    >>> _files([{"im_file": "val/0042.jpg"}, {"im_file": "val/cat.jpg"}])
+    {42: '0042.jpg', 'cat': 'cat.jpg'}
+    """
+    paths = [Path(label["im_file"]) for label in labels]
+    files = {int(path.stem) if path.stem.isnumeric() else path.stem: path.name for path in paths}
+    if len(files) < len(paths):
+        names = pl.Series([path.stem.lstrip("0") for path in paths])
+        repeated = names.filter(names.is_duplicated()).unique(maintain_order=True)
+        problem = f"images have the same name, by which results of Ultralytics are matched: {listed(repeated.to_list())}"
+        raise InputError(problem, "rename them", table="images")
+    return files
+
+
+def _labelled(labels: list[dict[str, Any]], names: Any) -> Dataset:
+    """The boxes of the labels of a dataset of Ultralytics; categories are its classes, from 0."""
+    paths = [Path(label["im_file"]) for label in labels]
+    stems = [path.stem for path in paths]
+    sizes = np.array(measure_images(paths), dtype=np.float64).reshape(-1, 2)
+    n_boxes = [len(label["cls"]) for label in labels]
+    classes = np.concatenate([np.zeros(0), *(label["cls"].ravel() for label in labels)]).astype(np.int64)
+    fractions = np.concatenate([np.zeros((0, 4)), *(label["bboxes"] for label in labels)])
+    x, y, width, height = (fractions * np.repeat(np.tile(sizes, 2), n_boxes, axis=0)).T
+    boxes = {"x": x, "y": y, "width": width, "height": height}
+    return Dataset(
+        {
+            "image_id": stems,
+            "file_name": [path.name for path in paths],
+            "image_width": sizes[:, 0].astype(np.int64),
+            "image_height": sizes[:, 1].astype(np.int64),
+        },
+        {"category_id": list(range(len(names))), "name": [names[number] for number in range(len(names))]},
+        {"image_id": np.repeat(stems, n_boxes), "category_id": classes} | boxes,
+        box_format="cxcywh",
+    )
