@@ -27,6 +27,7 @@ Print tables           to_markdown, to_latex
 Write a report         write_report: one HTML page about one model, two or more
 Use other libraries    patch_pycocotools, MeanAveragePrecision, from_torchvision, from_ultralytics, from_supervision
 Train with AP          ap_loss, smooth_ap, fast_ap, quantized_ap
+Evaluate in training   apframe.training.lightning and .ultralytics: AveragePrecisionCallback
 Use fewer cores        set_threads
 Catch errors           ApframeError; InputError for bad data, ParameterError for a bad option, and more precise ones
 Filter warnings        ApframeWarning; DoubtfulNumberWarning if the number is probably wrong

@@ -1,1 +1,1 @@
-"""Average precision as a loss, and as the metric of torchmetrics."""
+"""Average precision as a loss, as the metric of torchmetrics, and as callbacks of Lightning and Ultralytics."""

@@ -11,6 +11,8 @@ import polars as pl
 
 import apframe as apf
 import apframe.pycocotools.cocoeval
+import apframe.training.lightning
+import apframe.training.ultralytics
 from apframe import exceptions
 from apframe.cli.command import app
 from apframe.tables.dictionary import dictionary
@@ -41,8 +43,9 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "charts": ("Charts", 'Draw charts from tables. They need `pip install altair`.', ("show",), ()),
     "report": ("Report", "Write [one page](../guides/report.md) about one model, two or more.", ("report",), ()),
     "training": (
-        "Training", "Read the outputs of other libraries, and train with AP as the loss.",
-        ("training", "adapters"), (),
+        "Training", "Evaluate from training code, read the outputs of other libraries, and train with AP as the loss.",
+        ("training", "adapters"),
+        ("training.lightning.AveragePrecisionCallback", "training.ultralytics.AveragePrecisionCallback"),
     ),
     "drop_in": (
         "Drop-in for pycocotools", "Run code that was written for [pycocotools](../coming_from/pycocotools.md).",

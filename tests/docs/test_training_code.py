@@ -1,4 +1,7 @@
-"""The lines for loggers and the callbacks of the guide on training loops, run against stubs of the libraries that call them."""
+"""The lines for loggers and the callbacks that pages show, run against stubs of the libraries that call them.
+
+What the callbacks do is tested in `tests/training`, and under the real libraries.
+"""
 
 from __future__ import annotations
 
@@ -16,31 +19,47 @@ import apframe as apf
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/guides/training_loops.md").read_text()
 STREET = ROOT / "data" / "street"
-LIGHTNING, ULTRALYTICS = re.findall(r"```py\n(.*?)```", GUIDE, re.DOTALL)
+BLOCKS = re.compile(r"```py\n(.*?)```", re.DOTALL)
+LIGHTNING, READ_BATCH, WITHOUT_FILE, ULTRALYTICS = BLOCKS.findall(GUIDE)
+(GET_STARTED,) = BLOCKS.findall((ROOT / "docs/get_started/training_loop.md").read_text())
+(FROM_ULTRALYTICS,) = BLOCKS.findall((ROOT / "docs/coming_from/ultralytics.md").read_text())
 
 
-def stub(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> None:
-    """A module of that name, and the packages that it is in."""
-    parts = name.split(".")
-    for n in range(1, len(parts) + 1):
-        monkeypatch.setitem(sys.modules, ".".join(parts[:n]), ModuleType(".".join(parts[:n])))
-    for n in range(1, len(parts)):
-        setattr(sys.modules[".".join(parts[:n])], parts[n], sys.modules[".".join(parts[: n + 1])])
-    vars(sys.modules[name]).update(members)
+class Model:
+    """A model of Ultralytics that keeps its callbacks."""
+
+    def __init__(self, weights: str = "best.pt") -> None:
+        assert weights.endswith(".pt")
+        self.events: list[str] = []
+
+    def add_callback(self, event: str, function: Any) -> None:
+        assert callable(function)
+        self.events.append(event)
+
+    def train(self, *, data: str, epochs: int) -> None:
+        assert data.endswith(".yaml") and epochs
+        assert {"on_val_end", "on_fit_epoch_end"} <= {*self.events}
 
 
-def outputs(image_ids: list[int]) -> dict[int, dict[str, Any]]:
-    """What a detector of torchvision returns: model a's results as corners."""
-    found = apf.read_coco_results(STREET / "model_a.json")
-    return {
-        image_id: {
-            "boxes": np.stack([rows["x"], rows["y"], rows["x"] + rows["width"], rows["y"] + rows["height"]], axis=1),
-            "labels": rows["category_id"].to_numpy(),
-            "scores": rows["score"].to_numpy(),
-        }
-        for image_id in image_ids
-        for rows in [found.filter(image_id=image_id)]
+@pytest.fixture(autouse=True)
+def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    packages: dict[str, dict[str, Any]] = {
+        "lightning": {},
+        "lightning.pytorch": {"Callback": type("Callback", (), {}), "Trainer": SimpleNamespace},
+        "ultralytics": {"YOLO": Model},
     }
+    for name, members in packages.items():
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+        vars(sys.modules[name]).update(members)
+
+
+def output(image_id: int, rows: Any) -> dict[str, Any]:
+    """What a detector of torchvision returns, or is trained with: corners."""
+    here = rows.filter(image_id=image_id)
+    corners = np.stack([here["x"], here["y"], here["x"] + here["width"], here["y"] + here["height"]], axis=1)
+    scores = {"scores": here["score"].to_numpy()} if "score" in here.columns else {"iscrowd": here["is_crowd"].to_numpy()}
+    return {"boxes": corners, "labels": here["category_id"].to_numpy(), **scores}
 
 
 @pytest.fixture(scope="module")
@@ -49,80 +68,51 @@ def expected() -> apf.Evaluation:
 
 
 def test_every_logger_gets_the_numbers(expected: apf.Evaluation) -> None:
-    lines = re.findall(r"^\| (TensorBoard|MLflow|Weights & Biases) \| `(.*)` \|$", GUIDE, re.MULTILINE)
-    assert [name for name, _ in lines] == ["TensorBoard", "MLflow", "Weights & Biases"]
-    logged: list[dict[str, float]] = []
-    writer = SimpleNamespace(add_scalar=lambda name, value, step: logged.append({name: value, "step": step}))
+    lines = re.findall(r"^\| (TensorBoard|MLflow|Weights & Biases) \| `(.*?)` \|", GUIDE, re.MULTILINE)
+    assert [name for name, _ in lines] == ["TensorBoard", "Weights & Biases", "MLflow"]
+    logged: list[dict[str, Any]] = []
+    writer = SimpleNamespace(
+        add_scalar=lambda name, value, step: logged.append({name: value, "step": step}), add_pr_curve_raw=lambda *_: None
+    )
     mlflow = SimpleNamespace(log_metrics=lambda values, step: logged.append(values | {"step": step}))
     run = SimpleNamespace(log=lambda values, step: logged.append(values | {"step": step}))
     for _, line in lines:
         exec(line, {"ev": expected, "epoch": 3, "writer": writer, "mlflow": mlflow, "run": run})
     numbers = {f"val/{name}": value for name, value in expected.summary.rows()}
     assert {name: value for each in logged[:-2] for name, value in each.items()} == numbers | {"step": 3}
-    assert logged[-2:] == [numbers | {"step": 3}] * 2
+    assert [{name: each[name] for name in (*numbers, "step")} for each in logged[-2:]] == [numbers | {"step": 3}] * 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("world_size", [1, 2])
-def test_lightning_callback(world_size: int, expected: apf.Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
-    others: list[Any] = []
-    stub(monkeypatch, "lightning.pytorch", Callback=object, Trainer=SimpleNamespace)
-    stub(
-        monkeypatch, "torch.distributed", all_gather_object=lambda states, own: states.__setitem__(slice(None), [own, *others])
-    )
-    monkeypatch.chdir(ROOT)
-    names: dict[str, Any] = {"apf": apf}
+@pytest.mark.parametrize("block", [LIGHTNING, GET_STARTED, READ_BATCH, WITHOUT_FILE])
+def test_callbacks_of_lightning(block: str, expected: apf.Evaluation) -> None:
+    from lightning.pytorch import Trainer  # type: ignore[import-not-found]  # the stub
+
+    truth, found = apf.read_coco(STREET / "instances.json"), apf.read_coco_results(STREET / "model_a.json")
+    names: dict[str, Any] = {"Trainer": Trainer}
     exec(LIGHTNING, names)
-    trainer, logged = SimpleNamespace(world_size=world_size), dict[str, float]()
-    (callback,) = names["trainer"].callbacks
-    ids = apf.read_coco(STREET / "instances.json").images["image_id"].to_list()
-    if world_size == 2:  # the other process has padded its share with an image of this one
-        other = apf.Evaluator(STREET / "instances.json")
-        other.update(outputs(ids[100:] + ids[:1]))
-        others.append(other.state())
-        ids = ids[:100]
-    module = SimpleNamespace(log_dict=logged.update)
-    for _ in range(2):  # epochs
-        callback.on_validation_epoch_start(trainer, module)
-        for number in range(0, len(ids), 50):
-            callback.on_validation_batch_end(trainer, module, outputs(ids[number : number + 50]), None, number)
-        callback.on_validation_epoch_end(trainer, module)
-    assert logged == pytest.approx(expected.to_dict("val/"))
+    exec(block, names)
+    callback = names["callback"] if block in (READ_BATCH, WITHOUT_FILE) else names["trainer"].callbacks[0]
+    trainer, logged = SimpleNamespace(world_size=1, sanity_checking=False), dict[str, float]()
+    module = SimpleNamespace(log_dict=lambda numbers, sync_dist: logged.update(numbers, sync_dist=sync_dist))
+    callback.on_validation_epoch_start(trainer, module)
+    for number, image_id in enumerate(truth.images["image_id"]):
+        returned = output(image_id, found)
+        if block in (READ_BATCH, WITHOUT_FILE):
+            batch = (None, [output(image_id, truth.annotations) | {"image_id": image_id}])
+            callback.on_validation_batch_end(trainer, module, [returned], batch, number)
+        else:
+            callback.on_validation_batch_end(trainer, module, {image_id: returned}, None, number)
+    callback.on_validation_epoch_end(trainer, module)
+    numbers = {name: expected.to_dict("val/")[name] for name in ("val/AP", "val/AP50")}
+    assert {name: logged[name] for name in numbers} == pytest.approx(numbers)
 
 
-def test_ultralytics_callback(
-    expected: apf.Evaluation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    truth = apf.read_coco(STREET / "instances.json")
-    stems = {row["image_id"]: Path(row["file_name"]).stem for row in truth.images.iter_rows(named=True)}
-    class_of = {category_id: number for number, category_id in enumerate(truth.categories["category_id"])}
-    found = apf.read_coco_results(STREET / "model_a.json").iter_rows(named=True)
-    rows = [
-        {
-            "image_id": stems[row["image_id"]],
-            "category_id": class_of[row["category_id"]] + 1,
-            "bbox": [row[name] for name in ("x", "y", "width", "height")],
-            "score": row["score"],
-        }
-        for row in found
-    ]
-
-    class Model:
-        def __init__(self, weights: str) -> None:
-            assert weights.endswith(".pt")
-
-        def add_callback(self, event: str, callback: Any) -> None:
-            assert event == "on_val_end"
-            self.callback = callback
-
-        def val(self, *, data: str, save_json: bool) -> None:
-            assert data.endswith(".yaml")
-            names = dict(enumerate(truth.categories["name"]))
-            self.callback(
-                SimpleNamespace(class_map=list(range(1, len(names) + 1)), names=names, jdict=rows if save_json else [])
-            )
-
-    stub(monkeypatch, "ultralytics", YOLO=Model)
-    monkeypatch.chdir(ROOT)
-    exec(ULTRALYTICS, {"apf": apf})
-    assert eval(capsys.readouterr().out) == pytest.approx(expected.to_dict("val/"))
+def test_the_callback_is_added_to_a_model_of_ultralytics() -> None:
+    names: dict[str, Any] = {}
+    *lines, last = ULTRALYTICS.strip().split("\n")
+    exec("\n".join(lines), names)
+    assert last == 'callback.evaluation.by("name")' and names["callback"].evaluation is None  # nothing was trained
+    model = Model()
+    exec(FROM_ULTRALYTICS, {"model": model})
+    assert model.events == names["model"].events
