@@ -11,6 +11,7 @@ import polars as pl
 
 from apframe.listing import html_table
 from apframe.lists.kinds import KINDS
+from apframe.show.aligned import aligned
 from apframe.wording import counted
 
 
@@ -26,22 +27,7 @@ def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[st
     AP        0.2500
     3 of 4 judged queries evaluated: 1 missing from the run (left out)
     """
-    table = run_cells(summary, coverage)
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    rows = [
-        [row[0].ljust(widths[0]), *(cell.rjust(max(7, n)) for cell, n in zip(row[1:], widths[1:], strict=True))]
-        for row in table
-    ]
-    blocks: list[list[int]] = [[]]
-    for column in range(1, len(widths)):
-        needed = len("  ".join(rows[0][each] for each in (0, *blocks[-1], column)))
-        if width is not None and needed > width and blocks[-1]:
-            blocks.append([])
-        blocks[-1].append(column)
-    lines = []
-    for number, block in enumerate(blocks):
-        lines += ([""] if number else []) + ["  ".join(row[column] for column in (0, *block)) for row in rows]
-    return lines + coverage_lines(coverage, options)
+    return aligned(run_cells(summary, coverage), width) + coverage_lines(coverage, options)
 
 
 def run_html(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any]) -> str:
