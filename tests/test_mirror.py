@@ -31,6 +31,7 @@ TESTED_IN = {
     "checks/test_statistics.py": "cli/stats",
     "cli/test_command.py": "__main__ cli/check cli/declared cli/files cli/options",
     "cli/test_compare.py": "cli/models",
+    "cli/test_evaluate.py": "cli/sliced",
     "compare/test_comparison.py": "compare/standard_errors",
     "docs/test_dictionary.py": "tables/dictionary tables/metric_columns tables/tables",
     "evaluation/comparison/test_influences.py": "evaluation/comparison/image_influence evaluation/comparison/slice_rows "

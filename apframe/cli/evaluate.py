@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
-import polars as pl
 
 import apframe as apf
 from apframe.cli.declared import Argument, Option
@@ -27,7 +26,7 @@ from apframe.cli.options import (
     thresholds,
     words,
 )
-from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table, terminal_width
+from apframe.cli.output import JSON_VERSION, print_lines, progress, terminal_width
 from apframe.cli.sharded import (
     Engine,
     Memory,
@@ -41,11 +40,9 @@ from apframe.cli.sharded import (
 )
 from apframe.exceptions import ParameterError
 from apframe.matching.matchers import MATCHERS
-from apframe.protocols.headlines import headlines, main_headline
-from apframe.protocols.protocol import Protocol
+from apframe.protocols.headlines import main_headline
 from apframe.show.console import shorter_lines, summary_lines
 from apframe.store.parquet import DETECTION
-from apframe.wording import counted
 
 
 def evaluate_files(
@@ -134,44 +131,28 @@ def evaluate_files(
         say("matching and ranking")
         _ = whole.summary  # which warns if it is doubtful; a part does not
         slices = evaluation.by(*words(by)) if by and not intervals else None
-        sure = evaluation.intervals(by=words(by), metrics=_shown(chosen, style) if by else None) if intervals else None
+        sure = None
+        if intervals:
+            every = style in ("json", "csv") or not by  # of slices, people and papers see the number that stands for all
+            sure = evaluation.intervals(by=words(by), metrics=None if every else [main_headline(chosen).metric])
         summary = evaluation.summary
         if out is not None:
             say(f"writing {out}")
             evaluation.write_parquet(out, **labelled, matches=kept)
     if rules and style is None:
         print(evaluation.protocol, end="\n\n")
-    if sure is not None and (by or style is not None):
-        _show_intervals(sure, style)
-        return
-    if slices is None:
-        if style == "json":
-            print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}))
-        elif style is not None:
-            show_table(summary, style, digits=3)
-        else:
-            lines = summary_lines(summary, evaluation.protocol, evaluation.notes, sure)
-            print_lines(lines if max(map(len, lines)) <= (terminal_width() or 1000) else shorter_lines(lines))
-        return
-    if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
-        recalls = [line for line in headlines(evaluation.protocol) if line.kind.one_is_enough]
-        most = (evaluation.protocol.headline_range, evaluation.protocol.max_detections[-1])
-        enough = next((line for line in recalls if (line.area_range, line.max_detections) == most), None)
-        slices = slices.select(pl.exclude(*(line.metric for line in recalls if line != enough), "AP75", "n_detections"))
-    show_table(slices, style, digits=3)
+    if by or (sure is not None and style is not None):
+        from apframe.cli.sliced import show_sliced  # not for summaries alone
 
+        show_sliced(slices, sure, evaluation.protocol, style)
+    elif style == "json":
+        print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}))
+    elif style is not None:
+        print(evaluation.to_markdown() if style == "markdown" else evaluation.to_latex())
+    elif sure is None and evaluation.protocol.tables:
+        from apframe.evaluation.kit_tables import kit_lines  # for benchmarks that have tables
 
-def _show_intervals(table: pl.DataFrame, style: str | None) -> None:
-    """Print numbers with their intervals: all columns for programs, the most telling ones for people and papers."""
-    is_data = style in ("json", "csv")
-    show_table(table if is_data else table.drop("bias", "n_resamples", "method", "reason"), style, digits=3)
-    if style is None:
-        lacking = table["reason"].drop_nulls().value_counts(sort=True).rows()
-        from apframe.show.comparison import reason_of  # not for summaries alone
-
-        print_lines([f"{counted(n, 'row')} without an interval: {reason_of({'reason': why})}." for why, n in lacking])
-
-
-def _shown(protocol: Protocol, style: str | None) -> list[str] | None:
-    """Of the slices' intervals, all for programs, those of the number that stands for all for people and papers."""
-    return None if style in ("json", "csv") else [main_headline(protocol).metric]
+        print_lines(kit_lines(evaluation, terminal_width()))
+    else:
+        lines = summary_lines(summary, evaluation.protocol, evaluation.notes, sure)
+        print_lines(lines if max(map(len, lines)) <= (terminal_width() or 1000) else shorter_lines(lines))

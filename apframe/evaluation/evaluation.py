@@ -175,9 +175,13 @@ class Evaluation(QueryableResult):
     def _summarize(self) -> pl.DataFrame:
         from apframe.evaluation.summary import summarize  # brings in NumPy
 
-        complete = self.__dict__.get("metrics")
-        metrics = self._measure(headlines_only=True) if complete is None else complete
-        return summarize(self, metrics)
+        return summarize(self, self._headline_metrics)
+
+    @cached_property
+    def _headline_metrics(self) -> pl.DataFrame:
+        """The metrics as far as the headline numbers need them: null at limits that these are not of."""
+        complete = "metrics" in self.__dict__ or "metrics" in self._source.stored
+        return self.metrics if complete else self._measure(headlines_only=True)
 
     def _mean_of_table(self, line: Headline) -> float | None:
         """A headline number that is the mean of a table's column; null, with a warning, if the table cannot be computed.
@@ -229,22 +233,36 @@ class Evaluation(QueryableResult):
         refuse_nothing("where", masks)
         return self._of(self._source.part(masks))
 
-    def _of(self, source: Source) -> Evaluation:
-        """The evaluation of another source, by the same rules."""
-        part = Evaluation(source, self.protocol, notes=self.notes, name=self._label, path=self._path)
+    def _of(self, source: Source, protocol: Protocol | None = None) -> Evaluation:
+        """The evaluation of another source, by the same rules or by others."""
+        part = Evaluation(source, protocol or self.protocol, notes=self.notes, name=self._label, path=self._path)
         part._may_warn = False
         return part
 
-    def to_markdown(self, digits: int = 3) -> str:
-        """The summary in Markdown; `apframe.to_markdown` takes any table, such as that of `by`."""
-        return to_markdown(self.summary, digits)
+    def to_markdown(self, digits: int | None = None) -> str:
+        """What is printed, in Markdown: the benchmark's own table, or else the summary; `digits` are 3 if it has none.
 
-    def to_latex(self, digits: int = 3) -> str:
-        """Return the summary as a LaTeX table, which needs the package booktabs; `apframe.to_latex` takes any table."""
-        return to_latex(self.summary, digits)
+        `apframe.to_markdown` takes any table, such as that of `by`.
+        """
+        return self._marked_up(to_markdown, digits)
+
+    def to_latex(self, digits: int | None = None) -> str:
+        """The same as a LaTeX table, which needs the package booktabs; `apframe.to_latex` takes any table."""
+        return self._marked_up(to_latex, digits)
+
+    def _marked_up(self, markup: Callable[[pl.DataFrame, int], str], digits: int | None) -> str:
+        if not self.protocol.tables:
+            return markup(self.summary, 3 if digits is None else digits)
+        from apframe.evaluation.kit_tables import kit_markup  # for benchmarks that have tables
+
+        return kit_markup(self, markup, digits)
 
     def __str__(self) -> str:
-        return "\n".join(summary_lines(self.summary, self.protocol, self.notes))
+        if not self.protocol.tables:
+            return "\n".join(summary_lines(self.summary, self.protocol, self.notes))
+        from apframe.evaluation.kit_tables import kit_lines  # for benchmarks that have tables
+
+        return "\n".join(kit_lines(self))
 
     def __repr__(self) -> str:
         where = f", where {' and '.join(self.conditions)}" if self.conditions else ""

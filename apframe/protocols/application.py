@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -77,6 +78,9 @@ def make_inputs(
     inputs = replace(inputs, unknown_images=unknown, none_given=none_given, n_left_out=n_left_out)
     if protocol.category_thresholds:
         thresholds_of(inputs, inputs.protocol)  # an error where a category has none
+    if any(table.iou_types for table in protocol.tables):
+        options = {"drop_unknown_images": drop_unknown_images, "are_checked": are_checked}
+        inputs = replace(inputs, again=partial(make_inputs, dataset, detections, category_ids, **options))
     return inputs
 
 

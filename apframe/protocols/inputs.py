@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -47,6 +48,8 @@ class Inputs:
         changes of the data and what else to know of the numbers, such as rules of the protocol that could not be applied
     malformed
         what becomes of rows whose shape cannot be right: by default as where this is made
+    again
+        gives the input of the same data by a variant of the protocol, where its tables have numbers of variants
     """
 
     protocol: Protocol
@@ -61,6 +64,7 @@ class Inputs:
     n_left_out: int = 0
     said: tuple[Note, ...] = ()
     malformed: Malformed = field(default_factory=malformed_rows)
+    again: Callable[[Protocol], Inputs] | None = None
 
     @cached_property
     def states(self) -> States:
@@ -156,4 +160,12 @@ class Inputs:
                 tables[name] = tables[name].filter(is_known(tables[name][column.name], column))
         dataset = self.dataset.part(tables["images"], tables["annotations"])
         objects = tables["annotations"], tables["detections"]
-        return Inputs(self.protocol, dataset, *objects, ids[0], ids[1], malformed=self.malformed)
+        again = None if self.again is None or masks.keys() - {"images"} else partial(_part_again, self.again, masks)
+        return Inputs(self.protocol, dataset, *objects, ids[0], ids[1], malformed=self.malformed, again=again)
+
+
+def _part_again(
+    again: Callable[[Protocol], Inputs], masks: Mapping[str, Mapping[str, pl.Series]], protocol: Protocol
+) -> Inputs:
+    """The same images by another variant of the protocol, which may have other objects."""
+    return again(protocol).subset(masks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from apframe.exceptions import ParameterError, by_name, increasing, one_of
 from apframe.keywords import names_keywords
@@ -27,6 +27,9 @@ from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
 from apframe.wording import same_name, spelled
+
+if TYPE_CHECKING:
+    from apframe.protocols.kit_table import KitTable
 
 Kind = TypeVar("Kind", bound=Rule)
 _USUAL = 0.5
@@ -76,6 +79,8 @@ class Protocol:
         what else is done, in this order: see `apframe.protocols.rules`. What every protocol does to rows are `STANDARD_ROWS`
     variants
         the same protocol for other `iou_type`s
+    tables
+        what evaluations print, as the benchmark's own program does; none: a line for each headline number
 
     >>> Protocol("mine", "", iou_thresholds=(0.5,)).with_options(max_detections=[10]).max_detections
     (10,)
@@ -98,6 +103,7 @@ class Protocol:
     headlines: tuple[str | Part, ...] = COCO_LINES
     rules: tuple[Rule, ...] = STANDARD_RULES
     variants: tuple[Self, ...] = field(default=(), compare=False)
+    tables: tuple[KitTable, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         from apframe.protocols.words import in_short
@@ -361,7 +367,7 @@ class Protocol:
                 similarity=similarity,
             )  # fmt: skip
         options = {"iou_thresholds": iou_thresholds, "max_detections": max_detections,
-                   "agnostic": agnostic, "similarity": similarity}  # fmt: skip
+                   "agnostic": None if agnostic is None else bool(agnostic), "similarity": similarity}  # fmt: skip
         changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         if area_ranges is not None:
             if self.levels:
@@ -375,14 +381,9 @@ class Protocol:
             changes["metrics"] = self._ranked_by(self.definition.at_levels(recall_levels))
         if recall_positions is not None:
             changes["metrics"] = self._ranked_by(self.definition.at_positions(recall_positions))
-        if agnostic is not None:
-            changes["agnostic"] = bool(agnostic)
         if similarity is not None:
-            changes["similarity"] = as_similarity(similarity)
-            compared = iou_type_of(changes["similarity"])
-            if compared not in (None, self.iou_type):
-                changes |= {"iou_type": compared}
-            return replace(self, **changes, variants=())
+            changes["similarity"] = compared = as_similarity(similarity)
+            return replace(self, **changes, iou_type=iou_type_of(compared) or self.iou_type, variants=())
         if not changes:
             return self
         return replace(self, **changes, variants=tuple(replace(variant, **changes) for variant in self.variants))

@@ -13,11 +13,13 @@ from apframe.matching.matchers import MATCHERS
 from apframe.metrics.definitions import DEFINITIONS, as_definition, choices_of
 from apframe.metrics.metric import KINDS
 from apframe.protocols.headlines import Part
+from apframe.protocols.published import PUBLISHED
 from apframe.registry import Registry
 from apframe.similarity.named import SIMILARITIES, as_choices, as_similarity
 from apframe.wording import frozen, shown
 
 if TYPE_CHECKING:
+    from apframe.protocols.kit_table import KitTable
     from apframe.protocols.protocol import Protocol
 
 _HOMES = {
@@ -177,4 +179,11 @@ def from_dict(choices: Mapping[str, Any]) -> dict[str, Any]:
         "rules": tuple(STORED_RULES.value(each) for each in made["rules"]),
         "metrics": tuple(_METRICS.value(each) for each in made["metrics"]),
         "headlines": tuple(line if isinstance(line, str) else Part(**line) for line in made["headlines"]),
+        "tables": _published_tables(made["name"], made["iou_type"]),
     }
+
+
+def _published_tables(name: str, iou_type: str) -> tuple[KitTable, ...]:
+    """What evaluations by the published protocol of a name print for an IoU type; nothing if there is none."""
+    published = PUBLISHED.get(name)
+    return () if published is None or iou_type not in published.iou_types else published.variant(iou_type).tables

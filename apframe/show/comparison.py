@@ -118,6 +118,23 @@ def without_intervals(table: pl.DataFrame, unit: str = "image") -> list[str]:
     return [f"No interval for {', '.join(names)}: {reason_of({'reason': why}, noun)}." for why, names in rows.iter_rows()]
 
 
+def interval_ends(table: pl.DataFrame) -> dict[str, str]:
+    """The intervals of the table of `Evaluation.intervals` by metric, as they stand behind the numbers.
+
+    >>> interval_ends(pl.DataFrame({"metric": ["AP", "APs"], "low": [0.25, None], "high": [0.5, None]}))
+    {'AP': ' [0.250, 0.500]', 'APs': ' [–]'}
+    """
+    rows = table.select("metric", "low", "high").iter_rows()
+    return {name: " [–]" if low is None else f" [{low:.3f}, {high:.3f}]" for name, low, high in rows}
+
+
+def interval_notes(table: pl.DataFrame) -> list[str]:
+    """What these intervals are, and which numbers have none."""
+    biased = table.filter(pl.col("bias") != 0, method="influence").height > 0
+    around = " around the number less its bias, as AP of few images is too high" if biased else ""
+    return [f"[from, to]: 95 % interval{around}", *without_intervals(table)]
+
+
 def how_tested(table: pl.DataFrame, unit: str = "image") -> list[str]:
     """How the intervals and p values of a table of `Evaluation.compare` were made; nothing if it has none.
 

@@ -26,9 +26,11 @@ def summary_lines(
     >>> summary_lines(pl.DataFrame({"metric": names, "value": [0.5046] * 12}), COCO)[0]
     ' Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.505'
     """
-    values, ends = dict(summary.rows()), {}
+    values, ends = dict(summary.rows()), dict[str, str]()
     if intervals is not None:
-        ends = {name: _interval(low, high) for name, low, high in intervals.select("metric", "low", "high").iter_rows()}
+        from apframe.show.comparison import interval_ends, interval_notes  # not for summaries alone
+
+        ends, notes = interval_ends(intervals), [*interval_notes(intervals), *notes]
     headings = headlines(protocol, with_parts=True)
     limits = ["all" if line.max_detections is None else str(line.max_detections) for line in headings]
     wide, deep = max(6, *(len(line.area_range) for line in headings)), max(3, *map(len, limits))
@@ -44,21 +46,16 @@ def summary_lines(
             )
         number = f"{-1 if value is None else value:0.3f}{ends.get(line.metric, '')}"
         lines.append(f" {line.kind.words or line.kind.name:<23} @[ {where} ] = {number}")
-    missing = [line.metric for line in headings if not line.is_evaluated(protocol)]
+    return lines + closing_lines(protocol, notes)
+
+
+def closing_lines(protocol: Protocol, notes: Sequence[str]) -> list[str]:
+    """What stands below numbers: in what the protocol departs from the published one, what it lacks, and the notes."""
+    missing = [line.metric for line in headlines(protocol, with_parts=True) if not line.is_evaluated(protocol)]
     changed = departures(protocol)
     departs = [f"not {protocol.name} as published: other {', '.join(changed)}"] if changed else []
     departs += [f"not evaluated: {', '.join(missing)}"] if missing else []
-    if intervals is not None:
-        from apframe.show.comparison import without_intervals  # not for summaries alone
-
-        biased = intervals.filter(pl.col("bias") != 0, method="influence").height > 0
-        around = " around the number less its bias, as AP of few images is too high" if biased else ""
-        notes = [f"[from, to]: 95 % interval{around}", *without_intervals(intervals), *notes]
-    return [*lines, *([f" {'; '.join(departs)}"] if departs else []), *(f" {note}" for note in notes)]
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return " [–]" if low is None else f" [{low:.3f}, {high:.3f}]"
+    return [*([f" {'; '.join(departs)}"] if departs else []), *(f" {note}" for note in notes)]
 
 
 def shorter_lines(lines: Sequence[str]) -> list[str]:

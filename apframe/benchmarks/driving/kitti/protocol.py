@@ -12,6 +12,7 @@ from apframe.benchmarks.driving.orientation import OrientationWeights, OrientedP
 from apframe.matching.matchers import ByAnnotation
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.protocols.headlines import Part
+from apframe.protocols.kit_table import KitColumn, KitRow, KitTable
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.ranges import ApplyLevels, Level, RequireImageBoxes
 from apframe.protocols.rules.classes import Classes
@@ -80,6 +81,13 @@ def _difficulty(name: str, occluded: int, truncated: float, above: float, least:
 _CLASSES = Classes(_NAMES, ignored_as=(("Car", "Van"), ("Pedestrian", "Person_sitting")), ignore_regions=("DontCare",))
 _SHAPES = (RequireImageBoxes(), MalformedByHeight(), *STANDARD_SHAPES)
 _LISTS = (_CLASSES, ApplyLevels(), *STANDARD_LISTS, CrowdsIgnored(), IgnoreFlagged())
+
+
+def _table(*columns: KitColumn) -> KitTable:
+    rows = [KitRow((name, level), f"_{name}_{level}") for name in _NAMES for level in ("easy", "moderate", "hard")]
+    return KitTable(columns, tuple(rows), head=("class", "difficulty"))
+
+
 _BOXES = Protocol(
     name="KITTI",
     citation="Geiger et al., Are we ready for Autonomous Driving? The KITTI Vision Benchmark Suite, CVPR 2012; development kit "
@@ -98,6 +106,11 @@ _BOXES = Protocol(
         _difficulty("easy", 0, 0.15, 40, 40), _difficulty("moderate", 1, 0.3, 25, 25), _difficulty("hard", 2, 0.5, 25, 25),
     ),
     rules=(*_SHAPES, RequireAlpha(), *_LISTS, OrientationWeights("alpha", by="cosine")),
+    tables=(
+        _table(
+            KitColumn("AP", "AP"), KitColumn("AOS", "AOS"), KitColumn("BEV", "AP", "bev"), KitColumn("3D", "AP", "3d"),
+        ),
+    ),
 )  # fmt: skip
 _CUBOIDS = replace(
     _BOXES,
@@ -109,8 +122,8 @@ _CUBOIDS = replace(
 KITTI = replace(
     _BOXES,
     variants=(
-        replace(_CUBOIDS, iou_type="bev", similarity=BevIoU()),
-        replace(_CUBOIDS, iou_type="3d", similarity=CuboidIoU()),
+        replace(_CUBOIDS, iou_type="bev", similarity=BevIoU(), tables=(_table(KitColumn("BEV", "AP")),)),
+        replace(_CUBOIDS, iou_type="3d", similarity=CuboidIoU(), tables=(_table(KitColumn("3D", "AP")),)),
     ),
 )
 """Cars, pedestrians and cyclists by difficulty, annotations in the order of the file, 40 recall positions."""

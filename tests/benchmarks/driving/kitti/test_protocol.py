@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -401,3 +402,46 @@ def test_low_detections_do_not_stop_intervals_by_category() -> None:
 
 def test_the_number_that_stands_for_all_is_of_the_moderate_level() -> None:
     assert evaluated(cars(), found()).to_dict(per_category=True)["AP_moderate/Car"] == pytest.approx(0.175)
+
+
+FILES = ("data/driving/kitti/label_2", "data/driving/kitti/model_a")
+TABLE = """\
+ class       difficulty       AP      AOS      BEV       3D
+ Car         easy          58.13    57.98    42.55    13.74
+ Car         moderate      49.42    47.48    33.87    11.71
+ Car         hard          47.52    45.68    34.20    13.06
+ Pedestrian  easy          51.08    48.84    16.19    10.45
+ Pedestrian  moderate      53.53    52.83    17.02    12.42
+ Pedestrian  hard          54.17    53.44    17.26    12.13
+ Cyclist     easy              –        –        –        –
+ Cyclist     moderate       6.43     6.42     1.67     1.67
+ Cyclist     hard           9.79     9.77     2.74     2.74
+"""
+
+
+def test_the_command_prints_the_kits_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert command(capsys, monkeypatch, "eval", *FILES, "--protocol", "kitti") == (0, TABLE, "")
+    _, marked_up, _ = command(capsys, monkeypatch, "eval", *FILES, "--protocol", "kitti", "--markdown")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in marked_up.splitlines()]
+    assert [rows[0], *rows[2:]] == [line.split() for line in TABLE.splitlines()]
+    _, in_space, _ = command(capsys, monkeypatch, "eval", *FILES, "--protocol", "kitti", "--iou-type", "3d")
+    assert [line.split() for line in in_space.splitlines()] == [
+        line.split()[:2] + line.split()[-1:] for line in TABLE.splitlines()
+    ]
+
+
+def test_the_table_of_parts_and_pickles_is_whole(tmp_path: Path) -> None:
+    ev = apf.evaluate(*FILES, "kitti")
+    assert str(pickle.loads(pickle.dumps(ev))) == str(ev) == TABLE.rstrip("\n")
+    part = ev.where("image_id < '000020'")
+    alone = apf.evaluate(*FILES, "kitti", iou_type="bev").where("image_id < '000020'")
+    assert [line.split()[4] for line in str(part).splitlines()[1:]] == [line.split()[2] for line in str(alone).splitlines()[1:]]
+    ev.write_parquet(tmp_path / "run")
+    lines = str(apf.read_evaluation(tmp_path / "run")).splitlines()
+    assert lines == [*(line[:41] for line in TABLE.splitlines()), " no BEV, 3D: evaluate the original data with iou_type"]
+
+
+def test_results_of_images_alone_have_no_columns_in_space() -> None:
+    lines = str(evaluated(cars(), found())).splitlines()
+    assert lines[:2] == [" class       difficulty       AP      AOS", " Car         easy          17.50    17.50"]
+    assert lines[-2:] == [" Cyclist     hard              –        –", " no BEV, 3D: none of the detections has cuboid_x"]

@@ -1,0 +1,109 @@
+"""The tables that a benchmark's own program prints, of an evaluation: pivots of its headline numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.evaluation.in_memory import InMemory
+from apframe.evaluation.slices.keys import names_of_categories
+from apframe.exceptions import ColumnError
+from apframe.protocols.headline_values import means_of_table
+from apframe.protocols.headlines import headlines
+from apframe.protocols.kit_table import EachCategory, KitRow, KitTable
+from apframe.show.aligned import aligned
+from apframe.show.console import closing_lines
+from apframe.show.markup import cells
+from apframe.wording import spelled
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+
+
+def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
+    """The tables of the protocol as aligned lines within `width`, and what else there is to say below them."""
+    lines, notes = list[str](), list[str]()
+    for table in self.protocol.tables:
+        frame, lacking = kit_frame(self, table)
+        head, rows = cells(frame, table.digits)
+        texts = aligned([head, *rows], None if width is None else width - 1, n_labels=len(table.head))
+        lines += ([""] if lines else []) + [f" {line}".rstrip() for line in texts]
+        notes += lacking
+    return lines + closing_lines(self.protocol, [*dict.fromkeys(notes), *self.notes])
+
+
+def kit_markup(self: Evaluation, markup: Callable[[pl.DataFrame, int], str], digits: int | None) -> str:
+    """The tables of the protocol in Markdown or LaTeX; `digits` are those of each table unless they are given."""
+    made = [(table, kit_frame(self, table)[0]) for table in self.protocol.tables]
+    return "\n\n".join(markup(frame, table.digits if digits is None else digits) for table, frame in made)
+
+
+def kit_frame(self: Evaluation, table: KitTable) -> tuple[pl.DataFrame, list[str]]:
+    """A table as a frame, a row for each of its rows, null where nothing was evaluated; and why it lacks columns.
+
+    The labels come first. A column of another variant is left out if the variant cannot be evaluated.
+    """
+    evaluations, reasons = {"": self}, dict[str, str]()
+    for iou_type in table.iou_types:
+        try:
+            evaluations[iou_type] = variant(self, iou_type)
+        except ColumnError as error:
+            reasons[iou_type] = str(error)
+    lacking = {
+        why: [column.title for column in table.columns if reasons.get(column.iou_type) == why] for why in reasons.values()
+    }
+    rows = [own for row in table.rows for own in _rows(self, row)]
+    labels = {title: [labels[k] for labels, *_ in rows] for k, title in enumerate(table.head)}
+    numbers = {}
+    for title, metric, iou_type in table.columns:
+        if (evaluation := evaluations.get(iou_type)) is not None:
+            whole, each = dict(evaluation.summary.rows()), _of_categories(evaluation) if _has_categories(table) else {}
+            values = [whole.get(metric + ending) if k is None else each[metric][k] for _, ending, k in rows]
+            numbers[title] = pl.Series(values, dtype=pl.Float64).fill_nan(None) * table.factor
+    return pl.DataFrame({**labels, **numbers}), [f"no {', '.join(titles)}: {why}" for why, titles in lacking.items()]
+
+
+def variant(self: Evaluation, iou_type: str) -> Evaluation:
+    """The evaluation of the same data by another variant of the protocol, with its summary.
+
+    Raises
+    ------
+    ColumnError
+        no object has what the variant compares; or the data before any rule are not known: they were read from a stored set or
+        in parts, or they are a part of the objects
+    """
+    again = None if self._source.reads_again else self._source.inputs.again
+    if again is None or iou_type not in self.protocol.iou_types:
+        raise ColumnError(f"evaluate the original data with {spelled('iou_type')}")
+    rules = self.protocol.variant(iou_type)
+    inputs = again(rules)
+    for name, frame in (("detections", inputs.detections), ("annotations", inputs.annotations)):
+        lacking = [each for each in rules.similarity.needs if each not in frame or frame[each].null_count() == frame.height]
+        if lacking and frame.height:
+            raise ColumnError(f"none of the {name} has {lacking[0]}")
+    evaluation = self._of(InMemory.of(inputs), rules)
+    _ = evaluation.summary
+    return evaluation
+
+
+def _has_categories(table: KitTable) -> bool:
+    return any(isinstance(row, EachCategory) for row in table.rows)
+
+
+def _rows(self: Evaluation, row: KitRow | EachCategory) -> list[tuple[Sequence[str], str, int | None]]:
+    """The labels of a row, the ending of its metrics, and the number of its category; of each category, many of these."""
+    if isinstance(row, KitRow):
+        return [(row.labels, row.ending, None)]
+    named = names_of_categories(self).select(pl.coalesce("name", pl.col("category_id").cast(pl.String)))
+    return [((label,), "", k) for k, label in enumerate(named.to_series())]
+
+
+def _of_categories(self: Evaluation) -> dict[str, np.ndarray]:
+    """The headline numbers of each category by name, in the order of their ids."""
+    each = np.eye(self._source.heights["categories"], dtype=bool)
+    lines = {line.of_whole for line in headlines(self.protocol)}
+    found = means_of_table(self._headline_metrics, self.protocol, {str(k): flags for k, flags in enumerate(each)})
+    return {name: values[1:] for name, values in found.items() if name in lines}

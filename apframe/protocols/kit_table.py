@@ -1,0 +1,62 @@
+"""The table that a benchmark's own program prints, as data: which numbers stand in which row and column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class KitColumn(NamedTuple):
+    """A column of numbers.
+
+    `metric` is the name of a headline number, such as AP50, or what it begins with if the rows have endings. The number is of
+    the evaluation itself, or of the same data by the protocol's variant for another `iou_type`.
+    """
+
+    title: str
+    metric: str
+    iou_type: str = ""
+
+
+class KitRow(NamedTuple):
+    """A row: its labels, one for each of the table's `head`, and the `ending` of its metrics: `_easy` of AP_easy."""
+
+    labels: tuple[str, ...] = ()
+    ending: str = ""
+
+
+class EachCategory(NamedTuple):
+    """A row for each category in the order of their ids, labelled by its name, or by its id if it has none."""
+
+
+@dataclass(frozen=True)
+class KitTable:
+    """The table that a benchmark's own program prints, made of headline numbers.
+
+    Attributes
+    ----------
+    columns
+        of numbers, from left to right
+    rows
+        from top to bottom; a row stands in every table, also if there is nothing to evaluate in it
+    head
+        the titles of the labels in front of the numbers
+    digits
+        how many decimals are shown
+    factor
+        what the numbers are multiplied by: 100 for percent
+
+    >>> KitTable((KitColumn("AP", "AP"), KitColumn("BEV", "AP", "bev"))).iou_types
+    ('bev',)
+    """
+
+    columns: tuple[KitColumn, ...]
+    rows: tuple[KitRow | EachCategory, ...] = (KitRow(),)
+    head: tuple[str, ...] = ()
+    digits: int = 2
+    factor: float = 100
+
+    @property
+    def iou_types(self) -> tuple[str, ...]:
+        """The variants that columns are of, besides the evaluation itself."""
+        return tuple(dict.fromkeys(column.iou_type for column in self.columns if column.iou_type))

@@ -1,0 +1,41 @@
+"""Tables of benchmarks as data: what they name is there."""
+
+from __future__ import annotations
+
+import pytest
+
+import apframe as apf
+from apframe.protocols.headlines import headlines
+from apframe.protocols.kit_table import KitColumn, KitRow, KitTable
+from apframe.protocols.protocol import Protocol
+from tests.conformance.variants import TOY_NAME, VARIANTS
+
+TABLES = [
+    pytest.param(protocol, table, id=f"{variant}-{number}")
+    for variant in VARIANTS
+    if variant.name != TOY_NAME
+    for protocol in [variant.protocol]
+    for number, table in enumerate(protocol.tables)
+]
+
+
+@pytest.mark.parametrize(("protocol", "table"), TABLES)
+def test_cells_are_headline_numbers(protocol: Protocol, table: KitTable) -> None:
+    for _, metric, iou_type in table.columns:
+        known = {line.metric for line in headlines(protocol.variant(iou_type or None), with_parts=True)}
+        assert {metric + (row.ending if isinstance(row, KitRow) else "") for row in table.rows} <= known
+    assert all(len(row.labels if isinstance(row, KitRow) else table.head[:1]) == len(table.head) for row in table.rows)
+    assert len({*table.head, *(column.title for column in table.columns)}) == len(table.head) + len(table.columns)
+
+
+def test_tables_change_no_rules() -> None:
+    table = KitTable((KitColumn("AP", "AP"),))
+    one, other = Protocol("mine", ""), Protocol("mine", "", tables=(table,))
+    assert one == other and hash(one) == hash(other) and "tables" not in other.choices()
+    assert other.with_options(max_detections=[10]).tables == (table,)
+
+
+def test_stored_protocols_have_the_published_tables() -> None:
+    assert Protocol.from_dict(apf.KITTI.as_dict()).tables == apf.KITTI.tables != ()
+    assert Protocol.from_dict(apf.KITTI.variant("3d").as_dict()).tables == apf.KITTI.variant("3d").tables != ()
+    assert Protocol.from_dict(Protocol("mine", "").as_dict()).tables == ()
