@@ -128,6 +128,7 @@ OF_MANY_MODULES = (
 OF_A_PACKAGE = {
     "formats/test_crashes.py", "formats/test_refused_rows.py", "formats/test_unwritable.py", "metrics/test_branches.py",
     "protocols/test_coco_keypoints.py", "protocols/test_coco_masks.py", "benchmarks/driving/test_driving_kits.py",
+    "benchmarks/test_printed_tables.py",
     "protocols/test_optimal.py", "protocols/test_reads.py", "pycocotools/test_surface.py", "pycocotools/test_training.py",
     "report/test_browser.py",
     "scale/test_bad_shards.py", "scale/test_resuming.py",

@@ -150,7 +150,7 @@ def evaluate_files(
     elif style is not None:
         print(evaluation.to_markdown() if style == "markdown" else evaluation.to_latex())
     elif sure is None and evaluation.protocol.tables:
-        from apframe.evaluation.kit_tables import kit_lines  # for benchmarks that have tables
+        from apframe.evaluation.pivot import kit_lines  # for benchmarks that have tables
 
         print_lines(kit_lines(evaluation, terminal_width()))
     else:

@@ -253,14 +253,14 @@ class Evaluation(QueryableResult):
     def _marked_up(self, markup: Callable[[pl.DataFrame, int], str], digits: int | None) -> str:
         if not self.protocol.tables:
             return markup(self.summary, 3 if digits is None else digits)
-        from apframe.evaluation.kit_tables import kit_markup  # for benchmarks that have tables
+        from apframe.evaluation.pivot import kit_markup  # for benchmarks that have tables
 
         return kit_markup(self, markup, digits)
 
     def __str__(self) -> str:
         if not self.protocol.tables:
             return "\n".join(summary_lines(self.summary, self.protocol, self.notes))
-        from apframe.evaluation.kit_tables import kit_lines  # for benchmarks that have tables
+        from apframe.evaluation.pivot import kit_lines  # for benchmarks that have tables
 
         return "\n".join(kit_lines(self))
 

@@ -79,8 +79,8 @@ def make_inputs(
     if protocol.category_thresholds:
         thresholds_of(inputs, inputs.protocol)  # an error where a category has none
     if any(table.iou_types for table in protocol.tables):
-        options = {"drop_unknown_images": drop_unknown_images, "are_checked": are_checked}
-        inputs = replace(inputs, again=partial(make_inputs, dataset, detections, category_ids, **options))
+        given = partial(make_inputs, dataset, detections, category_ids)
+        inputs = replace(inputs, again=partial(given, drop_unknown_images=drop_unknown_images, are_checked=are_checked))
     return inputs
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import polars as pl
 
 
 class KitColumn(NamedTuple):
@@ -16,6 +19,15 @@ class KitColumn(NamedTuple):
     title: str
     metric: str
     iou_type: str = ""
+
+
+def named(*metrics: str) -> tuple[KitColumn, ...]:
+    """Columns that are called as their headline numbers.
+
+    >>> named("AP", "AP50")
+    (KitColumn(title='AP', metric='AP', iou_type=''), KitColumn(title='AP50', metric='AP50', iou_type=''))
+    """
+    return tuple(KitColumn(metric, metric) for metric in metrics)
 
 
 class KitRow(NamedTuple):
@@ -45,18 +57,30 @@ class KitTable:
         how many decimals are shown
     factor
         what the numbers are multiplied by: 100 for percent
+    frame
+        makes the table of an evaluation, if it has other numbers than headline numbers; then there are no columns and rows here
 
     >>> KitTable((KitColumn("AP", "AP"), KitColumn("BEV", "AP", "bev"))).iou_types
     ('bev',)
     """
 
-    columns: tuple[KitColumn, ...]
+    columns: tuple[KitColumn, ...] = ()
     rows: tuple[KitRow | EachCategory, ...] = (KitRow(),)
     head: tuple[str, ...] = ()
     digits: int = 2
     factor: float = 100
+    frame: Callable[[Any], pl.DataFrame] | None = None
 
     @property
     def iou_types(self) -> tuple[str, ...]:
         """The variants that columns are of, besides the evaluation itself."""
         return tuple(dict.fromkeys(column.iou_type for column in self.columns if column.iou_type))
+
+
+def of_classes(*columns: KitColumn, digits: int = 2, factor: float = 100) -> KitTable:
+    """A table with a row for each category, and a last one with the headline numbers, most of which are their means.
+
+    >>> of_classes(KitColumn("AP", "AP")).head
+    ('class',)
+    """
+    return KitTable(columns, (EachCategory(), KitRow(("mean",))), head=("class",), digits=digits, factor=factor)

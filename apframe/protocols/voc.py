@@ -5,6 +5,7 @@ from dataclasses import replace
 from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated, Voc2007
+from apframe.protocols.kit_table import named, of_classes
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.ignored import IgnoreFlagged
@@ -28,6 +29,7 @@ VOC2007 = Protocol(
         CrowdsIgnored(),
         IgnoreFlagged(),
     ),
+    tables=(of_classes(*named("AP")),),
 )
 """Boxes with inclusive pixels, best overlap above .5, eleven recall levels; what is difficult (`ignore`) is ignored."""
 

@@ -10,6 +10,7 @@ import polars as pl
 from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Voc2007
+from apframe.protocols.kit_table import named, of_classes
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.ignored import IgnoreFlagged
@@ -112,6 +113,7 @@ MMROTATE = replace(
     "mmrotate/core/evaluation/eval_map.py and datasets/dota.py",
     matcher=ByBestOverlap(ties="input"),
     rules=(MalformedEnclosed(), *STANDARD_SHAPES, LeaveOutNarrow(), *STANDARD_LISTS),
+    tables=(of_classes(*named("AP"), digits=3, factor=1),),
 )
 """What mmrotate prints while it trains: difficult objects count, an IoU of exactly .5 is enough.
 

@@ -9,6 +9,7 @@ from apframe.benchmarks.driving.box_errors import BoxErrors, CompositeScore
 from apframe.benchmarks.driving.measured_errors import MeasureErrors
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.points import SPACING
+from apframe.protocols.kit_table import named, of_classes
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.filters import Filter, KeepObjects
@@ -53,5 +54,6 @@ ARGOVERSE2 = Protocol(
         MalformedCounts(), *STANDARD_SHAPES, Classes(EVALUATED), _FILTERS, *STANDARD_LISTS,
         MeasureErrors(),
     ),
+    tables=(of_classes(*named("AP", "ATE", "ASE", "AOE", "CDS"), digits=3, factor=1),),
 )  # fmt: skip
 """26 categories within 150 m, distances below .5, 1, 2 and 4 m; three errors at 2 m, and CDS."""

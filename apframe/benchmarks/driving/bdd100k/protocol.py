@@ -9,6 +9,7 @@ import polars as pl
 
 from apframe.exceptions import ShapesLeftOutWarning, warn
 from apframe.protocols.coco import COCO
+from apframe.protocols.kit_table import named, of_classes
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.limits import KnownImagesOnly, ZeroWithoutDetections
@@ -81,6 +82,9 @@ _BOXES = replace(
     "configs/det.toml; scalabel 0.3.1, eval/detect.py and eval/ins_seg.py",
     rules=(*_ROWS, CrowdsIgnored(), KnownImagesOnly(), ZeroWithoutDetections()),
     variants=(),
+    tables=(
+        of_classes(*named("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"), digits=1),
+    ),
 )
 _MASKS = replace(
     _BOXES,

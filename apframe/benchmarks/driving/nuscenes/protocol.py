@@ -5,6 +5,7 @@ from apframe.benchmarks.driving.measured_errors import MeasureErrors
 from apframe.benchmarks.driving.nuscenes.definition import NuScenes
 from apframe.matching.matchers import ByScoreFirstOfEquals
 from apframe.metrics.average_precision import AveragePrecision
+from apframe.protocols.kit_table import EachCategory, KitColumn, KitTable, named
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.filters import Filter, KeepObjects
@@ -41,6 +42,7 @@ _ERRORS = BoxErrors(
     ),
     half_turns=("barrier",),
 )  # fmt: skip
+_NAMES = ("AP", "ATE", "ASE", "AOE", "AVE", "AAE")
 NUSCENES = Protocol(
     name="NUSCENES",
     citation="Caesar et al., nuScenes: A multimodal dataset for autonomous driving, CVPR 2020; nuscenes-devkit, "
@@ -51,10 +53,14 @@ NUSCENES = Protocol(
     iou_thresholds=(-4.0, -2.0, -1.0, -0.5),
     metrics=(AveragePrecision(NuScenes(), counts_absent=True), _ERRORS),
     max_detections=(None,),
-    headlines=("AP", "ATE", "ASE", "AOE", "AVE", "AAE", "NDS"),
+    headlines=(*_NAMES, "NDS"),
     rules=(
         RequireAtMost(500), MalformedRefused("stops"), *STANDARD_SHAPES, _CLASSES, _FILTERS, *STANDARD_LISTS,
         MeasureErrors(),
+    ),
+    tables=(
+        KitTable((*(KitColumn(f"m{name}", name) for name in _NAMES), KitColumn("NDS", "NDS")), digits=4, factor=1),
+        KitTable(named(*_NAMES), (EachCategory(),), head=("class",), digits=3, factor=1),
     ),
 )  # fmt: skip
 """Ten classes within 30 to 50 m, distances below .5, 1, 2 and 4 m; five errors at 2 m, and NDS."""

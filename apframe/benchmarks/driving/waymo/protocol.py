@@ -13,6 +13,7 @@ from apframe.matching.matchers import LargestSum
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.score_cutoffs import Waymo
 from apframe.protocols.headlines import Part
+from apframe.protocols.kit_table import KitRow, KitTable, named
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.ranges import ApplyLevels, Level
 from apframe.protocols.rules.classes import Classes
@@ -171,6 +172,11 @@ def _headlines(*metrics: str) -> tuple[str | Part, ...]:
     return (*of_parts, *of_all, *parts, Part("_ALL_NS", "categories", "name", equals=_ALL_NS))
 
 
+def _table(*metrics: str) -> KitTable:
+    rows = [KitRow((name, level), f"_{name}_{level}") for name in _NAMES for level in _LEVELS]
+    return KitTable(named(*metrics), (*rows, *(KitRow(("mean", level), f"_{level}") for level in _LEVELS)), ("class", "level"))
+
+
 _ROWS = (
     MalformedCounts(), *STANDARD_SHAPES, AddDifficultyLevel(), Classes(tuple(_CLASSES.values())),
     ApplyLevels(),
@@ -195,6 +201,7 @@ _CUBOIDS = Protocol(
         Level("L2", (("level", -_INF, 2),), is_headline=True),
     ),
     rules=(*_ROWS, _WITH_POINTS, *_LISTS, OrientationWeights("cuboid_yaw", by="angle")),
+    tables=(_table("AP", "APH"),),
 )
 _IMAGES = replace(
     _CUBOIDS,
@@ -203,6 +210,7 @@ _IMAGES = replace(
     headlines=_headlines("AP"),
     metrics=(_AP,),
     rules=(*_ROWS, *_LISTS),
+    tables=(_table("AP"),),
 )
 
 WAYMO = replace(_CUBOIDS, variants=(replace(_CUBOIDS, iou_type="bev", similarity=BevIoU()), _IMAGES))

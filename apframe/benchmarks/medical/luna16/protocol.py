@@ -1,20 +1,37 @@
 """LUNA16's task of nodule detection in scans: marks inside nodules, FROC and CPM."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
 from apframe.benchmarks.medical.luna16.sphere_distance import SphereDistance
 from apframe.matching.matchers import Shared
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.metrics.miss_rates import Froc
+from apframe.protocols.kit_table import KitTable
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.ignored import IgnoreFlagged
 from apframe.protocols.rules.limits import LimitPerImage
 from apframe.protocols.rules.malformed import MalformedRefused
 from apframe.protocols.rules.standard import STANDARD_ROWS
 
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+
 PURPOSES = {
     "LUNA16": "nodules in scans: mean sensitivity (CPM) of the FROC curve",
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
+
+
+def _sensitivities(evaluation: Evaluation) -> pl.DataFrame:
+    """The sensitivity at each number of false positives per scan, and CPM, which is their mean."""
+    points = evaluation.froc(interpolate=True, level="point").group_by("fppi", maintain_order=True).agg(pl.col("recall").mean())
+    return pl.DataFrame({f"{fppi:g}": recall for fppi, recall in points.rows()} | {"CPM": evaluation["CPM"]}).cast(pl.Float64)
+
 
 LUNA16 = Protocol(
     name="LUNA16",
@@ -33,5 +50,6 @@ LUNA16 = Protocol(
         *STANDARD_ROWS,
         IgnoreFlagged(),
     ),
+    tables=(KitTable(digits=3, frame=_sensitivities),),
 )
 """Marks inside nodules, at most 100 per scan; marks in excluded findings (`ignore`) are ignored; the mean sensitivity CPM."""

@@ -13,6 +13,7 @@ from apframe.matching.matchers import ByScore
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.metrics.miss_rates import MissRates
+from apframe.protocols.kit_table import KitColumn, KitRow, KitTable
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.ranges import ApplyLevels, Closed, Level, RequireImageBoxes
 from apframe.protocols.rules.classes import Classes
@@ -86,6 +87,10 @@ def _visible(low: float, high: float = inf) -> tuple[str, float, float]:
     return ("vis_ratio", low, high)
 
 
+def _table(*names: str) -> KitTable:
+    return KitTable((KitColumn("MR", "LAMR"),), tuple(KitRow((name,), f"_{name}") for name in names), head=("subset",))
+
+
 _CLASSES = Classes(("pedestrian",), renamed=(("person", "pedestrian"),))
 CITYPERSONS = Protocol(
     name="CITYPERSONS",
@@ -122,6 +127,7 @@ CITYPERSONS = Protocol(
         IgnoredAsCrowds(),
         IgnoreFlagged(),
     ),
+    tables=(_table("reasonable", "small", "heavy", "all", "bare", "partial", "heavy_2019"),),
 )
 """Pedestrians by height and visible share; LAMR of the subsets of 2017 (reasonable, small, heavy, all) and of those that
 papers report since 2019 (reasonable, bare, partial, heavy_2019). Both have a "heavy": that of 2017 begins at a share of .2."""
@@ -160,5 +166,6 @@ EUROCITY = replace(
         IgnoredAsCrowds(over="union"),
         IgnoreFlagged(),
     ),
+    tables=(_table("reasonable", "small", "occluded", "all"),),
 )
 """Pedestrians by height, occlusion and truncation; LAMR as published of the subsets reasonable, small, occluded and all."""

@@ -12,6 +12,7 @@ from apframe.benchmarks.people.crowdhuman.definition import CrowdHuman
 from apframe.matching.matchers import ByScoreFirstOfEquals
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.miss_rates import MissRates
+from apframe.protocols.kit_table import KitColumn, KitTable
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import IgnoredAsCrowds
@@ -108,5 +109,6 @@ CROWDHUMAN = Protocol(
         IgnoredAsCrowds(),
         IgnoreFlagged(),
     ),
+    tables=(KitTable((KitColumn("AP", "AP"), KitColumn("MR", "LAMR"), KitColumn("JI", "JI"))),),
 )
 """People with their full boxes: AP without an envelope, LAMR (MR⁻²), and JI, see `Evaluation.jaccard_index`."""

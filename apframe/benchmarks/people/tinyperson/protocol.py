@@ -9,6 +9,7 @@ from apframe.matching.matchers import ByScore
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import COCO_101
 from apframe.metrics.points import SPACING
+from apframe.protocols.kit_table import KitRow, KitTable, named
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.ranges import AreaRange
 from apframe.protocols.rules.crowds import IgnoredAsCrowds
@@ -84,6 +85,13 @@ TINYPERSON = Protocol(
         *STANDARD_LISTS,
         IgnoredAsCrowds(),
         IgnoreFlagged(),
+    ),
+    tables=(
+        KitTable(
+            named("AP50", "AP25", "AP75"),
+            tuple(KitRow((each.name,), {"all": "", "small": "s"}.get(each.name, f"_{each.name}")) for each in _AREAS),
+            head=("size",),
+        ),
     ),
 )
 """People of at most 20 × 20 pixels and more, at IoU .25, .5 and .75 each; what lies in ignored regions is ignored."""

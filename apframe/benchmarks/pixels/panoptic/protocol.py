@@ -10,6 +10,7 @@ from apframe.benchmarks.pixels.panoptic.panoptic_boundary_iou import PanopticBou
 from apframe.benchmarks.pixels.panoptic.panoptic_iou import PanopticIoU
 from apframe.matching.matchers import ByScore
 from apframe.protocols.headlines import Part
+from apframe.protocols.kit_table import EachCategory, KitRow, KitTable, named
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.limits import KnownImagesOnly, RequireKnownCategories
@@ -71,15 +72,27 @@ _SEGMENTS = Protocol(
         IgnoreMostlyVoid(),
         KnownImagesOnly(),
     ),
+    tables=(
+        KitTable(
+            named("PQ", "SQ", "RQ"),
+            (KitRow(("All",)), KitRow(("Things",), "_things"), KitRow(("Stuff",), "_stuff")),
+            head=("categories",),
+            digits=1,
+        ),
+    ),
 )
 _BOUNDARIES = replace(_SEGMENTS, iou_type="panoptic_boundary", similarity=PanopticBoundaryIoU())
 
 COCO_PANOPTIC = replace(_SEGMENTS, variants=(_BOUNDARIES,))
 """PQ, SQ and RQ of all categories, of things and of stuff: IoU above .5, void pixels left out."""
+_CITYSCAPES = (KitTable(named("PQ", "SQ", "RQ"), (EachCategory(),), head=("category",), digits=1), *_SEGMENTS.tables)
 CITYSCAPES_PANOPTIC = replace(
     COCO_PANOPTIC,
     name="CITYSCAPES_PANOPTIC",
     citation="Kirillov et al., Panoptic Segmentation, CVPR 2019; cityscapesScripts, evalPanopticSemanticLabeling.py",
-    variants=(replace(_BOUNDARIES, name="CITYSCAPES_PANOPTIC", citation="cityscapesScripts; boundary-iou-api"),),
+    tables=_CITYSCAPES,
+    variants=(
+        replace(_BOUNDARIES, name="CITYSCAPES_PANOPTIC", citation="cityscapesScripts; boundary-iou-api", tables=_CITYSCAPES),
+    ),
 )
 """As `COCO_PANOPTIC`: the kit writes its annotations in COCO's format, and evaluates these by the same rules."""

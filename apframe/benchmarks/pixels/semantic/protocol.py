@@ -3,6 +3,7 @@
 from apframe.benchmarks.pixels.semantic.label_iou import LabelIoU
 from apframe.benchmarks.pixels.semantic.metric import PixelIoU
 from apframe.matching.matchers import ByScore
+from apframe.protocols.kit_table import EachCategory, KitColumn, KitTable, named
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import KnownImagesOnly
 from apframe.protocols.rules.malformed import MalformedRefused
@@ -29,6 +30,10 @@ SEMANTIC = Protocol(
         MalformedRefused(kit="has no such rows"),
         *STANDARD_ROWS,
         KnownImagesOnly(),
+    ),
+    tables=(
+        KitTable((KitColumn("IoU", "mIoU"), KitColumn("Acc", "mACC")), (EachCategory(),), head=("class",)),
+        KitTable(named("mIoU", "fwIoU", "mACC", "pACC")),
     ),
 )
 """IoU of each class over the pixels of all images, their mean, and the shares of pixels that are right."""

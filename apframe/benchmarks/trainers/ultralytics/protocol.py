@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.benchmarks.trainers.ultralytics.definitions import Ultralytics, UltralyticsBefore
+from apframe.benchmarks.trainers.ultralytics.printed import validation_table
 from apframe.benchmarks.trainers.ultralytics.single_iou import SingleBoxIoU, SingleMaskIoU
 from apframe.matching.matchers import ByBestOverlap, ByScoreFirstOfEquals
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.protocols.given import linspace
+from apframe.protocols.kit_table import KitTable
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.filters import Filter, KeepObjects
 from apframe.protocols.rules.limits import LimitPerImage
@@ -85,6 +87,7 @@ _BOXES = Protocol(
         KeepObjects((Filter("score", above=0.001, table="detections"),)),
         *STANDARD_LISTS,
     ),
+    tables=(KitTable(head=("Class",), digits=3, frame=validation_table),),
 )
 ULTRALYTICS = replace(_BOXES, variants=(replace(_BOXES, iou_type="segm", similarity=SingleMaskIoU()),))
 """Versions 8.4.176 and later: each detection takes its most similar free annotation; the curve ends at the last detection.

@@ -4,6 +4,7 @@ from apframe.matching.matchers import ByScore
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.protocols.given import linspace
+from apframe.protocols.kit_table import KitColumn, KitTable
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.limits import RequireKnownCategories
 from apframe.protocols.rules.malformed import MalformedCounts
@@ -31,6 +32,11 @@ ACTIVITYNET = Protocol(
         *STANDARD_SHAPES,
         RequireKnownCategories(),
         *STANDARD_LISTS,
+    ),
+    tables=(
+        KitTable(
+            (*(KitColumn(f"mAP@0.{tiou}", f"AP{tiou}") for tiou in ("50", "75", "95")), KitColumn("Average-mAP", "AP")),
+        ),
     ),
 )
 """Intervals of seconds (an image is a video), best score first, ten thresholds .50 to .95, area under the envelope.

@@ -3,6 +3,7 @@
 from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
+from apframe.protocols.kit_table import named, of_classes
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.ignored import DetectionsWithArea
 from apframe.protocols.rules.limits import KnownImagesOnly, LimitPerImage
@@ -33,5 +34,6 @@ AVA = Protocol(
         DetectionsWithArea(),
         KnownImagesOnly(),
     ),
+    tables=(of_classes(*named("AP")),),
 )
 """Boxes of people, the 50 best rows of a frame over all actions, best overlap of .5 or more."""

@@ -4,6 +4,7 @@ from apframe.matching.matchers import InFileOrder
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Step
 from apframe.protocols.given import linspace
+from apframe.protocols.kit_table import KitColumn, KitTable
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
@@ -41,5 +42,6 @@ THUMOS14 = Protocol(
         *STANDARD_LISTS,
         CrowdsIgnored(),
     ),
+    tables=(KitTable((*(KitColumn(f"mAP@0.{tenths}", f"AP{tenths}0") for tenths in range(1, 6)), KitColumn("Average", "AP"))),),
 )
 """Twenty actions, each annotation takes its best detection, tIoU above .1 to .5; what overlaps `Ambiguous` is ignored."""

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.evaluation.kit_tables import kit_frame, kit_lines
+from apframe.evaluation.pivot import kit_frame, kit_lines
 from apframe.protocols.kit_table import EachCategory, KitColumn, KitRow, KitTable
 from tests.conformance.variants import TOY_NAME, VARIANTS, Variant
 
@@ -66,6 +66,16 @@ def test_departures_and_notes_stand_below() -> None:
     assert str(ev).splitlines()[5:] == [" not COCO as published: other max_detections"]
     part = mine(TABLE, invalid="drop").where("weather = 'clear'")
     assert str(part).splitlines()[-1] == " all        0.0      0.0      0.0"
+
+
+def test_other_headline_numbers_have_their_lines() -> None:
+    ev = apf.evaluate(TRUTH, FOUND, replace(apf.VOC2012, headlines=("AP", "AR")))
+    assert [line.split(" @")[0] for line in str(ev).splitlines()[:2]] == [
+        " Average Precision  (AP)", " Average Recall     (AR)",
+    ]  # fmt: skip
+    assert ev.to_markdown() == apf.to_markdown(ev.summary)
+    named = apf.evaluate(TRUTH, FOUND, replace(apf.VOC2012, name="mine", headlines=("AP", "AR")))
+    assert str(named).splitlines()[0] == " class       AP"
 
 
 def test_columns_of_variants() -> None:

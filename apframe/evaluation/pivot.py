@@ -9,14 +9,15 @@ import numpy as np
 import polars as pl
 
 from apframe.evaluation.in_memory import InMemory
-from apframe.evaluation.slices.keys import names_of_categories
 from apframe.exceptions import ColumnError
 from apframe.protocols.headline_values import means_of_table
 from apframe.protocols.headlines import headlines
 from apframe.protocols.kit_table import EachCategory, KitRow, KitTable
+from apframe.protocols.published import departures
 from apframe.show.aligned import aligned
-from apframe.show.console import closing_lines
+from apframe.show.console import closing_lines, shorter_lines, summary_lines
 from apframe.show.markup import cells
+from apframe.tables.ids import is_known
 from apframe.wording import spelled
 
 if TYPE_CHECKING:
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
 
 
 def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
-    """The tables of the protocol as aligned lines within `width`, and what else there is to say below them."""
+    """The tables of the protocol as aligned lines within `width`, and what else there is to say below them.
+
+    There is a line for each headline number instead if these are not the published ones.
+    """
+    if "headlines" in departures(self.protocol):
+        own = summary_lines(self.summary, self.protocol, self.notes)
+        return own if max(map(len, own)) <= (width or 1000) else shorter_lines(own)
     lines, notes = list[str](), list[str]()
     for table in self.protocol.tables:
         frame, lacking = kit_frame(self, table)
@@ -36,7 +43,9 @@ def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
 
 
 def kit_markup(self: Evaluation, markup: Callable[[pl.DataFrame, int], str], digits: int | None) -> str:
-    """The tables of the protocol in Markdown or LaTeX; `digits` are those of each table unless they are given."""
+    """What `kit_lines` shows, in Markdown or LaTeX; `digits` are those of each table unless they are given."""
+    if "headlines" in departures(self.protocol):
+        return markup(self.summary, 3 if digits is None else digits)
     made = [(table, kit_frame(self, table)[0]) for table in self.protocol.tables]
     return "\n\n".join(markup(frame, table.digits if digits is None else digits) for table, frame in made)
 
@@ -46,6 +55,8 @@ def kit_frame(self: Evaluation, table: KitTable) -> tuple[pl.DataFrame, list[str
 
     The labels come first. A column of another variant is left out if the variant cannot be evaluated.
     """
+    if table.frame is not None:
+        return table.frame(self), []
     evaluations, reasons = {"": self}, dict[str, str]()
     for iou_type in table.iou_types:
         try:
@@ -57,12 +68,17 @@ def kit_frame(self: Evaluation, table: KitTable) -> tuple[pl.DataFrame, list[str
     }
     rows = [own for row in table.rows for own in _rows(self, row)]
     labels = {title: [labels[k] for labels, *_ in rows] for k, title in enumerate(table.head)}
+    has_categories = any(isinstance(row, EachCategory) for row in table.rows)
+    values = {
+        iou_type: (dict(each.summary.rows()), numbers_of_categories(each) if has_categories else {})
+        for iou_type, each in evaluations.items()
+    }
     numbers = {}
     for title, metric, iou_type in table.columns:
-        if (evaluation := evaluations.get(iou_type)) is not None:
-            whole, each = dict(evaluation.summary.rows()), _of_categories(evaluation) if _has_categories(table) else {}
-            values = [whole.get(metric + ending) if k is None else each[metric][k] for _, ending, k in rows]
-            numbers[title] = pl.Series(values, dtype=pl.Float64).fill_nan(None) * table.factor
+        if iou_type in values:
+            whole, each = values[iou_type]
+            cells = [whole.get(metric + ending) if k is None else each[metric][k] for _, ending, k in rows]
+            numbers[title] = pl.Series(cells, dtype=pl.Float64).fill_nan(None) * table.factor
     return pl.DataFrame({**labels, **numbers}), [f"no {', '.join(titles)}: {why}" for why, titles in lacking.items()]
 
 
@@ -89,21 +105,27 @@ def variant(self: Evaluation, iou_type: str) -> Evaluation:
     return evaluation
 
 
-def _has_categories(table: KitTable) -> bool:
-    return any(isinstance(row, EachCategory) for row in table.rows)
-
-
 def _rows(self: Evaluation, row: KitRow | EachCategory) -> list[tuple[Sequence[str], str, int | None]]:
     """The labels of a row, the ending of its metrics, and the number of its category; of each category, many of these."""
     if isinstance(row, KitRow):
         return [(row.labels, row.ending, None)]
-    named = names_of_categories(self).select(pl.coalesce("name", pl.col("category_id").cast(pl.String)))
-    return [((label,), "", k) for k, label in enumerate(named.to_series())]
+    return [((label,), "", k) for k, label in enumerate(labelled_categories(self)["label"])]
 
 
-def _of_categories(self: Evaluation) -> dict[str, np.ndarray]:
+def labelled_categories(self: Evaluation) -> pl.DataFrame:
+    """category_id and label (the name, or the id if there is none) of each category that has numbers of its own, by their ids.
+
+    Pooled categories have none.
+    """
+    categories = self.dataset.categories.sort("category_id")
+    known = categories.filter(is_known(categories["category_id"], self._source.category_ids))
+    labelled = known.select("category_id", label=pl.coalesce("name", pl.col("category_id").cast(pl.String)))
+    return labelled.clear() if self._pipeline.outline.is_pooled else labelled
+
+
+def numbers_of_categories(self: Evaluation) -> dict[str, np.ndarray]:
     """The headline numbers of each category by name, in the order of their ids."""
-    each = np.eye(self._source.heights["categories"], dtype=bool)
+    each = np.eye(labelled_categories(self).height, dtype=bool)
     lines = {line.of_whole for line in headlines(self.protocol)}
     found = means_of_table(self._headline_metrics, self.protocol, {str(k): flags for k, flags in enumerate(each)})
     return {name: values[1:] for name, values in found.items() if name in lines}
