@@ -90,12 +90,13 @@ class Evaluation(QueryableResult):
         self._source, self._label, self._path = source, name, path
         self.protocol, self.conditions, self.notes = protocol, tuple(conditions), tuple(notes)
         self._may_warn = not conditions  # if nothing matches
+        self._variants: dict[str, Evaluation] = {}  # those that were printed
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: the data itself, and the metrics as far as they are known, but neither files nor matches."""
         if self._source.stored:  # what was stored is not computed again
             _ = self.metrics, self.summary
-        return {name: value for name, value in self.__dict__.items() if name != "_pipeline"}
+        return {name: value for name, value in self.__dict__.items() if name != "_pipeline"} | {"_variants": {}}
 
     @property
     def name(self) -> str | None:
@@ -244,25 +245,23 @@ class Evaluation(QueryableResult):
 
         `apframe.to_markdown` takes any table, such as that of `by`.
         """
-        return self._marked_up(to_markdown, digits)
+        return self._printed(to_markdown, digits)
 
     def to_latex(self, digits: int | None = None) -> str:
         """The same as a LaTeX table, which needs the package booktabs; `apframe.to_latex` takes any table."""
-        return self._marked_up(to_latex, digits)
-
-    def _marked_up(self, markup: Callable[[pl.DataFrame, int], str], digits: int | None) -> str:
-        if not self.protocol.tables:
-            return markup(self.summary, 3 if digits is None else digits)
-        from apframe.evaluation.pivot import kit_markup  # for benchmarks that have tables
-
-        return kit_markup(self, markup, digits)
+        return self._printed(to_latex, digits)
 
     def __str__(self) -> str:
-        if not self.protocol.tables:
-            return "\n".join(summary_lines(self.summary, self.protocol, self.notes))
-        from apframe.evaluation.pivot import kit_lines  # for benchmarks that have tables
+        return self._printed(None, None)
 
-        return "\n".join(kit_lines(self))
+    def _printed(self, markup: Callable[[pl.DataFrame, int], str] | None, digits: int | None) -> str:
+        if self.protocol.tables:
+            from apframe.evaluation.pivot import kit_lines, kit_markup  # for benchmarks that have tables
+
+            return "\n".join(kit_lines(self)) if markup is None else kit_markup(self, markup, digits)
+        if markup is None:
+            return "\n".join(summary_lines(self.summary, self.protocol, self.notes))
+        return markup(self.summary, 3 if digits is None else digits)
 
     def __repr__(self) -> str:
         where = f", where {' and '.join(self.conditions)}" if self.conditions else ""

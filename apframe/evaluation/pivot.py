@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from apframe.collecting import collecting
 from apframe.evaluation.in_memory import InMemory
-from apframe.exceptions import ColumnError
+from apframe.exceptions import ColumnError, warn_again
 from apframe.protocols.headline_values import means_of_table
 from apframe.protocols.headlines import headlines
 from apframe.protocols.kit_table import EachCategory, KitRow, KitTable
@@ -23,13 +24,16 @@ from apframe.wording import spelled
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
 
+_OF_WHAT_IS_COMPARED = ("NothingMatchesWarning", "LowPrecisionWarning")  # others were given for the evaluation itself
+
 
 def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
     """The tables of the protocol as aligned lines within `width`, and what else there is to say below them.
 
-    There is a line for each headline number instead if these are not the published ones.
+    There is a line for each headline number instead if these are not the published ones, or if a table needs objects that would
+    have to be read again.
     """
-    if "headlines" in departures(self.protocol):
+    if _has_own_lines(self):
         own = summary_lines(self.summary, self.protocol, self.notes)
         return own if max(map(len, own)) <= (width or 1000) else shorter_lines(own)
     lines, notes = list[str](), list[str]()
@@ -44,10 +48,15 @@ def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
 
 def kit_markup(self: Evaluation, markup: Callable[[pl.DataFrame, int], str], digits: int | None) -> str:
     """What `kit_lines` shows, in Markdown or LaTeX; `digits` are those of each table unless they are given."""
-    if "headlines" in departures(self.protocol):
+    if _has_own_lines(self):
         return markup(self.summary, 3 if digits is None else digits)
     made = [(table, kit_frame(self, table)[0]) for table in self.protocol.tables]
     return "\n\n".join(markup(frame, table.digits if digits is None else digits) for table, frame in made)
+
+
+def _has_own_lines(self: Evaluation) -> bool:
+    needs_objects = any(table.frame is not None for table in self.protocol.tables)
+    return "headlines" in departures(self.protocol) or (needs_objects and self._source.reads_again)
 
 
 def kit_frame(self: Evaluation, table: KitTable) -> tuple[pl.DataFrame, list[str]]:
@@ -83,7 +92,9 @@ def kit_frame(self: Evaluation, table: KitTable) -> tuple[pl.DataFrame, list[str
 
 
 def variant(self: Evaluation, iou_type: str) -> Evaluation:
-    """The evaluation of the same data by another variant of the protocol, with its summary.
+    """The evaluation of the same data by another variant of the protocol, with its summary; it is kept.
+
+    There is a warning if nothing that the variant compares is alike, or if its AP is near 0.
 
     Raises
     ------
@@ -91,6 +102,8 @@ def variant(self: Evaluation, iou_type: str) -> Evaluation:
         no object has what the variant compares; or the data before any rule are not known: they were read from a stored set or
         in parts, or they are a part of the objects
     """
+    if iou_type in self._variants:
+        return self._variants[iou_type]
     again = None if self._source.reads_again else self._source.inputs.again
     if again is None or iou_type not in self.protocol.iou_types:
         raise ColumnError(f"evaluate the original data with {spelled('iou_type')}")
@@ -101,7 +114,11 @@ def variant(self: Evaluation, iou_type: str) -> Evaluation:
         if lacking and frame.height:
             raise ColumnError(f"none of the {name} has {lacking[0]}")
     evaluation = self._of(InMemory.of(inputs), rules)
-    _ = evaluation.summary
+    evaluation._may_warn = not self.conditions
+    with collecting() as said:
+        _ = evaluation.summary
+    warn_again((kind, f"{iou_type}: {text}") for kind, text in said if kind in _OF_WHAT_IS_COMPARED)
+    self._variants[iou_type] = evaluation
     return evaluation
 
 

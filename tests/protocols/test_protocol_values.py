@@ -39,6 +39,7 @@ from apframe.protocols.rules.hierarchy import ExpandHierarchy
 from apframe.protocols.rules.ignored import IgnoreFlagged
 from apframe.protocols.rules.limits import LimitPerImage, RankInImage, ZeroWithoutDetections
 from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
+from apframe.show.console import summary_lines
 from apframe.tables.shapes.cuboids import CUBOID
 from tests.conformance.rows import HAND as TINY
 from tests.conformance.tiny import (
@@ -851,7 +852,8 @@ def test_all_detections() -> None:
         evaluation = tiny(name)
         assert evaluation.metrics["max_detections"].to_list() == [None] * evaluation.metrics.height
         assert evaluation.metrics.schema["max_detections"] == pl.Int64
-        assert all("maxDets=all" in line for line in str(evaluation).splitlines())
+        lines = summary_lines(evaluation.summary, evaluation.protocol)
+        assert all("maxDets=all" in line for line in lines)
         limited = tiny(name, max_detections=[3])
         assert set(limited.metrics["max_detections"]) == {3}
         assert str(limited).splitlines()[-1] == f" not {evaluation.protocol.name} as published: other max_detections"

@@ -53,7 +53,7 @@ def _curves(evaluation: Evaluation, category_ids: pl.Series) -> tuple[np.ndarray
     """Precision and recall of each class (of all of them, if there are none) at the scores; shape (classes, scores)."""
     import numpy as np
 
-    rows = evaluation.curves(evaluation.protocol.iou_thresholds[0]).select("category_id", "score", "precision", "recall")
+    rows = evaluation._pipeline.curves(0, 0).select("category_id", "score", "precision", "recall").collect()
     places = pl.DataFrame({"category_id": category_ids, "place": range(len(category_ids))})
     rows = rows.join(places, on="category_id", how="left").with_columns(pl.col("place").fill_null(0)).drop_nulls("recall")
     rows = rows.with_row_index("rank").sort("place", "rank")
