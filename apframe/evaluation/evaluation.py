@@ -241,14 +241,15 @@ class Evaluation(QueryableResult):
         return part
 
     def to_markdown(self, digits: int | None = None) -> str:
-        """What is printed, in Markdown: the benchmark's own table, or else the summary; `digits` are 3 if it has none.
+        """Return the summary in Markdown; for benchmarks with a table of their own, that table.
 
-        `apframe.to_markdown` takes any table, such as that of `by`.
+        `digits` is the number of decimals: by default 3, or those of the benchmark. `apframe.to_markdown` takes any table,
+        such as that of `by`.
         """
         return self._printed(to_markdown, digits)
 
     def to_latex(self, digits: int | None = None) -> str:
-        """The same as a LaTeX table, which needs the package booktabs; `apframe.to_latex` takes any table."""
+        """Return what `to_markdown` returns as LaTeX, which needs the package booktabs; `apframe.to_latex` takes any table."""
         return self._printed(to_latex, digits)
 
     def __str__(self) -> str:
