@@ -31,7 +31,8 @@ def validation_table(evaluation: Evaluation) -> pl.DataFrame:
     from apframe.evaluation.pivot import labelled_categories, numbers_of_categories
 
     categories, truth = labelled_categories(evaluation), evaluation.dataset.annotations
-    truth = truth.filter(is_known(truth["category_id"], evaluation._source.category_ids))
+    if categories.height:  # of pooled categories, all count
+        truth = truth.filter(is_known(truth["category_id"], categories["category_id"]))
     truth = truth.filter(~truth[OUTSIDE]) if OUTSIDE in truth.columns else truth  # of a part of the annotations
     of_each = truth.group_by("category_id").agg(Images=pl.col("image_id").n_unique(), Instances=pl.len())
     counts = categories.join(of_each, on="category_id", how="left", maintain_order="left").select("Images", "Instances")
@@ -53,7 +54,7 @@ def _curves(evaluation: Evaluation, category_ids: pl.Series) -> tuple[np.ndarray
     """Precision and recall of each class (of all of them, if there are none) at the scores; shape (classes, scores)."""
     import numpy as np
 
-    rows = evaluation._pipeline.curves(0, 0).select("category_id", "score", "precision", "recall").collect()
+    rows = evaluation.curves(evaluation.protocol.iou_thresholds[0]).select("category_id", "score", "precision", "recall")
     places = pl.DataFrame({"category_id": category_ids, "place": range(len(category_ids))})
     rows = rows.join(places, on="category_id", how="left").with_columns(pl.col("place").fill_null(0)).drop_nulls("recall")
     rows = rows.with_row_index("rank").sort("place", "rank")
