@@ -46,7 +46,7 @@ class AveragePrecisionCallback:
         put in front of the names of numbers
     per_category
         also log the first number of each category
-    images
+    count_images
         "all" images of the ground truth, or those "seen", as with `limit_val_batches`; see `Evaluator.compute`
     dataloader_idx
         which of the validation data loaders is evaluated; several take a callback each, with prefixes of their own
@@ -82,13 +82,13 @@ class AveragePrecisionCallback:
         read_batch: Callable[[Any, Any], Any] | None = None,
         prefix: str = "val/",
         per_category: bool = False,
-        images: str = "all",
+        count_images: str = "all",
         dataloader_idx: int = 0,
         **options: Unpack[Options],
     ) -> None:
         self._protocol, self._options, self._read_batch = protocol, options, read_batch
         self._prefix, self._per_category, self._dataloader_idx = prefix, per_category, dataloader_idx
-        self._images = one_of("images", images, ("all", "seen"))
+        self._images = one_of("count_images", count_images, ("all", "seen"))
         self._evaluator = None if truth is None else Evaluator(truth, protocol, **options)
         self._batches: list[tuple[Dataset, pl.DataFrame]] = []  # without ground truth of its own
         self.evaluation: Evaluation | None = None
