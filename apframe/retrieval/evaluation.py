@@ -17,7 +17,7 @@ from apframe.keywords import names_keywords
 from apframe.lists.measures import USUAL, Measure, as_measures
 from apframe.retrieval import agreement as run_agreement
 from apframe.retrieval import bounds as run_bounds
-from apframe.retrieval import comparing
+from apframe.retrieval import comparing, numbers
 from apframe.retrieval.one_run import Policies, evaluate_one, name_shown, same_ids
 from apframe.retrieval.sources import is_query_id
 from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
@@ -170,6 +170,7 @@ class RunEvaluation(QueryableResult):
     influence, intervals = comparing.influence, comparing.intervals
     compare, leaderboard = comparing.compare, comparing.leaderboard
     bounds, agreement = run_bounds.bounds, run_agreement.agreement
+    to_dict, __getitem__ = numbers.to_dict, numbers.number
 
     measures: tuple[Measure, ...]
     options: Mapping[str, Any]
