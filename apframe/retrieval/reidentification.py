@@ -13,7 +13,7 @@ from apframe.retrieval.evaluation import RunEvaluation, evaluate_run
 from apframe.rows import row_numbers
 from apframe.tables.ids import different_id_types, is_known
 from apframe.tables.sources import to_polars
-from apframe.wording import listed
+from apframe.wording import listed, spelled
 
 _PAIR = ["query_id", "document_id"]
 
@@ -48,7 +48,7 @@ def evaluate_reidentification(
         names (see `apframe.list_measures()`), in one string or a list. Only the query's own person is judged: measures that
         count judged negatives (Bpref, infAP, Judged) see none.
     same_camera
-        "ignore", or "keep": the camera is not used, and need not be given
+        "ignore" as above, or "keep": cameras are not used, and the tables need no camera_id
 
     Returns
     -------
@@ -59,7 +59,7 @@ def evaluate_reidentification(
     Raises
     ------
     ColumnError, IdTypeError
-        a column is missing, or holds another type than its counterpart
+        a column is missing, or holds another type than its counterpart; without cameras, choose same_camera="keep"
     RowError, DuplicateIdError, UnknownIdError
         missing ids, distances that are no finite numbers, ids that occur twice or in `distances` alone; the rows are named
     InputError
@@ -164,7 +164,9 @@ def _table(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
         frame = frame.drop("document_id", strict=False).rename({"gallery_id": "document_id"})
     missing = [_shown(column) for column in ids if column not in frame.columns]
     if missing:
-        raise ColumnError(f"no column {', '.join(missing)}", f"there are {', '.join(frame.columns) or 'none'}", table=name)
+        without = f"; if there are no cameras, choose {spelled('same_camera', 'keep')}" if "camera_id" in missing else ""
+        remedy = f"there are {', '.join(frame.columns) or 'none'}{without}"
+        raise ColumnError(f"no column {', '.join(missing)}", remedy, table=name)
     if frame.is_empty():
         raise InputError("the table has no rows; nothing can be evaluated", table=name)
     for column in ids:

@@ -123,6 +123,15 @@ def test_pairs_that_are_left_out_are_not_retrieved() -> None:
     assert found.coverage["n_missing"].item() == 1
 
 
+def test_without_cameras_the_error_says_how_to_go_on() -> None:
+    people = {name: column for name, column in QUERIES.items() if name != "camera_id"}
+    with pytest.raises(ColumnError) as error:
+        evaluate_reidentification(people, GALLERY, DISTANCES)
+    there = f"there are {', '.join(people)}"
+    assert str(error.value) == f'queries: no column camera_id; {there}; if there are no cameras, choose same_camera="keep"'
+    assert values(evaluate_reidentification(people, GALLERY, DISTANCES, same_camera="keep"), "AP").keys() == {"p", "q"}
+
+
 def changed(table: dict[str, list[Any]], name: str, row: int, value: Any) -> pl.DataFrame:
     column = [*table[name]]
     column[row] = value
