@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from itertools import pairwise
 from math import inf
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -406,15 +405,6 @@ def proper_share(option: str, value: Any, such_as: float = 0.95) -> float:
     if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise ParameterError(f"is between 0 and 1, such as {such_as}, not {value!r}", option=option)
     return float(value)
-
-
-def increasing(values: Sequence[float]) -> bool:
-    """Return whether each value is larger than the one before it.
-
-    >>> increasing([1, 2]), increasing([2, 2])
-    (True, False)
-    """
-    return all(a < b for a, b in pairwise(values))
 
 
 def whole_number(option: str, value: Any, least: int = 1, most: float = inf) -> int:

@@ -15,13 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
+from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
 from apframe import static_table
-from apframe.exceptions import ParameterError, by_name, increasing
+from apframe.exceptions import ParameterError, by_name
 from apframe.listing import Listing
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.metric import KINDS, Metric
@@ -38,6 +39,15 @@ if TYPE_CHECKING:
 
 LEAST_LEVELS = 40  # of recall, from which on a mean over them varies as the area does; with few, single levels matter
 EVEN = 1e-9  # how far levels may be from even spacing
+
+
+def increasing(values: Sequence[float]) -> bool:
+    """Return whether each value is larger than the one before it.
+
+    >>> increasing([1, 2]), increasing([2, 2])
+    (True, False)
+    """
+    return all(a < b for a, b in pairwise(values))
 
 
 class Step(WeightedSum):

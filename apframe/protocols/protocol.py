@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from apframe.exceptions import ParameterError, by_name, increasing, one_of
+from apframe.exceptions import ParameterError, by_name, one_of
 from apframe.keywords import names_keywords
 from apframe.lazily import cached_property
 from apframe.matching.matchers import TIES, ByScore, Matcher
 from apframe.metrics.average_precision import AveragePrecision, DetectionCount, ImageCount, Recall
-from apframe.metrics.definitions import COCO_101
+from apframe.metrics.definitions import COCO_101, increasing
 from apframe.metrics.metric import ErrorAverages, Metric
 from apframe.metrics.points import Definition
 from apframe.protocols.combinations import refuse_combinations
