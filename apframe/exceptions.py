@@ -186,6 +186,10 @@ class RisingScoresWarning(DoubtfulNumberWarning):
     """The scores of a run rise with its ranks, so its last documents come first."""
 
 
+class OwnDocumentWarning(DoubtfulNumberWarning):
+    """Queries of a run are among their own first documents, by their ids: they probably found themselves."""
+
+
 class LowPrecisionWarning(DoubtfulNumberWarning):
     """AP is close to zero although there are detections and annotations: one of the two was probably misread."""
 

@@ -36,8 +36,8 @@ _FLAGS = {
     for name in (
         "background", "by", "categories", "engine", "image_attributes", "invalid", "iou_thresholds", "iou_type", "level",
         "matching", "max_detections", "max_documents", "max_images", "measures", "memory", "metrics", "missing", "n",
-        "n_resamples", "name", "no_relevant", "on_images", "protocol", "queries", "recall_positions", "relevance_level",
-        "sample", "seed", "sigmas", "test", "trec_eval", "method", "unit", "unjudged", "where", "within", "work",
+        "n_resamples", "name", "no_relevant", "on_images", "own_document", "protocol", "queries", "recall_positions",
+        "relevance_level", "sample", "seed", "sigmas", "test", "trec_eval", "method", "unit", "unjudged", "where", "within", "work",
     )
 }  # fmt: skip
 

@@ -62,6 +62,9 @@ def evaluate_rankings(
     max_documents: Annotated[
         int | None, Option("--max-documents", "-M", metavar="100", help="use only this number of documents per query")
     ] = None,
+    own_document: Annotated[
+        str | None, Option(metavar="keep|remove", help="documents with the id of their query (default: keep, with a warning)")
+    ] = None,
     strict: Strict = False,
 ) -> None:
     """Evaluate search runs against relevance judgements, and print the mean of each measure for each run.
@@ -98,6 +101,7 @@ def evaluate_rankings(
             trec_eval=trec_eval,
             relevance_level=relevance_level,
             max_documents=max_documents,
+            own_document=own_document,
         )
         if out is not None:
             say(f"writing {out}")

@@ -19,6 +19,7 @@ from apframe.retrieval import agreement as run_agreement
 from apframe.retrieval import bounds as run_bounds
 from apframe.retrieval import comparing, numbers
 from apframe.retrieval.one_run import Policies, evaluate_one, name_shown, same_ids
+from apframe.retrieval.own_documents import remove_own, warn_of_own
 from apframe.retrieval.sources import is_query_id
 from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
 from apframe.show.markup import latex, markdown
@@ -46,6 +47,7 @@ def evaluate_run(
     trec_eval: int = 10,
     relevance_level: float = 1,
     max_documents: int | None = None,
+    own_document: str | None = None,
 ) -> RunEvaluation:
     """Evaluate one run, or several, against relevance judgements.
 
@@ -75,6 +77,9 @@ def evaluate_run(
         AP(rel=2)
     max_documents
         how many documents of each query are looked at, trec_eval -M; all if it is left out
+    own_document
+        a document with the id of its query, where the queries are documents themselves: "keep", or "remove" it before ranks are
+        given, as BEIR does; None keeps it and warns if queries seem to find themselves
 
     Returns
     -------
@@ -92,6 +97,8 @@ def evaluate_run(
     NothingMatchesWarning
         next to no query or document of the run is judged (none, or less than one in a hundred that could be), so that the two
         probably do not use the same ids
+    OwnDocumentWarning
+        own_document is None, and at least one query in ten has an unjudged document of its own id among the first ten
 
     >>> qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0, "d3": 2}}
     >>> ev = evaluate_run(qrels, {"q1": {"d1": 0.9, "d2": 0.8}, "q2": {"d1": 0.7, "d3": 0.6}}, "AP P@1")
@@ -104,6 +111,8 @@ def evaluate_run(
     one_of("unjudged", unjudged, ("nonrelevant", "remove"))
     one_of("trec_eval", trec_eval, (9, 10))
     max_documents = None if max_documents is None else whole_number("max_documents", max_documents)
+    if own_document is not None:
+        one_of("own_document", own_document, ("keep", "remove"))
     if not isinstance(relevance_level, (int, float)) or not isfinite(relevance_level):
         raise ParameterError(f"must be a finite number, not {relevance_level!r}", option="relevance_level")
     chosen = tuple(dict.fromkeys(measure.at_level(relevance_level) for measure in chosen))
@@ -112,6 +121,8 @@ def evaluate_run(
     with pool() as others:
         reading = others.submit(read_qrels, qrels)
         runs = {name: canonical_run(source) for name, source in runs.items()}
+        if own_document == "remove":
+            runs = {name: remove_own(found) for name, found in runs.items()}
         judgements = reading.result()
         # takes about as long as the evaluation, and is done beside it
         checking = [others.submit(refuse_equal_pairs, name_shown(name), found) for name, found in runs.items()]
@@ -123,6 +134,11 @@ def evaluate_run(
     if list(runs) == [None]:
         per_query, coverage, matches = (table.drop("run") for table in (per_query, coverage, matches))
     options = {name: value for name, value in asdict(policies).items() if value is not None}
+    if own_document == "remove":
+        options["own_document"] = own_document
+    elif own_document is None:
+        for name, found in runs.items():
+            warn_of_own(name_shown(name), found, judgements)
     return RunEvaluation(chosen, options, judgements, runs, attributes, matches, per_query, coverage)
 
 

@@ -141,9 +141,13 @@ def ranked_list(name: str | None, judgements: pl.DataFrame, run: pl.DataFrame, p
 
 def _scores(run: pl.DataFrame, policies: Policies) -> pl.DataFrame:
     """query_id, document_id and score of the rows that take a rank, with the precision in which scores are compared."""
-    kept = run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
     precision = pl.Float32 if policies.trec_eval == 9 else pl.Float64
-    return kept.select("query_id", "document_id", pl.col("score").cast(precision))
+    return rankable(run).select("query_id", "document_id", pl.col("score").cast(precision))
+
+
+def rankable(run: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a run that take a rank: those without the flag `ignore`."""
+    return run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
 
 
 def _warn_of_few(shown: str, in_run: pl.Series, queries: pl.DataFrame, matches: pl.DataFrame, ordered: pl.DataFrame) -> None:

@@ -99,7 +99,9 @@ def evaluate_reidentification(
     run = run.join(out, on=_PAIR, how="left", maintain_order="left").with_columns(
         ignore=pl.col("ignore").fill_null(False) | is_known(run["document_id"], junk)
     )
-    return evaluate_run(judgements.drop("ignore"), run, measures, queries=asked, missing="zero", no_relevant="skip")
+    return evaluate_run(
+        judgements.drop("ignore"), run, measures, queries=asked, missing="zero", no_relevant="skip", own_document="keep"
+    )
 
 
 def _run(distances: Any, asked: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:

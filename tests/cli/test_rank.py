@@ -149,6 +149,18 @@ def test_policies_reach_the_library() -> None:
     assert printed != apf.evaluate_run(QRELS, DENSE, "AP AP11").summary.to_dicts()
 
 
+def test_the_own_document_of_a_query(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("a 0 b 1\n")
+    (tmp_path / "run").write_text("a Q0 a 1 .9 t\na Q0 b 2 .8 t\n")
+    paths = [str(tmp_path / "qrels"), str(tmp_path / "run"), "-m", "RR", "--csv"]
+    done = rank(*paths)
+    assert done.stdout == "measure,value,n_queries\nRR,0.5,1\n"
+    assert "remove it with --own-document remove; otherwise choose --own-document keep\n" in done.stderr
+    assert rank(*paths, "--strict").returncode == 3
+    assert rank(*paths, "--strict", "--own-document", "keep") == Done(0, done.stdout, "")
+    assert rank(*paths, "--own-document", "remove") == Done(0, "measure,value,n_queries\nRR,1.0,1\n", "")
+
+
 def test_out_is_a_set_that_sql_reads(tmp_path: Path) -> None:
     assert rank(QRELS, LEXICAL, "-m", "AP", "--out", str(tmp_path / "run")).returncode == 0
     done = apframe("sql", str(tmp_path / "run"), "SELECT measure, n_queries FROM summary", "--csv")
@@ -186,6 +198,7 @@ def test_the_numbers_of_trec_eval() -> None:
         ([QRELS, DENSE, "-M", "0"], 2, "--max-documents is a whole number of at least 1, not 0"),
         ([QRELS, DENSE, "-l", "nan"], 2, "--relevance-level must be a finite number, not nan"),
         ([QRELS, DENSE, "--json", "--csv"], 2, "cannot be combined"),
+        ([QRELS, DENSE, "--own-document", "drop"], 2, '--own-document is "keep" or "remove", not \'drop\''),
         ([QRELS, DENSE, "--trec-eval", "8"], 2, "--trec-eval is 9 or 10, not 8"),
         ([QRELS, DENSE, "--out", str(SEARCH)], 1, "holds something else"),
         ([QRELS, DENSE, DENSE], 2, "a file is listed twice"),

@@ -7,6 +7,7 @@ import polars as pl
 from apframe.report.charts.sorted_bars import MOST_BARS, sorted_bars
 from apframe.report.searched import RUN, Searched
 from apframe.report.section import Block, Chart, Section, Table
+from apframe.retrieval.one_run import rankable
 from apframe.show.runs import coverage_lines
 from apframe.wording import counted
 
@@ -111,7 +112,7 @@ def judged_documents(searched: Searched) -> pl.DataFrame:
     [('new', 2, 0.5, 2, 0.5)]
     """
     evaluation = searched.evaluation
-    runs = [table.select(pl.lit(name).alias(RUN), "query_id") for name, table in evaluation.runs.items()]
+    runs = [rankable(table).select(pl.lit(name).alias(RUN), "query_id") for name, table in evaluation.runs.items()]
     judged_queries = evaluation.judgements.select("query_id").unique()
     lengths = pl.concat(runs).join(judged_queries, on="query_id", how="semi").group_by(RUN, "query_id").len()
     found = evaluation.matches.filter(pl.col("relevance") >= 0)

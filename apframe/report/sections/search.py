@@ -137,13 +137,14 @@ def where(searched: Searched) -> Section | None:
 def rules(searched: Searched) -> Section:
     """How it was computed."""
     options, several = searched.evaluation.options, len(searched.names) > 1
+    own = " Documents with the id of their query are removed before." if options.get("own_document") == "remove" else ""
     left_out = {"skip": "is left out", "zero": "counts as 0", "error": "is an error"}
     unjudged = "count as not relevant" if options["unjudged"] == "nonrelevant" else "are removed before documents are ranked"
     said = {
         "Numbers": f"Documents are ranked by score; equal scores and rounding are as in trec_eval {options['trec_eval']}. "
         f"In a mean each evaluated query counts the same{'; differences are over the queries that both runs have' * several}.",
         "Missing": f"A judged query that is not in a run {left_out[options['missing']]}; one without relevant documents "
-        f"{left_out[options['no_relevant']]}. Documents without judgement {unjudged}.",
+        f"{left_out[options['no_relevant']]}. Documents without judgement {unjudged}.{own}",
         "95 % intervals": "A mean of n values has the standard error sd / √n, and the interval of Student's t with n − 1 "
         f"degrees of freedom{'; a difference of runs is the mean of the differences of each query' * several}. "
         "An interval says how far a mean would move with other queries of the same kind.",

@@ -1,0 +1,58 @@
+"""Documents with the id of their query: a search among the queries themselves finds each query first."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.exceptions import OwnDocumentWarning, warn
+from apframe.retrieval.one_run import rankable
+from apframe.wording import counted, spelled
+
+_PAIR = ["query_id", "document_id"]
+_TOP = 10  # ranks in which a query would find itself
+_RARE = 10  # one in so many queries: numbers that are ids of both are found by chance, too
+
+
+def remove_own(run: pl.DataFrame) -> pl.DataFrame:
+    """Flag the documents that have the id of their query as `ignore`, so that they take no rank.
+
+    They stay in the run: a query that found nothing else is not missing.
+
+    >>> run = pl.DataFrame({"query_id": ["a", "a"], "document_id": ["a", "b"], "score": [0.9, 0.8]})
+    >>> remove_own(run).select("document_id", "ignore").rows()
+    [('a', True), ('b', False)]
+    """
+    return run.with_columns(ignore=_is_own(run) | (pl.col("ignore") if "ignore" in run.columns else False))
+
+
+def warn_of_own(shown: str, run: pl.DataFrame, judgements: pl.DataFrame) -> None:
+    """Warn if queries seem to find themselves: an unjudged document of their own id among the first 10, for one in ten queries.
+
+    A judged document is no such case, and documents that are ignored are removed already.
+    """
+    ranked = rankable(run)
+    own = ranked.filter(_is_own(run))
+    if own.is_empty():  # the usual case
+        return
+    judged = judgements.filter(pl.col("relevance") >= 0)
+    own = own.join(judged, on=_PAIR, how="anti", maintain_order="left").select("query_id", own_score="score")
+    better = ranked.join(own, on="query_id").filter(pl.col("score") > pl.col("own_score"))
+    late = better.group_by("query_id").len().filter(pl.col("len") >= _TOP)
+    first = own.join(late, on="query_id", how="anti", maintain_order="left")["query_id"]
+    n_queries = ranked["query_id"].n_unique()
+    if len(first) and len(first) * _RARE >= n_queries:
+        have = "has a document of its" if len(first) == 1 else "have a document of their"
+        warn(
+            f"{shown}: {len(first):,} of {counted(n_queries, 'query')} {have} own id among the first {_TOP}, such as "
+            f"{first[0]!r}; if that is the query itself, remove it with {spelled('own_document', 'remove')}; otherwise choose "
+            f"{spelled('own_document', 'keep')}",
+            OwnDocumentWarning,
+        )
+
+
+def _is_own(run: pl.DataFrame) -> pl.Expr:
+    """Whether a document has the id of its query; ids of two types are compared as text."""
+    query, document = (pl.col(name) for name in _PAIR)
+    if run["query_id"].dtype != run["document_id"].dtype:
+        query, document = query.cast(pl.String), document.cast(pl.String)
+    return query == document
