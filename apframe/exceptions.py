@@ -190,6 +190,10 @@ class OwnDocumentWarning(DoubtfulNumberWarning):
     """Queries of a run are among their own first documents, by their ids: they probably found themselves."""
 
 
+class FractionalGradesWarning(ApframeWarning):
+    """Judgements have grades between 0 and 1, which are below the level at which documents count as relevant."""
+
+
 class LowPrecisionWarning(DoubtfulNumberWarning):
     """AP is close to zero although there are detections and annotations: one of the two was probably misread."""
 

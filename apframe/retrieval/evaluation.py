@@ -11,7 +11,15 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ColumnError, InputError, ParameterError, one_of, whole_number
+from apframe.exceptions import (
+    ColumnError,
+    FractionalGradesWarning,
+    InputError,
+    ParameterError,
+    one_of,
+    warn,
+    whole_number,
+)
 from apframe.formats.stored_sets import read_table
 from apframe.keywords import names_keywords
 from apframe.lists.measures import USUAL, Measure, as_measures
@@ -31,7 +39,7 @@ from apframe.tables.canonical import refuse_equal_pairs
 from apframe.tables.lazy_table import LazyTable
 from apframe.tables.tables import RUN_RESULTS, TABLES
 from apframe.threads import pool
-from apframe.wording import did_you_mean, listed, spelled
+from apframe.wording import counted, did_you_mean, listed, spelled
 
 
 @names_keywords
@@ -74,7 +82,7 @@ def evaluate_run(
         the version to agree with: 10; 9 compares scores in single precision and rounds AP11 and IPrec another way
     relevance_level
         the relevance from which on a document is relevant, trec_eval -l, for measures that say nothing else: with 2, AP is
-        AP(rel=2)
+        AP(rel=2). Grades of judgements may be fractions: with 0.5, those of .5 are relevant
     max_documents
         how many documents of each query are looked at, trec_eval -M; all if it is left out
     own_document
@@ -97,6 +105,8 @@ def evaluate_run(
     NothingMatchesWarning
         next to no query or document of the run is judged (none, or less than one in a hundred that could be), so that the two
         probably do not use the same ids
+    FractionalGradesWarning
+        judgements have a relevance between 0 and 1, and measures count documents as relevant from 1 on
     OwnDocumentWarning
         own_document is None, and at least one query in ten has an unjudged document of its own id among the first ten
 
@@ -133,6 +143,7 @@ def evaluate_run(
     per_query, coverage, matches = (pl.concat(tables) for tables in zip(*parts, strict=True))
     if list(runs) == [None]:
         per_query, coverage, matches = (table.drop("run") for table in (per_query, coverage, matches))
+    _warn_of_fractions(judgements, chosen)
     options = {name: value for name, value in asdict(policies).items() if value is not None}
     if own_document == "remove":
         options["own_document"] = own_document
@@ -152,6 +163,20 @@ def _attributes(queries: Any, judgements: pl.DataFrame) -> pl.DataFrame | None:
             f"matches already has columns {listed(taken)}", "rename or drop those of the judgements", table="judgements"
         )
     return None if queries is None else same_ids("queries", read_queries(queries), judgements, ["query_id"])
+
+
+def _warn_of_fractions(judgements: pl.DataFrame, measures: Sequence[Measure]) -> None:
+    """Warn if judgements lie between 0 and the usual level of 1 and there are measures of this level."""
+    fractions = judgements["relevance"].filter(judgements["relevance"].is_between(0, 1, closed="none"))
+    names = [str(each) for each in measures if each.kind.hits == "relevant" and each.rel == 1]
+    if len(fractions) and names:
+        grades = listed(fractions.unique().sort(descending=True).to_list())
+        warn(
+            f"the relevance of {len(fractions):,} of {counted(judgements.height, 'judgement')} is between 0 and 1 ({grades}); "
+            f"for {', '.join(names)} a document is relevant from 1 on, so these count as not relevant; lower "
+            f"{spelled('relevance_level')} if they are relevant",
+            FractionalGradesWarning,
+        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)

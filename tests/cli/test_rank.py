@@ -161,6 +161,16 @@ def test_the_own_document_of_a_query(tmp_path: Path) -> None:
     assert rank(*paths, "--own-document", "remove") == Done(0, "measure,value,n_queries\nRR,1.0,1\n", "")
 
 
+def test_grades_between_0_and_1(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("a 0 b .5\na 0 c 1\n")
+    (tmp_path / "run").write_text("a Q0 b 1 .9 t\na Q0 c 2 .8 t\n")
+    done = rank(str(tmp_path / "qrels"), str(tmp_path / "run"), "-m", "RR", "--csv")
+    assert done.stdout == "measure,value,n_queries\nRR,0.5,1\n"
+    assert done.stderr.endswith("lower --relevance-level if they are relevant\n")
+    done = rank(str(tmp_path / "qrels"), str(tmp_path / "run"), "-m", "RR", "-l", ".5", "--csv")
+    assert done == Done(0, "measure,value,n_queries\nRR(rel=0.5),1.0,1\n", "")
+
+
 def test_out_is_a_set_that_sql_reads(tmp_path: Path) -> None:
     assert rank(QRELS, LEXICAL, "-m", "AP", "--out", str(tmp_path / "run")).returncode == 0
     done = apframe("sql", str(tmp_path / "run"), "SELECT measure, n_queries FROM summary", "--csv")

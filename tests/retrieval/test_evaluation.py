@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from math import nan
+from math import log2, nan
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from apframe.exceptions import (
     ColumnError,
     DuplicateIdError,
     FormatError,
+    FractionalGradesWarning,
     IdTypeError,
     InputError,
     NothingMatchesWarning,
@@ -571,6 +572,28 @@ def test_the_relevance_level_is_that_of_measures_that_say_no_other() -> None:
     evaluation = apf.evaluate_run(QRELS, RUN, "AP P(rel=3)@1 nDCG AP(rel=2)", relevance_level=2)
     assert evaluation.summary["measure"].to_list() == ["AP(rel=2)", "P(rel=3)@1", "nDCG"]
     assert evaluation.summary.equals(apf.evaluate_run(QRELS, RUN, "AP(rel=2) P(rel=3)@1 nDCG").summary)
+
+
+FRACTIONS: Nested = {"q": {"a": 0.5, "b": 1, "c": 0.25, "d": 0.5, "e": 0, "f": -0.5}}
+
+
+def test_grades_between_0_and_1_are_not_relevant_by_default() -> None:
+    run = {"q": {"a": 0.9, "b": 0.8}}
+    with pytest.warns(FractionalGradesWarning) as told:
+        evaluation = apf.evaluate_run(FRACTIONS, run, "RR P@5 nDCG AP(rel=0.25) AP(rel=2)")
+    assert [str(each.message) for each in told] == [
+        "the relevance of 3 of 6 judgements is between 0 and 1 (0.5, 0.25); for RR, P@5 a document is relevant from 1 on, so "
+        "these count as not relevant; lower relevance_level if they are relevant"
+    ]
+    assert evaluation["RR"] == 0.5
+    assert apf.evaluate_run(FRACTIONS, run, "RR P@5 nDCG", relevance_level=0.5)["RR(rel=0.5)"] == 1
+
+
+def test_fractions_count_in_graded_measures_without_a_warning() -> None:
+    # gains 0.5 and 1 at ranks 1 and 2; at best 1, 0.5, 0.5, 0.25
+    best = 1 + 0.5 / log2(3) + 0.5 / 2 + 0.25 / log2(5)
+    evaluation = apf.evaluate_run(FRACTIONS, {"q": {"a": 0.9, "b": 0.8}}, "nDCG Judged@2")
+    assert evaluation["nDCG"] == pytest.approx((0.5 + 1 / log2(3)) / best)
 
 
 def test_only_the_first_documents_of_each_query_are_looked_at(tmp_path: Path) -> None:
