@@ -45,7 +45,8 @@ SHORT_HELP = {verb: does for verbs in TASKS.values() for verb, (does, _) in verb
 _EXAMPLES = {verb: example for verbs in TASKS.values() for verb, (_, example) in verbs.items()}
 # the headings of options, and the parameters under each
 _PURPOSES = {
-    "Reading": "source_format results_of split image_attributes queries invalid drop_unknown_images",
+    "Search runs": "measures queries missing no_relevant unjudged trec_eval relevance_level max_documents own_document",
+    "Reading": "source_format results_of split image_attributes invalid drop_unknown_images",
     "Shards": "shards memory work skip_bad_shards engine",
     "Gate": "fail_if_worse max_drop sure strict",
     "Output": "out into title images embed max_images tables n name tag matches per_query compare rules pairs "

@@ -12,8 +12,8 @@ from apframe.cli.declared import Argument, Option
 from apframe.cli.messages import be_strict
 from apframe.cli.options import Latex, Markdown, RunName, Strict, Tags, given_labels, one_style, words
 from apframe.cli.output import print_lines, progress, show_table, terminal_width
+from apframe.cli.searches import Searches
 from apframe.exceptions import ParameterError, one_of
-from apframe.lists.measures import USUAL, as_measures
 from apframe.show.comparison import P_OF, p_texts
 from apframe.show.runs import run_lines
 from apframe.store.parquet import RETRIEVAL
@@ -24,10 +24,8 @@ def evaluate_rankings(
         Path, Argument(metavar="QRELS", help="relevance judgements: TREC text, TSV or CSV with a header, JSON or Parquet")
     ],
     runs: Annotated[list[Path], Argument(metavar="RUN...", help="runs, likewise")],
-    measures: Annotated[
-        list[str] | None,
-        Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help=f"measures (default: {' '.join(USUAL)})"),
-    ] = None,
+    *,
+    searches: Searches,
     per_query: Annotated[bool, Option("--per-query", "-q", help="print each query instead of means")] = False,
     compare: Annotated[
         bool,
@@ -40,7 +38,6 @@ def evaluate_rankings(
         str | None,
         Option(metavar="t|randomisation|bootstrap", help="where p of --compare comes from (default: the paired t test)"),
     ] = None,
-    queries: Annotated[Path | None, Option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
     by: Annotated[
         list[str] | None,
         Option(metavar="topic,length", help="print means, or comparisons, for each value of these columns of --queries"),
@@ -52,19 +49,6 @@ def evaluate_rankings(
     as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
-    missing: Annotated[str, Option(metavar="skip|zero|error", help="judged queries that a run lacks")] = "skip",
-    no_relevant: Annotated[str, Option(metavar="zero|skip", help="queries without relevant documents")] = "zero",
-    unjudged: Annotated[str, Option(metavar="nonrelevant|remove", help="documents without a judgement")] = "nonrelevant",
-    trec_eval: Annotated[int, Option(metavar="9|10", help="version of trec_eval to agree with")] = 10,
-    relevance_level: Annotated[
-        float, Option("--relevance-level", "-l", metavar="2", help="smallest relevance of a relevant document")
-    ] = 1,
-    max_documents: Annotated[
-        int | None, Option("--max-documents", "-M", metavar="100", help="use only this number of documents per query")
-    ] = None,
-    own_document: Annotated[
-        str | None, Option(metavar="keep|remove", help="documents with the id of their query (default: keep, with a warning)")
-    ] = None,
     strict: Strict = False,
 ) -> None:
     """Evaluate search runs against relevance judgements, and print the mean of each measure for each run.
@@ -84,25 +68,11 @@ def evaluate_rankings(
         one_of("test", test, [*P_OF])
     if compare and len(runs) < 2:
         raise ParameterError("--compare needs two runs or more")
-    if by and queries is None:
-        raise ParameterError("--by needs the attributes of the queries: --queries FILE")
-    wanted = as_measures(USUAL if not measures else " ".join(measures))  # a wrong name is an error before the files are read
+    arguments = searches.arguments(by)  # a wrong name is an error before the files are read
     labelled = given_labels(out, RETRIEVAL, name, tag)
     with progress() as say:
         say("reading and ranking")
-        evaluation = apf.evaluate_run(
-            qrels,
-            runs[0] if len(runs) == 1 else runs,
-            wanted,
-            queries=queries,
-            missing=missing,
-            no_relevant=no_relevant,
-            unjudged=unjudged,
-            trec_eval=trec_eval,
-            relevance_level=relevance_level,
-            max_documents=max_documents,
-            own_document=own_document,
-        )
+        evaluation = apf.evaluate_run(qrels, runs[0] if len(runs) == 1 else runs, **arguments)
         if out is not None:
             say(f"writing {out}")
             evaluation.write_parquet(out, **labelled)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,21 +13,28 @@ import apframe as apf
 from apframe.cli.declared import Argument, Option
 from apframe.cli.files import Files
 from apframe.cli.models import are_stored, read_models
-from apframe.cli.options import GIVEN, Where, words
+from apframe.cli.options import GIVEN, Where, given_options, words
 from apframe.cli.output import is_plain, print_lines, progress, terminal_width
+from apframe.cli.searches import Searches
 from apframe.exceptions import ParameterError
-from apframe.paths import names_of
+from apframe.paths import names_of, reading_once
+from apframe.retrieval.sources import is_for_search
 from apframe.store.parquet import RETRIEVAL, read_manifest
 from apframe.wording import counted
 
 _MOST_IMAGES = 300
+_OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # options that pages about search runs have not
 
 
 def report_models(
     context: click.Context,
     paths: Annotated[
         list[Path],
-        Argument(metavar="GT A [B...]", help="ground truth and results, or folders that `apframe eval --out` wrote: A [B...]"),
+        Argument(
+            metavar="GT A [B...]",
+            help="ground truth and results, or judgements and search runs; or folders that `apframe eval --out` or "
+            "`apframe rank --out` wrote: A [B...]",
+        ),
     ],
     *,
     out: Annotated[
@@ -40,36 +48,41 @@ def report_models(
     embed: Annotated[bool, Option("--embed", help="put thumbnails into the page instead of links")] = False,
     max_images: Annotated[int, Option(metavar="300", help="how many errors are shown as pictures; 0 for none")] = _MOST_IMAGES,
     tables: Annotated[bool, Option("--tables", help="write the tables as Parquet too, into a folder beside the page")] = False,
-    by: Annotated[list[str] | None, Option(metavar="weather,camera", help="a table of slices by each of these columns")] = None,
+    by: Annotated[
+        list[str] | None,
+        Option(metavar="weather,camera", help="a table of slices by each of these columns, of images or of --queries"),
+    ] = None,
     title: Annotated[
         str | None, Option(metavar="TEXT", help="the heading of the page (default: the names of the models)")
     ] = None,
     files: Files,
+    searches: Searches,
     where: Where = None,
     n_resamples: Annotated[int, Option(metavar="1000", help="how many resamples, for numbers without a derivative")] = 1_000,
     seed: Annotated[int, Option(metavar="0", help="start of the random draws: the same seed gives the same page")] = 0,
 ) -> None:
     """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.
 
+    Of search runs, the page has the measures, and the queries that each run wins and loses: apframe report QRELS RUN [RUN...].
+
     Without --out, the first answers are printed: whether a model is better, where, and what kinds of errors it makes.
 
     The page needs no network and no server: mail it, archive it, compare it with an earlier one. The same input gives the same
     bytes.
     """
-    is_stored = are_stored(paths, context, least=1)
+    context.with_resource(reading_once(paths[0]))  # it is looked at before it is read, and may be a pipe
+    are_judged = is_for_search(paths[0])
+    if are_judged and len(paths) == 1:
+        context.fail("Missing argument: the search runs to evaluate.")
+    is_stored = not are_judged and are_stored(paths, context, least=1)
+    of_search = are_judged or (is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths))
+    _refuse_others(context, of_search=of_search, is_stored=is_stored)
     page: dict[str, Any] = {"images": images, "embed": embed, "max_images": max_images, "title": title, "tables": tables}
     chosen = page | {"max_images": max_images != _MOST_IMAGES}
     if out is None and (given := [name for name, value in chosen.items() if value]):
         raise ParameterError(f"--{given[0].replace('_', '-')} is about the page", "say where it is written, with --out")
     if embed and images is None:
         raise ParameterError("--embed needs --images, the folder of the pictures")
-    of_search = is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths)
-    of_detections = [option for option, value in (("--where", where), ("--images", images)) if value is not None]
-    if of_search and of_detections:
-        are, them = ("is", "it") if len(of_detections) == 1 else ("are", "them")
-        raise ParameterError(
-            f"{' and '.join(of_detections)} {are} about detections, not about search runs", f"leave {them} out"
-        )
     if out is not None:
         from apframe.report.arguments import check_page
         from apframe.report.page import free_path
@@ -78,10 +91,14 @@ def report_models(
         check_page(embed, images, max_images, title, (), tables)  # before anything is read
         target = free_path(out)
         beside = folder_beside(target) if tables else None
+    arguments = searches.arguments(by) if are_judged else {}
     rules = None if is_stored else files.rules()
     with progress() as say:
         names, evaluations = None, list[apf.Evaluation | apf.RunEvaluation]()
-        if of_search:
+        if are_judged:
+            say("reading and ranking")
+            evaluations.append(apf.evaluate_run(paths[0], paths[1:], **arguments))
+        elif of_search:
             runs = [apf.read_run_evaluation(path) for path in paths]
             names = [name or folder for each, folder in zip(runs, names_of(paths), strict=True) for name in each.runs]
             evaluations += runs
@@ -102,6 +119,20 @@ def report_models(
                 folder = beside if out.is_symlink() else out.with_name(beside.name)
                 lines.append(f"{folder}: {counted(len([*folder.glob('*.parquet')]), 'table')} as Parquet")
     print_lines(lines)
+
+
+def _refuse_others(context: click.Context, *, of_search: bool, is_stored: bool) -> None:
+    """An error if an option was given that is about the other kind of data, or about files where there are stored runs."""
+    of_files = [each.name for each in fields(Searches)]
+    of_detections = [*_OF_DETECTIONS, *(each.name for each in fields(Files))]
+    if given := given_options(context, of_detections if of_search else of_files):
+        are, them = ("is", "it") if len(given) == 1 else ("are", "them")
+        this, other = ("search runs", "detections") if of_search else ("detections", "search runs")
+        raise ParameterError(f"{' and '.join(given)} {are} about {other}, not about {this}", f"leave {them} out")
+    if is_stored and (given := given_options(context, of_files)):
+        raise ParameterError(
+            f"{given[0]} is about files of judgements and runs, not about stored evaluations", "give it to `apframe rank --out`"
+        )
 
 
 def _size(n_bytes: int) -> str:

@@ -13,7 +13,7 @@ from apframe.exceptions import ColumnError, FormatError, import_optional
 from apframe.formats.documents import parse_json
 from apframe.formats.files import decoded, read_unpacked, reading_from
 from apframe.formats.seen import see
-from apframe.paths import kind_at, reading_once, scan_parquet
+from apframe.paths import kind_at, reading_once
 from apframe.retrieval.trec_lines import QRELS, RUN, first_lines, read_lines
 from apframe.tables.tables import TABLES
 from apframe.wording import first_line, listed
@@ -53,21 +53,25 @@ def is_query_id(name: str) -> bool:
 
 
 def is_for_search(path: Path) -> bool:
-    """Whether a file looks like judgements: lines of 3 or 4 fields that end with a number, a header, nested JSON or Parquet.
+    """Whether a file looks like judgements: lines of 3 or 4 fields that end with a number, a header, JSON, Parquet or LZ4.
 
-    A TREC run looks so, too, for messages that it comes second.
+    A TREC run looks so, too, for messages that it comes second. A pipe has to be inside `reading_once`, to be read later.
     """
-    if kind_at(path) != "file":
+    if kind_at(path) not in ("file", "pipe"):
         return False
+    seen = see(path)
     if path.suffix == ".parquet":
-        names = scan_parquet(path).collect_schema().names()
-        return {"query_id", "document_id"} <= {_names("judgements", name) for name in names}
-    head = see(path).head
-    if head.lstrip()[:1] == b"{":
+        return _has_pairs(seen.columns)
+    head = seen.head
+    if head.startswith(_LZ4):  # which no other data of apframe are
+        return True
+    if head.lstrip()[:1] in (b"{", b"["):
+        if _has_pairs(re.findall(r'"([^"]*)"\s*:', head.partition(b"}")[0].decode(errors="replace"))):
+            return True
         # {"query": {"document": 1, as COCO's {"info": {"year": 2017 begins, too, but has no such objects alone
         begins = re.match(rb'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*-?[\d.]+\s*[,}]', head)
         return begins is not None and not re.search(rb'"(images|annotations)"\s*:\s*\[', head)
-    if _separator("judgements", head) is not None:
+    if _separator(head) is not None:
         return True
     lines = first_lines(path)["line"].head(100).to_list()
     is_run = all(len(line) >= len(RUN) and line[1] == "Q0" for line in lines)
@@ -82,7 +86,7 @@ def _of_file(table: str, path: Path) -> Any:
             return _of_packed(table, path)
         if head.lstrip()[:1] in (b"{", b"["):
             return _of_document(table, path, parse_json(path, read_unpacked(path)))
-        separator = _separator(table, head)
+        separator = _separator(head)
         if separator is not None:
             return _of_table(table, path, separator)
         return read_lines(path, QRELS if table == "judgements" else RUN)
@@ -122,14 +126,18 @@ def _of_document(table: str, path: Path, found: Any) -> Any:
     return columns_of(table, found)
 
 
-def _separator(table: str, head: bytes) -> str | None:
+def _separator(head: bytes) -> str | None:
     """Return the separator if the first line names the columns; otherwise None."""
     first = head.partition(b"\n")[0].decode(errors="replace").strip("\r")
     for separator in ("\t", ",", ";"):
-        found = {_names(table, name.strip('"')) for name in first.split(separator)}
-        if {"query_id", "document_id"} <= found:
+        if _has_pairs(name.strip('"') for name in first.split(separator)):
             return separator
     return None
+
+
+def _has_pairs(names: Iterable[str]) -> bool:
+    """Whether there are columns with the ids of queries and of documents."""
+    return {"query_id", "document_id"} <= {_names("judgements", name) for name in names}
 
 
 def _names(table: str, name: str) -> str | None:

@@ -90,6 +90,8 @@ def test_the_command_takes_judgements_and_a_run() -> None:
 FILES = {
     "qrels.tsv": "query-id\tcorpus-id\tscore\nq1\ta\t1\n",
     "qrels.json": '{"q1": {"a": 1}}',
+    "rows.json": '[{"query_id": "q1", "document_id": "a", "relevance": 1}]',
+    "columns.json": '{"qid": ["q1"], "docno": ["a"], "label": [1]}',
     "three.tsv": "q1\ta\t1\n",
     "commented.txt": "# made by hand\nq1 0 a 1\n",
 }
@@ -101,6 +103,12 @@ def test_files_that_are_judgements(name: str, tmp_path: Path) -> None:
     assert apf.check(tmp_path / name, None).is_empty()
     pl.DataFrame({"qid": ["q1"], "docno": ["a"], "label": [1]}).write_parquet(tmp_path / "qrels.parquet")
     assert apf.check(tmp_path / "qrels.parquet").is_empty()
+
+
+def test_damaged_parquet_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "qrels.parquet").write_bytes(b"PAR1 and no more")
+    code, out, err = checked(str(tmp_path / "qrels.parquet"))
+    assert (code, out) == (1, "") and err.startswith("error: ") and err.count("\n") == 1
 
 
 def test_coco_is_not_taken_for_judgements(tmp_path: Path) -> None:

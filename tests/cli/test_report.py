@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import apframe as apf
-from tests.cli.test_rank import apframe
+from tests.cli.test_rank import LEXICAL, QRELS, QUERIES, SEARCH, apframe, rank
 
 STREET = Path(__file__).resolve().parents[2] / "data" / "street"
 FILES = [str(STREET / f"{name}.json") for name in ("instances", "model_a", "model_b")]
+RUNS = [LEXICAL, str(SEARCH / "run_hybrid.txt")]
 
 
 @pytest.mark.slow
@@ -42,6 +45,69 @@ def test_stored_search_runs(tmp_path: Path) -> None:
     assert "hybrid is better by 0.104 AP (95 % CI 0.050 to 0.157, p &lt; 0.001)" in page.read_text()
     done = apframe("report", str(tmp_path / "lexical"), "--out", str(page), "--where", "weather = 'fog'")
     assert "--where is about detections, not about search runs; leave it out" in done.stderr
+
+
+@pytest.mark.slow
+def test_files_of_search_give_the_page_of_stored_runs(tmp_path: Path) -> None:
+    names = ("run_lexical", "run_hybrid", "sets.html", "files.html")
+    out, options = [str(tmp_path / name) for name in names], ["-m", "AP P@5", "-l", "2"]
+    for run, folder in zip(RUNS, out, strict=False):
+        assert rank(QRELS, run, *options, "--queries", QUERIES, "--out", folder).returncode == 0
+    assert apframe("report", *out[:2], "--by", "topic", "--out", out[2]).returncode == 0
+    done = apframe("report", QRELS, *RUNS, *options, "--queries", QUERIES, "--by", "topic", "--out", out[3])
+    assert (done.returncode, done.stderr) == (0, "")
+    of_sets, of_files = (Path(page).read_text() for page in out[2:])
+    assert f"apframe report {QRELS}" in of_files and "Is run_hybrid better?" in of_files and "AP(rel=2) by topic" in of_files
+    pages = [[line for line in text.split("<dt>") if not line.startswith("Made with")] for text in (of_sets, of_files)]
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.slow
+def test_search_runs_without_a_file_and_of_a_pipe() -> None:
+    done = apframe("report", QRELS, RUNS[0])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:2] == [
+        "How good is run_lexical?", "AP is 0.483; with other queries of the same kind, 0.417 to 0.549.",
+    ]  # fmt: skip
+    piped = subprocess.run(
+        [sys.executable, "-m", "apframe", "report", "-", RUNS[0]],
+        input=Path(QRELS).read_bytes(), capture_output=True, check=False,
+    )  # fmt: skip
+    assert (piped.stdout.decode(), piped.stderr) == (done.stdout, b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([QRELS], 2, "Missing argument: the search runs to evaluate (see `apframe report --help`)"),
+        ([RUNS[0], QRELS], 1, "this looks like judgements; pass judgements first, then runs"),
+        ([QRELS, FILES[0]], 1, "instances.json: "),
+        ([QRELS, RUNS[0], "-m", "nDGC@10"], 2, "no measure 'nDGC'; did you mean nDCG?"),
+        ([QRELS, RUNS[0], "--by", "topic"], 2, "--by needs the attributes of the queries: --queries FILE"),
+        ([QRELS, RUNS[0], "--by", "topci", "--queries", QUERIES], 2, "the queries have no column 'topci'; did you mean topic?"),
+        ([QRELS, RUNS[0], "--embed"], 2, "--embed is about detections, not about search runs; leave it out"),
+        (
+            [QRELS, RUNS[0], "--n-resamples", "9", "--protocol", "lvis"], 2,
+            "--n-resamples and --protocol are about detections, not about search runs; leave them out",
+        ),
+        ([*FILES, "--missing", "zero"], 2, "--missing is about search runs, not about detections; leave it out"),
+        ([*FILES, "-l", "2", "-m", "AP"], 2, "--measures and --relevance-level are about search runs, not about detections; l"),
+    ],
+)  # fmt: skip
+def test_options_of_other_data_are_refused(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    done = apframe("report", *arguments, "--out", str(tmp_path / "page.html"))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1)
+    assert message in done.stderr
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_stored_search_runs_keep_their_measures(tmp_path: Path) -> None:
+    apf.evaluate_run(QRELS, RUNS[0]).write_parquet(tmp_path / "run")
+    done = apframe("report", str(tmp_path / "run"), "-m", "AP")
+    assert done.stderr == (
+        "error: --measures is about files of judgements and runs, not about stored evaluations; give it to `apframe rank "
+        "--out`\n"
+    )
 
 
 def test_targets_are_checked_before_anything_is_read(tmp_path: Path) -> None:

@@ -81,7 +81,8 @@ def each(searched: Searched) -> Section:
 def coverage(searched: Searched) -> Section:
     """What was judged: queries that were left out, documents without judgement, and what these could change."""
     evaluation = searched.evaluation
-    sentences = [f"{line}." for line in coverage_lines(evaluation.coverage, evaluation.options)]
+    lines, n_runs = coverage_lines(evaluation.coverage, evaluation.options), evaluation.coverage.height
+    sentences = [f"{line}." for line in lines[:n_runs]] + [f"{line[0].upper()}{line[1:]}." for line in lines[n_runs:]]
     blocks: list[Block] = [Table(evaluation.coverage, "Queries of each run", _HEADS)]
     if evaluation.options["unjudged"] == "remove":
         return Section("coverage", HEADING, [*sentences, "Documents without judgement were removed."], blocks)
