@@ -59,9 +59,8 @@ class Overview(click.Group):
         "eval": "evaluate.evaluate_files", "compare": "compare.compare_models", "report": "report.report_models",
         "errors": "errors.show_errors", "confusion": "confusion.show_confusion", "rank": "rank.evaluate_rankings",
         "check": "check.check_files", "stats": "stats.count_files", "convert": "convert.convert_files",
-        "shard": "shard.shard_files",
-        "sql": "stored.query_evaluation", "upgrade": "stored.upgrade_evaluations", "formats": "catalogues.list_formats",
-        "protocols": "catalogues.list_protocols",
+        "shard": "shard.shard_files", "sql": "stored.query_evaluation", "upgrade": "stored.upgrade_evaluations",
+        "formats": "catalogues.list_formats", "protocols": "catalogues.list_protocols",
     }  # fmt: skip
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
@@ -166,10 +165,11 @@ def _invoke(arguments: list[str], seen: dict[str, bool]) -> int:
 
 def _usage(error: click.UsageError) -> str:
     """What click says, but the same in all of its versions where an option is unknown."""
-    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
-        return " ".join(error.format_message().split()).rstrip(".")
-    near = nearest(error.option_name, [name for each in error.ctx.command.get_params(error.ctx) for name in each.opts])
-    return f"No such option: {error.option_name}{near and f'; {near}'}"
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        from apframe.cli.unknown_options import no_such_option  # for this alone
+
+        return no_such_option(error.option_name, error.ctx)
+    return " ".join(error.format_message().split()).rstrip(".")
 
 
 def _fail(message: str, code: int) -> int:

@@ -13,12 +13,9 @@ from apframe.cli.declared import HelpedArgument
 TASKS = {
     "Evaluate": {
         "eval": ("Evaluate detections against ground truth.", "apframe eval instances.json detections.json --by weather"),
-        "compare": (
-            "Compare models: differences with intervals.", "apframe compare instances.json model_a.json model_b.json"
-        ),
+        "compare": ("Compare models: differences with intervals.", "apframe compare instances.json a.json b.json"),
         "report": (
-            "Write one HTML page about one model or several.",
-            "apframe report instances.json a.json b.json --out report.html",
+            "Write one HTML page about one model or several.", "apframe report instances.json a.json b.json --out report.html"
         ),
         "rank": ("Evaluate search runs against relevance judgements.", "apframe rank qrels.txt run_a.txt run_b.txt --compare"),
     },
@@ -45,9 +42,9 @@ SHORT_HELP = {verb: does for verbs in TASKS.values() for verb, (does, _) in verb
 _EXAMPLES = {verb: example for verbs in TASKS.values() for verb, (_, example) in verbs.items()}
 # the headings of options, and the parameters under each
 _PURPOSES = {
-    "Search runs": "measures queries missing no_relevant unjudged trec_eval relevance_level max_documents own_document",
     "Reading": "source_format results_of split image_attributes invalid drop_unknown_images",
     "Shards": "shards memory work skip_bad_shards engine",
+    "Search runs": "measures queries missing no_relevant unjudged trec_eval relevance_level max_documents own_document",
     "Gate": "fail_if_worse max_drop sure strict",
     "Output": "out into title images embed max_images tables n name tag matches per_query compare rules pairs "
     "as_json as_csv as_markdown as_latex",

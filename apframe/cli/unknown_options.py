@@ -1,0 +1,22 @@
+"""What to say about an option that a command has not: near ones, and what it is called in other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from apframe.wording import nearest
+
+OF_TREC_EVAL: Mapping[str, str] = {"-c": "--missing zero", "-J": "--unjudged remove", "-n": "--per-query"}
+"""The options of trec_eval that have other names here: `-l`, `-m`, `-M` and `-q` have the same."""
+
+
+def no_such_option(name: str, context: click.Context) -> str:
+    """Return the message about an option that the command of a context has not."""
+    names = [each for param in context.command.get_params(context) for each in param.opts]
+    instead = OF_TREC_EVAL.get(name, "")
+    if instead.partition(" ")[0] in names:
+        return f"No such option: {name}; if you mean that of trec_eval, it is {instead} here"
+    near = nearest(name, names)
+    return f"No such option: {name}{near and f'; {near}'}"
