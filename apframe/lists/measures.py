@@ -154,6 +154,15 @@ def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Meas
     return chosen
 
 
+def lowest_level(measures: Iterable[Measure]) -> float:
+    """The relevance from which on a document is relevant for at least one of the measures; 1 if they say no lower one.
+
+    >>> lowest_level(as_measures("AP(rel=2) nDCG")), lowest_level(as_measures("AP(rel=0.5) P@5"))
+    (1, 0.5)
+    """
+    return min([1, *(max(0, each.rel) for each in measures if each.kind.hits == "relevant")])
+
+
 def list_measures(name: str | None = None) -> Listing:
     """List the retrieval measures, or describe one.
 

@@ -204,8 +204,8 @@ class RunEvaluation(QueryableResult):
         query_id, measure, value; null where a query has no relevant documents and no_relevant="skip"
     coverage
         n_judged (queries with judgements), n_evaluated (those that the means are over), n_missing (judged, but not in the run),
-        n_without_relevant (judged, without a document of relevance 1 or more), n_not_judged (queries of the run without
-        judgements)
+        n_without_relevant (judged, without a document of relevance 1 or more, or of the level of a measure with a lower one),
+        n_not_judged (queries of the run without judgements)
     """
 
     influence, intervals = comparing.influence, comparing.intervals

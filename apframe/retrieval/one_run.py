@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import InputError, NothingMatchesWarning, warn
-from apframe.lists.measures import Measure, condensed, measure_queries
+from apframe.lists.measures import Measure, condensed, lowest_level, measure_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.tables.ids import different_id_types
 from apframe.wording import counted, listed, spelled
@@ -99,7 +99,7 @@ def evaluate_one(
     per_query = wide.with_row_index("row").unpivot(index=["row", "query_id"], variable_name="measure", value_name="value")
     if policies.no_relevant == "zero":
         per_query = per_query.with_columns(pl.col("value").fill_null(0.0))
-    relevant = judged.filter(pl.col("relevance") >= 1)["group"].n_unique()
+    relevant = judged.filter(pl.col("relevance") >= lowest_level(measures))["group"].n_unique()
     coverage = pl.DataFrame(
         {
             "n_judged": len(judged_ids),

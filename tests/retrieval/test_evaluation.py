@@ -589,6 +589,13 @@ def test_grades_between_0_and_1_are_not_relevant_by_default() -> None:
     assert apf.evaluate_run(FRACTIONS, run, "RR P@5 nDCG", relevance_level=0.5)["RR(rel=0.5)"] == 1
 
 
+def test_queries_with_fractions_alone_are_counted_by_the_level() -> None:
+    qrels, run = {"q1": {"a": 0.5}, "q2": {"a": 1}}, {"q1": {"a": 0.9}, "q2": {"a": 0.9}}
+    for options, n_without, n_evaluated in (({"relevance_level": 0.5}, 0, 2), ({"relevance_level": 2}, 1, 1)):
+        coverage = apf.evaluate_run(qrels, run, "RR", no_relevant="skip", **options).coverage
+        assert coverage.select("n_without_relevant", "n_evaluated").row(0) == (n_without, n_evaluated)
+
+
 def test_fractions_count_in_graded_measures_without_a_warning() -> None:
     # gains 0.5 and 1 at ranks 1 and 2; at best 1, 0.5, 0.5, 0.25
     best = 1 + 0.5 / log2(3) + 0.5 / 2 + 0.25 / log2(5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from apframe.lists.measures import lowest_level
 from apframe.report.charts.sorted_bars import MOST_BARS, sorted_bars
 from apframe.report.searched import RUN, Searched
 from apframe.report.section import Block, Chart, Section, Table
@@ -140,7 +141,8 @@ def _measures(searched: Searched) -> pl.DataFrame:
 def _with_attributes(rows: pl.DataFrame, searched: Searched) -> pl.DataFrame:
     """The rows with the number of relevant documents and the first attributes of their queries, as far as names are free."""
     evaluation = searched.evaluation
-    counts = evaluation.judgements.group_by("query_id").agg(n_relevant=(pl.col("relevance") >= 1).sum().cast(pl.Int64))
+    is_relevant = pl.col("relevance") >= lowest_level(evaluation.measures)
+    counts = evaluation.judgements.group_by("query_id").agg(n_relevant=is_relevant.sum().cast(pl.Int64))
     rows = rows.join(counts, on="query_id", how="left", maintain_order="left")
     if evaluation.queries is None:
         return rows

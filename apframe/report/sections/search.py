@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 import polars as pl
 
+from apframe.lists.measures import lowest_level
 from apframe.report.compared import in_words
 from apframe.report.searched import RUN, Searched
 from apframe.report.section import MOST_ROWS, Block, Section, Table
@@ -23,7 +24,7 @@ def what(searched: Searched) -> Section:
     """What was evaluated: runs, judgements, measures."""
     evaluation, names = searched.evaluation, searched.names
     judged = evaluation.judgements
-    n_relevant = judged.filter(pl.col("relevance") >= 1).height
+    n_relevant = judged.filter(pl.col("relevance") >= lowest_level(evaluation.measures)).height
     n_queries, n_judged = counted(judged["query_id"].n_unique(), "query"), counted(judged.height, "judgement")
     data = f"{n_queries} with {n_judged}, {n_relevant:,} of them relevant"
     facts = {
