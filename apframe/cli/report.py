@@ -17,7 +17,7 @@ from apframe.cli.options import GIVEN, Where, given_options, words
 from apframe.cli.output import is_plain, print_lines, progress, terminal_width
 from apframe.cli.searches import Searches
 from apframe.exceptions import ParameterError
-from apframe.paths import names_of, reading_once
+from apframe.paths import kind_at, names_of, reading_once
 from apframe.retrieval.sources import is_for_search
 from apframe.store.parquet import RETRIEVAL, read_manifest
 from apframe.wording import counted
@@ -70,13 +70,14 @@ def report_models(
     The page needs no network and no server: mail it, archive it, compare it with an earlier one. The same input gives the same
     bytes.
     """
-    context.with_resource(reading_once(paths[0]))  # it is looked at before it is read, and may be a pipe
+    if kind_at(paths[0]) == "pipe":  # which is looked at before it is read
+        context.with_resource(reading_once(paths[0]))
     are_judged = is_for_search(paths[0])
     if are_judged and len(paths) == 1:
         context.fail("Missing argument: the search runs to evaluate.")
     is_stored = not are_judged and are_stored(paths, context, least=1)
     of_search = are_judged or (is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths))
-    _refuse_others(context, of_search=of_search, is_stored=is_stored)
+    _refuse_others(context, paths[0], of_search=of_search, is_stored=is_stored)
     page: dict[str, Any] = {"images": images, "embed": embed, "max_images": max_images, "title": title, "tables": tables}
     chosen = page | {"max_images": max_images != _MOST_IMAGES}
     if out is None and (given := [name for name, value in chosen.items() if value]):
@@ -121,14 +122,14 @@ def report_models(
     print_lines(lines)
 
 
-def _refuse_others(context: click.Context, *, of_search: bool, is_stored: bool) -> None:
+def _refuse_others(context: click.Context, path: Path, *, of_search: bool, is_stored: bool) -> None:
     """An error if an option was given that is about the other kind of data, or about files where there are stored runs."""
     of_files = [each.name for each in fields(Searches)]
     of_detections = [*_OF_DETECTIONS, *(each.name for each in fields(Files))]
     if given := given_options(context, of_detections if of_search else of_files):
         are, them = ("is", "it") if len(given) == 1 else ("are", "them")
-        this, other = ("search runs", "detections") if of_search else ("detections", "search runs")
-        raise ParameterError(f"{' and '.join(given)} {are} about {other}, not about {this}", f"leave {them} out")
+        about = "detections, not about search runs" if of_search else f"search runs, and {path} is no file of judgements"
+        raise ParameterError(f"{' and '.join(given)} {are} about {about}", f"leave {them} out")
     if is_stored and (given := given_options(context, of_files)):
         raise ParameterError(
             f"{given[0]} is about files of judgements and runs, not about stored evaluations", "give it to `apframe rank --out`"

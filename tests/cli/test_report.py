@@ -90,8 +90,11 @@ def test_search_runs_without_a_file_and_of_a_pipe() -> None:
             [QRELS, RUNS[0], "--n-resamples", "9", "--protocol", "lvis"], 2,
             "--n-resamples and --protocol are about detections, not about search runs; leave them out",
         ),
-        ([*FILES, "--missing", "zero"], 2, "--missing is about search runs, not about detections; leave it out"),
-        ([*FILES, "-l", "2", "-m", "AP"], 2, "--measures and --relevance-level are about search runs, not about detections; l"),
+        (
+            [*FILES, "-l", "2", "-m", "AP"], 2,
+            f"--measures and --relevance-level are about search runs, and {FILES[0]} is no file of judgements; leave them out",
+        ),
+        (["absent.txt", RUNS[0], "--missing", "zero"], 2, "--missing is about search runs, and absent.txt is no file of judg"),
     ],
 )  # fmt: skip
 def test_options_of_other_data_are_refused(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
