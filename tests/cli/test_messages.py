@@ -132,4 +132,5 @@ def test_which_warnings_are_doubts() -> None:
         "NothingMatchesWarning", "RisingScoresWarning", "LowPrecisionWarning", "MissedCategoryWarning", "NoAnnotationsWarning",
         "NoDetectionsWarning", "FilteredResultsWarning", "MissingResultsWarning", "UnitWarning", "BoxFormatWarning",
         "RepeatedImageWarning", "MostlyUnknownCategoriesWarning", "MostlyUnknownImagesWarning",
+        "OwnDocumentWarning",
     }  # fmt: skip
