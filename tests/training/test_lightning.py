@@ -131,7 +131,7 @@ def test_options_are_those_of_evaluate(truth: apf.Dataset) -> None:
     callback = AveragePrecisionCallback(truth, "voc2012", prefix="", per_category=True, iou_thresholds=[0.75])
     assert epoch(callback, (found(1, 2, 3, 4), None)) == {"AP": 1, "AP/1": 1, "sync_dist": False}
     with pytest.raises(ParameterError, match=r"images is .all. or .seen., not .some."):
-        AveragePrecisionCallback(truth, images="some")
+        AveragePrecisionCallback(truth, count_images="some")
 
 
 def test_the_sanity_check_evaluates_nothing(truth: apf.Dataset) -> None:
@@ -177,7 +177,7 @@ def test_other_data_loaders_are_left_alone(truth: apf.Dataset) -> None:
 def test_a_part_of_the_images_may_be_evaluated(truth: apf.Dataset) -> None:
     with pytest.warns(MissingResultsWarning, match="2 of 4 images were in no update"):
         assert epoch(AveragePrecisionCallback(truth), (found(1, 2), None))["val/AR100"] == 0.5
-    assert epoch(AveragePrecisionCallback(truth, images="seen"), (found(1, 2), None))["val/AR100"] == 1
+    assert epoch(AveragePrecisionCallback(truth, count_images="seen"), (found(1, 2), None))["val/AR100"] == 1
 
 
 @pytest.mark.parametrize("with_truth", [True, False])
