@@ -34,7 +34,7 @@ def counted(function, name):
 sys.addaudithook(opened)
 import polars as pl
 from apframe.protocols.protocol import Protocol
-from apframe.tables.dataset import Later
+from apframe.tables.later import Later
 from apframe.cli.command import main
 
 for name in ("collect", "_collect_eager"):

@@ -14,7 +14,7 @@ TRUTH = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, {"image_id": [1], "
 MEANT = {
     "maxDets": "did you mean max_detections", "iouThrs": "did you mean iou_thresholds", "recThrs": "did you mean recall_levels",
     "areaRng": "did you mean area_ranges", "catIds": "did you mean categories", "iouType": "did you mean iou_type",
-    "useCats": "did you mean agnostic", "imgIds": "give ground truth", "max_dets": "did you mean max_detections",
+    "useCats": "did you mean agnostic", "imgIds": "did you mean images", "max_dets": "did you mean max_detections",
     "iou_threshold": "did you mean iou_thresholds", "maxdetections": "did you mean max_detections", "colour": "there are truth",
 }  # fmt: skip
 

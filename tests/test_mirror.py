@@ -111,7 +111,7 @@ TESTED_IN = {
     "test_odd_names.py": "columns",
     "test_static_table.py": "static_names",
     "training/test_losses.py": "training/torch_losses",
-    "tables/test_conditions.py": "tables/lazy_table",
+    "tables/test_conditions.py": "tables/later tables/lazy_table",
 }
 IN_THEIR_DOCTESTS = ["lazily", "metrics/segments", "registry", "wording"]
 OF_MANY_MODULES = (

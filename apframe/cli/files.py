@@ -87,13 +87,12 @@ class Files(ReadingOptions):
         sigmas = numbers("--sigmas", self.sigmas, float, "numbers")
         if sigmas is None:
             return None
-        from apframe.similarity.keypoints import OKS
-
-        if not isinstance(similarity, OKS):
+        if not hasattr(similarity, "sigmas"):
             raise ParameterError(
                 "--sigmas is for object keypoint similarity", "compare keypoints: add --iou-type keypoints, or leave it out"
             )
-        return replace(similarity, sigmas=tuple(sigmas))
+        changes: Any = {"sigmas": tuple(sigmas)}
+        return replace(similarity, **changes)  # type: ignore[type-var]
 
     def rules_at(self, iou_threshold: float | None) -> Protocol:
         """The protocol at one threshold; if none is given, at .5 unless it has other ones: of distances, or of categories."""

@@ -102,8 +102,8 @@ class Evaluator:
     def __init__(self, truth: TruthLike, protocol: Protocol | str = COCO, **options: Unpack[Options]) -> None:
         choice = choose(protocol, **options)
         self.protocol, self._drop, self._reading = choice.protocol, choice.drop_unknown_images, choice.reading
-        self._name = choice.name
-        self._invalid, self._malformed, needs = choice.invalid, choice.malformed, self.protocol.similarity.needs
+        self._name, self._similarity = choice.name, self.protocol.similarity
+        self._invalid, self._malformed = choice.invalid, choice.malformed
         report = Report(raises=self._invalid != "drop")
         with treating_malformed(self._malformed):
             with validating(report):
@@ -116,14 +116,14 @@ class Evaluator:
             inputs = make_inputs(dataset, {}, self._category_ids, self.protocol.of_truth)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
         self._said = [note for note in inputs.said if note.counts]  # what they count is changed; all others are said again
-        self._require(pl.DataFrame(schema=list(needs)))
+        self._require(pl.DataFrame(schema=list(self._similarity.needs)))
         changes_rows = self._dataset.merged is not None or self._dataset.left_out is not None
         changes_values = self._reading.joined or any(self._reading.boxes.values()) or changes_rows
         self._reads_types_alone = not changes_values and self._invalid != "drop"
         self._prepared: dict[str, Any] = {}
         self._evaluates_all = self.protocol.rule(DetectedImagesOnly) is None
         if self._annotations.height and self._evaluates_all:
-            expected = prepare_shapes("annotations", self._annotations, self._dataset.images, self.protocol.similarity)
+            expected = prepare_shapes("annotations", self._annotations, self._dataset.images, self._similarity)
             self._prepared = {} if expected is None else {"expected": expected}
         self._empty = canonical_detections({}, self._dataset).drop("detection_id")
         self._images = NamedImages(self._dataset, self._reading.joined, drop_unknown=self._drop)
@@ -337,7 +337,7 @@ class Evaluator:
 
     def _require(self, found: pl.DataFrame) -> None:
         if self._annotations.height:  # else nothing is compared
-            require(self.protocol.similarity, found, self._annotations)
+            require(self._similarity, found, self._annotations)
 
     def _collect(self) -> pl.DataFrame:
         """Join the updates, as `state` describes; warnings about them come once."""

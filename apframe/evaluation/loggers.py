@@ -61,7 +61,7 @@ def add_to_tensorboard(self: Evaluation, writer: Any, step: int | None, prefix: 
     for name, value in self.to_dict(prefix, per_category=per_category).items():
         writer.add_scalar(name, value, step)
     curves = {"precision_recall": _sweep(self, per_category=False)}
-    if per_category and self.protocol.has_precision:
+    if per_category and not curves["precision_recall"].is_empty():
         each = _sweep(self, per_category=True).partition_by("category_id", as_dict=True)
         labels = _labels(self).rows_by_key("category_id", unique=True)
         curves |= {f"precision_recall/{labels[key][0]}": table for (key,), table in each.items()}

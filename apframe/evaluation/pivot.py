@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.collecting import collecting
 from apframe.evaluation.in_memory import InMemory
-from apframe.exceptions import ColumnError, warn_again
+from apframe.exceptions import ColumnError, ParameterError, warn_again
 from apframe.protocols.headline_values import means_of_table
 from apframe.protocols.headlines import headlines
 from apframe.protocols.kit_table import EachCategory, KitRow, KitTable
@@ -33,11 +33,11 @@ def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
     There is a line for each headline number instead if these are not the published ones, or if a table needs objects that would
     have to be read again.
     """
-    if _has_own_lines(self):
+    if not (tables := _tables(self)):
         own = summary_lines(self.summary, self.protocol, self.notes)
         return own if max(map(len, own)) <= (width or 1000) else shorter_lines(own)
     lines, notes = list[str](), list[str]()
-    for table in self.protocol.tables:
+    for table in tables:
         frame, lacking = kit_frame(self, table)
         head, rows = cells(frame, table.digits)
         texts = aligned([head, *rows], None if width is None else width - 1, n_labels=len(table.head))
@@ -48,15 +48,17 @@ def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
 
 def kit_markup(self: Evaluation, markup: Callable[[pl.DataFrame, int], str], digits: int | None) -> str:
     """What `kit_lines` shows, in Markdown or LaTeX; `digits` are those of each table unless they are given."""
-    if _has_own_lines(self):
+    if not (tables := _tables(self)):
         return markup(self.summary, 3 if digits is None else digits)
-    made = [(table, kit_frame(self, table)[0]) for table in self.protocol.tables]
+    made = [(table, kit_frame(self, table)[0]) for table in tables]
     return "\n\n".join(markup(frame, table.digits if digits is None else digits) for table, frame in made)
 
 
-def _has_own_lines(self: Evaluation) -> bool:
-    needs_objects = any(table.frame is not None for table in self.protocol.tables)
-    return "headlines" in departures(self.protocol) or (needs_objects and self._source.reads_again)
+def _tables(self: Evaluation) -> tuple[KitTable, ...]:
+    """The tables of the protocol; none where a line for each headline number is printed instead, see `kit_lines`."""
+    tables = self.protocol.tables
+    needs_objects = any(table.frame is not None for table in tables)
+    return () if "headlines" in departures(self.protocol) or (needs_objects and self._source.reads_again) else tables
 
 
 def kit_frame(self: Evaluation, table: KitTable) -> tuple[pl.DataFrame, list[str]]:
@@ -105,9 +107,12 @@ def variant(self: Evaluation, iou_type: str) -> Evaluation:
     if iou_type in self._variants:
         return self._variants[iou_type]
     again = None if self._source.reads_again else self._source.inputs.again
-    if again is None or iou_type not in self.protocol.iou_types:
+    try:
+        rules = self.protocol.variant(iou_type)
+    except ParameterError:
+        again = None
+    if again is None:
         raise ColumnError(f"evaluate the original data with {spelled('iou_type')}")
-    rules = self.protocol.variant(iou_type)
     inputs = again(rules)
     for name, frame in (("detections", inputs.detections), ("annotations", inputs.annotations)):
         lacking = [each for each in rules.similarity.needs if each not in frame or frame[each].null_count() == frame.height]

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
 ROWS = {name: FormatRow.of_table(*row) for name, row in static_table.FORMATS.items()}
 """What is known of each format by name, without importing it."""
-_MOST_INSIDE = 50  # folders in a folder that may be meant
 FORMATS: Registry[Format] = Registry({name: row.home for name, row in ROWS.items()})
 """The formats by name, each imported when it is asked for."""
 
@@ -367,7 +366,7 @@ def choose_format(
             raise FormatError(f"this is a {kind}", f"{chosen.title} is {chosen.words_of(role)}", path=path)
         return chosen
     with reading_once(path):
-        seen = _inside(see(path), lambda each: bool(_likely(each, role, expected)), split)
+        seen = see(path).place(lambda each: bool(_likely(each, role, expected)), split)
         return _told(seen, role, option, beside, expected, other)
 
 
@@ -380,17 +379,7 @@ def place_of(path: Path, chosen: Format, role: str, split: Any = None) -> Path:
     if kind_at(path) != "folder":
         return path
     with reading_once(path):
-        return _inside(see(path), lambda each: chosen.fits(each, role), split).path
-
-
-def _inside(seen: Seen, fits: Callable[[Seen], bool], split: Any) -> Seen:
-    """What `place_of` says, of what is seen."""
-    if seen.kind == "file" or fits(seen):
-        return seen
-    if split is not None and (inside := seen.child(str(split))) is not None:
-        return _inside(inside, fits, None)
-    found = [each for each in seen.folders[:_MOST_INSIDE] if fits(each)]
-    return found[0] if len(found) == 1 else seen
+        return see(path).place(lambda each: chosen.fits(each, role), split).path
 
 
 def _told(

@@ -37,7 +37,7 @@ _further = [
     ("masks", bool, field(default=False)),
     ("protocol", str, field(default="")),
     ("is_whole", bool, field(default=True)),
-    ("sides", tuple[Any, ...], field(default=(None, None))),
+    ("sides", tuple[Any, ...], field(default=(None, None), compare=False)),
 ]
 _Fields: Any = make_dataclass("_Fields", [*_fields, *_further], frozen=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cached_property
@@ -27,6 +27,7 @@ UNREADABLE = (OSError, ValueError, NotImplementedError, MemoryError, pl.exceptio
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[\[\]{}]', re.DOTALL)
 _MOST_KEYS = 8
 _IS_NAME = re.compile(r"[\w.:/#-]{1,40}")  # of a column, as far as messages show it
+_MOST_FOLDERS = 50  # in a folder, of which one may be meant
 _MOST_INSIDE = 64  # of the files in a folder, what is seen is kept
 
 
@@ -228,6 +229,15 @@ class Seen:
         if self.kind == "folder" and ".json" not in self._inside and kind_at(path) == "file":
             self._inside[".json"] = _file(path)
         return self._inside.get(".json")
+
+    def place(self, fits: Callable[[Seen], bool], split: Any = None) -> Seen:
+        """What is read: this if it fits; else the folder of the split inside; else the only folder inside that fits."""
+        if self.kind == "file" or fits(self):
+            return self
+        if split is not None and (inside := self.child(str(split))) is not None:
+            return inside.place(fits)
+        found = [folder for folder in self.folders[:_MOST_FOLDERS] if fits(folder)]
+        return found[0] if len(found) == 1 else self
 
     def deep(self, ending: str) -> Iterator[Seen]:
         """The files with an ending in a folder and in those inside, no links to folders followed; see `files_in`."""

@@ -111,9 +111,10 @@ class Job:
     def is_numbered(self, detections: pl.DataFrame) -> bool:
         """Whether detections are ordered by their numbers in the whole input, and not by their shards."""
         protocol = self.choice.protocol
+        matcher = protocol.matcher
         # copies have the number of the original
-        has_copies = any(each.detections for each in protocol.levels) or protocol.matcher.wants == "copies"
-        return protocol.matcher.ties != "image" and not has_copies and INPUT_ROW in detections.columns
+        has_copies = any(each.detections for each in protocol.levels) or matcher.wants == "copies"
+        return matcher.ties != "image" and not has_copies and INPUT_ROW in detections.columns
 
 
 def _hash_of(annotations: pl.DataFrame) -> int | None:

@@ -19,51 +19,12 @@ from apframe.tables.canonical import canonical, checked
 from apframe.tables.category_map import map_categories, map_ids, map_images, merge_categories
 from apframe.tables.conditions import Condition, choose_categories, conjunction, refuse_nothing
 from apframe.tables.ids import is_known, with_id_types, with_known_lists, with_known_references
+from apframe.tables.later import Later
 from apframe.tables.parts import consistent, part_of_split, sampled
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH, KEYS, noun
 from apframe.validation import validating, without_places
 from apframe.wording import counted
-
-
-@dataclass(frozen=True)
-class Later:
-    """Columns of annotations, or all of these, that are read when they are first looked at, once.
-
-    Attributes
-    ----------
-    read_attributes
-        gives all columns that have not been read, that of the masks too, and which of them are JSON text
-    read_masks
-        gives the column `mask` alone, sooner; None if there is none that has not been read
-    read_rows, n_rows
-        gives all annotations, if none of them has been read, and says how many there are
-    """
-
-    read_attributes: Callable[[], tuple[pl.DataFrame, set[str]]]
-    read_masks: Callable[[], pl.DataFrame] | None
-    read_rows: Callable[[], pl.DataFrame] | None = None
-    n_rows: int = 0
-
-    @cached_property
-    def rows(self) -> pl.DataFrame:
-        """The result of `read_rows`."""
-        return pl.DataFrame() if self.read_rows is None else self.read_rows()
-
-    @cached_property
-    def attributes(self) -> tuple[pl.DataFrame, set[str]]:
-        """The result of `read_attributes`."""
-        return self.read_attributes()
-
-    def of_rows(self, rows: pl.Series) -> Later:
-        """The same of some of the annotations: numbers of rows, from 0."""
-
-        def attributes() -> tuple[pl.DataFrame, set[str]]:
-            frame, as_json = self.attributes
-            return (frame[rows] if frame.columns else frame), as_json
-
-        masks = self.read_masks
-        return Later(attributes, None if masks is None else lambda: masks()[rows])
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -212,13 +173,15 @@ class Dataset:
         >>> part.images["image_id"].to_list(), part.left_out["image_id"].to_list()
         ([1], [2])
         """
-        images, annotations, others = self.images.filter(chosen), self.core("annotations"), self.images.filter(~chosen)
+        others = [] if self.left_out is None else [self.left_out]
+        left_out = pl.concat([*others, self.images.filter(~chosen)], how="diagonal")
+        return self._part(chosen)._with(left_out=left_out)
+
+    def _part(self, chosen: pl.Series) -> Dataset:
+        images, annotations = self.images.filter(chosen), self.core("annotations")
         rows = is_known(annotations["image_id"], images["image_id"]).arg_true()
-        return self._with(
-            left_out=others if self.left_out is None else pl.concat([self.left_out, others], how="diagonal"),
-            _core={**self._core, "images": images, "annotations": annotations[rows]},
-            _later=None if self._later is None else self._later.of_rows(rows),
-        )
+        core = {**self._core, "images": images, "annotations": annotations[rows]}
+        return self._with(_core=core, _later=None if self._later is None else self._later.of_rows(rows))
 
     def called(self, table: str) -> pl.DataFrame:
         """The images or categories that detections may name: also images that are left out."""
@@ -396,7 +359,7 @@ class Dataset:
         >>> truth.sample(2, seed=7).images["image_id"].to_list()
         [1, 3]
         """
-        return self.of_images(sampled(self.images["image_id"], n, seed))._with(left_out=None)
+        return self._part(sampled(self.images["image_id"], n, seed))
 
     def split(self, shares: Mapping[str, float], by: str | Sequence[str] = (), seed: int = 0) -> dict[str, Dataset]:
         """The data set divided at random by images, the same for a seed whatever the order of the rows.
@@ -421,7 +384,7 @@ class Dataset:
         {'train': [1, 3], 'val': [2, 4]}
         """
         parts = part_of_split(self.images, shares, by, seed)
-        return {name: self.of_images(parts == name)._with(left_out=None) for name in shares}
+        return {name: self._part(parts == name) for name in shares}
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: with what has not been read yet, for its readers stay with their file."""

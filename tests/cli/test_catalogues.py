@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -14,7 +15,7 @@ Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 
 def test_formats_are_listed(capsys: Capture, monkeypatch: Patch) -> None:
     code, out, _ = command(capsys, monkeypatch, "formats")
-    assert code == 0 and "coco           COCO JSON" in out
+    assert code == 0 and re.search(r"^coco +COCO JSON", out, re.MULTILINE)
     code, out, _ = command(capsys, monkeypatch, "formats", "--json")
     assert (code, json.loads(out)) == (0, apf.list_formats().to_dicts())
     assert "title    YOLO text\n" in command(capsys, monkeypatch, "formats", "YOLO")[1]

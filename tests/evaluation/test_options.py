@@ -19,7 +19,7 @@ TRUTH = apf.Dataset(
 )
 FOUND = {"image_id": [1], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [9], "height": [9]}
 
-_FURTHER = ("compared", "masks", "protocol", "is_whole")  # of `Reading`, which no user gives
+_FURTHER = ("compared", "masks", "protocol", "is_whole", "sides")  # of `Reading`, which no user gives
 
 
 def keywords(function: Any) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,10 +45,10 @@ def test_names_are_joined_to_those_of_results(
     written(tmp_path, {f"labels/{name}": text for name, text in LABELS.items()} | files | found)
     for results in ("yolo", "words"):
         arguments = [str(tmp_path / "labels"), str(tmp_path / results), "--names", str(tmp_path / "my.names")]
-        arguments += ["--image-sizes", str(tmp_path / "sizes.csv"), "--protocol", "voc2012"]
+        arguments += ["--image-sizes", str(tmp_path / "sizes.csv"), "--protocol", "voc2012", "--json"]
         code, out, err = command(capsys, monkeypatch, "eval", *arguments)
         assert (code, err) == (0, "")
-        assert out.splitlines()[0].endswith("= 0.500")
+        assert json.loads(out)["AP"] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("place", ["labels/classes.txt", "classes.txt", "obj.names"])

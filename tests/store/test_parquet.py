@@ -18,6 +18,7 @@ import apframe as apf
 from apframe.exceptions import FormatError, OutputError
 from apframe.formats import tables
 from apframe.formats.stored_sets import read_table, scan_table
+from apframe.formats.tables import Parquet
 from apframe.store import parquet
 from apframe.store.parquet import content_hash, read_manifest, write_tables
 
@@ -400,7 +401,7 @@ def test_a_set_that_is_read_as_a_data_set_is_of_one_write(tmp_path: Path, monkey
     small(0.9).write_parquet(tmp_path / "run")
     replace_once_it_is_looked_at(tmp_path / "run", monkeypatch)
     with pytest.raises(FormatError, match=REPLACED):
-        apf.read_dataset(tmp_path / "run", "parquet")
+        Parquet().read(tmp_path / "run")
     assert apf.read_dataset(tmp_path / "run").images.height == 300
 
 

@@ -29,7 +29,8 @@ from apframe.formats.seen import Seen
 from apframe.formats.stored_sets import with_own_paths
 from apframe.paths import kind_at, read_since, stamp
 from apframe.tables.canonical import canonical
-from apframe.tables.dataset import Dataset, Later
+from apframe.tables.dataset import Dataset
+from apframe.tables.later import Later
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.sources import kind_of
 from apframe.tables.tables import GROUND_TRUTH, KEYS, NAMES

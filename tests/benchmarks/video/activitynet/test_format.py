@@ -310,7 +310,8 @@ def test_bad_files_are_refused(data: Any, message: str | None, tmp_path: Path) -
 
 BAD_ROWS = {
     "an unknown label": (set_annotation("label", "Archry"), UnknownIdError,
-                         "category_id is not among the categories where annotation_id is 2; unknown: 'Archry'; add them to the "
+                         "category_id is not among the categories where annotation_id is 2; unknown: 'Archry'; the "
+                         "categories are called 'Long jump', 'Archery'; did you mean Archery?; add them to the "
                          "categories or remove these rows"),
     "a node twice": (TRUTH | {"taxonomy": [*TAXONOMY, {"nodeId": 10, "nodeName": "Archery", "parentId": 0}]}, ApframeError,
                      "categories: category_id is not unique where category_id is 'Archery'; make the ids unique"),
