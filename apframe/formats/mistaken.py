@@ -49,11 +49,12 @@ def refuse_mistaken(seen: Seen, role: str, likely: Callable[[Seen, str], list[Fo
     path, one_file = seen.path, seen.kind == "file"
     _refuse_empty(seen)
     if others := likely(seen, "results" if role == "dataset" else "dataset"):
+        are_swapped = other is None or bool(likely(other, role))
         if _names(others) == "yolo_labels":
             problem = "these look like label files of YOLO, without scores"
-            raise FormatError(problem, "write them with save_conf=True; or are the two swapped?", path=path)
+            remedy = f"write them with save_conf=True{'; or are the two swapped?' if are_swapped else ''}"
+            raise FormatError(problem, remedy, path=path)
         what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
-        are_swapped = other is None or bool(likely(other, role))
         if role == "dataset":
             remedy = SWAPPED if are_swapped else "annotations have no scores: name the ground truth first, then the results"
         else:

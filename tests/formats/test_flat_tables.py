@@ -11,10 +11,12 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import FormatError
+from apframe.exceptions import ApframeError, FormatError
+from apframe.formats.catalogue import FORMATS
 from apframe.formats.flat_tables import FlatTable
 from apframe.formats.seen import see
 from tests.formats.folders import written
+from tests.fuzz.valid_sets import SHAPES, write_valid
 
 ROWS = pl.DataFrame(
     {
@@ -114,6 +116,17 @@ def test_only_files_that_fit_are_said_to_be_swapped(
     paths = saved(tmp_path / "truth.csv", truth), saved(tmp_path / "found.csv", found)
     with pytest.raises(FormatError, match=message):
         apf.evaluate(*paths)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", list(FORMATS))
+def test_results_twice_are_not_said_to_be_swapped(name: str, tmp_path: Path) -> None:
+    """In no format, as the other file is no ground truth either."""
+    _, results = write_valid(name, SHAPES[name][0], tmp_path)
+    try:
+        apf.evaluate(results, results)
+    except ApframeError as error:
+        assert "swapped" not in str(error)
 
 
 def test_results_without_scores_are_not_said_to_be_swapped(tmp_path: Path) -> None:
