@@ -205,11 +205,11 @@ def read_truth(
     with reading_once(source), reading_from(source):
         chosen = choose_format(source, format, "dataset", split=options.get("split"))
         split, images = options.get("split"), None
-        path = place_of(Path(source), chosen, "dataset", split)
+        path = place_of(Path(source), chosen, split)
         if split is not None:
             from apframe.formats.image_lists import part_of_split
 
-            is_inside = str(split) in path.relative_to(source).parts
+            is_inside = str(split) in path.relative_to(source).parts and "split" not in chosen.options
             path, options, images = (
                 (path, {**options, "split": None}, None) if is_inside else part_of_split(path, chosen, options)
             )
@@ -260,13 +260,20 @@ def read_results(
     >>> read_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}])["area"].to_list()
     [1200.0]
     """
-    known = None if dataset is None else read_dataset(dataset)
+    known = None if dataset is None else _data_set_of(dataset, options.get("names"))
     names, boxes = options.get("names"), {name: options.get(name) for name in BoxOptions.__annotations__}
     by_name = joined_tables(options.get("join_by_name", ()), names)
     with validating(), naming_format(source, format):
         found, how = take_results(source, format, lambda: known, boxes, option="format")
         joined = joined_results(found, how, lambda: known, by_name, boxes, names=names)
         return canonical("detections", joined)
+
+
+def _data_set_of(source: Any, names: Any) -> Dataset:
+    """The ground truth of results, with the names of classes if its format numbers these."""
+    from apframe.formats.reading import Reading  # which reads ground truth by this module
+
+    return Reading(names=names).dataset(source, beside_results=False)
 
 
 def take_results(
@@ -285,7 +292,7 @@ def take_results(
             chosen = choose_format(source, format, "results", option)
             how, of = chosen.boxes_of_results, chosen.title
             known = dataset() if chosen.fractions or chosen.asks_for_images else None
-            found: Any = without_refused(chosen.read_results(place_of(Path(source), chosen, "results"), known))
+            found: Any = without_refused(chosen.read_results(Path(source), known))
             release(Path(source))
     else:
         refuse_options(**{option: format})
@@ -366,20 +373,22 @@ def choose_format(
             raise FormatError(f"this is a {kind}", f"{chosen.title} is {chosen.words_of(role)}", path=path)
         return chosen
     with reading_once(path):
-        seen = see(path).place(lambda each: bool(_likely(each, role, expected)), split)
+        seen = see(path)
+        if role == "dataset":
+            seen = seen.place(lambda each: bool(_likely(each, role, expected)), split)
         return _told(seen, role, option, beside, expected, other)
 
 
-def place_of(path: Path, chosen: Format, role: str, split: Any = None) -> Path:
-    """Where the files of a format are: the path, the folder of the split inside, or the only folder inside that has such files.
+def place_of(path: Path, chosen: Format, split: Any = None) -> Path:
+    """Where the ground truth of a format is: see `Seen.place`.
 
-    >>> place_of(Path("data/street"), FORMATS["coco"], "dataset")
+    >>> place_of(Path("data/street"), FORMATS["coco"])
     PosixPath('data/street')
     """
     if kind_at(path) != "folder":
         return path
     with reading_once(path):
-        return see(path).place(lambda each: chosen.fits(each, role), split).path
+        return see(path).place(lambda each: chosen.fits(each, "dataset"), split).path
 
 
 def _told(

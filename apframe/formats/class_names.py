@@ -167,7 +167,7 @@ def with_class_names(detections: pl.DataFrame, source: Any) -> pl.DataFrame:
         return detections  # which is an error that others name
     detections, ids = with_ids("detections", detections, "category_id")
     numbers = ids.cast(pl.Int64, strict=False)
-    is_name = ids.cast(pl.String).is_in([*names.values()])
+    is_name = ids.cast(pl.String).is_in([*names.values()]) & (ids.dtype == pl.String)
     unknown = ~(numbers.is_in(list(names)).fill_null(False) | is_name) & ids.is_not_null()
     there_are = f"there {'is' if len(names) == 1 else 'are'} {counted(len(names), 'name')}, for {_span(names)}"
     if _count_from_1(numbers, names):

@@ -33,13 +33,13 @@ class FlatTable(ReadOnly):
     )
     results_are = "the same with a score, in JSON lines"
     dataset_looks = looks(Look("file", endings=(".parquet", ".arrow", ".feather", ".ipc", ".jsonl")))
-    results_looks = looks(Look("file", endings=(".jsonl",), no_keys=("image_id",)))
+    results_looks = looks(Look("file", endings=(".jsonl",), no_keys=("category_id",)))
     boxes_of_dataset = boxes_of_results = OPEN
     image_ids = category_ids = ANY
 
     def recognizes(self, seen: Seen, role: str) -> bool:
         """Columns of an image, a class and a box, a score only in results, and no lists of objects."""
-        columns = seen.columns
+        columns = {name: dtype for name, dtype in seen.columns.items() if dtype != pl.Null}  # such as scores of ground truth
         is_other = has_objects(columns) or is_of_sweeps(columns)
         return is_of_objects([*columns], scored=role == "results") and not is_other
 

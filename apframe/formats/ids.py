@@ -137,7 +137,13 @@ def joined_results(
         join_by_name = tables_named(found, known, join_by_name)
     if known is not None and known.merged is not None:
         found = map_ids("detections", to_polars(found, "detections"), known.merged, by_name="categories" in join_by_name)
-    if known is not None and known.core("images").schema["image_id"] == pl.String and "images" not in join_by_name:
+    if (
+        warns
+        and is_whole
+        and known is not None
+        and known.core("images").schema["image_id"] == pl.String
+        and "images" not in join_by_name
+    ):
         found = with_names_of_numbers(found, known)
     if join_by_name:
         if known is None:
@@ -160,7 +166,8 @@ def with_names_of_numbers(found: Any, dataset: Dataset) -> Any:
     """Results that number images which are called as their files: each number means the one image whose name is that number.
 
     Programs write 139 for 000000000139.jpg, as Ultralytics does in predictions.json. Where the results also have names of
-    files, these count. Anything else is returned as it is: then an error says that numbers are no names.
+    files, these count. Anything else is returned as it is: then an error says that numbers are no names. So are numbers from 0
+    or 1 on without gaps, of a part of the images: a program may just have counted.
 
     >>> dataset = Dataset({"image_id": ["000007", "000008"]}, {"category_id": [1]}, {})
     >>> with_names_of_numbers(pl.DataFrame({"image_id": [8, 7]}), dataset)["image_id"].to_list()
@@ -170,9 +177,10 @@ def with_names_of_numbers(found: Any, dataset: Dataset) -> Any:
     if frame.is_empty() or "image_id" not in frame.columns or not frame.schema["image_id"].is_numeric():
         return found
     ids = images["image_id"]
-    if not (
-        ids.str.contains(r"^0\d").any() or images.select(stems(pl.col("file_name")) == ids).to_series().fill_null(False).all()
-    ):
+    if ids.dtype != pl.String:
+        return found
+    are_stems = images.select(stems(pl.col("file_name")) == pl.col("image_id")).to_series().fill_null(False).all()
+    if not (are_stems or ids.str.contains(r"^0\d").any()):
         return found  # texts that are not names of files
     if "file_name" in frame.columns and not frame["file_name"].null_count():
         places = places_of(frame["file_name"].cast(pl.String).unique(), called("images", images), "images")
@@ -180,7 +188,11 @@ def with_names_of_numbers(found: Any, dataset: Dataset) -> Any:
     numbers = images.select("image_id", number=pl.col("image_id").cast(pl.Int64, strict=False)).drop_nulls()
     numbers = numbers.filter(~numbers["number"].is_duplicated())
     asked = frame["image_id"].cast(pl.Float64)
-    if not is_known(asked, numbers["number"].cast(pl.Float64)).all():
+    different = asked.drop_nulls().unique()
+    is_there = is_known(different, numbers["number"].cast(pl.Float64))
+    first = asked.min() if len(different) else None
+    may_count = first in (0, 1) and asked.max() == len(different) - 1 + (first == 1) and len(different) < images.height
+    if not is_there.all() or may_count:
         return found
     return frame.with_columns(
         asked.cast(pl.Int64).replace_strict(numbers["number"], numbers["image_id"], return_dtype=pl.String)

@@ -11,7 +11,9 @@ import polars as pl
 from apframe.exceptions import ParameterError
 from apframe.formats.files import read_text
 from apframe.formats.format import Format
+from apframe.formats.ids import with_names_of_numbers
 from apframe.paths import files_in, is_file, is_folder, kind_at
+from apframe.rows import PLACE
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.names import called, places_of
@@ -41,27 +43,32 @@ def with_only(dataset: Dataset, images: Any) -> Dataset:
     ([8], ['a.jpg'])
     """
     is_path = isinstance(images, (str, Path))
-    of = str(images) if is_path else spelled("images", "")
-    given = pl.DataFrame({"image_id": read_list(Path(images)) if is_path else images}, strict=False)
-    asked = with_ids(of, given, "image_id")[1].unique(maintain_order=True)
+    of = str(images) if is_path and str(images) else spelled("images", "")
+    values = images if isinstance(images, pl.Series) else read_list(Path(images)) if is_path and str(images) else [*images]
+    asked = (
+        with_ids(of, pl.DataFrame({"image_id": values}, strict=False), "image_id")[1].drop_nulls().unique(maintain_order=True)
+    )
     if asked.is_empty():
         raise ParameterError(f"{of} names no images", "give their ids or file names")
-    known = dataset.core("images")
-    ids = known["image_id"]
-    texts, named = ids.cast(pl.String), asked.cast(pl.String)
-    if asked.dtype == ids.dtype == ID or is_known(named, texts).all():
-        is_there, chosen = is_known(named, texts), is_known(texts, named)
-    else:
-        places = places_of(named, called("images", known), "images")
-        is_there = places.list.len() > 0
-        rows = pl.int_range(known.height, dtype=pl.UInt32, eager=True)
-        chosen = is_known(rows, places.explode(empty_as_null=False, keep_nulls=False))
+    asked = with_names_of_numbers(asked.to_frame("image_id"), dataset)["image_id"]
+    owner, numbers = dataset.core("images"), asked.dtype == ID
+    ids, names = owner["image_id"], called("images", owner)
+    by_id = places_of(asked.cast(pl.String), ids.cast(pl.String), "categories")  # as they are
+    by_name = by_id if numbers else places_of(asked.cast(pl.String), names, "images")
+    is_id, is_name = (places.list.len() > 0 for places in (by_id, by_name))
+    if not numbers and is_id.all() and is_name.all() and not by_id.equals(by_name):
+        raise ParameterError(f"{of}: these are ids of some images and file names of others", "add the ending to file names")
+    places, is_there = (by_id, is_id) if is_id.all() or numbers else (by_name, is_name)
     if not is_there.all():
         unknown = asked.filter(~is_there)
-        problem = f"{of}: {len(unknown):,} of {counted(len(asked), 'image')} are not in the ground truth"
-        example = listed(called("images", known).head(2).to_list())
+        problem = f"{of}: {len(unknown):,} of {counted(len(asked), 'image')} not in the ground truth"
+        example = listed((ids if numbers else names).head(2).to_list())
         raise ParameterError(f"{problem} ({listed(unknown.to_list())})", f"its images are called {example}")
-    return dataset.of_images(chosen)
+    if (doubled := places.list.len() > 1).any():
+        which = listed(asked.filter(doubled).to_list())
+        raise ParameterError(f"{of}: several images are called {which}", "add their folders, or give ids")
+    rows = pl.int_range(owner.height, dtype=pl.UInt32, eager=True)
+    return dataset.of_images(is_known(rows, places.explode()))
 
 
 def read_list(path: Path) -> list[str]:
@@ -86,7 +93,12 @@ def without_left_out(detections: pl.DataFrame, dataset: Dataset) -> pl.DataFrame
         return detections
     detections, ids = with_ids("detections", detections, "image_id")
     others = dataset.left_out["image_id"]
-    return detections if ids.dtype != others.dtype else detections.filter(~is_known(ids, others).fill_null(False))
+    is_left = is_known(ids, others).fill_null(False) if ids.dtype == others.dtype else pl.Series([False])
+    if not is_left.any():
+        return detections
+    if not {PLACE, "detection_id"} & set(detections.columns):
+        detections = detections.with_row_index(PLACE, offset=1)  # so that rows keep their numbers
+    return detections.filter(~is_left)
 
 
 def part_of_split(path: Path, format_: Format, options: Mapping[str, Any]) -> tuple[Path, Mapping[str, Any], Path | None]:

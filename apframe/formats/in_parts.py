@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from apframe.formats.catalogue import choose_format, place_of, take_results
+from apframe.formats.catalogue import choose_format, take_results
 from apframe.formats.files import reading_from
 from apframe.formats.format import taken_boxes
 from apframe.formats.stored_sets import with_own_paths
@@ -40,5 +40,5 @@ def take_results_in_parts(
         chosen = choose_format(source, format, "results", "results_format")
         taken_boxes(chosen.boxes_of_results, chosen.title, boxes, refuses=True)
         known = dataset if chosen.fractions or chosen.asks_for_images else None
-        for part in chosen.results_in_parts(place_of(Path(source), chosen, "results"), known):
+        for part in chosen.results_in_parts(Path(source), known):
             yield None if part is None else with_own_paths("detections", part, source), chosen.boxes_of_results

@@ -56,7 +56,11 @@ def refuse_mistaken(seen: Seen, role: str, likely: Callable[[Seen, str], list[Fo
             raise FormatError(problem, remedy, path=path)
         what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
         if role == "dataset":
-            remedy = SWAPPED if are_swapped else "annotations have no scores: name the ground truth first, then the results"
+            remedy = (
+                SWAPPED
+                if are_swapped
+                else "annotations have no scores: name the ground truth first, then the results, or remove its scores"
+            )
         else:
             remedy = f"{'are the two swapped, or ' if are_swapped else ''}do the results lack their scores?"
         raise FormatError(f"looks like {what} of {_names(others)}, but {needed} needed here", remedy, path=path)

@@ -56,7 +56,7 @@ class Reading(_Fields):  # type: ignore[misc]
     is_whole
         whether the results are all there are: see `of_part`
     sides
-        ground truth and results, where both are known
+        the paths of ground truth and results, where both are known
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
     Traceback (most recent call last):
@@ -137,7 +137,12 @@ class Reading(_Fields):  # type: ignore[misc]
             results_format = self._told(
                 detections, results_format, "results", lambda: format_of_truth(truth, format, self.expected)
             )
-        return replace(self, format=format, results_format=results_format, sides=(truth, detections))
+        return replace(
+            self,
+            format=format,
+            results_format=results_format,
+            sides=tuple(each if isinstance(each, (str, Path)) else None for each in (truth, detections)),
+        )
 
     def _told(self, source: Any, name: str | None, role: str, beside: Callable[[], Format | None] = lambda: None) -> str | None:
         """The name of the format of a file or folder, which may be given; None of all else."""

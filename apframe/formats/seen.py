@@ -231,12 +231,16 @@ class Seen:
         return self._inside.get(".json")
 
     def place(self, fits: Callable[[Seen], bool], split: Any = None) -> Seen:
-        """What is read: this if it fits; else the folder of the split inside; else the only folder inside that fits."""
+        """What is read of ground truth: this if it fits, else the folder of the split inside, else the only one that fits.
+
+        A folder that has files itself, or many folders, is read as it is: what is in it may be something else.
+        """
         if self.kind == "file" or fits(self):
             return self
         if split is not None and (inside := self.child(str(split))) is not None:
             return inside.place(fits)
-        found = [folder for folder in self.folders[:_MOST_FOLDERS] if fits(folder)]
+        has_files = any(Path(name).suffix and not name.endswith("/") for name in self.names)
+        found = [] if has_files or len(self.names) > _MOST_FOLDERS else [*filter(fits, self.folders)]
         return found[0] if len(found) == 1 else self
 
     def deep(self, ending: str) -> Iterator[Seen]:

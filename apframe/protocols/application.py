@@ -107,8 +107,7 @@ def _by_rules(
     mapped = "" if dataset.merged is None else describe_map(dataset.merged)
     notes: tuple[Note, ...] = (Note(mapped),) if mapped else ()
     if dataset.left_out is not None:
-        n, n_all = len(image_ids), len(image_ids) + dataset.left_out.height
-        notes += (Note(f"{n:,} of {counted(n_all, 'image')} were chosen; the others were left out with their detections"),)
+        notes += (Note(f"{counted(dataset.left_out.height, 'image')} left out with their detections, as others were chosen"),)
     inputs = Inputs(protocol, dataset, dataset.core("annotations"), found, image_ids, category_ids, said=notes)
     for rule in rules:
         inputs = rule.rows(inputs)

@@ -15,7 +15,7 @@ from apframe.paths import is_pattern, matching
 from apframe.rows import KEY_OF
 from apframe.scale.sharded_rows import common_schema
 from apframe.tables.dataset import Dataset
-from apframe.tables.ids import different_id_types
+from apframe.tables.ids import different_id_types, is_known
 from apframe.tables.tables import GROUND_TRUTH
 from apframe.wording import listed
 
@@ -83,7 +83,9 @@ def _together(datasets: Sequence[Dataset]) -> Dataset:
         raise RowError("categories", problem, "category_id", differ.to_list(), remedy)
     if annotations["annotation_id"].is_duplicated().any():
         annotations = annotations.with_columns(annotation_id=pl.int_range(1, pl.len() + 1))
-    return Dataset(images, categories, annotations, box_format="xywh")
+    left_out = [each.left_out for each in datasets if each.left_out is not None]
+    whole = Dataset(pl.concat([images, *left_out], how="diagonal_relaxed"), categories, annotations, box_format="xywh")
+    return whole.of_images(is_known(whole.images["image_id"], images["image_id"])) if left_out else whole
 
 
 def _concatenated(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from apframe.tables.names import stems
@@ -38,18 +40,20 @@ def _without_zeros(unknown: pl.Series, known: pl.Series) -> str:
     found = pl.DataFrame({"unknown": unknown}).with_columns(form=_bare(pl.col("unknown"))).join(rows, on="form", how="left")
     if found["known"].null_count():
         return ""
-    name, has_less = unknown[0], len(_stem(unknown)) < len(_stem(found["known"]))
-    there = found.filter(unknown=name)["known"][0]
-    return f"{name!r} is {there!r} {'without' if has_less else 'with'} leading zeros"
+    name, there = unknown[0], found.filter(unknown=unknown[0])["known"][0]
+    mine, theirs = (len(_stem(pl.Series([each]))) for each in (name, there))
+    return "" if mine == theirs else f"{name!r} is {there!r} {'without' if mine < theirs else 'with'} leading zeros"
 
 
 def _with_ending(name: str, known: pl.Series) -> str:
     """The one image whose name ends as this does, or that this ends as, whatever the endings of files."""
     stem, texts = _stem(pl.Series([name])), known.to_frame("known").with_columns(stem=stems(pl.col("known")))
-    longer = texts.filter(pl.col("stem").str.ends_with(stem))
-    shorter = texts.filter(pl.lit(stem).str.ends_with(pl.col("stem")))
+    longer = texts.filter(
+        pl.col("stem").str.contains(f"[^A-Za-z1-9]{re.escape(stem)}$")
+    )  # at the beginning of a word or number
+    shorter = texts.filter(pl.lit(stem).str.ends_with(pl.col("stem")), pl.col("stem") != "")
     found = longer if longer.height else shorter
-    return f"{name!r} may be {found['known'][0]!r}" if stem and found.height == 1 and found["stem"][0] else ""
+    return f"{name!r} may be {found['known'][0]!r}" if stem and found.height == 1 else ""
 
 
 def _bare(names: pl.Expr) -> pl.Expr:

@@ -99,7 +99,9 @@ def _within_64_bits(sieve: Sieve, ids: pl.Series) -> pl.Series:
     whole = ids.cast(pl.Int64, strict=False)
     if whole.null_count() == ids.null_count():
         return ids
-    beyond = whole.is_null() & ids.is_not_null() & ids.is_finite()
+    beyond = whole.is_null() & ids.is_not_null()
+    if ids.dtype.is_float():
+        beyond &= ids.is_finite()
     sieve.refuse(beyond, f"{ids.name} {BEYOND}", AS_TEXT, of_key=ids.name == KEY_OF.get(sieve.table))
     return ids.to_frame().select(pl.when(~beyond).then(ids.name)).to_series()
 

@@ -344,7 +344,7 @@ def test_formats_may_be_named(tmp_path: Path) -> None:
     truth, found = as_boxes(tmp_path)
     named = apf.evaluate(truth, found, format="boxes", results_format="Boxes")
     assert_frame_equal(named.summary, apf.evaluate(truth, found).summary)
-    with pytest.raises(ParameterError, match="class-and-box text does not take split"):
+    with pytest.raises(ParameterError, match="no split 'val', neither a folder nor a list of images"):
         apf.evaluate(truth, found, split="val")
     with pytest.raises(ParameterError, match="no format 'boxen'"):
         apf.evaluate(truth, found, results_format="boxen")

@@ -104,7 +104,7 @@ def test_bad_files_are_named(text: str, message: str, tmp_path: Path) -> None:
 
 SWAPPED: dict[str, tuple[Any, Any, str]] = {
     "swapped": (SCORED, ROWS, "are the two swapped"),
-    "results twice": (SCORED, SCORED, "annotations have no scores: name the ground truth first, then the results$"),
+    "results twice": (SCORED, SCORED, "annotations have no scores: name the ground truth first, then the results, or"),
 }
 
 

@@ -220,6 +220,19 @@ def test_detections_that_name_their_files_are_joined_first() -> None:
     assert str(error.value).split("; ", 1)[1] == f"{JOIN}, or {CAST.format('images')}, and annotations likewise"
 
 
+def test_numbers_that_may_only_count_are_no_names() -> None:
+    """0, 1, 2 of ten images may be the first three, or any three that a program counted."""
+    truth = apf.Dataset({"image_id": [f"{n:06}" for n in range(10)]}, {"category_id": [1]}, {})
+    for ids, expected in (([5, 7], ["000005", "000007"]), (list(range(10)), [f"{n:06}" for n in range(10)])):
+        found = {"image_id": ids, "category_id": [1] * len(ids), "score": [0.5] * len(ids)}
+        found |= {name: values * len(ids) for name, values in BOX.items()}
+        assert apf.read_results(found, dataset=truth)["image_id"].to_list() == expected
+    for ids in ([0, 1, 2], [1, 2]):
+        found = {"image_id": ids, "category_id": [1] * len(ids), "score": [0.5] * len(ids)}
+        with pytest.raises(IdTypeError, match="holds integers, not strings like"):
+            apf.evaluate(truth, found | {name: values * len(ids) for name, values in BOX.items()})
+
+
 def test_texts_that_are_no_names_are_no_numbers() -> None:
     """Ids that are texts by chance have to be cast by whoever knows what they mean."""
     truth = apf.Dataset({"image_id": ["1", "2"]}, {"category_id": [1]}, {})

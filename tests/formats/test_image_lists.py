@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import ParameterError, UnknownIdError
+from apframe.exceptions import FormatError, ParameterError, RowError, UnknownIdError
 from apframe.formats.catalogue import FORMATS
 from tests.fuzz.valid_sets import SHAPES, write_valid
 
@@ -75,7 +75,7 @@ def test_kitti_val_is_evaluated_at_the_first_try(tmp_path: Path, recwarn: pytest
         (tmp_path / "found" / f"{number:06}.txt").write_text(f"{LABEL} 0.9\n")
     evaluation = apf.evaluate(labels, tmp_path / "found", "kitti", split="val")
     assert evaluation.dataset.images["image_id"].to_list() == ["000001", "000003"]
-    assert list(evaluation.notes) == ["2 of 4 images were chosen; the others were left out with their detections"]
+    assert list(evaluation.notes) == ["2 images left out with their detections, as others were chosen"]
     assert not [each for each in recwarn if "without a result file" in str(each.message)]
 
 
@@ -85,6 +85,43 @@ def test_split_is_a_folder_inside(tmp_path: Path) -> None:
         (tmp_path / "labels" / name).mkdir(parents=True)
         (tmp_path / "labels" / name / f"{number}.txt").write_text(f"{LABEL}\n")
     assert apf.read_dataset(tmp_path / "labels", split="val").images["image_id"].to_list() == ["2"]
+
+
+def test_only_ground_truth_is_looked_for_in_folders(tmp_path: Path) -> None:
+    """Results are where they are said to be, and ground truth only in folders that have nothing else."""
+    for name in ("empty", "old"):
+        (tmp_path / "found" / name).mkdir(parents=True)
+    (tmp_path / "found" / "old" / "1.txt").write_text(f"{LABEL} 0.9\n")
+    with pytest.raises(FormatError, match=r"name what is in it: .*old"):
+        apf.read_results(tmp_path / "found")
+    (tmp_path / "truth" / "label_2").mkdir(parents=True)
+    (tmp_path / "truth" / "label_2" / "1.txt").write_text(f"{LABEL}\n")
+    assert apf.read_dataset(tmp_path / "truth").images["image_id"].to_list() == ["1"]
+    (tmp_path / "truth" / "1.txt").write_text("Car 1 2\n")
+    for options in ({}, {"format": "kitti"}):
+        with pytest.raises(FormatError):
+            apf.read_dataset(tmp_path / "truth", **options)
+
+
+def test_many_folders_are_not_searched(tmp_path: Path) -> None:
+    """The only one of some that fits may not be the only one of all."""
+    for number in range(60):
+        (tmp_path / f"{number:03}").mkdir()
+    (tmp_path / "005" / "1.txt").write_text(f"{LABEL}\n")
+    with pytest.raises(FormatError):
+        apf.read_dataset(tmp_path, "kitti")
+
+
+def test_a_split_of_its_own_stays_with_the_format(tmp_path: Path) -> None:
+    """A folder that is called as the split has several of these itself."""
+    for split in ("train", "val"):
+        for kind, name, text in (("labels", f"{split}.txt", "0 .5 .5 .2 .2\n"), ("images", f"{split}.jpg", "")):
+            place = tmp_path / "train" / kind / split
+            place.mkdir(parents=True, exist_ok=True)
+            (place / name).write_text(text)
+    (tmp_path / "train" / "data.yaml").write_text("train: images/train\nval: images/val\nnames: [cat]\n")
+    sizes = {"file_name": ["train.jpg", "val.jpg"], "image_width": [64, 64], "image_height": [48, 48]}
+    assert apf.read_dataset(tmp_path, split="train", image_sizes=sizes).images["image_id"].to_list() == ["train"]
 
 
 def test_unknown_split_names_those_that_there_are(tmp_path: Path) -> None:
@@ -123,11 +160,39 @@ def test_images_are_listed_in_a_file(tmp_path: Path) -> None:
 
 def test_an_unknown_image_is_an_error() -> None:
     """It shows how images are called."""
-    problem = r"images=: 1 of 2 images are not in the ground truth \('d'\); its images are called 'val/a.jpg', 'val/b.jpg'"
+    problem = r"images=: 1 of 2 images not in the ground truth \('d'\); its images are called 'val/a.jpg', 'val/b.jpg'"
     with pytest.raises(ParameterError, match=problem):
         apf.evaluate(TRUTH, FOUND, images=["a", "d"])
     with pytest.raises(ParameterError, match="images= names no images"):
         apf.evaluate(TRUTH, FOUND, images=[])
+
+
+def test_names_that_mean_several_images_are_errors(tmp_path: Path) -> None:
+    """Ids of some that are file names of others, and file names of several folders."""
+    truth = apf.Dataset({"image_id": [1, 2, 3], "file_name": ["3.jpg", "1.jpg", "2.jpg"]}, {"category_id": [1]}, {})
+    (tmp_path / "list.txt").write_text("1\n3\n")
+    with pytest.raises(ParameterError, match="these are ids of some images and file names of others; add the ending to"):
+        apf.read_dataset(truth, images=tmp_path / "list.txt")
+    assert apf.read_dataset(truth, images=["1.jpg", "3.jpg"]).images["image_id"].to_list() == [1, 2]
+    assert apf.read_dataset(truth, images={1, 3}).images["image_id"].to_list() == [1, 3]
+    truth = apf.Dataset({"image_id": [1, 2], "file_name": ["a/1.jpg", "b/1.jpg"]}, {"category_id": [1]}, {})
+    with pytest.raises(ParameterError, match=r"several images are called '1\.jpg'; add their folders, or give ids"):
+        apf.read_dataset(truth, images=["1.jpg"])
+    assert apf.read_dataset(truth, images=["b/1.jpg"]).images["image_id"].to_list() == [2]
+
+
+@pytest.mark.parametrize("images", [[None], "", []])
+def test_no_images_are_an_error(images: Any) -> None:
+    with pytest.raises(ParameterError, match="images= names no images"):
+        apf.read_dataset(TRUTH, images=images)
+
+
+def test_rows_keep_their_numbers() -> None:
+    """An error names the rows of the source, and detections have the same ids as in the whole."""
+    found = {**FOUND, "score": [0.9, 0.8, None]}
+    with pytest.raises(RowError, match="score is missing where detection_id is 3"):
+        apf.evaluate(TRUTH, found, images=[9])
+    assert apf.evaluate(TRUTH, FOUND, images=[9]).detections["detection_id"].to_list() == [3]
 
 
 def test_detections_of_unknown_images_stay_errors() -> None:
@@ -160,6 +225,25 @@ def test_attributes_of_other_images_are_no_surprise(recwarn: pytest.WarningsReco
         evaluation = apf.evaluate(TRUTH, FOUND, images=[8], image_attributes=attributes)
         assert evaluation.by("weather")["weather"].to_list() == ["fog"]
     assert not [each for each in recwarn if issubclass(each.category, apf.UnmatchedAttributesWarning)]
+
+
+def test_shards_are_written_of_a_split_of_each(tmp_path: Path) -> None:
+    """Detections of the images that a split leaves out are left out, as with one data set."""
+    kitti(tmp_path)
+    (tmp_path / "found.jsonl").write_text(
+        "\n".join(f'{{"image_id": "{n:06}", "category_id": "Car", "bbox": [1, 2, 3, 4], "score": 0.5}}' for n in range(4))
+    )
+    labels = [tmp_path / "kitti" / "training" / "label_2"]
+    apf.write_shards([*labels, *labels[1:]], tmp_path / "found.jsonl", tmp_path / "one", split="val")
+    (tmp_path / "kitti" / "testing" / "label_2").mkdir(parents=True)
+    for name in ("000004", "000005"):
+        (tmp_path / "kitti" / "testing" / "label_2" / f"{name}.txt").write_text(f"{LABEL}\n")
+    (tmp_path / "kitti" / "testing" / "ImageSets").mkdir()
+    (tmp_path / "kitti" / "testing" / "ImageSets" / "val.txt").write_text("000005\n")
+    several = [*labels, tmp_path / "kitti" / "testing" / "label_2"]
+    apf.write_shards(several, tmp_path / "found.jsonl", tmp_path / "two", split="val")
+    for folder, images in (("one", ["000001", "000003"]), ("two", ["000001", "000003", "000005"])):
+        assert apf.evaluate_shards(tmp_path / folder / "*").dataset.images["image_id"].sort().to_list() == images
 
 
 def test_shards_are_written_of_chosen_images(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ CASES: dict[str, tuple[list[str], list[str], str]] = {
     "the end of a name": (["b_7.png"], ["a_b_7.jpg", "a_c_7.jpg"], "'b_7.png' may be 'a_b_7.jpg'"),
     "a longer name": (["run1_b_7.png"], ["b_7.jpg", "c_8.jpg"], "'run1_b_7.png' may be 'b_7.jpg'"),
     "several with this ending": (["7"], ["a_7.jpg", "b_7.jpg"], ""),
+    "the end of a number": (["1.jpg"], ["11.jpg", "2.jpg"], ""),
     "another name": (["x"], ["a_7.jpg", "b_7.jpg"], ""),
 }
 

@@ -25,6 +25,7 @@ from apframe.formats.documents import parse_json
 from apframe.formats.files import BOM, read_unpacked, reading, reading_unpacked, write_text, write_whole
 from apframe.formats.format import NUMBER, OPEN, USUAL, Format, held
 from apframe.formats.looks import Look, looks
+from apframe.formats.object_rows import is_of_objects
 from apframe.formats.seen import Seen
 from apframe.formats.stored_sets import with_own_paths
 from apframe.paths import kind_at, read_since, stamp
@@ -171,8 +172,10 @@ class Coco(Format):
 
         Results that are an object have it in the first line, or a score anywhere.
         """
-        if seen.begins == "[" or (role == "results" and are_lines(seen.head)):
+        if seen.begins == "[":
             return True
+        if role == "results" and are_lines(seen.head):  # with other names for the class, they are a table of objects
+            return seen.has_key("category_id") or not is_of_objects([*seen.columns])
         row = _first_row(seen.head)
         sections = filter(seen.has_key, GROUND_TRUTH) if row is None else row
         of_others = any(map(seen.has_key, _OF_OTHERS)) or is_of_videos(seen.head)

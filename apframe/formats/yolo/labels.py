@@ -65,7 +65,9 @@ class YoloLabels(ReadOnly):
         folders = (folder for folder in (path, path / _LABELS) if is_folder(folder))
         folder = next((each for each in folders if any(map(is_label, text_files(each)))), path)
         if names is None:
-            places = (place / name for place in (folder, folder.absolute().parent) for name in _LISTS)
+            here = folder.absolute()
+            above = [here.parent, *([here.parent.parent] if _LABELS in (here.name, here.parent.name) else [])]
+            places = (place / name for place in (folder, *above) for name in _LISTS)
             names = next((place for place in places if is_file(place) and not _is_label_file(place)), None)
         if names is None:
             remedy = f"name the data.yaml that has their classes and folders of images, or give {spelled('names', '')}"
@@ -86,7 +88,8 @@ def _is_label_file(path: Path) -> bool:
 def _files(folder: Path) -> dict[Path, Path | None]:
     """The label files of a folder with their images, and what would be those of other images, in order."""
     parts = folder.absolute().parts
-    images = Path(*parts[:-1], "images") if parts[-1] == _LABELS else folder
+    last = max((place for place, part in enumerate(parts) if part == _LABELS), default=None)
+    images = folder if last is None else Path(*parts[:last], "images", *parts[last + 1 :])
     found: dict[Path, Path | None] = dict.fromkeys(filter(is_label, text_files(folder)))
     for image in files_in(images if is_folder(images) else folder, *IMAGES):
         label = folder / f"{image.stem}.txt"

@@ -79,7 +79,7 @@ class UltralyticsNdjson(ReadOnly):
         is_asked = image_sizes is not None or sized.is_empty()
         sizes = find_image_sizes(image_sizes, path.parent) if is_asked else sized
         known = with_image_sizes(known.drop(SIZE), sizes, path) if known.height else known
-        lines = Lines("annotations", [path], _objects(path, images, known["image_id"]))
+        lines = Lines("annotations", [path], _objects(path, images, known["image_id"], about.get("task")))
         keypoints = _keypoints(path, about, lines.frame["fields"])
         names = _names(path, about)
         unknown = "class is not among the class_names", "add its name, or correct these lines"
@@ -126,12 +126,13 @@ def _images(path: Path, images: list[tuple[int, dict[str, Any]]]) -> pl.DataFram
     return found
 
 
-def _objects(path: Path, images: list[tuple[int, dict[str, Any]]], ids: pl.Series) -> pl.DataFrame:
+def _objects(path: Path, images: list[tuple[int, dict[str, Any]]], ids: pl.Series, task: Any) -> pl.DataFrame:
     """The objects: `file`, `line`, `image_id`, and `fields`, the numbers of which each consists."""
+    kinds = [_TASKS[task]] if task in _TASKS else [*_TASKS.values()]
     lines, owners, fields = list[int](), list[str](), list[list[float | None]]()
     for (line, row), image_id in zip(images, ids, strict=True):
         named = row.get("annotations") or {}
-        objects: Any = next((named[kind] for kind in named if kind in _TASKS.values()), []) if isinstance(named, dict) else None
+        objects: Any = next((named[kind] for kind in kinds if kind in named), []) if isinstance(named, dict) else None
         if not isinstance(objects, list) or not all(isinstance(each, list) and each for each in objects):
             raise FormatError(f"annotations have no list of lists of numbers in line {line}", "correct it", path=path)
         lines += [line] * len(objects)

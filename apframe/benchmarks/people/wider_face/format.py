@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.benchmarks.missing_results import warn_of_missing
-from apframe.exceptions import FormatError, UnsortedScoresWarning, import_optional, warn
+from apframe.exceptions import FormatError, ParameterError, UnsortedScoresWarning, import_optional, warn
 from apframe.formats.format import OPEN, ReadOnly
 from apframe.formats.lines import Lines, is_number, read_lines, refuse_lines
 from apframe.formats.looks import Look, looks
@@ -75,6 +75,8 @@ class WiderFace(ReadOnly):
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
+        if split is not None and not is_folder(path) and f"_{split}_" not in path.name:
+            raise ParameterError(f"{path.name} is not of this split", "name the folder, or the other file", option="split")
         chosen = split or "val"
         text = path / f"wider_face_{chosen}_bbx_gt.txt" if is_folder(path) else path
         has_sets = is_file(path / f"wider_{_SETS[0]}_{chosen}.mat")

@@ -22,7 +22,7 @@ from apframe.wording import counted, listed
 _CLASSES = "classes.txt"
 # what Cityscapes appends to the name of an image: of the ground truth, and of the image itself, as results are often called
 _APPENDED = re.compile(r"_(gtFine|gtCoarse)_(labelIds|labelTrainIds)$|_leftImg8bit$")
-_KINDS = ("_labelTrainIds.png", "_labelIds.png")  # of its label maps, the first that are there; other PNGs are for other tasks
+_OTHER_TASKS = re.compile(r"_(gtFine|gtCoarse)_(color|instanceIds|instanceTrainIds)\.png$")  # that lie beside its label maps
 _GREY = 1 + (1 << 8) + (1 << 16)  # a color image whose channels are all 2 has the number 2 * _GREY
 _OTHERS = ("*.json", "*.txt", "*.xml", "*.csv", "*.yaml", "*.parquet")
 
@@ -31,8 +31,8 @@ class LabelMaps(ReadOnly):
     """A folder of PNGs with the number of a class in each pixel, and one with the same names for the results.
 
     Images have the file's name without its ending as `image_id`, with the folders below the first one; what Cityscapes appends
-    (`_gtFine_labelIds`, `_leftImg8bit`) is left out. Of its kinds of PNGs, labelTrainIds are read if there are some, else
-    labelIds. Results may lie in other folders than the ground truth if the names without folders are unique.
+    (`_gtFine_labelIds`, `_leftImg8bit`) is left out, and its colors and instances are skipped. Results may lie in other folders
+    than the ground truth if the names without folders are unique.
 
     There is one annotation for each class of an image: its `segment_id` is the label, as is `category_id`, and its area the
     number of pixels. All files are opened for that. Detections are the same, without an area or a score. A file `classes.txt`
@@ -113,8 +113,7 @@ def _regions(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     files = files_in(path, ".png", deep=True)
     if not files:
         raise FormatError("no PNG in this folder", "label maps are PNGs", path=path)
-    for kind in _KINDS:
-        files = [file for file in files if file.name.endswith(kind)] or files
+    files = [file for file in files if _OTHER_TASKS.search(file.name) is None]
     names = [_APPENDED.sub("", file.relative_to(path).with_suffix("").as_posix()) for file in files]
     paths = [str(file.absolute()) for file in files]  # they may be opened in another working directory
     maps = pl.DataFrame({"image_id": names, "file_name": [file.name for file in files], "label_map": paths})

@@ -61,6 +61,8 @@ class Thumos14(ReadOnly):
         if others := [file.name for file, name in named if name is None and file.stem.lower() not in _OF_THE_KIT]:
             raise FormatError(f"not called CLASS_test.txt: {listed(others)}", "rename or remove them", path=path)
         files = [(file, name[1], name[2]) for file, name in named if name is not None]
+        if not files:
+            raise FormatError("holds no file CLASS_test.txt", path=path)
         splits = sorted({each for _, _, each in files})
         if split is None and len(splits) > 1:
             raise ParameterError("has files of test and of val", f"choose one with {spelled('split', 'test')}", path=path)

@@ -32,9 +32,12 @@ def test_names_of_cityscapes(tmp_path: Path) -> None:
     truth = write(tmp_path / "truth", "ulm/ulm_000000_000019_gtFine_labelTrainIds.png")
     found = write(tmp_path / "found", "ulm/ulm_000000_000019_leftImg8bit.png")
     assert apf.evaluate(truth, found, "semantic").summary["value"].to_list() == [1.0] * 4
-    for kind in ("labelIds", "instanceIds", "color"):
+    for kind in ("instanceIds", "color"):
         write(tmp_path / "truth", f"ulm/ulm_000000_000019_gtFine_{kind}.png")
     assert apf.read_dataset(truth).images["file_name"].to_list() == ["ulm_000000_000019_gtFine_labelTrainIds.png"]
+    write(tmp_path / "truth", "ulm/ulm_000000_000019_gtFine_labelIds.png")
+    with pytest.raises(FormatError, match=r"several files are of one image .*; keep one kind of label maps"):
+        apf.read_dataset(truth)
 
 
 def test_results_may_lie_in_one_folder(tmp_path: Path) -> None:
@@ -48,7 +51,7 @@ def test_results_may_lie_in_one_folder(tmp_path: Path) -> None:
 
 
 def test_two_files_of_one_image_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="several files are of one image"):
+    with pytest.raises(FormatError, match=r"several files are of one image"):
         apf.read_dataset(write(tmp_path, "a.png", "a_leftImg8bit.png"))
 
 
