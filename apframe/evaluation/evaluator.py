@@ -101,7 +101,7 @@ class Evaluator:
 
     def __init__(self, truth: TruthLike, protocol: Protocol | str = COCO, **options: Unpack[Options]) -> None:
         choice = choose(protocol, **options)
-        self.protocol, self._drop, self._reading = choice.protocol, choice.drop_unknown_images, choice.reading
+        self.protocol, self._drop, self._reading = choice.protocol, choice.drop_unknown_images, choice.reading.of_part()
         self._name, self._similarity = choice.name, self.protocol.similarity
         self._invalid, self._malformed = choice.invalid, choice.malformed
         report = Report(raises=self._invalid != "drop")

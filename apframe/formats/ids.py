@@ -129,7 +129,8 @@ def joined_results(
     """Results of `take_results`, or a part, with the ids of their data set, and boxes in pixels.
 
     Categories become what those of the data set became. `boxes` are `box_format` and `relative`, `names` those of classes.
-    Unless it `warns`, nothing is said of how boxes look. Class numbers are decided where these are all results (`is_whole`).
+    Unless it `warns`, nothing is said of how boxes look. What numbers of classes and images mean is decided only if these are
+    all results (`is_whole`).
     """
     known = dataset()
     found = with_known_classes(found, names, known, may_count_from_1=warns and how == OPEN, is_whole=is_whole)
@@ -137,13 +138,8 @@ def joined_results(
         join_by_name = tables_named(found, known, join_by_name)
     if known is not None and known.merged is not None:
         found = map_ids("detections", to_polars(found, "detections"), known.merged, by_name="categories" in join_by_name)
-    if (
-        warns
-        and is_whole
-        and known is not None
-        and known.core("images").schema["image_id"] == pl.String
-        and "images" not in join_by_name
-    ):
+    are_named = known is not None and known.core("images").schema["image_id"] == pl.String
+    if known is not None and are_named and is_whole and "images" not in join_by_name:
         found = with_names_of_numbers(found, known)
     if join_by_name:
         if known is None:
