@@ -12,7 +12,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError, RowError
-from apframe.formats.class_names import read_class_names
+from apframe.formats.class_names import read_class_names, with_class_names
 from apframe.formats.format import OPEN, OUTPUTS
 from apframe.formats.outputs import Outputs
 from tests.cli.test_command import command
@@ -247,3 +247,12 @@ def test_predictions_of_ultralytics_in_the_shell(
     code, out, said = command(capsys, monkeypatch, "eval", *arguments)
     assert (code, json.loads(out)["AP"]) == (0, pytest.approx(1))
     assert SUBTRACTED in said
+
+
+def test_numbers_are_no_names() -> None:
+    """Classes that are called by numbers: 10 is no number of a class, though a class is called so."""
+    names = [str(digit) for digit in range(1, 11)]
+    found = pl.DataFrame({"category_id": list(range(1, 11))})
+    with pytest.raises(RowError, match="category_id has no name where row is 10"):
+        with_class_names(found, names)
+    assert with_class_names(found.cast(pl.String), names)["name"].to_list()[:2] == ["2", "3"]

@@ -150,3 +150,12 @@ def test_only_such_files_are_recognised(tmp_path: Path) -> None:
     assert not UltralyticsNdjson().fits(see(tmp_path / "coco.json"), "dataset")
     with pytest.raises(FormatError, match="not a list of results; is it ground truth"):
         apf.read_results(path)
+
+
+def test_the_task_says_which_objects_count(tmp_path: Path) -> None:
+    """An image of a segmenter's data set may have boxes too."""
+    about = {"type": "dataset", "task": "segment", "class_names": {"0": "cat"}}
+    objects = {"boxes": [[0, 0.5, 0.5, 0.2, 0.2]], "segments": [[0, 0.1, 0.1, 0.5, 0.1, 0.5, 0.5]]}
+    image = {"type": "image", "file": "a.jpg", "width": 100, "height": 100, "split": "val", "annotations": objects}
+    (tmp_path / "a.ndjson").write_text("\n".join(map(json.dumps, (about, image))))
+    assert apf.read_dataset(tmp_path / "a.ndjson").annotations.select("x", "width").rows() == [(10, 40)]

@@ -105,3 +105,16 @@ OTHERS = {
 @pytest.mark.parametrize("files", OTHERS.values(), ids=OTHERS)
 def test_other_folders_are_no_label_files_alone(files: dict[str, str | bytes], tmp_path: Path) -> None:
     assert not YoloLabels().fits(see(written(tmp_path, files)), "dataset")
+
+
+def test_a_tree_without_a_config_has_its_images(tmp_path: Path) -> None:
+    """Splits are folders of labels and of images; the list of classes is beside both."""
+    files = {"classes.txt": "cat\n", "labels/val/a.txt": "0 .5 .5 .2 .4\n"}
+    written(tmp_path, files)
+    for name in ("a", "b"):
+        (tmp_path / "images" / "val").mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (100, 50)).save(tmp_path / "images" / "val" / f"{name}.jpg")
+    for path, options in ((tmp_path / "labels" / "val", {}), (tmp_path / "labels", {"split": "val"})):
+        truth = apf.read_dataset(path, **options)
+        assert truth.images.select("image_id", "image_width").rows() == [("a", 100), ("b", 100)]
+        assert truth.annotations["x"].to_list() == [40]

@@ -68,3 +68,10 @@ def test_lists_of_ids_beyond_64_bits_are_to_be_text() -> None:
     lists = pl.Series([[HASH]], dtype=pl.List(pl.UInt64))
     with pytest.raises(RowError, match=r"neg_category_ids contains an id beyond 64 bits .*make these ids text"):
         apf.Dataset({"image_id": [1], "neg_category_ids": lists}, {"category_id": [1]}, {})
+
+
+def test_decimals_beyond_64_bits_are_refused() -> None:
+    """As DuckDB's HUGEINT comes."""
+    ids = pl.Series("image_id", [str(2**70)]).cast(pl.Decimal(38, 0))
+    with pytest.raises(RowError, match="image_id is beyond 64 bits"):
+        apf.Dataset(pl.DataFrame([ids]), {"category_id": [1]}, {})

@@ -232,3 +232,16 @@ def cells_of(values: list[Any]) -> np.ndarray:
     for place, value in enumerate(values):
         cells[place, 0] = value
     return cells
+
+
+def test_the_folder_of_the_split_has_several(tmp_path: Path) -> None:
+    """Text of train and val, beside lists and notes of the makers; the file of one is not of the other."""
+    folder = tmp_path / "wider_face_split"
+    folder.mkdir()
+    write_text(folder / "wider_face_val_bbx_gt.txt", FACES)
+    write_text(folder / "wider_face_train_bbx_gt.txt", dict(list(FACES.items())[:1]))
+    (folder / "readme.txt").write_text("Attached the mappings between attribute names and label values.\n")
+    assert apf.read_dataset(folder).images.height == len(FACES)
+    assert apf.read_dataset(folder, split="train").images.height == 1
+    with pytest.raises(ParameterError, match=r"wider_face_val_bbx_gt\.txt is not of this split"):
+        apf.read_dataset(folder / "wider_face_val_bbx_gt.txt", split="train")

@@ -118,3 +118,8 @@ def test_files_of_others_are_none(tmp_path: Path) -> None:
     written(tmp_path, others)
     assert not any(Thumos14().fits(see(tmp_path / name), "results") for name in others)
     assert not Thumos14().fits(see(written(tmp_path / "boxes", {"a_test.txt": "cat 0.5 1 2 3 4\n"})), "dataset")
+
+
+def test_a_folder_of_the_kit_without_annotations(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"holds no file CLASS_test\.txt"):
+        Thumos14().read_tables(written(tmp_path / "truth", {"detclasslist.txt": "7 BaseballPitch\n"}))
