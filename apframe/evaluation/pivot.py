@@ -1,4 +1,4 @@
-"""The tables that a benchmark's own program prints, of an evaluation: pivots of its headline numbers."""
+"""The tables in which a benchmark's numbers are reported, of an evaluation: pivots of its headline numbers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import polars as pl
 
 from apframe.collecting import collecting
 from apframe.evaluation.in_memory import InMemory
-from apframe.exceptions import ColumnError, ParameterError, warn_again
+from apframe.exceptions import ColumnError, InputError, ParameterError
 from apframe.protocols.headline_values import means_of_table
 from apframe.protocols.headlines import headlines
 from apframe.protocols.kit_table import EachCategory, KitRow, KitTable
-from apframe.protocols.published import departures
 from apframe.show.aligned import aligned
 from apframe.show.console import closing_lines, shorter_lines, summary_lines
 from apframe.show.markup import cells
@@ -23,6 +22,7 @@ from apframe.wording import spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
+    from apframe.protocols.protocol import Protocol
 
 _OF_WHAT_IS_COMPARED = ("NothingMatchesWarning", "LowPrecisionWarning")  # others were given for the evaluation itself
 
@@ -30,99 +30,127 @@ _OF_WHAT_IS_COMPARED = ("NothingMatchesWarning", "LowPrecisionWarning")  # other
 def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
     """The tables of the protocol as aligned lines within `width`, and what else there is to say below them.
 
-    There is a line for each headline number instead if these are not the published ones, or if a table needs objects that would
-    have to be read again.
+    There is a line for each headline number instead if the evaluation lacks a number of a table, has other IoU thresholds than
+    those that its titles name, or would have to read its objects again.
     """
-    if not (tables := _tables(self)):
-        own = summary_lines(self.summary, self.protocol, self.notes)
+    tables, notes = kit_tables(self)
+    if not tables:
+        own = summary_lines(self.summary, self.protocol, notes)
         return own if max(map(len, own)) <= (width or 1000) else shorter_lines(own)
-    lines, notes = list[str](), list[str]()
-    for table in tables:
-        frame, lacking = kit_frame(self, table)
+    lines = list[str]()
+    for table, frame in tables:
         head, rows = cells(frame, table.digits)
         texts = aligned([head, *rows], None if width is None else width - 1, n_labels=len(table.head))
         lines += ([""] if lines else []) + [f" {line}".rstrip() for line in texts]
-        notes += lacking
-    return lines + closing_lines(self.protocol, [*dict.fromkeys(notes), *self.notes])
+    return lines + closing_lines(self.protocol, notes)
 
 
 def kit_markup(self: Evaluation, markup: Callable[[pl.DataFrame, int], str], digits: int | None) -> str:
-    """What `kit_lines` shows, in Markdown or LaTeX; `digits` are those of each table unless they are given."""
-    if not (tables := _tables(self)):
+    """What `kit_lines` shows above its notes, in Markdown or LaTeX; `digits` are those of each table unless they are given."""
+    tables, _ = kit_tables(self)
+    if not tables:
         return markup(self.summary, 3 if digits is None else digits)
-    made = [(table, kit_frame(self, table)[0]) for table in tables]
-    return "\n\n".join(markup(frame, table.digits if digits is None else digits) for table, frame in made)
+    return "\n\n".join(markup(frame, table.digits if digits is None else digits) for table, frame in tables)
 
 
-def _tables(self: Evaluation) -> tuple[KitTable, ...]:
-    """The tables of the protocol; none where a line for each headline number is printed instead, see `kit_lines`."""
+def kit_notes(self: Evaluation) -> list[str]:
+    """What `kit_lines` says below the numbers, and `kit_markup` leaves out."""
+    return closing_lines(self.protocol, kit_tables(self)[1])
+
+
+def kit_tables(self: Evaluation) -> tuple[list[tuple[KitTable, pl.DataFrame]], list[str]]:
+    """The tables of the protocol that have rows, as frames, and all notes; no tables where `kit_lines` has lines instead."""
     tables = self.protocol.tables
-    needs_objects = any(table.frame is not None for table in tables)
-    return () if "headlines" in departures(self.protocol) or (needs_objects and self._source.reads_again) else tables
+    if self._source.reads_again and any(table.frame is not None for table in tables):
+        return [], [*self.notes]
+    if reasons := [why for table in tables if (why := _unfit(self.protocol, table))]:
+        return [], [f"no table: {reasons[0]}", *self.notes]
+    made, notes = list[tuple[KitTable, pl.DataFrame]](), list[str]()
+    for table in tables:
+        frame, own = kit_frame(self, table)
+        made += [(table, frame)] if frame.height else []  # pooled categories have no rows
+        notes += own
+    return made, [*dict.fromkeys([*notes, *self.notes])]
+
+
+def _unfit(protocol: Protocol, table: KitTable) -> str:
+    """Why a table cannot stand for the numbers of a protocol; empty if it can."""
+    known = [line.metric for line in headlines(protocol, with_parts=True)]
+    endings = [row.ending if isinstance(row, KitRow) else "" for row in table.rows]
+    own = [column.metric + ending for column in table.columns if not column.iou_type for ending in endings]
+    if lacking := [name for name in dict.fromkeys([*table.needs, *own]) if name not in known]:
+        return f"{', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not among the headline numbers"
+    if table.iou_thresholds and (protocol.category_thresholds or protocol.iou_thresholds != table.iou_thresholds):
+        return "its titles stand for other IoU thresholds"
+    return ""
 
 
 def kit_frame(self: Evaluation, table: KitTable) -> tuple[pl.DataFrame, list[str]]:
-    """A table as a frame, a row for each of its rows, null where nothing was evaluated; and why it lacks columns.
+    """A table as a frame, a row for each of its rows, null where nothing was evaluated; and notes on its columns.
 
-    The labels come first. A column of another variant is left out if the variant cannot be evaluated.
+    The labels come first. A column of another variant is left out, with a note, if the variant cannot be evaluated. There are
+    notes, too, if nothing that the variant compares is alike, or if its AP is near 0.
     """
     if table.frame is not None:
         return table.frame(self), []
-    evaluations, reasons = {"": self}, dict[str, str]()
-    for iou_type in table.iou_types:
+    has_categories = any(isinstance(row, EachCategory) for row in table.rows)
+    values, reasons, notes = dict[str, tuple[dict[str, float | None], dict[str, np.ndarray]]](), dict[str, str](), list[str]()
+    for iou_type in ("", *table.iou_types):
         try:
-            evaluations[iou_type] = variant(self, iou_type)
-        except ColumnError as error:
+            each = variant(self, iou_type) if iou_type else self
+            values[iou_type] = dict(each.summary.rows()), numbers_of_categories(each) if has_categories else {}
+            notes += each.notes if iou_type else []
+        except (InputError, ParameterError) as error:
+            if not iou_type:
+                raise
             reasons[iou_type] = str(error)
     lacking = {
         why: [column.title for column in table.columns if reasons.get(column.iou_type) == why] for why in reasons.values()
     }
     rows = [own for row in table.rows for own in _rows(self, row)]
     labels = {title: [labels[k] for labels, *_ in rows] for k, title in enumerate(table.head)}
-    has_categories = any(isinstance(row, EachCategory) for row in table.rows)
-    values = {
-        iou_type: (dict(each.summary.rows()), numbers_of_categories(each) if has_categories else {})
-        for iou_type, each in evaluations.items()
-    }
     numbers = {}
     for title, metric, iou_type in table.columns:
         if iou_type in values:
-            whole, each = values[iou_type]
-            cells = [whole.get(metric + ending) if k is None else each[metric][k] for _, ending, k in rows]
-            numbers[title] = pl.Series(cells, dtype=pl.Float64).fill_nan(None) * table.factor
-    return pl.DataFrame({**labels, **numbers}), [f"no {', '.join(titles)}: {why}" for why, titles in lacking.items()]
+            whole, of_each = values[iou_type]
+            found = [whole.get(metric + ending) if k is None else _at(of_each.get(metric), k) for _, ending, k in rows]
+            numbers[title] = pl.Series(found, dtype=pl.Float64).fill_nan(None) * table.factor
+    return pl.DataFrame({**labels, **numbers}), [*(f"no {', '.join(titles)}: {why}" for why, titles in lacking.items()), *notes]
+
+
+def _at(values: np.ndarray | None, number: int) -> float | None:
+    return None if values is None else values[number]
 
 
 def variant(self: Evaluation, iou_type: str) -> Evaluation:
     """The evaluation of the same data by another variant of the protocol, with its summary; it is kept.
 
-    There is a warning if nothing that the variant compares is alike, or if its AP is near 0.
+    Its notes say if nothing that the variant compares is alike, or if its AP is near 0; it gives no warnings.
 
     Raises
     ------
-    ColumnError
-        no object has what the variant compares; or the data before any rule are not known: they were read from a stored set or
-        in parts, or they are a part of the objects
+    ParameterError
+        the protocol has no such variant
+    InputError
+        no object has what the variant compares, or some rows are invalid; or the data before any rule are not known: they were
+        read from a stored set or in parts, or they are a part of the objects
     """
     if iou_type in self._variants:
         return self._variants[iou_type]
     again = None if self._source.reads_again else self._source.inputs.again
-    try:
-        rules = self.protocol.variant(iou_type)
-    except ParameterError:
-        again = None
     if again is None:
-        raise ColumnError(f"evaluate the original data with {spelled('iou_type')}")
-    inputs = again(rules)
-    for name, frame in (("detections", inputs.detections), ("annotations", inputs.annotations)):
-        lacking = [each for each in rules.similarity.needs if each not in frame or frame[each].null_count() == frame.height]
-        if lacking and frame.height:
-            raise ColumnError(f"none of the {name} has {lacking[0]}")
-    evaluation = self._of(InMemory.of(inputs), rules)
-    evaluation._may_warn = not self.conditions
+        raise ColumnError(f"evaluate it with {spelled('iou_type', iou_type)}")
+    rules = self.protocol.variant(iou_type)
     with collecting() as said:
+        inputs = again(rules)
+        for name, frame in (("detections", inputs.detections), ("annotations", inputs.annotations)):
+            lacking = [each for each in rules.similarity.needs if each not in frame or frame[each].null_count() == frame.height]
+            if lacking and frame.height:
+                raise ColumnError(f"none of the {name} has {lacking[0]}")
+        evaluation = self._of(InMemory.of(inputs), rules)
+        evaluation._may_warn = not self.conditions
         _ = evaluation.summary
-    warn_again((kind, f"{iou_type}: {text}") for kind, text in said if kind in _OF_WHAT_IS_COMPARED)
+    evaluation.notes = tuple(f"{iou_type}: {text}" for kind, text in said if kind in _OF_WHAT_IS_COMPARED)
     self._variants[iou_type] = evaluation
     return evaluation
 

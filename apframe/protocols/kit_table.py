@@ -1,4 +1,4 @@
-"""The table that a benchmark's own program prints, as data: which numbers stand in which row and column."""
+"""The table in which a benchmark's numbers are reported, as data: which of them stand in which row and column."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class KitColumn(NamedTuple):
 
 
 def named(*metrics: str) -> tuple[KitColumn, ...]:
-    """Columns that are called as their headline numbers.
+    """Columns named after their headline numbers.
 
     >>> named("AP", "AP50")
     (KitColumn(title='AP', metric='AP', iou_type=''), KitColumn(title='AP50', metric='AP50', iou_type=''))
@@ -43,14 +43,14 @@ class EachCategory(NamedTuple):
 
 @dataclass(frozen=True)
 class KitTable:
-    """The table that a benchmark's own program prints, made of headline numbers.
+    """A table of headline numbers in the layout in which papers report them.
 
     Attributes
     ----------
     columns
         of numbers, from left to right
     rows
-        from top to bottom; a row stands in every table, also if there is nothing to evaluate in it
+        from top to bottom; every row is printed, even if nothing was evaluated
     head
         the titles of the labels in front of the numbers
     digits
@@ -59,6 +59,10 @@ class KitTable:
         what the numbers are multiplied by: 100 for percent
     frame
         makes the table of an evaluation, if it has other numbers than headline numbers; then there are no columns and rows here
+    needs
+        the headline numbers that `frame` reads
+    iou_thresholds
+        those that titles stand for: by others, a line is printed for each number instead; empty: any
 
     >>> KitTable((KitColumn("AP", "AP"), KitColumn("BEV", "AP", "bev"))).iou_types
     ('bev',)
@@ -70,6 +74,8 @@ class KitTable:
     digits: int = 2
     factor: float = 100
     frame: Callable[[Any], pl.DataFrame] | None = None
+    needs: tuple[str, ...] = ()
+    iou_thresholds: tuple[float, ...] = ()
 
     @property
     def iou_types(self) -> tuple[str, ...]:

@@ -306,6 +306,27 @@ def test_people_and_papers_get_the_most_telling_columns_of_intervals() -> None:
     assert reason.startswith("2 rows without an interval: more than a tenth of the categories")
 
 
+@pytest.mark.parametrize(
+    ("options", "notes"),
+    [
+        (["--protocol", "voc2007"], []),
+        (["--max-detections", "10"], ["not COCO as published: other max_detections"]),
+        (
+            ["--protocol", "ultralytics", "--iou-thresholds", ".3,.5"],
+            [
+                "not ULTRALYTICS as published: other iou_thresholds; not evaluated: AP75",
+                "no table: its titles stand for other IoU thresholds",
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("style", ["--markdown", "--latex"])
+def test_notes_on_papers_tables_go_to_stderr(options: list[str], notes: list[str], style: str) -> None:
+    done = apframe("eval", TRUTH, RESULTS, *options, style)
+    assert [line for line in done.stderr.splitlines() if line.startswith("note: ")] == [f"note: {note}" for note in notes]
+    assert "published" not in done.stdout and "mAP50-95" not in done.stdout
+
+
 def test_shards_have_intervals_too(street: apf.Evaluation, tmp_path: Path) -> None:
     assert apframe("shard", TRUTH, RESULTS, "--into", str(tmp_path / "shards"), "--n", "3").returncode == 0
     done = apframe("eval", str(tmp_path / "shards"), "--shards", "--intervals", "--csv")

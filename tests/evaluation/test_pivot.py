@@ -69,13 +69,14 @@ def test_departures_and_notes_stand_below() -> None:
 
 
 def test_other_headline_numbers_have_their_lines() -> None:
-    ev = apf.evaluate(TRUTH, FOUND, replace(apf.VOC2012, headlines=("AP", "AR")))
+    ev = apf.evaluate(TRUTH, FOUND, replace(apf.VOC2012, headlines=("AR", "AR50")))
     assert [line.split(" @")[0] for line in str(ev).splitlines()[:2]] == [
-        " Average Precision  (AP)", " Average Recall     (AR)",
+        " Average Recall     (AR)", " Average Recall     (AR)",
+    ]  # fmt: skip
+    assert str(ev).splitlines()[2:] == [
+        " not VOC2012 as published: other headlines", " no table: AP is not among the headline numbers",
     ]  # fmt: skip
     assert ev.to_markdown() == apf.to_markdown(ev.summary)
-    named = apf.evaluate(TRUTH, FOUND, replace(apf.VOC2012, name="mine", headlines=("AP", "AR")))
-    assert str(named).splitlines()[0] == " class       AP"
 
 
 def test_columns_of_variants() -> None:
@@ -84,6 +85,73 @@ def test_columns_of_variants() -> None:
         "   boxes", "   50.00", " no masks: none of the detections has mask",
         " no poses: none of the detections has keypoints",
     ]  # fmt: skip
+
+
+OWN = replace(apf.COCO, name="mine", tables=(TABLE,))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options", "reason"),
+    [
+        (OWN, {"max_detections": [50]}, "AR100 is not among the headline numbers"),
+        (OWN, {"area_ranges": {"large": (9216, 1e10)}}, "APs is not among the headline numbers"),
+        (OWN, {"max_detections": [1], "area_ranges": {}}, "AR100, APs are not among the headline numbers"),
+        (replace(apf.VOC2007, name="mine", headlines=("AP50",)), {}, "AP is not among the headline numbers"),
+        (replace(apf.ULTRALYTICS, headlines=("AP75",), variants=()), {}, "AP, AP50 are not among the headline numbers"),
+        ("ultralytics", {"iou_thresholds": [0.3, 0.5]}, "its titles stand for other IoU thresholds"),
+    ],
+)  # fmt: skip
+def test_a_table_without_its_numbers_gives_lines(protocol: Any, options: dict[str, Any], reason: str) -> None:
+    ev = apf.evaluate(TRUTH, FOUND, protocol, **options)
+    assert str(ev).splitlines()[-1] == f" no table: {reason}"
+    assert str(ev).startswith(" Average Precision  (AP) @[")
+    assert ev.to_markdown() == apf.to_markdown(ev.summary)
+
+
+def test_sensitivities_are_of_one_distance() -> None:
+    nodule = {"image_id": [1], "category_id": [1], "sphere_x": [0.0], "sphere_y": [0.0], "sphere_z": [0.0]}
+    nodule |= {"sphere_diameter": [10.0]}
+    scans = apf.Dataset({"image_id": [1]}, {"category_id": [1], "name": ["nodule"]}, nodule)
+    marks = {**nodule, "sphere_x": [3.0], "score": [0.9]}
+    assert str(apf.evaluate(scans, marks, "luna16")).splitlines()[0].split()[-1] == "CPM"
+    several = apf.evaluate(scans, marks, "luna16", iou_thresholds=[-1, -0.5])
+    assert str(several).splitlines()[-1] == " no table: its titles stand for other IoU thresholds"
+
+
+def cars(n: int, **changes: Any) -> apf.Evaluation:
+    """So many cars and what is detected there, by a protocol with a column for boxes and one for cuboids."""
+    table = KitTable((KitColumn("boxes", "AP_easy"), KitColumn("cuboids", "AP_easy", "3d")))
+    shape: dict[str, Any] = {"x": 0.0, "y": 0.0, "width": 50.0, "height": 50.0, "cuboid_x": 0.0, "cuboid_y": 0.0}
+    shape |= {"cuboid_z": 9.0, "cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_height": 2.0, "cuboid_yaw": 0.0}
+    rows = pl.DataFrame({"image_id": range(n), "category_id": [1] * n}).with_columns(**{k: pl.lit(v) for k, v in shape.items()})
+    categories = {"category_id": [1], "name": ["Car"]}
+    truth = apf.Dataset(rows.select("image_id"), categories, rows.with_columns(occluded=0, truncated=0.0))
+    found = rows.with_columns(score=0.9).with_columns(pl.Series(name, values) for name, values in changes.items())
+    return apf.evaluate(truth, found, replace(apf.KITTI, name="mine", tables=(table,)))
+
+
+def test_bad_cuboids_are_no_error_below_boxes() -> None:
+    lines = str(cars(2, cuboid_height=[2.0, 0.0])).splitlines()
+    assert lines[0].split() == ["boxes"] and lines[2].startswith(" no cuboids: ") and "cuboid_height" in lines[2]
+
+
+@pytest.mark.filterwarnings("error")
+def test_doubts_about_variants_are_notes() -> None:
+    lines = str(cars(40, cuboid_z=[99.0] * 40)).splitlines()
+    assert lines[0].split() == ["boxes", "cuboids"] and lines[2].startswith(" 3d: ")
+
+
+def test_how_to_get_other_variants_is_said() -> None:
+    lines = str(cars(2).where("annotations.x < 9")).splitlines()
+    assert lines[0].split() == ["boxes"] and lines[2:] == [' no cuboids: evaluate it with iou_type="3d"']
+    table = KitTable((KitColumn("boxes", "AP"), KitColumn("masks", "AP", "seg")))
+    assert str(mine(table)).splitlines()[-1].startswith(" no masks: mine has no iou_type 'seg'")
+
+
+def test_tables_without_rows_are_left_out() -> None:
+    rows = KitTable((KitColumn("AP", "AP"),), (EachCategory(),), head=("class",))
+    assert str(mine(rows, KitTable((KitColumn("AP", "AP"),)), agnostic=True)).splitlines() == ["      AP", "   50.50"]
+    assert str(mine(rows, agnostic=True)).startswith(" Average Precision  (AP) @[")
 
 
 PUBLISHED = [each for each in VARIANTS if each.name != TOY_NAME and each.protocol.tables]

@@ -50,6 +50,6 @@ LUNA16 = Protocol(
         *STANDARD_ROWS,
         IgnoreFlagged(),
     ),
-    tables=(KitTable(digits=3, frame=_sensitivities),),
+    tables=(KitTable(digits=3, frame=_sensitivities, needs=("CPM",), iou_thresholds=(-1.0,)),),
 )
 """Marks inside nodules, at most 100 per scan; marks in excluded findings (`ignore`) are ignored; the mean sensitivity CPM."""

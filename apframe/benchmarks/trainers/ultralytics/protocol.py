@@ -87,7 +87,11 @@ _BOXES = Protocol(
         KeepObjects((Filter("score", above=0.001, table="detections"),)),
         *STANDARD_LISTS,
     ),
-    tables=(KitTable(head=("Class",), digits=3, frame=validation_table),),
+    tables=(
+        KitTable(
+            head=("Class",), digits=3, frame=validation_table, needs=("AP", "AP50"), iou_thresholds=linspace(0.5, 0.95, 10)
+        ),
+    ),
 )
 ULTRALYTICS = replace(_BOXES, variants=(replace(_BOXES, iou_type="segm", similarity=SingleMaskIoU()),))
 """Versions 8.4.176 and later: each detection takes its most similar free annotation; the curve ends at the last detection.

@@ -36,6 +36,7 @@ ACTIVITYNET = Protocol(
     tables=(
         KitTable(
             (*(KitColumn(f"mAP@0.{tiou}", f"AP{tiou}") for tiou in ("50", "75", "95")), KitColumn("Average-mAP", "AP")),
+            iou_thresholds=linspace(0.5, 0.95, 10),
         ),
     ),
 )

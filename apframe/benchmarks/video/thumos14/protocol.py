@@ -42,6 +42,11 @@ THUMOS14 = Protocol(
         *STANDARD_LISTS,
         CrowdsIgnored(),
     ),
-    tables=(KitTable((*(KitColumn(f"mAP@0.{tenths}", f"AP{tenths}0") for tenths in range(1, 6)), KitColumn("Average", "AP"))),),
+    tables=(
+        KitTable(
+            (*(KitColumn(f"mAP@0.{tenths}", f"AP{tenths}0") for tenths in range(1, 6)), KitColumn("Average", "AP")),
+            iou_thresholds=linspace(0.1, 0.5, 5),
+        ),
+    ),
 )
 """Twenty actions, each annotation takes its best detection, tIoU above .1 to .5; what overlaps `Ambiguous` is ignored."""
