@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from typing import Any, Unpack
 
 import polars as pl
@@ -14,9 +15,10 @@ import polars as pl
 from apframe.adapters.torchvision import from_torchvision, targets_from_torchvision
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.evaluator import Evaluator
-from apframe.evaluation.options import Options
-from apframe.exceptions import import_optional, one_of
+from apframe.evaluation.options import Options, choose
+from apframe.exceptions import ParameterError, import_optional, one_of
 from apframe.formats.input_types import TruthLike
+from apframe.keywords import refuse_unknown
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.tables.dataset import Dataset
@@ -59,7 +61,7 @@ class AveragePrecisionCallback:
     Raises
     ------
     ParameterError
-        Lightning is not installed
+        Lightning is not installed, there is no such option, or nothing is returned for a batch
     InputError
         all that `evaluate` raises
 
@@ -86,6 +88,8 @@ class AveragePrecisionCallback:
         dataloader_idx: int = 0,
         **options: Unpack[Options],
     ) -> None:
+        refuse_unknown(options, [*_OWN, *Options.__annotations__])
+        _ = choose(protocol, **options)  # an error now, not at the end of an epoch
         self._protocol, self._options, self._read_batch = protocol, options, read_batch
         self._prefix, self._per_category, self._dataloader_idx = prefix, per_category, dataloader_idx
         self._images = one_of("count_images", count_images, ("all", "seen"))
@@ -116,6 +120,11 @@ class AveragePrecisionCallback:
         if trainer.sanity_checking or dataloader_idx != self._dataloader_idx:
             return
         given = outputs if self._read_batch is None else self._read_batch(outputs, batch)
+        if given is None:
+            step = "validation_step" if self._read_batch is None else "read_batch"
+            what = "detections" if self._evaluator is not None else "(targets, outputs)"
+            remedy = f"return {what}{'' if self._read_batch else ', or give read_batch'}"
+            raise ParameterError(f"{step} returned None", remedy)
         if self._evaluator is not None:
             self._evaluator.update(given)
             return
@@ -142,6 +151,9 @@ class AveragePrecisionCallback:
         for truth, found in batches:
             evaluator.update(found, truth.images["image_id"].to_list())
         return evaluator
+
+
+_OWN = [*signature(AveragePrecisionCallback.__init__).parameters][1:-1]
 
 
 def _merged(batches: list[tuple[Dataset, pl.DataFrame]]) -> Dataset:

@@ -1,7 +1,8 @@
-"""A callback that evaluates each validation of Ultralytics; of the library itself nothing is imported."""
+"""A callback that evaluates each validation of Ultralytics; the library itself is not imported."""
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -10,9 +11,10 @@ import polars as pl
 
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.evaluator import Evaluator
-from apframe.evaluation.options import Options
+from apframe.evaluation.options import Options, choose
 from apframe.exceptions import InputError
 from apframe.formats.image_sizes import measure_images
+from apframe.keywords import refuse_unknown
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.tables.dataset import Dataset
@@ -51,6 +53,8 @@ class AveragePrecisionCallback:
 
     Raises
     ------
+    ParameterError
+        there is no such option
     InputError
         two images have one name, by which Ultralytics' results are matched, and all that `evaluate` raises
 
@@ -69,10 +73,12 @@ class AveragePrecisionCallback:
         per_category: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        self._truth, self._prefix, self._per_category = truth, prefix, per_category
+        refuse_unknown(options, [*_OWN, *Options.__annotations__])
+        self._reads_labels, self._prefix, self._per_category = truth is None, prefix, per_category
         by_name: Options = {"join_by_name": ["images", "categories"]}
         self._protocol, self._options = protocol, by_name | options
-        self._evaluator: Evaluator | None = None
+        _ = choose(protocol, **self._options)  # an error now, not in the first validation
+        self._evaluator = None if truth is None else Evaluator(truth, protocol, **self._options)
         self._validated: Any = None  # the labels, and the names of their files by the ids of Ultralytics
         self._files: dict[int | str, str] = {}
         self._switches = False
@@ -89,9 +95,8 @@ class AveragePrecisionCallback:
         labels = validator.dataloader.dataset.labels
         if self._validated is not labels:
             self._files, self._validated = _files(labels), labels
-            if self._evaluator is None or self._truth is None:
-                truth = _labelled(labels, validator.names) if self._truth is None else self._truth
-                self._evaluator = Evaluator(truth, self._protocol, **self._options)
+            if self._reads_labels:
+                self._evaluator = Evaluator(_labelled(labels, validator.names), self._protocol, **self._options)
         # only until the batch ends, so that the validator neither writes the rows nor evaluates them itself
         self._switches, validator.args.save_json = not validator.args.save_json, True
 
@@ -102,7 +107,7 @@ class AveragePrecisionCallback:
 
     def on_val_end(self, validator: Any) -> None:
         """Evaluate the results of all batches."""
-        if self._evaluator is None:  # nothing was validated
+        if self._evaluator is None or self._validated is None:  # nothing was validated
             return
         names = {category_id: validator.names[number] for number, category_id in enumerate(validator.class_map)}
         rows = [row | {"file_name": self._files[row["image_id"]], "name": names[row["category_id"]]} for row in validator.jdict]
@@ -121,6 +126,9 @@ class AveragePrecisionCallback:
         for name in self._numbers:
             trainer.metrics.pop(name, None)
         self._numbers = {}
+
+
+_OWN = [*signature(AveragePrecisionCallback.__init__).parameters][1:-1]
 
 
 def _files(labels: list[dict[str, Any]]) -> dict[int | str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -132,6 +133,33 @@ def test_options_are_those_of_evaluate(truth: apf.Dataset) -> None:
     assert epoch(callback, (found(1, 2, 3, 4), None)) == {"AP": 1, "AP/1": 1, "sync_dist": False}
     with pytest.raises(ParameterError, match=r"images is .all. or .seen., not .some."):
         AveragePrecisionCallback(truth, count_images="some")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"protocol": "cocoo"}, "no protocol 'cocoo'; did you mean coco, refcoco?"),
+        ({"iou_type": "maks"}, "COCO has no iou_type 'maks'; "),
+        ({"prefx": "val/"}, "no option 'prefx'; did you mean prefix?"),
+        ({"iouThrs": [0.5]}, "no option 'iouThrs'; did you mean iou_thresholds?"),
+    ],
+)
+def test_typos_are_errors_before_the_first_epoch(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{re.escape(message)}"):
+        AveragePrecisionCallback(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("has_truth", "read_batch", "message"),
+    [
+        (False, None, "validation_step returned None; return (targets, outputs), or give read_batch"),
+        (True, None, "validation_step returned None; return detections, or give read_batch"),
+        (True, lambda *_: None, "read_batch returned None; return detections"),
+    ],
+)
+def test_a_step_that_returns_nothing(has_truth: bool, read_batch: Any, message: str, truth: apf.Dataset) -> None:
+    with pytest.raises(ParameterError, match=f"^{re.escape(message)}$"):
+        epoch(AveragePrecisionCallback(truth if has_truth else None, read_batch=read_batch), (None, None))
 
 
 def test_the_sanity_check_evaluates_nothing(truth: apf.Dataset) -> None:

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import apframe as apf
-from apframe.exceptions import InputError
+from apframe.exceptions import ApframeError, InputError
 from apframe.training.ultralytics import AveragePrecisionCallback
 from tests.kits import ROOT, run_kit
 
@@ -219,6 +219,20 @@ def test_images_of_one_name_are_an_error(folder: Path) -> None:
     validator.dataloader.dataset.labels = [labels[1], labels[2] | {"im_file": "elsewhere/000001.png"}]
     with pytest.raises(InputError, match=r"^images: images have the same name, .*: '1'; rename them$"):
         validator(BATCHES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"protocol": "ultralytic"}, "no protocol 'ultralytic'; did you mean ultralytics,"),
+        ({"per_categories": True}, "no option 'per_categories'; did you mean per_category, categories?"),
+        ({"truth": "nothere.json"}, "nothere.json: there is no such file or folder"),
+    ],
+)
+def test_typos_are_errors_before_the_first_epoch(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ApframeError) as error:
+        AveragePrecisionCallback(**arguments)
+    assert str(error.value).startswith(message)
 
 
 def test_it_is_pickled_for_other_processes(folder: Path) -> None:
