@@ -70,6 +70,7 @@ class Command(HelpPage):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments into the context, as every command does."""
+        ctx.meta[GIVEN] = list(args)
         try:
             given: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
         except click.UsageError as error:
@@ -79,7 +80,6 @@ class Command(HelpPage):
             takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag)
             if takes_one and given.count(option) > 1:
                 raise ParameterError(f"{option.opts[0]} is given {given.count(option)} times", "it takes one value")
-        ctx.meta[GIVEN] = list(args)
         for text in args:
             if "\0" in text:
                 raise ParameterError(f"{text!r} has a NUL character, which names and values cannot have")

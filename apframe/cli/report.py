@@ -16,11 +16,11 @@ from apframe.cli.models import are_stored, read_models
 from apframe.cli.options import GIVEN, Where, given_options, words
 from apframe.cli.output import is_plain, print_lines, progress, terminal_width
 from apframe.cli.searches import Searches
-from apframe.exceptions import ParameterError
-from apframe.paths import kind_at, names_of, reading_once
+from apframe.exceptions import FormatError, ParameterError
+from apframe.paths import is_pattern, kind_at, names_of, reading_once
 from apframe.retrieval.sources import is_for_search
 from apframe.store.parquet import RETRIEVAL, read_manifest
-from apframe.wording import counted
+from apframe.wording import counted, nearest
 
 _MOST_IMAGES = 300
 _OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # options that pages about search runs have not
@@ -63,15 +63,20 @@ def report_models(
 ) -> None:
     """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.
 
-    Of search runs, the page has the measures, and the queries that each run wins and loses: apframe report QRELS RUN [RUN...].
+    For search runs, the page shows the measures, and the queries that each run wins and loses: apframe report QRELS RUN [RUN...].
 
     Without --out, the first answers are printed: whether a model is better, where, and what kinds of errors it makes.
 
     The page needs no network and no server: mail it, archive it, compare it with an earlier one. The same input gives the same
     bytes.
     """
-    if kind_at(paths[0]) == "pipe":  # which is looked at before it is read
+    kind = kind_at(paths[0])
+    if kind == "pipe":  # which is looked at before it is read
         context.with_resource(reading_once(paths[0]))
+    if kind is None and not is_pattern(paths[0]):  # before anything is said about the others
+        from apframe.formats.mistaken import names_beside  # for this alone
+
+        raise FormatError("there is no such file or folder", nearest(paths[0].name, names_beside(paths[0])), path=paths[0])
     are_judged = is_for_search(paths[0])
     if are_judged and len(paths) == 1:
         context.fail("Missing argument: the search runs to evaluate.")
@@ -128,11 +133,11 @@ def _refuse_others(context: click.Context, path: Path, *, of_search: bool, is_st
     of_detections = [*_OF_DETECTIONS, *(each.name for each in fields(Files))]
     if given := given_options(context, of_detections if of_search else of_files):
         are, them = ("is", "it") if len(given) == 1 else ("are", "them")
-        about = "detections, not about search runs" if of_search else f"search runs, and {path} is no file of judgements"
+        about = "detections, not about search runs" if of_search else f"search runs, and {path} is not a judgements file"
         raise ParameterError(f"{' and '.join(given)} {are} about {about}", f"leave {them} out")
     if is_stored and (given := given_options(context, of_files)):
         raise ParameterError(
-            f"{given[0]} is about files of judgements and runs, not about stored evaluations", "give it to `apframe rank --out`"
+            f"{given[0]} applies when runs are evaluated", "pass it to `apframe rank` when storing them"
         )
 
 

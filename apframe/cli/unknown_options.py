@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
+from apframe.cli.options import GIVEN
+from apframe.paths import kind_at
+from apframe.retrieval.sources import is_for_search
 from apframe.wording import nearest
 
 OF_TREC_EVAL: Mapping[str, str] = {"-c": "--missing zero", "-J": "--unjudged remove", "-n": "--per-query"}
@@ -16,7 +20,13 @@ def no_such_option(name: str, context: click.Context) -> str:
     """Return the message about an option that the command of a context has not."""
     names = [each for param in context.command.get_params(context) for each in param.opts]
     instead = OF_TREC_EVAL.get(name, "")
-    if instead.partition(" ")[0] in names:
-        return f"No such option: {name}; if you mean that of trec_eval, it is {instead} here"
+    if instead.partition(" ")[0] in names and _is_about_search(context):
+        return f"No such option: {name}; trec_eval's {name} is {instead} here"
     near = nearest(name, names)
     return f"No such option: {name}{near and f'; {near}'}"
+
+
+def _is_about_search(context: click.Context) -> bool:
+    """Whether the first path that was given looks like judgements, or none is there."""
+    paths = [Path(each) for each in context.meta.get(GIVEN, []) if kind_at(each) == "file"]
+    return not paths or is_for_search(paths[0])

@@ -173,7 +173,7 @@ def _warn_of_fractions(judgements: pl.DataFrame, measures: Sequence[Measure]) ->
         grades = listed(fractions.unique().sort(descending=True).to_list())
         warn(
             f"the relevance of {len(fractions):,} of {counted(judgements.height, 'judgement')} is between 0 and 1 ({grades}); "
-            f"for {', '.join(names)} a document is relevant from 1 on, so these count as not relevant; lower "
+            f"{', '.join(names)} {'count' if names[1:] else 'counts'} documents as relevant from 1 on, so not these; lower "
             f"{spelled('relevance_level')} if they are relevant",
             FractionalGradesWarning,
         )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def number(self: RunEvaluation, measure: str | Measure) -> float | None:
-    """The value of a measure in the summary, as `ev["nDCG@10"]`, or `ev["nDCG@10/bm25"]` of one of several runs.
+    """The value of a measure in the summary, as `ev["nDCG@10"]`, or `ev["nDCG@10/bm25"]` of a run that has a name.
 
     The measure may have any name that `evaluate_run` takes. None if no query has a value.
 
@@ -25,6 +25,8 @@ def number(self: RunEvaluation, measure: str | Measure) -> float | None:
     """
     known = _values(self)
     name = str(measure)
+    if len(self.runs) == 1:  # whose name may follow here, too
+        name = name.removesuffix(f"/{next(iter(self.runs))}")
     if name not in known:
         asked, slash, run = name.partition("/")
         with suppress(ParameterError):  # which suggests measures that were not evaluated

@@ -41,9 +41,9 @@ def warn_of_own(shown: str, run: pl.DataFrame, judgements: pl.DataFrame) -> None
     first = own.join(late, on="query_id", how="anti", maintain_order="left")["query_id"]
     n_queries = ranked["query_id"].n_unique()
     if len(first) and len(first) * _RARE >= n_queries:
-        have = "has a document of its" if len(first) == 1 else "have a document of their"
+        their = "its" if len(first) == 1 else "their"
         warn(
-            f"{shown}: {len(first):,} of {counted(n_queries, 'query')} {have} own id among the first {_TOP}, such as "
+            f"{shown}: {len(first):,} of {counted(n_queries, 'query')} retrieved a document with {their} own id among the first {_TOP}, such as "
             f"{first[0]!r}; if that is the query itself, remove it with {spelled('own_document', 'remove')}; otherwise choose "
             f"{spelled('own_document', 'keep')}",
             OwnDocumentWarning,

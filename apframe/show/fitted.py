@@ -25,7 +25,7 @@ _DETAILS = (
 class FittedTable(pl.DataFrame):
     """A frame like any other, but printed within the width of the terminal, and of the page in notebooks.
 
-    Columns that do not fit are named below the table. Sorted and filtered, it stays such a table. A number of columns that
+    Columns that do not fit are named below the table. Sorting and filtering keep this type. A number of columns that
     `pl.Config` sets wins: Polars then prints it as any frame.
 
     Attributes
@@ -38,7 +38,7 @@ class FittedTable(pl.DataFrame):
 
     @property
     def least(self) -> Sequence[str]:
-        """The columns that tell least, in the order in which they are left out; after them the last ones are."""
+        """The least informative columns, in the order in which they are left out; after them the last ones are."""
         raise NotImplementedError
 
     def sort(self, *by: Any, **options: Any) -> Self:
@@ -100,7 +100,7 @@ class SliceTable(FittedTable):
 
     @property
     def least(self) -> Sequence[str]:
-        """The columns that tell least, in the order in which they are left out."""
+        """The least informative columns, in the order in which they are left out."""
         errors = [name for name in self.columns if name.endswith("_se") and name[:-3] in self.columns]
         recalls = {name: found for name in self.columns if (found := _RECALL.fullmatch(name))}
         limits = {name: 0 if found[2] else float(found[1] or "inf") for name, found in recalls.items()}
@@ -127,7 +127,7 @@ class ComparisonTable(FittedTable):
 
     @property
     def least(self) -> Sequence[str]:
-        """The columns that tell least, in the order in which they are left out."""
+        """The least informative columns, in the order in which they are left out."""
         runs = [name for name in ("run_a", "run_b") if name in self.columns]
         same = [name for name in runs if self[name].n_unique() < 2]
         corrected = "p_holm" if same == runs else "p"  # of two runs alone, p is not corrected

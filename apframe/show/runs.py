@@ -75,7 +75,7 @@ def coverage_lines(coverage: pl.DataFrame, options: Mapping[str, Any]) -> list[s
     limit = options.get("max_documents")
     notes = [] if limit is None else [f"the first {counted(limit, 'document')} of each query"]
     if options.get("own_document") == "remove":
-        notes.append("documents with the id of their query are removed")
+        notes.append("documents with the same id as their query were removed")
     return [_note(row, texts) for row in coverage.iter_rows(named=True)] + notes
 
 

@@ -92,9 +92,9 @@ def test_search_runs_without_a_file_and_of_a_pipe() -> None:
         ),
         (
             [*FILES, "-l", "2", "-m", "AP"], 2,
-            f"--measures and --relevance-level are about search runs, and {FILES[0]} is no file of judgements; leave them out",
+            f"--measures and --relevance-level are about search runs, and {FILES[0]} is not a judgements file; leave them out",
         ),
-        (["absent.txt", RUNS[0], "--missing", "zero"], 2, "--missing is about search runs, and absent.txt is no file of judg"),
+        (["absent.txt", RUNS[0], "--missing", "zero"], 1, "absent.txt: there is no such file or folder"),
     ],
 )  # fmt: skip
 def test_options_of_other_data_are_refused(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
@@ -104,19 +104,25 @@ def test_options_of_other_data_are_refused(tmp_path: Path, arguments: list[str],
     assert [*tmp_path.iterdir()] == []
 
 
+def test_the_first_file_that_is_missing_is_named() -> None:
+    for others in ([RUNS[0]], ["absent_too.txt", "absent.json"], []):
+        done = apframe("report", "nothere.txt", *others)
+        assert (done.returncode, done.stderr) == (1, "error: nothere.txt: there is no such file or folder\n")
+    assert apframe("report", QRELS.replace("qrels", "qrel"), RUNS[0]).stderr.endswith("; did you mean qrels.txt?\n")
+
+
 def test_stored_search_runs_keep_their_measures(tmp_path: Path) -> None:
     apf.evaluate_run(QRELS, RUNS[0]).write_parquet(tmp_path / "run")
     done = apframe("report", str(tmp_path / "run"), "-m", "AP")
     assert done.stderr == (
-        "error: --measures is about files of judgements and runs, not about stored evaluations; give it to `apframe rank "
-        "--out`\n"
+        "error: --measures applies when runs are evaluated; pass it to `apframe rank` when storing them\n"
     )
 
 
 def test_targets_are_checked_before_anything_is_read(tmp_path: Path) -> None:
     (tmp_path / "notes.html").write_text("mine")
     for name, message in (("notes.html", "a file that apframe did not write"), ("missing/page.html", "no such folder")):
-        done = apframe("report", "absent.json", "absent too.json", "--out", str(tmp_path / name))
+        done = apframe("report", FILES[0], "absent too.json", "--out", str(tmp_path / name))
         assert done.returncode == 1 and message in done.stderr
 
 

@@ -10,12 +10,13 @@ import pytest
 from apframe.cli.unknown_options import OF_TREC_EVAL
 from tests.cli.test_rank import DENSE, QRELS, Done, apframe, rank
 
+STREET = Path(__file__).parents[2] / "data" / "street" / "instances.json"
 PAGE = Path(__file__).parents[2] / "docs" / "coming_from" / "trec_eval.md"
 
 
 @pytest.mark.parametrize("option", OF_TREC_EVAL)
 def test_an_option_of_trec_eval_is_named(option: str) -> None:
-    said = f"if you mean that of trec_eval, it is {OF_TREC_EVAL[option]} here"
+    said = f"trec_eval's {option} is {OF_TREC_EVAL[option]} here"
     assert rank(QRELS, DENSE, option) == Done(2, "", f"error: No such option: {option}; {said} (see `apframe rank --help`)\n")
     assert rank(f"-q{option[1]}", QRELS, DENSE).stderr == rank(QRELS, DENSE, option).stderr
 
@@ -31,7 +32,8 @@ def test_what_is_named_in_its_place_works(option: str) -> None:
 def test_only_commands_that_have_the_option_name_it() -> None:
     assert apframe("eval", "-c", "a", "b").stderr == "error: No such option: -c (see `apframe eval --help`)\n"
     assert apframe("report", "-n", "a", "b").stderr == "error: No such option: -n (see `apframe report --help`)\n"
-    assert "it is --unjudged remove here" in apframe("report", "-J", "a", "b").stderr
+    assert "trec_eval's -J is --unjudged remove here" in apframe("report", "-J", "a", "b").stderr
+    assert "trec_eval" not in apframe("report", "-J", str(STREET), "b").stderr
     assert rank("-N", "10", QRELS, DENSE).stderr == "error: No such option: -N (see `apframe rank --help`)\n"
 
 

@@ -582,8 +582,8 @@ def test_grades_between_0_and_1_are_not_relevant_by_default() -> None:
     with pytest.warns(FractionalGradesWarning) as told:
         evaluation = apf.evaluate_run(FRACTIONS, run, "RR P@5 nDCG AP(rel=0.25) AP(rel=2)")
     assert [str(each.message) for each in told] == [
-        "the relevance of 3 of 6 judgements is between 0 and 1 (0.5, 0.25); for RR, P@5 a document is relevant from 1 on, so "
-        "these count as not relevant; lower relevance_level if they are relevant"
+        "the relevance of 3 of 6 judgements is between 0 and 1 (0.5, 0.25); RR, P@5 count documents as relevant from 1 on, so "
+        "not these; lower relevance_level if they are relevant"
     ]
     assert evaluation["RR"] == 0.5
     assert apf.evaluate_run(FRACTIONS, run, "RR P@5 nDCG", relevance_level=0.5)["RR(rel=0.5)"] == 1

@@ -36,7 +36,14 @@ def test_several_runs_are_named_after_the_measure() -> None:
     ev = apf.evaluate_run(QRELS, {"old": RUN, "new": BEST}, "RR P@1")
     assert ev.to_dict() == {"RR/old": 0.75, "P@1/old": 0.5, "RR/new": 1.0, "P@1/new": 1.0}
     assert (ev["RR/old"], ev["recip_rank/new"]) == (0.75, 1.0)
-    assert apf.evaluate_run(QRELS, {"new": BEST}, "RR").to_dict() == {"RR": 1.0}
+
+
+def test_the_name_of_the_only_run_may_follow() -> None:
+    ev = apf.evaluate_run(QRELS, {"new": BEST}, "RR")
+    assert ev.to_dict() == {"RR": 1.0}
+    assert (ev["RR"], ev["RR/new"], ev["recip_rank/new"]) == (1.0, 1.0, 1.0)
+    with pytest.raises(ParameterError, match=r"^no measure 'RR/old'; there are RR$"):
+        ev["RR/old"]
 
 
 def test_no_query_has_a_value() -> None:

@@ -62,23 +62,23 @@ def test_all_that_follows_leaves_them_out(tmp_path: Path) -> None:
     for each in (ev, apf.read_run_evaluation(tmp_path / "run")):
         assert each.options["own_document"] == "remove"
         assert each.bounds(per_query=True).select("if_nonrelevant", "if_relevant").rows() == [(0.5, 0.5), (0.5, 1.0)]
-        assert str(each).splitlines()[-1] == "documents with the id of their query are removed"
+        assert str(each).splitlines()[-1] == "documents with the same id as their query were removed"
         searched = Searched(*together([each], ["new"]))
         assert judged_documents(searched).row(0)[:3] == ("new", 3, 2 / 3)
-        assert coverage(searched).sentences[-1] == "Documents with the id of their query are removed."
-        assert "Documents with the id of their query are removed before." in str(rules(searched))
+        assert coverage(searched).sentences[-1] == "Documents with the same id as their query were removed."
+        assert "Documents with the same id as their query are removed before." in str(rules(searched))
 
 
 def test_queries_that_find_themselves_are_a_warning() -> None:
     said = (
-        "the run: 2 of 2 queries have a document of their own id among the first 10, such as 'a'; if that is the query itself, "
+        "the run: 2 of 2 queries retrieved a document with their own id among the first 10, such as 'a'; if that is the query itself, "
         'remove it with own_document="remove"; otherwise choose own_document="keep"'
     )
     assert warned(QRELS, RUN) == [said]
     assert warned(QRELS, {"old": RUN, "new": {"a": {"b": 1}, "c": {"c": 1, "d": 0}}}) == [
         said.replace("the run", "run 'old'"),
         said.replace("the run: 2", "run 'new': 1")
-        .replace("have a document of their", "has a document of its")
+        .replace("with their own", "with its own")
         .replace("'a'", "'c'"),
     ]
     assert warned(QRELS, RUN, own_document="keep") == warned(QRELS, RUN, own_document="remove") == []

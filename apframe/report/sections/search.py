@@ -138,7 +138,7 @@ def where(searched: Searched) -> Section | None:
 def rules(searched: Searched) -> Section:
     """How it was computed."""
     options, several = searched.evaluation.options, len(searched.names) > 1
-    own = " Documents with the id of their query are removed before." if options.get("own_document") == "remove" else ""
+    own = " Documents with the same id as their query are removed before." if options.get("own_document") == "remove" else ""
     left_out = {"skip": "is left out", "zero": "counts as 0", "error": "is an error"}
     unjudged = "count as not relevant" if options["unjudged"] == "nonrelevant" else "are removed before documents are ranked"
     said = {

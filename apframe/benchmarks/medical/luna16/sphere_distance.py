@@ -36,7 +36,7 @@ class SphereDistance(Similarity):
     needs: ClassVar[tuple[str, ...]] = CENTRE
     bounds: ClassVar[tuple[float, float]] = (-inf, 0.0)
     measure: ClassVar[str] = "distance"
-    unit: ClassVar[str] = "radii"
+    unit: ClassVar[str] = "radius"
     words = "minus the distance of the centres, in radii of the annotation"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
