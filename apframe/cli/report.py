@@ -63,7 +63,8 @@ def report_models(
 ) -> None:
     """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.
 
-    For search runs, the page shows the measures, and the queries that each run wins and loses: apframe report QRELS RUN [RUN...].
+    For search runs, the page shows the measures, and the queries that each run wins and loses: apframe report QRELS RUN
+    [RUN...].
 
     Without --out, the first answers are printed: whether a model is better, where, and what kinds of errors it makes.
 
@@ -136,9 +137,7 @@ def _refuse_others(context: click.Context, path: Path, *, of_search: bool, is_st
         about = "detections, not about search runs" if of_search else f"search runs, and {path} is not a judgements file"
         raise ParameterError(f"{' and '.join(given)} {are} about {about}", f"leave {them} out")
     if is_stored and (given := given_options(context, of_files)):
-        raise ParameterError(
-            f"{given[0]} applies when runs are evaluated", "pass it to `apframe rank` when storing them"
-        )
+        raise ParameterError(f"{given[0]} applies when runs are evaluated", "pass it to `apframe rank` when storing them")
 
 
 def _size(n_bytes: int) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.evaluation.pivot import labelled_categories, numbers_of_categories
 from apframe.exceptions import NotComputedWarning, ParameterError, warn
 from apframe.protocols.headlines import Headline, headlines, main_headline
 from apframe.protocols.places import threshold_words
@@ -29,7 +30,7 @@ def category_values(self: Evaluation) -> dict[str, float]:
     if self._pipeline.outline.is_pooled:
         raise ParameterError("per_category: the categories are pooled", "leave per_category out")
     first = _first(self)
-    return {f"{first.metric}/{label}": value for label, value in _of_categories(self, first).select("label", "value").rows()}
+    return {f"{first.metric}/{label}": value for label, value in _of_categories(self, first).rows()}
 
 
 def wandb_charts(self: Evaluation) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def wandb_charts(self: Evaluation) -> dict[str, Any]:
     charts = {}
     if not self._pipeline.outline.is_pooled:
         first = _first(self)
-        rows = _of_categories(self, first).select("label", "value").rows()
+        rows = _of_categories(self, first).rows()
         charts["categories"] = wandb.Table(columns=["category", first.metric], data=list(map(list, rows)))
     curve = _sweep(self, per_category=False)
     if curve.height:
@@ -63,7 +64,7 @@ def add_to_tensorboard(self: Evaluation, writer: Any, step: int | None, prefix: 
     curves = {"precision_recall": _sweep(self, per_category=False)}
     if per_category and not curves["precision_recall"].is_empty():
         each = _sweep(self, per_category=True).partition_by("category_id", as_dict=True)
-        labels = _labels(self).rows_by_key("category_id", unique=True)
+        labels = labelled_categories(self).rows_by_key("category_id", unique=True)
         curves |= {f"precision_recall/{labels[key][0]}": table for (key,), table in each.items()}
     score = pl.col("score_threshold")
     lowest, highest = curves["precision_recall"].select(score.min(), high=score.max()).row(0)
@@ -121,18 +122,6 @@ def _first(self: Evaluation) -> Headline:
 
 
 def _of_categories(self: Evaluation, first: Headline) -> pl.DataFrame:
-    """category_id, value, label: the categories that have the number."""
-    metrics = self.metrics.filter(
-        pl.col("area_range") == first.area_range,
-        pl.col("max_detections").eq_missing(first.max_detections),
-        pl.lit(True) if first.iou_threshold is None else (pl.col("iou_threshold") - first.iou_threshold).abs() < 1e-9,
-    )
-    means = metrics.group_by("category_id", maintain_order=True).agg(value=pl.col(first.column).mean()).drop_nulls()
-    return means.join(_labels(self), on="category_id", how="left", maintain_order="left")
-
-
-def _labels(self: Evaluation) -> pl.DataFrame:
-    """category_id and label: the name, or the id where there is no name or several categories have it."""
-    categories = self.dataset.categories
-    names, ids = categories["name"], categories["category_id"].cast(pl.String)
-    return categories.select("category_id", label=pl.when(names.is_unique() & names.is_not_null()).then(names).otherwise(ids))
+    """label and value of the categories that have the number."""
+    values = pl.Series(numbers_of_categories(self)[first.metric], dtype=pl.Float64).fill_nan(None)
+    return labelled_categories(self).select("label", value=values).drop_nulls("value")

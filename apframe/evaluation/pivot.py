@@ -163,14 +163,15 @@ def _rows(self: Evaluation, row: KitRow | EachCategory) -> list[tuple[Sequence[s
 
 
 def labelled_categories(self: Evaluation) -> pl.DataFrame:
-    """category_id and label (the name, or the id if there is none) of each category that has numbers of its own, by their ids.
+    """category_id and label of each category that has numbers of its own, by their ids; none if they are pooled.
 
-    Pooled categories have none.
+    The label is the name, or the id where there is no name or several categories have it.
     """
     categories = self.dataset.categories.sort("category_id")
-    known = categories.filter(is_known(categories["category_id"], self._source.category_ids))
-    labelled = known.select("category_id", label=pl.coalesce("name", pl.col("category_id").cast(pl.String)))
-    return labelled.clear() if self._pipeline.outline.is_pooled else labelled
+    names, ids = categories["name"], categories["category_id"].cast(pl.String)
+    label = pl.when(names.is_unique() & names.is_not_null()).then(names).otherwise(ids)
+    known = categories.select("category_id", label=label).filter(is_known(categories["category_id"], self._source.category_ids))
+    return known.clear() if self._pipeline.outline.is_pooled else known
 
 
 def numbers_of_categories(self: Evaluation) -> dict[str, np.ndarray]:

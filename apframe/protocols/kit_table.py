@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from apframe.exceptions import ParameterError
+from apframe.wording import counted
+
 
 class KitColumn(NamedTuple):
     """A column of numbers.
@@ -64,6 +67,11 @@ class KitTable:
     iou_thresholds
         those that titles stand for: by others, a line is printed for each number instead; empty: any
 
+    Raises
+    ------
+    ParameterError
+        two columns have one title, or a row has more or fewer labels than there are titles for them
+
     >>> KitTable((KitColumn("AP", "AP"), KitColumn("BEV", "AP", "bev"))).iou_types
     ('bev',)
     """
@@ -76,6 +84,16 @@ class KitTable:
     frame: Callable[[Any], pl.DataFrame] | None = None
     needs: tuple[str, ...] = ()
     iou_thresholds: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        titles = [*self.head, *(column.title for column in self.columns)]
+        if repeated := [title for title in dict.fromkeys(titles) if titles.count(title) > 1]:
+            raise ParameterError(f"several columns have the title {repeated[0]!r}", "give each its own", option="tables")
+        for row in self.rows if self.frame is None else ():
+            n_labels = len(row.labels) if isinstance(row, KitRow) else 1
+            if n_labels != len(self.head):
+                problem = f"{row} has {counted(n_labels, 'label')}, and head has {counted(len(self.head), 'title')}"
+                raise ParameterError(problem, "give a title for each label", option="tables")
 
     @property
     def iou_types(self) -> tuple[str, ...]:

@@ -43,9 +43,9 @@ def warn_of_own(shown: str, run: pl.DataFrame, judgements: pl.DataFrame) -> None
     if len(first) and len(first) * _RARE >= n_queries:
         their = "its" if len(first) == 1 else "their"
         warn(
-            f"{shown}: {len(first):,} of {counted(n_queries, 'query')} retrieved a document with {their} own id among the first {_TOP}, such as "
-            f"{first[0]!r}; if that is the query itself, remove it with {spelled('own_document', 'remove')}; otherwise choose "
-            f"{spelled('own_document', 'keep')}",
+            f"{shown}: {len(first):,} of {counted(n_queries, 'query')} retrieved a document with {their} own id among the "
+            f"first {_TOP}, such as {first[0]!r}; if that is the query itself, remove it with "
+            f"{spelled('own_document', 'remove')}; otherwise choose {spelled('own_document', 'keep')}",
             OwnDocumentWarning,
         )
 

@@ -114,9 +114,7 @@ def test_the_first_file_that_is_missing_is_named() -> None:
 def test_stored_search_runs_keep_their_measures(tmp_path: Path) -> None:
     apf.evaluate_run(QRELS, RUNS[0]).write_parquet(tmp_path / "run")
     done = apframe("report", str(tmp_path / "run"), "-m", "AP")
-    assert done.stderr == (
-        "error: --measures applies when runs are evaluated; pass it to `apframe rank` when storing them\n"
-    )
+    assert done.stderr == ("error: --measures applies when runs are evaluated; pass it to `apframe rank` when storing them\n")
 
 
 def test_targets_are_checked_before_anything_is_read(tmp_path: Path) -> None:

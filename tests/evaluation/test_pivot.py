@@ -175,3 +175,11 @@ def test_numbers_are_those_of_the_summary(variant: Variant) -> None:
                     expected.append(whole[metric + row.ending])
             values = [None if value is None else value * table.factor for value in expected]
             assert frame[title].to_list() == pytest.approx(values, abs=1e-9)
+
+
+def test_categories_of_one_name_have_their_ids() -> None:
+    categories = {"category_id": [1, 2, 3], "name": ["cat", "cat", "dog"]}
+    truth = apf.Dataset(TRUTH.images, categories, TRUTH.annotations)
+    ev = apf.evaluate(truth, FOUND, replace(apf.COCO, name="mine", tables=(TABLE,)))
+    assert [line.split()[0] for line in str(ev).splitlines()] == ["class", "1", "2", "dog", "all"]
+    assert list(ev.to_dict(per_category=True))[-2:] == ["AP/1", "AP/2"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import apframe as apf
+from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import headlines
-from apframe.protocols.kit_table import KitColumn, KitRow, KitTable
+from apframe.protocols.kit_table import EachCategory, KitColumn, KitRow, KitTable
 from apframe.protocols.protocol import Protocol
 from tests.conformance.variants import TOY_NAME, VARIANTS
 
@@ -28,6 +31,20 @@ def test_cells_are_headline_numbers(protocol: Protocol, table: KitTable) -> None
         len(row.labels if isinstance(row, KitRow) else table.head[:1]) == len(table.head) for row in table.rows
     )
     assert len({*table.head, *(column.title for column in table.columns)}) == len(table.head) + len(table.columns)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"head": ("AP",), "rows": (KitRow(("all",)),)}, "tables: several columns have the title 'AP'; give each its own"),
+        ({"rows": (KitRow(("all",)),)}, "has 1 label, and head has 0 titles; give a title for each label"),
+        ({"head": ("class", "level"), "rows": (EachCategory(),)}, "has 1 label, and head has 2 titles"),
+    ],
+)
+def test_tables_that_cannot_be_are_refused(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        KitTable((KitColumn("AP", "AP"),), **table)
+    assert message in str(error.value)
 
 
 def test_tables_change_no_rules() -> None:
