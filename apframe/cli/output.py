@@ -14,7 +14,7 @@ import polars as pl
 from apframe.exceptions import QueryError
 from apframe.progress import giving_way
 from apframe.show.markup import to_latex, to_markdown
-from apframe.show.terminal import Terminal, one_line, table_lines
+from apframe.show.terminal import Least, Terminal, one_line, table_lines
 
 JSON_VERSION = 1
 """Of what --json prints: a larger one when a key is renamed or removed, or means something else. Keys may be added within one.
@@ -23,7 +23,7 @@ Objects have it as `json_version`. Lists have no place for it, so `apframe --ver
 """
 
 
-def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = None, least: Sequence[str] = ()) -> None:
+def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = None, least: Least = ()) -> None:
     """Print a table: for people, for programs ("json", "csv") or for papers ("markdown", "latex").
 
     For people and papers, `digits` is the number of decimals. A terminal shows the columns that fit its width; those of `least`

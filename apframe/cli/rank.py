@@ -98,7 +98,7 @@ def evaluate_rankings(
     else:
         print_lines(run_lines(evaluation.summary, evaluation.coverage, evaluation.options, terminal_width()))
         return
-    show_table(table, style, digits=4, least=["n_queries", "low", "high"])
+    show_table(table, style, digits=4, least=["n_queries", ("low", "high")])
     if compare and style is None:
         corrected = f", corrected for {n_pairs} comparisons (Holm)" if n_pairs > 1 else ""
         print_lines([f"p_corrected: {P_OF[test or 't']}{corrected}"])

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.cli.output import print_lines, show_table
+from apframe.cli.output import print_lines, show_table, terminal_width
 from apframe.protocols.headlines import headlines
 from apframe.protocols.protocol import Protocol
 from apframe.show.comparison import reason_of
+from apframe.show.fitted import SliceTable
 from apframe.wording import counted
 
 
 def show_sliced(slices: pl.DataFrame | None, sure: pl.DataFrame | None, protocol: Protocol, style: str | None) -> None:
     """Print slices, or numbers with their intervals: all columns for programs, the most telling ones for people and papers."""
     for_people = style not in ("json", "csv")
-    if slices is not None and for_people:
+    if slices is not None and for_people and (style is not None or terminal_width() is None):
         recalls = [line for line in headlines(protocol) if line.kind.one_is_enough]
         most = (protocol.headline_range, protocol.max_detections[-1])
         enough = next((line for line in recalls if (line.area_range, line.max_detections) == most), None)
         slices = slices.select(pl.exclude(*(line.metric for line in recalls if line != enough), "AP75", "n_detections"))
     if slices is not None:
-        show_table(slices, style, digits=3)
+        show_table(slices, style, digits=3, least=SliceTable(slices).least)  # as many as there is room for in a terminal
     if sure is not None:
         show_table(sure.drop("bias", "n_resamples", "method", "reason") if for_people else sure, style, digits=3)
         lacking = sure["reason"].drop_nulls().value_counts(sort=True).rows() if style is None else []

@@ -16,6 +16,7 @@ from apframe.show.terminal import fit, not_shown
 
 _PAGE_WIDTH = 120  # of a table in a notebook, in characters
 _RECALL = re.compile(rf"(?:{'|'.join(kind.name for kind in KINDS.values() if kind.one_is_enough)})(\d*)([sml]|_.+)?")
+_END = re.compile(r"(?<=_)(low|high)$|^(low|high)$|(?<=^estimate_)[ab]$|(?<=^influence_)[ab]$")
 _DETAILS = (
     "n_resamples", "bias", "method", "reason", "influence_a", "influence_b", "share_better", "detectable",
     "p_randomisation", "p_randomisation_holm", "p_t", "p_t_holm", "n_units", "se",
@@ -25,8 +26,8 @@ _DETAILS = (
 class FittedTable(pl.DataFrame):
     """A frame like any other, but printed within the width of the terminal, and of the page in notebooks.
 
-    Columns that do not fit are named below the table. Sorting and filtering keep this type. A number of columns that
-    `pl.Config` sets wins: Polars then prints it as any frame.
+    Columns that do not fit are named below the table; of both ends of an interval, or both estimates, none is shown alone.
+    Sorting and filtering keep this type. A number of columns that `pl.Config` sets wins: Polars then prints it as any frame.
 
     Attributes
     ----------
@@ -67,7 +68,10 @@ class FittedTable(pl.DataFrame):
 
     def _fit(self, width: int | None) -> tuple[str, list[str]]:
         """The table as text within a width, and the columns that are left out."""
-        return fit(pl.DataFrame(self), width, self.least, self._drawn)
+        groups = dict[str, list[str]]()
+        for name in [*self.least, *(name for name in reversed(self.columns) if name not in self.least)]:
+            groups.setdefault(_END.sub("", name), []).append(name)
+        return fit(pl.DataFrame(self), width, [tuple(group) for group in groups.values()], self._drawn)
 
     def _drawn(self, part: pl.DataFrame, length: int) -> str:
         with pl.Config(tbl_cols=-1, tbl_width_chars=-1, fmt_str_lengths=length, float_precision=self._precision()):
@@ -130,5 +134,7 @@ class ComparisonTable(FittedTable):
         """The least informative columns, in the order in which they are left out."""
         runs = [name for name in ("run_a", "run_b") if name in self.columns]
         same = [name for name in runs if self[name].n_unique() < 2]
-        corrected = "p_holm" if same == runs else "p"  # of two runs alone, p is not corrected
-        return [*_DETAILS, corrected, "q", *same, "file_name", "share", "estimate_a", "estimate_b"]
+        others = ["p_holm", "q"] if same == runs else ["p", "q"]  # of two runs alone, p is not corrected
+        if not {*self.columns[:1]} & {"metric", "measure"}:  # of slices or categories, q is corrected for all
+            others = ["p_holm", "p"]
+        return [*_DETAILS, *others, *same, "file_name", "share", "estimate_a", "estimate_b"]

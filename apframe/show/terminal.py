@@ -22,6 +22,10 @@ _NOT_A_LINE_END = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _PLAIN = str.maketrans({"…": "...", "–": "-", "×": "x", "−": "-", "≤": "<="})  # our own marks, where the encoding lacks them
 
 
+Least = Sequence[str | tuple[str, ...]]
+"""The least informative columns of a table, in the order in which they are left out; those of a group go together."""
+
+
 class ReaderGoneError(Exception):
     """Whoever read the output has gone, as `| head` does."""
 
@@ -148,12 +152,13 @@ def table_lines(
     *,
     plain: bool = False,
     width: int | None = None,
-    least: Sequence[str] = (),
+    least: Least = (),
 ) -> str:
     r"""Draw a table for people, one line per row, with the control characters in names and texts written out.
 
     `digits` is the number of decimals; `plain` draws in ASCII. If the table is wider than `width`, texts are shortened first.
-    Then columns are left out, those of `least` before the last ones, and named below the table. None draws the whole table.
+    Then columns are left out, those of `least` before the last ones and those of a group together, and named below the table.
+    None draws the whole table.
 
     >>> print(table_lines(pl.DataFrame({"name": ["a\nb"], "ap": [0.25]}), 3, plain=True))
     +------+-------+
@@ -167,18 +172,21 @@ def table_lines(
 
 
 def fit(
-    table: pl.DataFrame, width: int | None, least: Sequence[str], draw: Callable[[pl.DataFrame, int], str]
+    table: pl.DataFrame, width: int | None, least: Least, draw: Callable[[pl.DataFrame, int], str]
 ) -> tuple[str, list[str]]:
     """Fit a table into a width as `table_lines` does, and name the columns that are left out.
 
     `draw` draws some of the columns, with texts of at most a length.
     """
-    order = [name for name in least if name in table.columns]
-    order += [name for name in reversed(table.columns) if name not in least]
+    groups = [(each,) if isinstance(each, str) else each for each in least]
+    named = {name for group in groups for name in group}
+    order = [group for group in groups if {*group} & {*table.columns}]
+    order += [(name,) for name in reversed(table.columns) if name not in named]
     shorter = [(0, length) for length in (60, 40, 25, 15)]
-    fewer = [(n, 15) for n in range(1, max(table.width, 1))]
+    fewer = [(n, 15) for n in range(1, max(len(order), 1))]
     for n, length in shorter + fewer:
-        left_out = [name for name in table.columns if name in order[:n]]
+        fewest = {name for group in order[:n] for name in group}
+        left_out = [name for name in table.columns if name in fewest]
         drawn = draw(table[[name for name in table.columns if name not in left_out]] if n else table, length)
         if width is None or max(map(len, drawn.split("\n", 2)[:2])) <= width:  # its border, which may follow a title
             break

@@ -286,6 +286,25 @@ def test_comparisons_show_the_most_in_80_columns(
     assert [name.strip("│ ") for name in lines[1].split("┆")] == columns
 
 
+def test_slices_name_all_that_is_not_shown(capsys: Capture, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    _, out, _ = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--by", "weather")
+    assert out.splitlines()[1].split("┆")[0].strip("│ ") == "weather"
+    assert out.splitlines()[-1] == "not shown: AP75, AR1, AR10, AR100, ARs, ARm, ARl, n_detections, n_categories"
+
+
+@pytest.mark.parametrize("width", [60, 70, 80, 90, 100])
+def test_comparisons_of_runs_show_both_ends_of_an_interval(width: int, capsys: Capture, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    search = STREET.parent / "search"
+    runs = [str(search / f"run_{name}.txt") for name in ("lexical", "hybrid")]
+    _, out, _ = command(capsys, monkeypatch, "rank", str(search / "qrels.txt"), *runs, "--compare", "-m", "AP")
+    head = out.splitlines()[1]
+    assert (" low " in head) == (" high " in head) and "difference" in head
+
+
 class Screen(io.StringIO):
     """A stderr that a person looks at."""
 

@@ -89,12 +89,27 @@ def test_a_comparison_prints_the_difference_its_interval_and_p() -> None:
     assert head(table) == ["metric", "estimate_a", "estimate_b", "difference", "low", "high", "p"]
     assert "│ AP     ┆ 0.2500     ┆ 0.5000     ┆ 0.2500     ┆ 0.1250 ┆ 0.3750 ┆ 0.0125 │" in str(table)
     keys = ComparisonTable([{"weather": "fog", "camera": "left"} | ROW])
-    assert head(keys) == ["weather", "camera", "metric", "difference", "low", "high", "p"]
+    assert head(keys) == ["weather", "camera", "metric", "difference", "low", "high", "q"]
 
 
 def test_of_several_pairs_the_run_and_the_corrected_p_are_printed() -> None:
     table = ComparisonTable([ROW, ROW | {"run_b": "newer"}])
-    assert head(table) == ["metric", "run_b", "estimate_b", "difference", "low", "high", "p_holm"]
+    assert head(table) == ["metric", "run_b", "difference", "low", "high", "p_holm"]
+
+
+def test_slices_of_comparisons_print_q_and_never_half_of_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = ComparisonTable([{"weather": "fog"} | ROW])
+    assert head(table) == ["weather", "metric", "difference", "low", "high", "q"]
+    ends = [f"{name}{end}" for name in ("AP", "AP50") for end in ("", "_low", "_high")]
+    sure = SliceTable({name: [0.5] for name in ["weather", *ends, "n_images"]})
+    for width in range(30, 81):
+        monkeypatch.setenv("COLUMNS", str(width))
+        for frame, pairs in (
+            (table, [("low", "high"), ("estimate_a", "estimate_b")]),
+            (sure, [("AP_low", "AP_high"), ("AP50_low", "AP50_high")]),
+        ):
+            names = head(frame)
+            assert all((low in names) == (high in names) for low, high in pairs)
 
 
 def test_of_images_the_influence_and_the_counts_are_printed(models: list[apf.Evaluation]) -> None:

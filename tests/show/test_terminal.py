@@ -41,6 +41,12 @@ def test_the_least_columns_are_left_out_first() -> None:
     assert "AP" not in head and "column_2" not in head and "column_1" in head and "column_3" in head
 
 
+def test_columns_of_a_group_are_left_out_together() -> None:
+    for width in range(20, 90):
+        head = table_lines(WIDE, 3, width=width, least=["AP", ("column_2", "column_7")]).splitlines()[1]
+        assert ("column_2" in head) == ("column_7" in head)
+
+
 def test_our_own_marks_are_written_in_ascii() -> None:
     buffer = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     print("CI −0.015 to +0.032, p ≤ 0.002 –", file=Terminal(buffer, "stdout"), flush=True)
