@@ -271,6 +271,6 @@ class Evaluation(QueryableResult):
         return f"Evaluation({name}{self.dataset!r}, {found}, protocol={self.protocol.name}{where})"
 
     def _repr_html_(self) -> str:
-        from apframe.show.html import evaluation_html
+        from apframe.evaluation.pivot import kit_html
 
-        return evaluation_html(self.summary, self.protocol, repr(self.dataset), self._source.n_detections, self.notes)
+        return kit_html(self)

@@ -11,11 +11,13 @@ import polars as pl
 from apframe.collecting import collecting
 from apframe.evaluation.in_memory import InMemory
 from apframe.exceptions import ColumnError, InputError, ParameterError
+from apframe.listing import html_table
 from apframe.protocols.headline_values import means_of_table
 from apframe.protocols.headlines import headlines
 from apframe.protocols.kit_table import EachCategory, KitRow, KitTable
 from apframe.show.aligned import aligned
 from apframe.show.console import closing_lines, shorter_lines, summary_lines
+from apframe.show.html import evaluation_html
 from apframe.show.markup import cells
 from apframe.tables.ids import is_known
 from apframe.wording import spelled
@@ -51,6 +53,13 @@ def kit_markup(self: Evaluation, markup: Callable[[pl.DataFrame, int], str], dig
     if not tables:
         return markup(self.summary, 3 if digits is None else digits)
     return "\n\n".join(markup(frame, table.digits if digits is None else digits) for table, frame in tables)
+
+
+def kit_html(self: Evaluation) -> str:
+    """What `kit_lines` shows as HTML, below what is evaluated; the headline numbers where it has lines."""
+    tables, notes = kit_tables(self)
+    shown = [html_table(*cells(frame, table.digits)) for table, frame in tables]
+    return evaluation_html(self.summary, self.protocol, repr(self.dataset), self._source.n_detections, notes, shown)
 
 
 def kit_notes(self: Evaluation) -> list[str]:

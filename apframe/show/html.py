@@ -15,11 +15,16 @@ from apframe.wording import counted
 
 
 def evaluation_html(
-    summary: pl.DataFrame, protocol: Protocol, dataset: str, n_detections: int, notes: Sequence[str] = ()
+    summary: pl.DataFrame,
+    protocol: Protocol,
+    dataset: str,
+    n_detections: int,
+    notes: Sequence[str] = (),
+    tables: Sequence[str] = (),
 ) -> str:
     """The headline numbers as an HTML table, what each is a mean of beside it; a dash where nothing was evaluated.
 
-    Notes on the data follow the line above the table.
+    Notes on the data follow the line above the table. `tables` are shown instead of the numbers if there are any.
     """
     values = dict(summary.rows())
     lines = headlines(protocol, with_parts=True)
@@ -40,4 +45,4 @@ def evaluation_html(
     departs = f" (not as published: other {', '.join(changed)})" if changed else ""
     names = ["metric", "value", protocol.similarity.measure, "area", "max. detections", *(["part"] if has_parts else [])]
     head = f"<p>{escape(protocol.name + departs)}: {counted(n_detections, 'detection')} against {escape(dataset)}</p>"
-    return head + "".join(f"<p>{escape(note)}</p>" for note in notes) + html_table(names, rows)
+    return head + "".join(f"<p>{escape(note)}</p>" for note in notes) + ("".join(tables) or html_table(names, rows))

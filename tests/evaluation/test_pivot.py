@@ -49,6 +49,13 @@ def test_in_markdown_and_latex() -> None:
     assert "cat & 1.000 & 1.000 & 1.000" in ev.to_latex(digits=3)
 
 
+def test_notebooks_show_the_table() -> None:
+    page = mine(TABLE)._repr_html_()
+    assert "<tr><td>all</td><td>50.0</td><td>50.0</td><td>50.0</td></tr>" in page and page.count("<table>") == 1
+    assert mine(TABLE, max_detections=[50])._repr_html_().count("<p>no table: AR100 is not among") == 1
+    assert "max. detections" in mine()._repr_html_()
+
+
 def test_tables_follow_each_other() -> None:
     ev = mine(TABLE, KitTable((KitColumn("AP", "AP"), KitColumn("AP50", "AP50"))))
     assert str(ev).splitlines() == [*LINES, "", "      AP     AP50", "   50.00    50.00"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from apframe.benchmarks.people.wider_face.definition import WiderFace
 from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.average_precision import AveragePrecision
-from apframe.protocols.kit_table import KitColumn, KitTable
+from apframe.protocols.kit_table import KitColumn, KitRow, KitTable
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.ranges import ApplyLevels, Level
 from apframe.protocols.rules.classes import Classes
@@ -73,6 +73,13 @@ WIDER_FACE = Protocol(
         *STANDARD_LISTS,
         AnnotatedImagesOnly(),
     ),
-    tables=(KitTable(tuple(KitColumn(name, f"AP_{name}") for name in ("easy", "medium", "hard")), digits=1),),
+    tables=(
+        KitTable(
+            (KitColumn("AP", "AP"),),
+            tuple(KitRow((name,), f"_{name}") for name in ("easy", "medium", "hard")),
+            head=("set",),
+            digits=1,
+        ),
+    ),
 )
 """Faces of the sets easy, medium and hard, of which each holds the one before; faces outside the set are ignored."""
