@@ -230,7 +230,7 @@ FORMATS: dict[str, tuple[str, bool, list[dict[str, Any]], list[dict[str, Any]]]]
       {'kind': 'folder', 'names': ('detections.parquet',)}]),
     'table': ('apframe.formats.flat_tables:FlatTable()', False,
      [{'kind': 'file', 'endings': ('.parquet', '.arrow', '.feather', '.ipc', '.jsonl')}],
-     [{'kind': 'file', 'endings': ('.jsonl',), 'no_keys': ('image_id',)}]),
+     [{'kind': 'file', 'endings': ('.jsonl',), 'no_keys': ('category_id',)}]),
     'ultralytics_ndjson': ('apframe.formats.yolo.ndjson:UltralyticsNdjson()', False,
      [{'kind': 'file', 'begins': '{', 'keys': ('type',), 'any_keys': ('class_names', 'task'), 'no_keys': ('images',)}],
      []),
