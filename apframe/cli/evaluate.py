@@ -11,7 +11,7 @@ import click
 import apframe as apf
 from apframe.cli.declared import Argument, Option
 from apframe.cli.files import Files
-from apframe.cli.messages import be_strict, say_notes
+from apframe.cli.messages import be_strict
 from apframe.cli.options import (
     Latex,
     Markdown,
@@ -148,10 +148,9 @@ def evaluate_files(
     elif style == "json":
         print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}))
     elif style is not None:
-        from apframe.evaluation.pivot import kit_notes  # not for summaries alone
+        from apframe.cli.sliced import show_markup  # not for summaries alone
 
-        print(evaluation.to_markdown() if style == "markdown" else evaluation.to_latex())
-        say_notes(kit_notes(evaluation))
+        show_markup(evaluation, style)
     elif sure is None and evaluation.protocol.tables:
         from apframe.evaluation.pivot import kit_lines  # for benchmarks that have tables
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 
 import click
@@ -24,12 +23,6 @@ def say(what: str, message: str) -> None:
         message = f"{message[:_LONGEST]} ... ({len(message):,} characters)"
     with suppress(OutputError, ReaderGoneError):  # then there is nowhere to say so
         print(f"{what}: {one_line(message)}", file=sys.stderr, flush=True)
-
-
-def say_notes(lines: Sequence[str]) -> None:
-    """Print what stands below numbers on stderr, where the output itself has no place for it."""
-    for line in lines:
-        say("note", line.strip())
 
 
 def be_strict(strict: bool) -> None:

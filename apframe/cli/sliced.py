@@ -1,10 +1,13 @@
-"""Slices and intervals as `apframe eval` prints them."""
+"""Slices, intervals and tables for papers as `apframe eval` prints them."""
 
 from __future__ import annotations
 
 import polars as pl
 
+from apframe.cli.messages import say
 from apframe.cli.output import print_lines, show_table, terminal_width
+from apframe.evaluation.evaluation import Evaluation
+from apframe.evaluation.pivot import kit_notes
 from apframe.protocols.headlines import headlines
 from apframe.protocols.protocol import Protocol
 from apframe.show.comparison import reason_of
@@ -26,3 +29,10 @@ def show_sliced(slices: pl.DataFrame | None, sure: pl.DataFrame | None, protocol
         show_table(sure.drop("bias", "n_resamples", "method", "reason") if for_people else sure, style, digits=3)
         lacking = sure["reason"].drop_nulls().value_counts(sort=True).rows() if style is None else []
         print_lines([f"{counted(n, 'row')} without an interval: {reason_of({'reason': why})}." for why, n in lacking])
+
+
+def show_markup(evaluation: Evaluation, style: str) -> None:
+    """Print the numbers in Markdown or LaTeX, and what stands below them elsewhere on stderr."""
+    print(evaluation.to_markdown() if style == "markdown" else evaluation.to_latex())
+    for line in kit_notes(evaluation):
+        say("note", line.strip())

@@ -80,7 +80,7 @@ class Protocol:
     variants
         the same protocol for other `iou_type`s
     tables
-        what evaluations print, as the benchmark's own program does; none: a line for each headline number
+        what evaluations print, in the layout of papers; none: a line for each headline number
 
     >>> Protocol("mine", "", iou_thresholds=(0.5,)).with_options(max_detections=[10]).max_detections
     (10,)

@@ -178,10 +178,10 @@ def fit(
 
     `draw` draws some of the columns, with texts of at most a length.
     """
-    groups = [(each,) if isinstance(each, str) else each for each in least]
-    named = {name for group in groups for name in group}
-    order = [group for group in groups if {*group} & {*table.columns}]
+    order = [(each,) if isinstance(each, str) else each for each in least]
+    named = {name for group in order for name in group}
     order += [(name,) for name in reversed(table.columns) if name not in named]
+    order = [group for group in order if {*group} & {*table.columns}]
     shorter = [(0, length) for length in (60, 40, 25, 15)]
     fewer = [(n, 15) for n in range(1, max(len(order), 1))]
     for n, length in shorter + fewer:

@@ -74,8 +74,10 @@ def test_from_the_files_to_the_numbers_of_the_kit(tmp_path: Path, capsys: pytest
     assert evaluation.summary["value"].to_list() == pytest.approx([5 / 6, 5 / 6, 5 / 9], abs=1e-9)
     assert run("eval", truth, found, "--protocol", "wider_face") == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
-        ["easy", "medium", "hard"],
-        ["83.3", "83.3", "55.6"],
+        ["set", "AP"],
+        ["easy", "83.3"],
+        ["medium", "83.3"],
+        ["hard", "55.6"],
     ]
     assert run("check", truth, found) == 0
     assert run("convert", truth, tmp_path / "truth.json", "--to", "coco") == 0
