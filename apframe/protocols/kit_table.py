@@ -41,7 +41,7 @@ class KitRow(NamedTuple):
 
 
 class EachCategory(NamedTuple):
-    """A row for each category in the order of their ids, labelled by its name, or by its id if it has none or another one has it."""
+    """A row for each category in the order of their ids, labelled by its name, or its id without a name of its own."""
 
 
 @dataclass(frozen=True)
