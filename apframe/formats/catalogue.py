@@ -205,7 +205,8 @@ def read_truth(
     with reading_once(source), reading_from(source):
         chosen = choose_format(source, format, "dataset", split=options.get("split"))
         split, images = options.get("split"), None
-        path = place_of(Path(source), chosen, split)
+        is_folder = kind_at(source) == "folder"
+        path = see(Path(source)).place(lambda each: chosen.fits(each, "dataset"), split).path if is_folder else Path(source)
         if split is not None:
             from apframe.formats.image_lists import part_of_split
 
@@ -271,9 +272,9 @@ def read_results(
 
 def _data_set_of(source: Any, names: Any) -> Dataset:
     """The ground truth of results, with the names of classes if its format numbers these."""
-    from apframe.formats.reading import Reading  # which reads ground truth by this module
-
-    return Reading(names=names).dataset(source, beside_results=False)
+    is_path = names is not None and isinstance(source, (str, Path)) and not url_of(source)
+    takes_names = is_path and "names" in choose_format(source, None, "dataset").options
+    return read_dataset(source, names=names) if takes_names else read_dataset(source)
 
 
 def take_results(
@@ -353,7 +354,7 @@ def choose_format(
     expected
         the files that the protocol is for, whose format is preferred
     split
-        the name of a folder that may be inside, see `place_of`
+        the name of a folder that may be inside, see `Seen.place`
     other
         the other of ground truth and results, if both are at paths
     """
@@ -377,18 +378,6 @@ def choose_format(
         if role == "dataset":
             seen = seen.place(lambda each: bool(_likely(each, role, expected)), split)
         return _told(seen, role, option, beside, expected, other)
-
-
-def place_of(path: Path, chosen: Format, split: Any = None) -> Path:
-    """Where the ground truth of a format is: see `Seen.place`.
-
-    >>> place_of(Path("data/street"), FORMATS["coco"])
-    PosixPath('data/street')
-    """
-    if kind_at(path) != "folder":
-        return path
-    with reading_once(path):
-        return see(path).place(lambda each: chosen.fits(each, "dataset"), split).path
 
 
 def _told(

@@ -83,8 +83,10 @@ TABLES = {
    86.25    18.25    83.01
 """,
     "wider_face": """\
-    easy   medium     hard
-    87.1     83.4     70.8
+ set          AP
+ easy       87.1
+ medium     83.4
+ hard       70.8
 """,
     "citypersons": """\
  subset           MR

@@ -10,7 +10,7 @@ from pathlib import Path
 from apframe.protocols.protocol import Protocol
 
 PACKAGE = Path(__file__).parents[2] / "apframe"
-MOST = 41
+MOST = 43
 APART = [
     "protocols", "benchmarks",
     # make a protocol of options

@@ -31,7 +31,7 @@ def _sensitivities(evaluation: Evaluation) -> pl.DataFrame:
     """The sensitivity at each number of false positives per scan, and CPM, which is their mean."""
     points = evaluation.froc(interpolate=True, level="point").group_by("fppi", maintain_order=True).agg(pl.col("recall").mean())
     numbers = {f"{fppi:g}": recall for fppi, recall in points.rows()} | {"CPM": evaluation["CPM"]}
-    return pl.DataFrame({"FP per scan": "sensitivity", **numbers}, schema_overrides=dict.fromkeys(numbers, pl.Float64))
+    return pl.DataFrame(numbers, schema_overrides=dict.fromkeys(numbers, pl.Float64))
 
 
 LUNA16 = Protocol(
@@ -51,6 +51,6 @@ LUNA16 = Protocol(
         *STANDARD_ROWS,
         IgnoreFlagged(),
     ),
-    tables=(KitTable(head=("FP per scan",), digits=3, frame=_sensitivities, needs=("CPM",), iou_thresholds=(-1.0,)),),
+    tables=(KitTable(digits=3, frame=_sensitivities, needs=("CPM",), iou_thresholds=(-1.0,)),),
 )
 """Marks inside nodules, at most 100 per scan; marks in excluded findings (`ignore`) are ignored; the mean sensitivity CPM."""

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.exceptions import ColumnError, LowPrecisionWarning, ParameterError, RowError, UnknownCategoryWarning
+from apframe.exceptions import ColumnError, ParameterError, RowError, UnknownCategoryWarning
 from apframe.lists.expressions import average_precision
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
@@ -448,10 +448,10 @@ def test_results_of_images_alone_have_no_columns_in_space() -> None:
     assert lines[-2:] == [" Cyclist     hard              –        –", " no BEV, 3D: none of the detections has cuboid_x"]
 
 
-def test_a_warning_says_which_column_is_doubtful() -> None:
+def test_a_note_says_which_column_is_doubtful() -> None:
     """Moved by 50 m in space alone."""
     truth = apf.read_dataset(FILES[0])
     moved = apf.read_results(FILES[1]).with_columns(pl.col("cuboid_z") + 50)
-    with pytest.warns(LowPrecisionWarning, match=r"^3d: AP at IoU 0.5 to 0.7 by category is 0.0000") as said:
-        lines = str(apf.evaluate(truth, moved, "kitti")).splitlines()
-    assert len(said) == 1 and lines[1].split() == ["Car", "easy", "58.13", "57.98", "42.55", "0.00"]
+    lines = str(apf.evaluate(truth, moved, "kitti")).splitlines()
+    assert lines[1].split() == ["Car", "easy", "58.13", "57.98", "42.55", "0.00"]
+    assert any("3d: AP at IoU 0.5 to 0.7 by category is 0.0000" in line for line in lines[10:])
