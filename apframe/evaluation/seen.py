@@ -13,10 +13,10 @@ import polars as pl
 from apframe.adapters.arrays import column_of_ids
 from apframe.exceptions import MissingResultsWarning, warn
 from apframe.formats.ids import tables_named, with_ids_by_name
-from apframe.formats.image_lists import without_left_out
 from apframe.formats.outputs import Outputs
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import different_id_types, is_known, unknown_ids
+from apframe.tables.parts import without_left_out
 from apframe.wording import counted, listed, spelled
 
 _FEW, _LEAST = 0.25, 10  # a detector may find nothing on a share of the annotated images, and on fewer than so many
@@ -150,7 +150,7 @@ class NamedImages:
                     return []
             are_outputs = "images" not in self.joined  # whose files have names
             images = with_ids_by_name(images, self.dataset, "images", of="image_ids", are_outputs=are_outputs)
-        images = without_left_out(images, self.dataset)
+        images = without_left_out(images, self.dataset.left_out)
         ids, known = images["image_id"], self.dataset.core("images")["image_id"]
         if not self._known.issuperset(ids):
             if ids.dtype != known.dtype and len(known):

@@ -15,6 +15,7 @@ from apframe.tables.category_map import map_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known, replaced, unknown_ids, with_id_types
 from apframe.tables.names import called, places_of, stems
+from apframe.tables.parts import without_left_out
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import ID, KEYS, NAMES
 from apframe.tables.types import with_ids
@@ -146,9 +147,7 @@ def joined_results(
             raise ParameterError("needs the data set that has these names", option="join_by_name")
         found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name, are_outputs=how == OUTPUTS)
     if known is not None and known.left_out is not None:
-        from apframe.formats.image_lists import without_left_out
-
-        found = without_left_out(to_polars(found, "detections"), known)
+        found = without_left_out(to_polars(found, "detections"), known.left_out)
     images = None if known is None else known.core("images")
     if any(boxes.values()):
         return as_pixel_boxes("detections", found, images, **boxes)

@@ -13,7 +13,6 @@ from apframe.formats.files import read_text
 from apframe.formats.format import Format
 from apframe.formats.ids import with_names_of_numbers
 from apframe.paths import files_in, is_file, is_folder, kind_at
-from apframe.rows import PLACE
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.names import called, places_of
@@ -80,25 +79,6 @@ def read_list(path: Path) -> list[str]:
         a file that is missing, or no text
     """
     return [name for line in read_text(path).splitlines() if (name := line.strip())]
-
-
-def without_left_out(detections: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    """Detections without those of images that the data set leaves out; see `Dataset.of_images`.
-
-    >>> dataset = Dataset({"image_id": [7, 8]}, {"category_id": [3]}, {}).of_images(pl.Series([True, False]))
-    >>> without_left_out(pl.DataFrame({"image_id": [8, 7]}), dataset)["image_id"].to_list()
-    [7]
-    """
-    if dataset.left_out is None or "image_id" not in detections.columns:
-        return detections
-    detections, ids = with_ids("detections", detections, "image_id")
-    others = dataset.left_out["image_id"]
-    is_left = is_known(ids, others).fill_null(False) if ids.dtype == others.dtype else pl.Series([False])
-    if not is_left.any():
-        return detections
-    if not {PLACE, "detection_id"} & set(detections.columns):
-        detections = detections.with_row_index(PLACE, offset=1)  # so that rows keep their numbers
-    return detections.filter(~is_left)
 
 
 def part_of_split(path: Path, format_: Format, options: Mapping[str, Any]) -> tuple[Path, Mapping[str, Any], Path | None]:

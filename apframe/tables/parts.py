@@ -10,10 +10,12 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import ParameterError
+from apframe.rows import PLACE
 from apframe.tables.category_map import map_images, map_lists
 from apframe.tables.ids import is_known
 from apframe.tables.sources import from_arrow_stream
 from apframe.tables.tables import GROUND_TRUTH
+from apframe.tables.types import with_ids
 from apframe.wording import counted, did_you_mean
 
 
@@ -33,6 +35,25 @@ def consistent(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     if "parent_ids" in categories.columns:
         categories = categories.with_columns(parent_ids=map_lists(categories["parent_ids"], ids))
     return {"images": map_images(images, ids), "categories": categories, "annotations": annotations}
+
+
+def without_left_out(detections: pl.DataFrame, left_out: pl.DataFrame | None) -> pl.DataFrame:
+    """Detections without those of images that were left out of their data set; rows keep their numbers.
+
+    >>> without_left_out(pl.DataFrame({"image_id": [8, 7]}), pl.DataFrame({"image_id": [8]}))["image_id"].to_list()
+    [7]
+    """
+    if left_out is None or "image_id" not in detections.columns:
+        return detections
+    detections, ids = with_ids("detections", detections, "image_id")
+    is_left = (
+        is_known(ids, left_out["image_id"]).fill_null(False) if ids.dtype == left_out.schema["image_id"] else pl.Series([False])
+    )
+    if not is_left.any():
+        return detections
+    if not {PLACE, "detection_id"} & set(detections.columns):
+        detections = detections.with_row_index(PLACE, offset=1)
+    return detections.filter(~is_left)
 
 
 def sampled(image_ids: pl.Series, n: Any, seed: Any) -> pl.Series:
