@@ -23,7 +23,7 @@ from apframe.store.parquet import RETRIEVAL, read_manifest
 from apframe.wording import counted, nearest
 
 _MOST_IMAGES = 300
-_OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # options that pages about search runs have not
+_OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # options that pages about search runs do not have
 
 
 def report_models(

@@ -7,11 +7,12 @@ import polars as pl
 from apframe.cli.messages import say
 from apframe.cli.output import print_lines, show_table, terminal_width
 from apframe.evaluation.evaluation import Evaluation
-from apframe.evaluation.pivot import kit_notes
+from apframe.evaluation.pivot import kit_markup
 from apframe.protocols.headlines import headlines
 from apframe.protocols.protocol import Protocol
 from apframe.show.comparison import reason_of
 from apframe.show.fitted import SliceTable
+from apframe.show.markup import to_latex, to_markdown
 from apframe.wording import counted
 
 
@@ -32,7 +33,8 @@ def show_sliced(slices: pl.DataFrame | None, sure: pl.DataFrame | None, protocol
 
 
 def show_markup(evaluation: Evaluation, style: str) -> None:
-    """Print the numbers in Markdown or LaTeX, and what stands below them elsewhere on stderr."""
-    print(evaluation.to_markdown() if style == "markdown" else evaluation.to_latex())
-    for line in kit_notes(evaluation):
+    """Print the numbers in Markdown or LaTeX, and the notes on them on stderr."""
+    text, below = kit_markup(evaluation, to_markdown if style == "markdown" else to_latex, None)
+    print(text)
+    for line in below:
         say("note", line.strip())

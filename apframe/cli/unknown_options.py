@@ -1,4 +1,4 @@
-"""What to say about an option that a command has not: near ones, and what it is called in other tools."""
+"""Messages about unknown options: near names, and apframe's name for an option of another tool."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OF_TREC_EVAL: Mapping[str, str] = {"-c": "--missing zero", "-J": "--unjudged rem
 
 
 def no_such_option(name: str, context: click.Context) -> str:
-    """Return the message about an option that the command of a context has not."""
+    """Return the message about an option that the command of a context does not have."""
     names = [each for param in context.command.get_params(context) for each in param.opts]
     instead = OF_TREC_EVAL.get(name, "")
     if instead.partition(" ")[0] in names and _is_about_search(context):
@@ -27,6 +27,6 @@ def no_such_option(name: str, context: click.Context) -> str:
 
 
 def _is_about_search(context: click.Context) -> bool:
-    """Whether the first path that was given looks like judgements, or none is there."""
+    """Tell whether the command line is about search: its first file looks like judgements, or it names no file."""
     paths = [Path(each) for each in context.meta.get(GIVEN, []) if kind_at(each) == "file"]
     return not paths or is_for_search(paths[0])

@@ -259,7 +259,7 @@ class Evaluation(QueryableResult):
         if self.protocol.tables:
             from apframe.evaluation.pivot import kit_lines, kit_markup  # for benchmarks that have tables
 
-            return "\n".join(kit_lines(self)) if markup is None else kit_markup(self, markup, digits)
+            return "\n".join(kit_lines(self)) if markup is None else kit_markup(self, markup, digits)[0]
         if markup is None:
             return "\n".join(summary_lines(self.summary, self.protocol, self.notes))
         return markup(self.summary, 3 if digits is None else digits)

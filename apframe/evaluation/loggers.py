@@ -1,4 +1,4 @@
-"""What an evaluation gives to the loggers of training code: numbers of categories, tables and curves."""
+"""Numbers of categories, tables and curves of an evaluation for the loggers of training code."""
 
 from __future__ import annotations
 

@@ -47,24 +47,20 @@ def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
     return lines + closing_lines(self.protocol, notes)
 
 
-def kit_markup(self: Evaluation, markup: Callable[[pl.DataFrame, int], str], digits: int | None) -> str:
-    """What `kit_lines` shows above its notes, in Markdown or LaTeX; `digits` are those of each table unless they are given."""
-    tables, _ = kit_tables(self)
+def kit_markup(self: Evaluation, markup: Callable[[pl.DataFrame, int], str], digits: int | None) -> tuple[str, list[str]]:
+    """The tables of `kit_lines`, or the summary, in Markdown or LaTeX, and the lines below; `digits` win over a table's own."""
+    tables, notes = kit_tables(self)
+    below = closing_lines(self.protocol, notes)
     if not tables:
-        return markup(self.summary, 3 if digits is None else digits)
-    return "\n\n".join(markup(frame, table.digits if digits is None else digits) for table, frame in tables)
+        return markup(self.summary, 3 if digits is None else digits), below
+    return "\n\n".join(markup(frame, table.digits if digits is None else digits) for table, frame in tables), below
 
 
 def kit_html(self: Evaluation) -> str:
-    """What `kit_lines` shows as HTML, below what is evaluated; the headline numbers where it has lines."""
+    """The tables of `kit_lines` as HTML, below a line that says what is evaluated; the headline numbers if there are none."""
     tables, notes = kit_tables(self)
     shown = [html_table(*cells(frame, table.digits)) for table, frame in tables]
     return evaluation_html(self.summary, self.protocol, repr(self.dataset), self._source.n_detections, notes, shown)
-
-
-def kit_notes(self: Evaluation) -> list[str]:
-    """What `kit_lines` says below the numbers, and `kit_markup` leaves out."""
-    return closing_lines(self.protocol, kit_tables(self)[1])
 
 
 def kit_tables(self: Evaluation) -> tuple[list[tuple[KitTable, pl.DataFrame]], list[str]]:
@@ -174,7 +170,7 @@ def _rows(self: Evaluation, row: KitRow | EachCategory) -> list[tuple[Sequence[s
 def labelled_categories(self: Evaluation) -> pl.DataFrame:
     """category_id and label of each category that has numbers of its own, by their ids; none if they are pooled.
 
-    The label is the name, or the id where there is no name or several categories have it.
+    The label is the name. A category without a name, or with a name that others have too, is labelled by its id.
     """
     categories = self.dataset.categories.sort("category_id")
     names, ids = categories["name"], categories["category_id"].cast(pl.String)

@@ -204,16 +204,13 @@ def read_truth(
         return coco_in_memory(source).checked(**taken_boxes(USUAL, "", boxes, refuses=False, usual=not beside_results))
     with reading_once(source), reading_from(source):
         chosen = choose_format(source, format, "dataset", split=options.get("split"))
-        split, images = options.get("split"), None
-        is_folder = kind_at(source) == "folder"
-        path = see(Path(source)).place(lambda each: chosen.fits(each, "dataset"), split).path if is_folder else Path(source)
+        path, images, split = Path(source), None, options.get("split")
+        if kind_at(path) == "folder":
+            path = see(path).place(lambda each: chosen.fits(each, "dataset"), split).path
         if split is not None:
             from apframe.formats.image_lists import part_of_split
 
-            is_inside = str(split) in path.relative_to(source).parts and "split" not in chosen.options
-            path, options, images = (
-                (path, {**options, "split": None}, None) if is_inside else part_of_split(path, chosen, options)
-            )
+            path, options, images = part_of_split(Path(source), path, chosen, options)
         how, refuses = chosen.boxes_of_dataset, not beside_results
         given = taken_boxes(how, chosen.title, boxes, refuses=refuses, usual=refuses)
         dataset = chosen.read(path, masks=masks, **given, **taken_options(chosen, **options))

@@ -158,7 +158,7 @@ def joined_results(
 
 
 def with_names_of_numbers(found: Any, dataset: Dataset) -> Any:
-    """Results that number images which are called as their files: each number means the one image whose name is that number.
+    """Results whose numbers of images mean file names: each number stands for the one image that is named by it.
 
     Programs write 139 for 000000000139.jpg, as Ultralytics does in predictions.json. Where the results also have names of
     files, these count. Anything else is returned as it is: then an error says that numbers are no names. So are numbers from 0
@@ -168,7 +168,7 @@ def with_names_of_numbers(found: Any, dataset: Dataset) -> Any:
     >>> with_names_of_numbers(pl.DataFrame({"image_id": [8, 7]}), dataset)["image_id"].to_list()
     ['000008', '000007']
     """
-    frame, images = to_polars(found, "detections"), dataset.called("images")
+    frame, images = to_polars(found, "detections"), dataset.nameable("images")
     if frame.is_empty() or "image_id" not in frame.columns or not frame.schema["image_id"].is_numeric():
         return found
     ids = images["image_id"]
@@ -247,7 +247,7 @@ def with_ids_by_name(
         detections, ids = with_ids(of, detections, given[0])
         remedy = _of_outputs(table, tables) if are_outputs else "rename them, or remove these rows"
         named = detections.with_columns(ids.cast(pl.String).alias(key))
-        detections = _with_found(named, dataset.called(table), table, of, remedy)
+        detections = _with_found(named, dataset.nameable(table), table, of, remedy)
     return detections
 
 

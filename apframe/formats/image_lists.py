@@ -1,4 +1,4 @@
-"""Lists of images that alone are evaluated: those that users give, and those that published splits are."""
+"""Lists of the images to evaluate: those that users give, and those of published splits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def with_only(dataset: Dataset, images: Any) -> Dataset:
     asked = with_names_of_numbers(asked.to_frame("image_id"), dataset)["image_id"]
     owner, numbers = dataset.core("images"), asked.dtype == ID
     ids, names = owner["image_id"], called("images", owner)
-    by_id = places_of(asked.cast(pl.String), ids.cast(pl.String), "categories")  # as they are
+    by_id = places_of(asked.cast(pl.String), ids.cast(pl.String), "categories")  # which are compared as they are
     by_name = by_id if numbers else places_of(asked.cast(pl.String), names, "images")
     is_id, is_name = (places.list.len() > 0 for places in (by_id, by_name))
     if not numbers and is_id.all() and is_name.all() and not by_id.equals(by_name):
@@ -81,12 +81,14 @@ def read_list(path: Path) -> list[str]:
     return [name for line in read_text(path).splitlines() if (name := line.strip())]
 
 
-def part_of_split(path: Path, format_: Format, options: Mapping[str, Any]) -> tuple[Path, Mapping[str, Any], Path | None]:
-    """Where a split of ground truth is: its folder, the options that its format still needs, and the list of its images.
+def part_of_split(
+    source: Path, path: Path, format_: Format, options: Mapping[str, Any]
+) -> tuple[Path, Mapping[str, Any], Path | None]:
+    """Find a split of ground truth: its folder, the options that its format still needs, and the list of its images, if any.
 
     A name is for the format if this has splits of its own. Else it stands for the folder of this name inside, or for the list
     `ImageSets/NAME.txt`, beside it or up to two folders higher. It may also be the path of a list, from here or from one of
-    these folders.
+    these folders. `path` is the folder inside of `source` that is read, see `Seen.place`.
 
     Raises
     ------
@@ -98,6 +100,8 @@ def part_of_split(path: Path, format_: Format, options: Mapping[str, Any]) -> tu
         return path, others, lists[0]
     if "split" in format_.options:
         return path, options, None
+    if split in path.relative_to(source).parts:
+        return path, others, None
     if kind_at(path) != "folder":
         remedy = f"evaluate some of its images with {spelled('images', '')}"
         raise ParameterError(f"{format_.title} in one file has no splits", remedy, option="split")

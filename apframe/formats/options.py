@@ -64,7 +64,7 @@ class FileOptions(TypedDict, total=False):
 
 
 class ImageOptions(TypedDict, total=False):
-    """Which images of the ground truth are evaluated."""
+    """The choice of the images that are evaluated."""
 
     images: Annotated[
         Any,
@@ -129,7 +129,7 @@ class NameOptions(TypedDict, total=False):
 
 
 class ClassOptions(TypedDict, total=False):
-    """What classes are called that are numbers."""
+    """The names of classes that are numbers in the files."""
 
     names: Annotated[
         Any,

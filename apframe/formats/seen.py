@@ -125,7 +125,7 @@ class Seen:
         return quoted in self.head or quoted in self.tail
 
     def has_value(self, name: str) -> bool:
-        """Whether a name stands in quotes where `has_key` looks, and is not the key of null alone.
+        """Tell whether a name stands in quotes where `has_key` looks, other than as a key of null.
 
         >>> Seen(Path("a.json"), "file", b'{"score": null}').has_value("score")
         False
@@ -231,7 +231,7 @@ class Seen:
         return self._inside.get(".json")
 
     def place(self, fits: Callable[[Seen], bool], split: Any = None) -> Seen:
-        """What is read of ground truth: this if it fits, else the folder of the split inside, else the only one that fits.
+        """Find the ground truth to read: this if it fits, else the folder of the split inside, else the only folder that fits.
 
         A folder that has files itself, or many folders, is read as it is: what is in it may be something else.
         """

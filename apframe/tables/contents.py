@@ -1,4 +1,4 @@
-"""What a data set holds, as HTML."""
+"""The contents of a data set as HTML."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class Dataset:
         core = {**self._core, "images": images, "annotations": annotations[rows]}
         return self._with(_core=core, _later=None if self._later is None else self._later.of_rows(rows))
 
-    def called(self, table: str) -> pl.DataFrame:
+    def nameable(self, table: str) -> pl.DataFrame:
         """The images or categories that detections may name: also images that are left out."""
         others = self.left_out if table == "images" else None
         return self.core(table) if others is None else pl.concat([self.images, others], how="diagonal")
@@ -232,7 +232,7 @@ class Dataset:
         [(7, 'fog')]
         """
         n = self.images.height
-        images = canonical("images", with_attributes("images", self.called("images"), attributes, on, n_expected=n))
+        images = canonical("images", with_attributes("images", self.nameable("images"), attributes, on, n_expected=n))
         images = with_known_lists("images", images, self.categories["category_id"])
         left_out = None if self.left_out is None else images[n:]
         return self._with(left_out=left_out, _core={**self._core, "images": images[:n]})

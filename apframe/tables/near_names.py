@@ -1,4 +1,4 @@
-"""What errors about unknown names say of the names that there are, and which of these were probably meant."""
+"""Hints for errors about unknown names: some of the names that exist, and the one that was probably meant."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def say_names(unknown: pl.Series, known: pl.Series, table: str) -> str:
 
 
 def _without_zeros(unknown: pl.Series, known: pl.Series) -> str:
-    """Which image the first name means, if each name is that of one image but for zeros at the beginning."""
+    """Say which image the first name means, if all names become names of images without their leading zeros."""
     rows = pl.DataFrame({"known": known}).with_columns(form=_bare(pl.col("known"))).unique("form", keep="none")
     found = pl.DataFrame({"unknown": unknown}).with_columns(form=_bare(pl.col("unknown"))).join(rows, on="form", how="left")
     if found["known"].null_count():
@@ -46,7 +46,7 @@ def _without_zeros(unknown: pl.Series, known: pl.Series) -> str:
 
 
 def _with_ending(name: str, known: pl.Series) -> str:
-    """The one image whose name ends as this does, or that this ends as, whatever the endings of files."""
+    """Name the one image whose name ends with this one, or that this one ends with, without the endings of files."""
     stem, texts = _stem(pl.Series([name])), known.to_frame("known").with_columns(stem=stems(pl.col("known")))
     longer = texts.filter(
         pl.col("stem").str.contains(f"[^A-Za-z1-9]{re.escape(stem)}$")

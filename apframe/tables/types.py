@@ -17,11 +17,11 @@ from apframe.wording import first_line
 LIST_REMEDIES = {shape.column: shape.list_remedy for shape in SHAPES if shape.list_remedy}
 """Remedies for lists that do not hold numbers."""
 BEYOND = "is beyond 64 bits"
-"""What is wrong with whole numbers from 2^63 on, as hashes are, that were to be ids."""
+"""The problem of ids that are whole numbers from 2^63 on, such as hashes."""
 AS_TEXT = (
     'make these ids text in all tables (in Polars .cast(pl.String), in JSON "7" instead of 7, in CSV with a letter before each)'
 )
-"""What to do about them."""
+"""The remedy for such ids."""
 
 
 def as_column(sieve: Sieve, column: Column) -> pl.Series:

@@ -180,7 +180,7 @@ def _merged(batches: list[tuple[Dataset, pl.DataFrame]]) -> Dataset:
 
 
 def _of_others(trainer: Any, own: Any) -> list[Any]:
-    """What the other processes have; each must call this."""
+    """Collect what the other processes have; every process must call this."""
     if trainer.world_size == 1:
         return []
     states = [None] * trainer.world_size

@@ -276,7 +276,7 @@ def names_of(path: Path, fields: dict[str, Any]) -> dict[int, str]:
 
 
 def shape_of_keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | None:
-    """How many keypoints there are, and how many numbers for each, of the field `kpt_shape`; None without it."""
+    """The numbers of keypoints and of values for each, from the field `kpt_shape`; None without it."""
     shape = [_whole(path, "kpt_shape", number, _MOST_KEYPOINTS) for number in _texts(path, fields, "kpt_shape")]
     if not shape:
         return None
