@@ -78,7 +78,8 @@ def test_the_command_says_where_they_are_and_writes_them_again(tmp_path: Path) -
     apf.evaluate(*files).write_parquet(tmp_path / "run")
     assert apf.scan_runs(f"{tmp_path}/*").leaderboard()["run"].to_list() == ["run"]
     (folder / "notes.txt").write_text("mine")
-    done = apframe("report", "absent", "absent", "--out", str(page), "--tables")
+    unread = str(folder / "notes.txt")
+    done = apframe("report", unread, unread, "--out", str(page), "--tables")
     assert done.returncode == 1 and "holds something else (notes.txt); choose another name for the report" in done.stderr
     done = apframe("report", *files, "--tables")
     assert done.returncode == 2 and "--tables is about the page" in done.stderr
