@@ -131,6 +131,7 @@ def at_level(name: str, level: int) -> str:
 
 
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.OwnDocumentWarning")
 @given(case=cases(), level=st.sampled_from([1, 1, 2]), judged_only=st.booleans(), seed=st.integers(0, 99))
 def test_generated_runs(case: Case, level: int, judged_only: bool, seed: int) -> None:
     # sums, and measures that pytrec_eval does not have
@@ -162,6 +163,7 @@ def test_generated_runs(case: Case, level: int, judged_only: bool, seed: int) ->
 
 
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.OwnDocumentWarning")
 @given(case=cases(), beta=st.sampled_from([0.5, 1, 2]))
 def test_set_f_with_a_weight(case: Case, beta: float) -> None:
     # trec_eval's parameter is the square of beta
@@ -216,6 +218,7 @@ BY_HAND: dict[str, tuple[str, list[int | None], list[int], float]] = {
 
 
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.OwnDocumentWarning")
 @pytest.mark.parametrize(("measure", "ranked", "others", "value"), BY_HAND.values(), ids=BY_HAND)
 def test_by_hand(measure: str, ranked: list[int | None], others: list[int], value: float) -> None:
     run = {"q": {f"r{rank}": -rank for rank in range(len(ranked))}}
@@ -271,6 +274,7 @@ RULES: dict[str, Rule] = {
 
 
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.OwnDocumentWarning")
 @given(case=cases())
 def test_generated_runs_by_loops(case: Case) -> None:
     highest = max(grade for found in case.qrels.values() for grade in found.values())
