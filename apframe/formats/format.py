@@ -236,6 +236,16 @@ class ReadOnly(Format):
         self.refuse_writing()
 
 
+class TruthOnly(ReadOnly):
+    """A format of ground truth alone, which can be read, but not written."""
+
+    results_looks: ClassVar[tuple[Look, ...]] = ()
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """An error: there are none."""
+        raise ParameterError(f"{self.title} has no results", "name the format of the results", path=path)
+
+
 def taken_boxes(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, usual: bool = False) -> dict[str, Any]:
     """Return the given ones of `box_format` and `relative` if the format leaves boxes open (or usual, with `usual`).
 

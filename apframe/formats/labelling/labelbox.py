@@ -9,19 +9,18 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError
+from apframe.exceptions import FormatError
 from apframe.formats.documents import parse_json, read_json
 from apframe.formats.files import read_text
-from apframe.formats.format import ReadOnly
+from apframe.formats.format import TruthOnly
 from apframe.formats.labelling.drawn import Drawn
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import see
-from apframe.tables.dataset import Dataset
 
 _SIDES = ("left", "top", "width", "height")
 
 
-class Labelbox(ReadOnly):
+class Labelbox(TruthOnly):
     """The export of Labelbox: lines of `data_row`, `media_attributes` and `projects`; or the list of `Label`, `External ID`.
 
     An image is called as its `external_id` without folders and ending where that tells all of them apart, else by the id of its
@@ -40,7 +39,6 @@ class Labelbox(ReadOnly):
         Look("file", begins="{", keys=("data_row",), any_keys=("projects", "media_attributes")),
         Look("file", begins="[", any_keys=("Labeled Data", "data_row")),
     )
-    results_looks = looks()
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -68,10 +66,6 @@ class Labelbox(ReadOnly):
                     outline = _corners(where, box) if box is not None else _points(where, polygon)
                     drawn.add(where, image_id, label, outline, is_box=box is not None)
         return drawn.tables(path)
-
-    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """An error: there are none."""
-        raise ParameterError(f"{self.title} has no results", "name the format of the results", path=path)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

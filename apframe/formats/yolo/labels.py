@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.class_names import read_class_names
-from apframe.formats.format import INDEX, ReadOnly
+from apframe.formats.format import INDEX, TruthOnly
 from apframe.formats.lines import text_files
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen
@@ -17,14 +17,13 @@ from apframe.formats.yolo.config import ENDINGS, IMAGES, Config, is_label
 from apframe.formats.yolo.format import tables_of
 from apframe.formats.yolo.lines import is_annotation
 from apframe.paths import files_in, is_file, is_folder
-from apframe.tables.dataset import Dataset
 from apframe.wording import spelled
 
 _LABELS = "labels"
 _LISTS = ("classes.txt", "obj.names")  # as labelImg, Label Studio and CVAT call the file with a class name in each line
 
 
-class YoloLabels(ReadOnly):
+class YoloLabels(TruthOnly):
     """A folder of label files of YOLO, itself or its folder `labels`, where no data.yaml names the classes.
 
     Lines are those of `Yolo`, boxes or polygons. Classes are called as `names` says, else as `classes.txt` or `obj.names` in
@@ -40,7 +39,6 @@ class YoloLabels(ReadOnly):
     dataset_is = "a folder of label files, itself or its folder labels, lines of class x y width height; names of classes"
     results_are = "none: results are of the format yolo"
     dataset_looks = looks(Look("folder", names=("*.txt", "labels/"), no_names=tuple(f"*{ending}" for ending in ENDINGS)))
-    results_looks = looks()
     options = ("image_sizes", "names")
     fractions = True
     category_ids = INDEX
@@ -74,10 +72,6 @@ class YoloLabels(ReadOnly):
             raise ParameterError("these look like label files of YOLO", remedy, path=path)
         config = Config(path, read_class_names(names), splits={}, roots=(path,), keypoints=None)
         return tables_of(config, _files(folder), image_sizes)
-
-    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """An error: there are none."""
-        raise ParameterError(f"{self.title} has no results", "name the format of the results", path=path)
 
 
 def _is_label_file(path: Path) -> bool:

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError
+from apframe.exceptions import FormatError
 from apframe.formats.documents import parse_json
 from apframe.formats.files import read_text
-from apframe.formats.format import INDEX, ReadOnly
+from apframe.formats.format import INDEX, TruthOnly
 from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
 from apframe.formats.lines import Lines
 from apframe.formats.looks import Look, looks
@@ -19,7 +19,6 @@ from apframe.formats.seen import Seen
 from apframe.formats.yolo.config import chosen_split, names_of, shape_of_keypoints
 from apframe.formats.yolo.lines import numbers_of, shapes
 from apframe.rows import OF_SOURCE
-from apframe.tables.dataset import Dataset
 from apframe.tables.tables import SIZE
 from apframe.wording import listed, shown
 
@@ -29,7 +28,7 @@ _FIRST = re.compile(rb'"type"\s*:\s*"dataset"')
 _IMAGE: dict[str, Any] = {"image_id": pl.String, "file_name": pl.String, **dict.fromkeys(SIZE, pl.Int64)}
 
 
-class UltralyticsNdjson(ReadOnly):
+class UltralyticsNdjson(TruthOnly):
     """The file that Ultralytics' Platform exports, and its trainers take: `type` is "dataset" in the first line.
 
     Objects are lists of the class and fractions of the image, as in the lines of `Yolo`: `boxes`, `segments`, `pose` (with as
@@ -45,7 +44,6 @@ class UltralyticsNdjson(ReadOnly):
     dataset_is = "a file of JSON lines: one with type dataset and class_names, and one for each image"
     results_are = "none: the format has no scores"
     dataset_looks = looks(Look("file", begins="{", keys=("type",), any_keys=("class_names", "task"), no_keys=("images",)))
-    results_looks = looks()
     options = ("split", "image_sizes")
     fractions = True
     category_ids = INDEX
@@ -93,10 +91,6 @@ class UltralyticsNdjson(ReadOnly):
             "categories": pl.DataFrame(categories, {"category_id": pl.Int64, "name": pl.String}),
             "annotations": found.select("image_id", "category_id", OF_SOURCE, *shapes(found, keypoints)),
         }
-
-    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """An error: there are none."""
-        raise ParameterError(f"{self.title} has no results", "name the format of the results", path=path)
 
 
 def _records(path: Path) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
