@@ -41,7 +41,7 @@ from apframe.cli.sharded import (
 from apframe.exceptions import ParameterError
 from apframe.matching.matchers import MATCHERS
 from apframe.protocols.headlines import main_headline
-from apframe.show.console import shorter_lines, summary_lines
+from apframe.show.console import lines_within, summary_lines
 from apframe.store.parquet import DETECTION
 
 
@@ -156,5 +156,4 @@ def evaluate_files(
 
         print_lines(kit_lines(evaluation, terminal_width()))
     else:
-        lines = summary_lines(summary, evaluation.protocol, evaluation.notes, sure)
-        print_lines(lines if max(map(len, lines)) <= (terminal_width() or 1000) else shorter_lines(lines))
+        print_lines(lines_within(terminal_width(), summary_lines(summary, evaluation.protocol, evaluation.notes, sure)))

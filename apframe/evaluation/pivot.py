@@ -16,7 +16,7 @@ from apframe.protocols.headline_values import means_of_table
 from apframe.protocols.headlines import headlines
 from apframe.protocols.kit_table import EachCategory, KitRow, KitTable
 from apframe.show.aligned import aligned
-from apframe.show.console import closing_lines, shorter_lines, summary_lines
+from apframe.show.console import closing_lines, lines_within, summary_lines
 from apframe.show.html import evaluation_html
 from apframe.show.markup import cells
 from apframe.tables.ids import is_known
@@ -37,8 +37,7 @@ def kit_lines(self: Evaluation, width: int | None = None) -> list[str]:
     """
     tables, notes = kit_tables(self)
     if not tables:
-        own = summary_lines(self.summary, self.protocol, notes)
-        return own if max(map(len, own)) <= (width or 1000) else shorter_lines(own)
+        return lines_within(width, summary_lines(self.summary, self.protocol, notes))
     lines = list[str]()
     for table, frame in tables:
         head, rows = cells(frame, table.digits)

@@ -50,7 +50,7 @@ def summary_lines(
 
 
 def closing_lines(protocol: Protocol, notes: Sequence[str]) -> list[str]:
-    """What stands below numbers: in what the protocol departs from the published one, what it lacks, and the notes."""
+    """The lines below numbers: departures from the published protocol, headline numbers that are not evaluated, and notes."""
     missing = [line.metric for line in headlines(protocol, with_parts=True) if not line.is_evaluated(protocol)]
     changed = departures(protocol)
     departs = [f"not {protocol.name} as published: other {', '.join(changed)}"] if changed else []
@@ -58,10 +58,12 @@ def closing_lines(protocol: Protocol, notes: Sequence[str]) -> list[str]:
     return [*([f" {'; '.join(departs)}"] if departs else []), *(f" {note}" for note in notes)]
 
 
-def shorter_lines(lines: Sequence[str]) -> list[str]:
-    """The lines of a summary for a narrow terminal: AP and AR as abbreviations alone.
+def lines_within(width: int | None, lines: Sequence[str]) -> list[str]:
+    """The lines of a summary, with AP and AR as abbreviations alone where they are wider; None: any width.
 
-    >>> shorter_lines([" Average Recall     (AR) @[ IoU=0.50 ] = 0.505"])
+    >>> lines_within(40, [" Average Recall     (AR) @[ IoU=0.50 ] = 0.505"])
     [' AR @[ IoU=0.50 ] = 0.505']
     """
+    if width is None or max(map(len, lines)) <= width:
+        return [*lines]
     return [re.sub(r"^ [A-Zn][^(]*\(([A-Za-z@]{2,9})\)", r" \1", line) for line in lines]
