@@ -158,11 +158,11 @@ def joined_results(
 
 
 def with_names_of_numbers(found: Any, dataset: Dataset) -> Any:
-    """Results whose numbers of images mean file names: each number stands for the one image that is named by it.
+    """Replace the numbers of images by the names of the images that they mean, such as 139 by 000000000139.jpg.
 
-    Programs write 139 for 000000000139.jpg, as Ultralytics does in predictions.json. Where the results also have names of
-    files, these count. Anything else is returned as it is: then an error says that numbers are no names. So are numbers from 0
-    or 1 on without gaps, of a part of the images: a program may just have counted.
+    Ultralytics writes such numbers in predictions.json. If the results also have file names, these are used instead. Results
+    stay as they are if a number does not mean exactly one image, or if the numbers count a part of the images from 0 or 1 on
+    without gaps, as a program may have numbered them itself; an error then says that numbers are not names.
 
     >>> dataset = Dataset({"image_id": ["000007", "000008"]}, {"category_id": [1]}, {})
     >>> with_names_of_numbers(pl.DataFrame({"image_id": [8, 7]}), dataset)["image_id"].to_list()

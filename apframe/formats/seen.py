@@ -233,7 +233,7 @@ class Seen:
     def place(self, fits: Callable[[Seen], bool], split: Any = None) -> Seen:
         """Find the ground truth to read: this if it fits, else the folder of the split inside, else the only folder that fits.
 
-        A folder that has files itself, or many folders, is read as it is: what is in it may be something else.
+        Folders inside are not searched if there are files beside them or if there are many: they may hold something else.
         """
         if self.kind == "file" or fits(self):
             return self

@@ -184,6 +184,6 @@ def from_dict(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _published_tables(name: str, iou_type: str) -> tuple[KitTable, ...]:
-    """What evaluations by the published protocol of a name print for an IoU type; nothing if there is none."""
+    """The tables that the published protocol of this name prints for an IoU type; none if there is no such protocol."""
     published = PUBLISHED.get(name)
     return () if published is None or iou_type not in published.iou_types else published.variant(iou_type).tables

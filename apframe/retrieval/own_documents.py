@@ -51,7 +51,7 @@ def warn_of_own(shown: str, run: pl.DataFrame, judgements: pl.DataFrame) -> None
 
 
 def _is_own(run: pl.DataFrame) -> pl.Expr:
-    """Whether a document has the id of its query; ids of two types are compared as text."""
+    """Flag documents that have the id of their query; ids of two types are compared as text."""
     query, document = (pl.col(name) for name in _PAIR)
     if run["query_id"].dtype != run["document_id"].dtype:
         query, document = query.cast(pl.String), document.cast(pl.String)

@@ -53,9 +53,10 @@ def is_query_id(name: str) -> bool:
 
 
 def is_for_search(path: Path) -> bool:
-    """Whether a file looks like judgements: lines of 3 or 4 fields that end with a number, a header, JSON, Parquet or LZ4.
+    """Tell if a file looks like judgements: lines of 3 or 4 fields that end with a number, a header, JSON, Parquet or LZ4.
 
-    A TREC run looks so, too, for messages that it comes second. A pipe has to be inside `reading_once`, to be read later.
+    A TREC run looks like that too, so that an error can say that it comes second. A pipe has to be inside `reading_once`, to
+    be read later.
     """
     if kind_at(path) not in ("file", "pipe"):
         return False
@@ -136,7 +137,7 @@ def _separator(head: bytes) -> str | None:
 
 
 def _has_pairs(names: Iterable[str]) -> bool:
-    """Whether there are columns with the ids of queries and of documents."""
+    """Tell if there are columns with the ids of queries and of documents."""
     return {"query_id", "document_id"} <= {_names("judgements", name) for name in names}
 
 

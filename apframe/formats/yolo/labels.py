@@ -75,7 +75,7 @@ class YoloLabels(TruthOnly):
 
 
 def _is_label_file(path: Path) -> bool:
-    """Whether the list of classes is none, but the label file of an image that is called `classes`."""
+    """Tell a list of classes from the label file of an image that happens to be called `classes`."""
     return path.suffix == ".txt" and is_label(path)
 
 

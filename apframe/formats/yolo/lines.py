@@ -21,7 +21,7 @@ _KEYPOINT = 3  # numbers of one: x, y, visibility
 
 
 def is_result(fields: list[str]) -> bool:
-    """Whether the fields of a line are a class, fractions of the image as a box, a polygon or more, and a score.
+    """Tell if a line has a class, a box, a polygon or more in fractions of the image, and a score.
 
     >>> is_result(["0", ".5", ".5", ".1", ".2", ".9"]), is_result(["0", "320", "240", "64", "48", ".9"])
     (True, False)
@@ -32,7 +32,7 @@ def is_result(fields: list[str]) -> bool:
 
 
 def is_annotation(fields: list[str]) -> bool:
-    """Whether the fields of a line are a class and fractions of the image as a box or a polygon.
+    """Tell if a line has a class, and a box or a polygon in fractions of the image.
 
     >>> is_annotation(["0", ".5", ".5", ".1", ".2"]), is_annotation(["0", ".5", ".5", ".1", ".2", ".9"])
     (True, False)
@@ -42,7 +42,7 @@ def is_annotation(fields: list[str]) -> bool:
 
 
 def _are_fractions(fields: list[str]) -> bool:
-    """Whether the fields are a class and fractions of the image."""
+    """Tell if a class comes first, and then numbers that can be fractions of the image."""
     if not all(map(is_number, fields)):
         return False
     category, *fractions = map(float, fields)

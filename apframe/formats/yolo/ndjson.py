@@ -94,7 +94,7 @@ class UltralyticsNdjson(TruthOnly):
 
 
 def _records(path: Path) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
-    """What the first line says of the data set, and what the others say of images, with their numbers; numbers are floats."""
+    """The record of the data set, and those of the images with the numbers of their lines; all numbers in them are floats."""
     texts = enumerate(read_text(path).split("\n"), 1)
     records = [(line, parse_json(path, text.encode(), parse_int=float)) for line, text in texts if text.strip()]
     wrong = [line for line, record in records if not isinstance(record, dict)]
@@ -138,7 +138,7 @@ def _objects(path: Path, images: list[tuple[int, dict[str, Any]]], ids: pl.Serie
 
 
 def _keypoints(path: Path, about: dict[str, Any], fields: pl.Series) -> tuple[int, int] | None:
-    """How many keypoints objects have, and how many numbers each: as the first line says, else what fits in all of them."""
+    """The number of keypoints of each object, and of values for each: from the first line, else what fits all objects."""
     if about.get("task") != "pose" or fields.is_empty():
         return None
     if (shape := about.get("kpt_shape")) is not None:

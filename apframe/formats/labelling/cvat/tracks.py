@@ -14,7 +14,7 @@ _MOST = 1_000_000  # frames of a video of nine hours; a file may declare any num
 
 
 def with_images(path: Path, root: Element) -> Element:
-    """The root of a file for video as that of one for images; any other as it is.
+    """Turn the XML of a video into XML for images; return XML that is for images already unchanged.
 
     Each frame that the file declares is an image, and each one that has shapes. Its id is the frame, its name the one that CVAT
     gives to frames of a video, as in `frame_000007`; a task of images has other names, which the file does not contain. A shape
@@ -51,7 +51,7 @@ def with_images(path: Path, root: Element) -> Element:
 
 
 def _tasks(root: Element) -> dict[str | None, Element | None]:
-    """What the file says of its task, or job; those of a project by their ids."""
+    """The elements that describe the tasks of a project, by their ids, or the only task or job."""
     project = root.find("meta/project")
     if project is not None:
         return {task.findtext("id"): task for task in project.iterfind("tasks/task")}
