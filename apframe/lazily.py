@@ -1,8 +1,10 @@
-"""Values that an object computes when they are first asked for, and keeps."""
+"""What is computed or imported when it is first asked for, and kept."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 Value = TypeVar("Value")
@@ -35,3 +37,39 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - the nam
             if self.attrname not in values:
                 values[self.attrname] = self.func(instance)
             return values[self.attrname]
+
+
+def methods_of(package: str, modules: str) -> Iterator[Any]:
+    """Stand-ins for modules, of which a class takes functions as its methods: the first use of a method imports its module.
+
+    >>> class Text(str):
+    ...     (of_texts,) = methods_of("xml.sax", "saxutils")
+    ...     escaped = of_texts.escape
+    >>> Text("<").escaped()
+    '&lt;'
+    """
+    return (_Methods(f"{package}.{module}") for module in modules.split())
+
+
+class _Methods:
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> _Method:
+        return _Method(self._module, name)
+
+
+class _Method:
+    """A function that takes its place in a class when it is first asked for."""
+
+    def __init__(self, module: str, function: str) -> None:
+        self._home = module, function
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._place = owner, name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        module, function = self._home
+        method = getattr(import_module(module), function)
+        setattr(*self._place, method)
+        return method.__get__(instance, owner)

@@ -1,4 +1,4 @@
-"""Errors, and protocols of benchmarks, as public names of `apframe` for type checkers; `python -m tests.static_table`."""
+"""Protocols of benchmarks as public names of `apframe`, for type checkers; `python -m tests.static_table`."""
 
 from apframe.benchmarks.aerial.dota.protocol import DOTA as DOTA
 from apframe.benchmarks.aerial.dota.protocol import DOTA_V1 as DOTA_V1
@@ -32,20 +32,3 @@ from apframe.benchmarks.trainers.ultralytics.protocol import ULTRALYTICS_8_4_175
 from apframe.benchmarks.video.activitynet.protocol import ACTIVITYNET as ACTIVITYNET
 from apframe.benchmarks.video.ava.protocol import AVA as AVA
 from apframe.benchmarks.video.thumos14.protocol import THUMOS14 as THUMOS14
-from apframe.exceptions import ApframeError as ApframeError
-from apframe.exceptions import ApframeWarning as ApframeWarning
-from apframe.exceptions import ColumnError as ColumnError
-from apframe.exceptions import DoubtfulNumberWarning as DoubtfulNumberWarning
-from apframe.exceptions import DuplicateIdError as DuplicateIdError
-from apframe.exceptions import FormatError as FormatError
-from apframe.exceptions import IdTypeError as IdTypeError
-from apframe.exceptions import InputError as InputError
-from apframe.exceptions import NotComparableError as NotComparableError
-from apframe.exceptions import OutputError as OutputError
-from apframe.exceptions import ParameterError as ParameterError
-from apframe.exceptions import PluginError as PluginError
-from apframe.exceptions import QueryError as QueryError
-from apframe.exceptions import RowError as RowError
-from apframe.exceptions import ScoreError as ScoreError
-from apframe.exceptions import ShardError as ShardError
-from apframe.exceptions import UnknownIdError as UnknownIdError

@@ -1,5 +1,6 @@
 """Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
 
+- NAMES: the public names of each module, see `apframe/public_names.py`
 - PROTOCOLS: where each protocol of a benchmark is, what it is for, and its iou_types
 - TWINS: the protocols that options of another one stand for
 - FILES: the format of the files of a protocol, if that has another name
@@ -12,173 +13,199 @@ from __future__ import annotations
 
 from typing import Any
 
+NAMES: dict[str, str] = {
+    'apframe.adapters.supervision': 'from_supervision',
+    'apframe.adapters.torchvision': 'from_torchvision targets_from_torchvision',
+    'apframe.adapters.ultralytics': 'from_ultralytics',
+    'apframe.benchmarks.medical.luna16.sphere_distance': 'SphereDistance',
+    'apframe.benchmarks.pixels.panoptic.panoptic_boundary_iou': 'PanopticBoundaryIoU',
+    'apframe.benchmarks.pixels.panoptic.panoptic_iou': 'PanopticIoU',
+    'apframe.benchmarks.pixels.semantic.label_iou': 'LabelIoU',
+    'apframe.benchmarks.relations.visual_genome.relation_iou': 'PhraseIoU RelationIoU',
+    'apframe.benchmarks.trainers.ultralytics.single_iou': 'SingleBoxIoU SingleMaskIoU',
+    'apframe.checks.check': 'check',
+    'apframe.checks.runs': 'check_run',
+    'apframe.checks.statistics': 'stats',
+    'apframe.compare.agreement': 'kendall_tau rank_biased_overlap tau_ap',
+    'apframe.compare.comparison': 'bootstrap_mean compare_runs',
+    'apframe.compare.standard_errors': 'n_needed',
+    'apframe.evaluation.diagnose.at_thresholds': 'CutEvaluation',
+    'apframe.evaluation.diagnose.error_kinds': 'error_kinds',
+    'apframe.evaluation.evaluate': 'evaluate',
+    'apframe.evaluation.evaluation': 'Evaluation',
+    'apframe.evaluation.evaluator': 'Evaluator',
+    'apframe.evaluation.restored': 'read_evaluation',
+    'apframe.evaluation.slices.keys': 'bins quantiles',
+    'apframe.exceptions':
+      ('ApframeError ApframeWarning ColumnError DoubtfulNumberWarning DuplicateIdError FormatError IdTypeError InputError '
+       'NotComparableError OutputError ParameterError PluginError QueryError RowError ScoreError ShardError UnknownIdError'),
+    'apframe.formats.catalogue': 'list_formats read_dataset read_results',
+    'apframe.formats.coco.format': 'read_coco read_coco_results write_coco write_coco_results',
+    'apframe.formats.writing': 'write_dataset write_results',
+    'apframe.lists.expressions':
+      ('average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall r_precision recall recall_at_precision '
+       'reciprocal_rank success'),
+    'apframe.lists.list_curves': 'pr_from_roc precision_recall_curve roc_curve',
+    'apframe.lists.measures': 'Measure as_measure list_measures',
+    'apframe.lists.vl_pr': 'vl_pr',
+    'apframe.metrics.definitions': 'as_definition list_definitions',
+    'apframe.metrics.points': 'Definition',
+    'apframe.protocols.coco': 'COCO',
+    'apframe.protocols.headlines': 'Part',
+    'apframe.protocols.lvis': 'LVIS',
+    'apframe.protocols.open_images': 'OPEN_IMAGES OPEN_IMAGES_CHALLENGE',
+    'apframe.protocols.proposals': 'PROPOSALS',
+    'apframe.protocols.protocol': 'Protocol',
+    'apframe.protocols.published': 'PUBLISHED list_protocols',
+    'apframe.protocols.voc': 'VOC2007 VOC2012',
+    'apframe.pycocotools': 'patch_pycocotools',
+    'apframe.report.write': 'write_report',
+    'apframe.retrieval.agreement': 'leaderboard_agreement',
+    'apframe.retrieval.evaluation': 'RunEvaluation evaluate_run read_run_evaluation',
+    'apframe.retrieval.patches': 'evaluate_patches',
+    'apframe.retrieval.reidentification': 'evaluate_reidentification',
+    'apframe.retrieval.trec': 'read_qrels read_run',
+    'apframe.runs.run_sets': 'RunSets scan_runs',
+    'apframe.scale.evaluate_shards': 'evaluate_shards',
+    'apframe.scale.write_shards': 'write_shards',
+    'apframe.show.charts': 'plot_precision_recall plot_roc plot_vl_pr',
+    'apframe.show.confusion_chart': 'plot_confusion',
+    'apframe.show.draw_charts': 'plot_draws',
+    'apframe.show.error_chart': 'plot_error_impact',
+    'apframe.show.interval_charts': 'plot_intervals plot_leaderboard plot_over_tag',
+    'apframe.show.markup': 'to_latex to_markdown',
+    'apframe.show.operating_charts': 'plot_miss_rates plot_operating_points',
+    'apframe.show.reliability_chart': 'plot_reliability',
+    'apframe.show.score_charts': 'plot_scores plot_thresholds',
+    'apframe.show.slice_charts': 'plot_slice_heatmap plot_slices',
+    'apframe.similarity.bev_iou': 'BevIoU',
+    'apframe.similarity.boundary_iou': 'BoundaryIoU',
+    'apframe.similarity.box_iou': 'BoxIoU',
+    'apframe.similarity.centre_distance': 'CentreDistance',
+    'apframe.similarity.cuboid_iou': 'CuboidIoU',
+    'apframe.similarity.inclusive_box_iou': 'InclusiveBoxIoU',
+    'apframe.similarity.intersection_over_detection': 'IntersectionOverDetection',
+    'apframe.similarity.interval_iou': 'IntervalIoU',
+    'apframe.similarity.keypoints': 'OKS',
+    'apframe.similarity.mask_iou': 'MaskIoU',
+    'apframe.similarity.mask_or_box_iou': 'MaskOrBoxIoU',
+    'apframe.similarity.pairs': 'Similarity',
+    'apframe.similarity.rotated_iou': 'RotatedIoU',
+    'apframe.similarity.user': 'UserSimilarity',
+    'apframe.store.parquet': 'upgrade_evaluation',
+    'apframe.tables.dataset': 'Dataset',
+    'apframe.tables.merging': 'merge',
+    'apframe.threads': 'set_threads',
+    'apframe.training.losses': 'fast_ap quantized_ap smooth_ap',
+    'apframe.training.torch_losses': 'ap_loss',
+    'apframe.training.torchmetrics': 'MeanAveragePrecision',
+}  # fmt: skip
+
 PROTOCOLS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "DOTA": ("apframe.benchmarks.aerial.dota.protocol:DOTA", "rotated boxes in aerial images", ("rotated",)),
-    "DOTA_V1": (
-        "apframe.benchmarks.aerial.dota.protocol:DOTA_V1",
-        "what DOTA's devkit prints for v1.0: 15 classes",
-        ("rotated",),
-    ),
-    "DOTA_V15": (
-        "apframe.benchmarks.aerial.dota.protocol:DOTA_V15",
-        "what DOTA's devkit prints for v1.5: 16 classes",
-        ("rotated",),
-    ),
-    "MMROTATE": ("apframe.benchmarks.aerial.dota.protocol:MMROTATE", "what mmrotate prints for DOTA", ("rotated",)),
-    "VISDRONE": (
-        "apframe.benchmarks.aerial.visdrone.protocol:VISDRONE",
-        "objects from drones, ten classes; as its toolkit prints them",
-        ("bbox",),
-    ),
-    "VISDRONE_MEAN": (
-        "apframe.benchmarks.aerial.visdrone.protocol:VISDRONE_MEAN",
-        "VisDrone with the plain mean over classes",
-        ("bbox",),
-    ),
-    "ARGOVERSE2": (
-        "apframe.benchmarks.driving.argoverse2.protocol:ARGOVERSE2",
-        "cuboids by distance: AP, three errors, CDS",
-        ("distance",),
-    ),
-    "BDD100K": (
-        "apframe.benchmarks.driving.bdd100k.protocol:BDD100K",
-        "boxes and instance masks of driving scenes, ten classes",
-        ("bbox", "segm"),
-    ),
-    "KITTI": (
-        "apframe.benchmarks.driving.kitti.protocol:KITTI",
-        "cars, pedestrians and cyclists: in images, from above, in space",
-        ("bbox", "bev", "3d"),
-    ),
-    "NUSCENES": (
-        "apframe.benchmarks.driving.nuscenes.protocol:NUSCENES",
-        "cuboids by distance: AP, five errors, NDS",
-        ("distance",),
-    ),
-    "WAYMO": (
-        "apframe.benchmarks.driving.waymo.protocol:WAYMO",
-        "vehicles, pedestrians, signs, cyclists: in space, from above, in images",
-        ("3d", "bev", "bbox"),
-    ),
-    "LUNA16": (
-        "apframe.benchmarks.medical.luna16.protocol:LUNA16",
-        "nodules in scans: mean sensitivity (CPM) of the FROC curve",
-        ("sphere",),
-    ),
-    "CITYPERSONS": (
-        "apframe.benchmarks.people.citypersons.protocol:CITYPERSONS",
-        "pedestrians by height and visible share: log-average miss rate",
-        ("bbox",),
-    ),
-    "CALTECH": ("apframe.benchmarks.people.citypersons.protocol:CALTECH", "as CITYPERSONS, for Caltech's data", ("bbox",)),
-    "EUROCITY": (
-        "apframe.benchmarks.people.citypersons.protocol:EUROCITY",
-        "pedestrians by height and occlusion: log-average miss rate",
-        ("bbox",),
-    ),
-    "CROWDHUMAN": (
-        "apframe.benchmarks.people.crowdhuman.protocol:CROWDHUMAN",
-        "people in crowds: AP, log-average miss rate, Jaccard index",
-        ("bbox",),
-    ),
-    "CROWDPOSE": ("apframe.benchmarks.people.crowdpose.protocol:CROWDPOSE", "keypoints of people in crowds", ("keypoints",)),
-    "TINYPERSON": (
-        "apframe.benchmarks.people.tinyperson.protocol:TINYPERSON",
-        "people of a few pixels: AP at IoU .25, .5, .75 by size",
-        ("bbox",),
-    ),
-    "WIDER_FACE": (
-        "apframe.benchmarks.people.wider_face.protocol:WIDER_FACE",
-        "faces: easy, medium, hard; scores in 1,000 steps",
-        ("bbox",),
-    ),
-    "COCO_PANOPTIC": (
-        "apframe.benchmarks.pixels.panoptic.protocol:COCO_PANOPTIC",
-        "panoptic quality of segments: PQ, SQ, RQ, also of boundaries",
-        ("panoptic", "panoptic_boundary"),
-    ),
-    "CITYSCAPES_PANOPTIC": (
-        "apframe.benchmarks.pixels.panoptic.protocol:CITYSCAPES_PANOPTIC",
-        "the same for Cityscapes",
-        ("panoptic", "panoptic_boundary"),
-    ),
-    "SEMANTIC": (
-        "apframe.benchmarks.pixels.semantic.protocol:SEMANTIC",
-        "IoU of the pixels of each class: mIoU, fwIoU, accuracies",
-        ("semantic",),
-    ),
-    "FLICKR30K": (
-        "apframe.benchmarks.relations.flickr30k.protocol:FLICKR30K",
-        "boxes of phrases: Success@1, @5, @10, which papers call R@k",
-        ("bbox",),
-    ),
-    "REFCOCO": (
-        "apframe.benchmarks.relations.flickr30k.protocol:REFCOCO",
-        "the box of a referring expression: accuracy at IoU 0.5",
-        ("bbox",),
-    ),
-    "VISUAL_GENOME": (
-        "apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME",
-        "relations of two boxes: R@20, R@50, R@100; also of phrases",
-        ("relation", "phrase"),
-    ),
-    "VISUAL_GENOME_MEAN": (
-        "apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME_MEAN",
-        "the mean over relations: mR@20, mR@50, mR@100",
-        ("relation", "phrase"),
-    ),
-    "ULTRALYTICS": (
-        "apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS",
-        "what Ultralytics prints from 8.4.176 on: mAP50-95, mAP50",
-        ("bbox", "segm"),
-    ),
-    "ULTRALYTICS_8_4_175": (
-        "apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_175",
-        "what Ultralytics prints from 8.4.37 up to 8.4.175",
-        ("bbox", "segm"),
-    ),
-    "ULTRALYTICS_8_4_35": (
-        "apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_35",
-        "what Ultralytics prints up to 8.4.36",
-        ("bbox", "segm"),
-    ),
-    "ACTIVITYNET": (
-        "apframe.benchmarks.video.activitynet.protocol:ACTIVITYNET",
-        "actions as time intervals of videos",
-        ("interval",),
-    ),
-    "AVA": (
-        "apframe.benchmarks.video.ava.protocol:AVA",
-        "actions of people in frames of videos: frame mAP at IoU 0.5",
-        ("bbox",),
-    ),
-    "THUMOS14": (
-        "apframe.benchmarks.video.thumos14.protocol:THUMOS14",
-        "actions as time intervals: each interval takes its best detection",
-        ("interval",),
-    ),
-}
+    'DOTA': ('apframe.benchmarks.aerial.dota.protocol:DOTA', 'rotated boxes in aerial images', ('rotated',)),
+    'DOTA_V1':
+      ('apframe.benchmarks.aerial.dota.protocol:DOTA_V1', "what DOTA's devkit prints for v1.0: 15 classes", ('rotated',)),
+    'DOTA_V15':
+      ('apframe.benchmarks.aerial.dota.protocol:DOTA_V15', "what DOTA's devkit prints for v1.5: 16 classes", ('rotated',)),
+    'MMROTATE': ('apframe.benchmarks.aerial.dota.protocol:MMROTATE', 'what mmrotate prints for DOTA', ('rotated',)),
+    'VISDRONE':
+      ('apframe.benchmarks.aerial.visdrone.protocol:VISDRONE', 'objects from drones, ten classes; as its toolkit prints them',
+       ('bbox',)),
+    'VISDRONE_MEAN':
+      ('apframe.benchmarks.aerial.visdrone.protocol:VISDRONE_MEAN', 'VisDrone with the plain mean over classes', ('bbox',)),
+    'ARGOVERSE2':
+      ('apframe.benchmarks.driving.argoverse2.protocol:ARGOVERSE2', 'cuboids by distance: AP, three errors, CDS',
+       ('distance',)),
+    'BDD100K':
+      ('apframe.benchmarks.driving.bdd100k.protocol:BDD100K', 'boxes and instance masks of driving scenes, ten classes',
+       ('bbox', 'segm')),
+    'KITTI':
+      ('apframe.benchmarks.driving.kitti.protocol:KITTI', 'cars, pedestrians and cyclists: in images, from above, in space',
+       ('bbox', 'bev', '3d')),
+    'NUSCENES':
+      ('apframe.benchmarks.driving.nuscenes.protocol:NUSCENES', 'cuboids by distance: AP, five errors, NDS', ('distance',)),
+    'WAYMO':
+      ('apframe.benchmarks.driving.waymo.protocol:WAYMO',
+       'vehicles, pedestrians, signs, cyclists: in space, from above, in images', ('3d', 'bev', 'bbox')),
+    'LUNA16':
+      ('apframe.benchmarks.medical.luna16.protocol:LUNA16', 'nodules in scans: mean sensitivity (CPM) of the FROC curve',
+       ('sphere',)),
+    'CITYPERSONS':
+      ('apframe.benchmarks.people.citypersons.protocol:CITYPERSONS',
+       'pedestrians by height and visible share: log-average miss rate', ('bbox',)),
+    'CALTECH': ('apframe.benchmarks.people.citypersons.protocol:CALTECH', "as CITYPERSONS, for Caltech's data", ('bbox',)),
+    'EUROCITY':
+      ('apframe.benchmarks.people.citypersons.protocol:EUROCITY',
+       'pedestrians by height and occlusion: log-average miss rate', ('bbox',)),
+    'CROWDHUMAN':
+      ('apframe.benchmarks.people.crowdhuman.protocol:CROWDHUMAN',
+       'people in crowds: AP, log-average miss rate, Jaccard index', ('bbox',)),
+    'CROWDPOSE': ('apframe.benchmarks.people.crowdpose.protocol:CROWDPOSE', 'keypoints of people in crowds', ('keypoints',)),
+    'TINYPERSON':
+      ('apframe.benchmarks.people.tinyperson.protocol:TINYPERSON', 'people of a few pixels: AP at IoU .25, .5, .75 by size',
+       ('bbox',)),
+    'WIDER_FACE':
+      ('apframe.benchmarks.people.wider_face.protocol:WIDER_FACE', 'faces: easy, medium, hard; scores in 1,000 steps',
+       ('bbox',)),
+    'COCO_PANOPTIC':
+      ('apframe.benchmarks.pixels.panoptic.protocol:COCO_PANOPTIC',
+       'panoptic quality of segments: PQ, SQ, RQ, also of boundaries', ('panoptic', 'panoptic_boundary')),
+    'CITYSCAPES_PANOPTIC':
+      ('apframe.benchmarks.pixels.panoptic.protocol:CITYSCAPES_PANOPTIC', 'the same for Cityscapes',
+       ('panoptic', 'panoptic_boundary')),
+    'SEMANTIC':
+      ('apframe.benchmarks.pixels.semantic.protocol:SEMANTIC', 'IoU of the pixels of each class: mIoU, fwIoU, accuracies',
+       ('semantic',)),
+    'FLICKR30K':
+      ('apframe.benchmarks.relations.flickr30k.protocol:FLICKR30K',
+       'boxes of phrases: Success@1, @5, @10, which papers call R@k', ('bbox',)),
+    'REFCOCO':
+      ('apframe.benchmarks.relations.flickr30k.protocol:REFCOCO', 'the box of a referring expression: accuracy at IoU 0.5',
+       ('bbox',)),
+    'VISUAL_GENOME':
+      ('apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME',
+       'relations of two boxes: R@20, R@50, R@100; also of phrases', ('relation', 'phrase')),
+    'VISUAL_GENOME_MEAN':
+      ('apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME_MEAN',
+       'the mean over relations: mR@20, mR@50, mR@100', ('relation', 'phrase')),
+    'ULTRALYTICS':
+      ('apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS',
+       'what Ultralytics prints from 8.4.176 on: mAP50-95, mAP50', ('bbox', 'segm')),
+    'ULTRALYTICS_8_4_175':
+      ('apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_175',
+       'what Ultralytics prints from 8.4.37 up to 8.4.175', ('bbox', 'segm')),
+    'ULTRALYTICS_8_4_35':
+      ('apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_35', 'what Ultralytics prints up to 8.4.36',
+       ('bbox', 'segm')),
+    'ACTIVITYNET':
+      ('apframe.benchmarks.video.activitynet.protocol:ACTIVITYNET', 'actions as time intervals of videos', ('interval',)),
+    'AVA':
+      ('apframe.benchmarks.video.ava.protocol:AVA', 'actions of people in frames of videos: frame mAP at IoU 0.5', ('bbox',)),
+    'THUMOS14':
+      ('apframe.benchmarks.video.thumos14.protocol:THUMOS14',
+       'actions as time intervals: each interval takes its best detection', ('interval',)),
+}  # fmt: skip
 
 TWINS: dict[str, dict[str, dict[str, str]]] = {
-    "VISDRONE": {"mean": {"plain": "VISDRONE_MEAN"}},
-    "VISUAL_GENOME": {"mean": {"plain": "VISUAL_GENOME_MEAN"}},
-    "ULTRALYTICS": {"version": {"8.4.36": "ULTRALYTICS_8_4_35", "8.4.175": "ULTRALYTICS_8_4_175"}},
-}
+    'VISDRONE': {'mean': {'plain': 'VISDRONE_MEAN'}},
+    'VISUAL_GENOME': {'mean': {'plain': 'VISUAL_GENOME_MEAN'}},
+    'ULTRALYTICS': {'version': {'8.4.36': 'ULTRALYTICS_8_4_35', '8.4.175': 'ULTRALYTICS_8_4_175'}},
+}  # fmt: skip
 
 FILES: dict[str, str] = {
-    "dota_v1": "dota",
-    "dota_v15": "dota",
-    "mmrotate": "dota",
-    "visdrone_mean": "visdrone",
-    "bdd100k": "scalabel",
-    "citypersons": "coco",
-    "caltech": "coco",
-    "eurocity": "coco",
-    "tinyperson": "coco",
-    "cityscapes_panoptic": "coco_panoptic",
-    "semantic": "label_maps",
-    "ultralytics": "yolo",
-}
+    'dota_v1': 'dota',
+    'dota_v15': 'dota',
+    'mmrotate': 'dota',
+    'visdrone_mean': 'visdrone',
+    'bdd100k': 'scalabel',
+    'citypersons': 'coco',
+    'caltech': 'coco',
+    'eurocity': 'coco',
+    'tinyperson': 'coco',
+    'cityscapes_panoptic': 'coco_panoptic',
+    'semantic': 'label_maps',
+    'ultralytics': 'yolo',
+}  # fmt: skip
 
 FORMATS: dict[str, tuple[str, bool, list[dict[str, Any]], list[dict[str, Any]]]] = {
     'arrow': ('apframe.formats.tables:Arrow()', True,
@@ -344,60 +371,58 @@ FORMATS: dict[str, tuple[str, bool, list[dict[str, Any]], list[dict[str, Any]]]]
 }  # fmt: skip
 
 RULES: dict[str, str] = {
-    "LeaveOutNarrow": "apframe.benchmarks.aerial.dota.protocol:LeaveOutNarrow",
-    "ExclusionRegions": "apframe.benchmarks.aerial.visdrone.protocol:ExclusionRegions",
-    "DisjointMasks": "apframe.benchmarks.driving.bdd100k.protocol:DisjointMasks",
-    "RequireAlpha": "apframe.benchmarks.driving.kitti.protocol:RequireAlpha",
-    "MeasureErrors": "apframe.benchmarks.driving.measured_errors:MeasureErrors",
-    "OrientationWeights": "apframe.benchmarks.driving.orientation:OrientationWeights",
-    "AddDifficultyLevel": "apframe.benchmarks.driving.waymo.protocol:AddDifficultyLevel",
-    "LimitSides": "apframe.benchmarks.driving.waymo.protocol:LimitSides",
-    "NoLabelZones": "apframe.benchmarks.driving.waymo.protocol:NoLabelZones",
-    "WarnOfScores": "apframe.benchmarks.driving.waymo.protocol:WarnOfScores",
-    "AddVisibility": "apframe.benchmarks.people.citypersons.protocol:AddVisibility",
-    "ClipBoxes": "apframe.benchmarks.people.crowdhuman.protocol:ClipBoxes",
-    "IgnoreUncertain": "apframe.benchmarks.people.tinyperson.protocol:IgnoreUncertain",
-    "AnnotatedImagesOnly": "apframe.benchmarks.people.wider_face.protocol:AnnotatedImagesOnly",
-    "IgnoreMostlyVoid": "apframe.benchmarks.pixels.panoptic.protocol:IgnoreMostlyVoid",
-    "LeaveOutRepeated": "apframe.benchmarks.trainers.ultralytics.protocol:LeaveOutRepeated",
-}
+    'LeaveOutNarrow': 'apframe.benchmarks.aerial.dota.protocol:LeaveOutNarrow',
+    'ExclusionRegions': 'apframe.benchmarks.aerial.visdrone.protocol:ExclusionRegions',
+    'DisjointMasks': 'apframe.benchmarks.driving.bdd100k.protocol:DisjointMasks',
+    'RequireAlpha': 'apframe.benchmarks.driving.kitti.protocol:RequireAlpha',
+    'MeasureErrors': 'apframe.benchmarks.driving.measured_errors:MeasureErrors',
+    'OrientationWeights': 'apframe.benchmarks.driving.orientation:OrientationWeights',
+    'AddDifficultyLevel': 'apframe.benchmarks.driving.waymo.protocol:AddDifficultyLevel',
+    'LimitSides': 'apframe.benchmarks.driving.waymo.protocol:LimitSides',
+    'NoLabelZones': 'apframe.benchmarks.driving.waymo.protocol:NoLabelZones',
+    'WarnOfScores': 'apframe.benchmarks.driving.waymo.protocol:WarnOfScores',
+    'AddVisibility': 'apframe.benchmarks.people.citypersons.protocol:AddVisibility',
+    'ClipBoxes': 'apframe.benchmarks.people.crowdhuman.protocol:ClipBoxes',
+    'IgnoreUncertain': 'apframe.benchmarks.people.tinyperson.protocol:IgnoreUncertain',
+    'AnnotatedImagesOnly': 'apframe.benchmarks.people.wider_face.protocol:AnnotatedImagesOnly',
+    'IgnoreMostlyVoid': 'apframe.benchmarks.pixels.panoptic.protocol:IgnoreMostlyVoid',
+    'LeaveOutRepeated': 'apframe.benchmarks.trainers.ultralytics.protocol:LeaveOutRepeated',
+}  # fmt: skip
 
 MATCHERS: dict[str, str] = {
-    "claimant": "apframe.benchmarks.driving.argoverse2.matcher:ByClaim",
-    "score_first": "apframe.benchmarks.driving.waymo.matcher:ScoreFirst",
-}
+    'claimant': 'apframe.benchmarks.driving.argoverse2.matcher:ByClaim',
+    'score_first': 'apframe.benchmarks.driving.waymo.matcher:ScoreFirst',
+}  # fmt: skip
 
 METRICS: dict[str, str] = {
-    "box_errors": "apframe.benchmarks.driving.box_errors:BoxErrors",
-    "composite_score": "apframe.benchmarks.driving.box_errors:CompositeScore",
-    "oriented_precision": "apframe.benchmarks.driving.orientation:OrientedPrecision",
-    "panoptic_quality": "apframe.benchmarks.pixels.panoptic.metric:PanopticQuality",
-    "pixel_iou": "apframe.benchmarks.pixels.semantic.metric:PixelIoU",
-    "success": "apframe.benchmarks.relations.flickr30k.metric:Success",
-    "recall_by_image": "apframe.benchmarks.relations.visual_genome.metric:RecallByImage",
-}
+    'box_errors': 'apframe.benchmarks.driving.box_errors:BoxErrors',
+    'composite_score': 'apframe.benchmarks.driving.box_errors:CompositeScore',
+    'oriented_precision': 'apframe.benchmarks.driving.orientation:OrientedPrecision',
+    'panoptic_quality': 'apframe.benchmarks.pixels.panoptic.metric:PanopticQuality',
+    'pixel_iou': 'apframe.benchmarks.pixels.semantic.metric:PixelIoU',
+    'success': 'apframe.benchmarks.relations.flickr30k.metric:Success',
+    'recall_by_image': 'apframe.benchmarks.relations.visual_genome.metric:RecallByImage',
+}  # fmt: skip
 
 DEFINITIONS: dict[str, str] = {
-    "argoverse2": "apframe.benchmarks.driving.argoverse2.definition:Argoverse2",
-    "r11": "apframe.benchmarks.driving.kitti.definitions:R11",
-    "r40": "apframe.benchmarks.driving.kitti.definitions:R40",
-    "nuscenes": "apframe.benchmarks.driving.nuscenes.definition:NuScenes",
-    "crowdhuman": "apframe.benchmarks.people.crowdhuman.definition:CrowdHuman",
-    "wider_face": "apframe.benchmarks.people.wider_face.definition:WiderFace",
-    "ultralytics": "apframe.benchmarks.trainers.ultralytics.definitions:Ultralytics",
-    "ultralytics_8_4_35": "apframe.benchmarks.trainers.ultralytics.definitions:UltralyticsBefore",
-}
+    'argoverse2': 'apframe.benchmarks.driving.argoverse2.definition:Argoverse2',
+    'r11': 'apframe.benchmarks.driving.kitti.definitions:R11',
+    'r40': 'apframe.benchmarks.driving.kitti.definitions:R40',
+    'nuscenes': 'apframe.benchmarks.driving.nuscenes.definition:NuScenes',
+    'crowdhuman': 'apframe.benchmarks.people.crowdhuman.definition:CrowdHuman',
+    'wider_face': 'apframe.benchmarks.people.wider_face.definition:WiderFace',
+    'ultralytics': 'apframe.benchmarks.trainers.ultralytics.definitions:Ultralytics',
+    'ultralytics_8_4_35': 'apframe.benchmarks.trainers.ultralytics.definitions:UltralyticsBefore',
+}  # fmt: skip
 
 SIMILARITIES: dict[str, tuple[str, str | None]] = {
-    "sphere_distance": ("apframe.benchmarks.medical.luna16.sphere_distance:SphereDistance", "sphere"),
-    "panoptic_boundary_iou": (
-        "apframe.benchmarks.pixels.panoptic.panoptic_boundary_iou:PanopticBoundaryIoU",
-        "panoptic_boundary",
-    ),
-    "panoptic_iou": ("apframe.benchmarks.pixels.panoptic.panoptic_iou:PanopticIoU", "panoptic"),
-    "label_iou": ("apframe.benchmarks.pixels.semantic.label_iou:LabelIoU", "semantic"),
-    "relation_iou": ("apframe.benchmarks.relations.visual_genome.relation_iou:RelationIoU", "relation"),
-    "phrase_iou": ("apframe.benchmarks.relations.visual_genome.relation_iou:PhraseIoU", "phrase"),
-    "single_box_iou": ("apframe.benchmarks.trainers.ultralytics.single_iou:SingleBoxIoU", "bbox"),
-    "single_mask_iou": ("apframe.benchmarks.trainers.ultralytics.single_iou:SingleMaskIoU", "segm"),
-}
+    'sphere_distance': ('apframe.benchmarks.medical.luna16.sphere_distance:SphereDistance', 'sphere'),
+    'panoptic_boundary_iou':
+      ('apframe.benchmarks.pixels.panoptic.panoptic_boundary_iou:PanopticBoundaryIoU', 'panoptic_boundary'),
+    'panoptic_iou': ('apframe.benchmarks.pixels.panoptic.panoptic_iou:PanopticIoU', 'panoptic'),
+    'label_iou': ('apframe.benchmarks.pixels.semantic.label_iou:LabelIoU', 'semantic'),
+    'relation_iou': ('apframe.benchmarks.relations.visual_genome.relation_iou:RelationIoU', 'relation'),
+    'phrase_iou': ('apframe.benchmarks.relations.visual_genome.relation_iou:PhraseIoU', 'phrase'),
+    'single_box_iou': ('apframe.benchmarks.trainers.ultralytics.single_iou:SingleBoxIoU', 'bbox'),
+    'single_mask_iou': ('apframe.benchmarks.trainers.ultralytics.single_iou:SingleMaskIoU', 'segm'),
+}  # fmt: skip

@@ -5,6 +5,7 @@ What type checkers should know of it is in `apframe/static_names.py`, which noth
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pprint
 import re
@@ -15,10 +16,10 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
+from textwrap import indent
 from types import ModuleType
 from typing import Any
 
-import apframe as apf
 import apframe.benchmarks
 import apframe.formats
 from apframe.formats.format import Format
@@ -31,8 +32,11 @@ from apframe.similarity.pairs import Similarity
 
 ROOT = Path(__file__).parents[1]
 TABLE, NAMES = (ROOT / "apframe" / f"static_{name}.py" for name in ("table", "names"))
+PUBLIC = ROOT / "apframe" / "public_names.py"
+_WIDTH = 128
 _HOMES = "dict[str, str]"
 TYPES = {
+    "NAMES": _HOMES,
     "PROTOCOLS": "dict[str, tuple[str, str, tuple[str, ...]]]",
     "TWINS": "dict[str, dict[str, dict[str, str]]]",
     "FILES": _HOMES,
@@ -45,6 +49,7 @@ TYPES = {
 }
 _HEAD = '''"""Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
 
+- NAMES: the public names of each module, see `apframe/public_names.py`
 - PROTOCOLS: where each protocol of a benchmark is, what it is for, and its iou_types
 - TWINS: the protocols that options of another one stand for
 - FILES: the format of the files of a protocol, if that has another name
@@ -58,7 +63,7 @@ from __future__ import annotations
 from typing import Any
 '''
 _OF_NAMES = (
-    '"""Errors, and protocols of benchmarks, as public names of `apframe` for type checkers; `python -m tests.static_table`."""'
+    '"""Protocols of benchmarks as public names of `apframe`, for type checkers; `python -m tests.static_table`."""'
 )
 
 
@@ -75,6 +80,15 @@ def own(package: ModuleType, kind: type) -> Iterator[tuple[str, Any]]:
             is_own = inspect.isclass(value) and value.__module__ == module.__name__ and not name.startswith("_")
             if is_own and kind in value.__mro__ and not inspect.isabstract(value):
                 yield f"{module.__name__}:{name}", value
+
+
+def public_names() -> dict[str, str]:
+    """The public names of each module, apart from packages and the protocols of benchmarks."""
+    found: dict[str, list[str]] = {}
+    for node in ast.parse(PUBLIC.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module != "apframe":
+            found.setdefault(str(node.module), []).extend(alias.name for alias in node.names)
+    return {module: " ".join(names) for module, names in found.items()}
 
 
 def formats() -> dict[str, tuple[str, bool, Any, Any]]:
@@ -128,6 +142,7 @@ def tables() -> dict[str, Any]:
     metrics = {name_of(each): home for home, each in own(package, Metric) if each.read is not Metric.read}
     definitions = {each.name: home for home, each in own(package, Definition) if hasattr(each, "name")}
     return {
+        "NAMES": public_names(),
         "PROTOCOLS": protocols(),
         "TWINS": twins(),
         "FILES": files(),
@@ -141,11 +156,21 @@ def tables() -> dict[str, Any]:
 
 
 def shown(name: str, table: dict[str, Any]) -> str:
-    """A table as code; of formats, each look in as few lines as it needs."""
-    if name != "FORMATS":
-        return f"{name}: {TYPES[name]} = {pprint.pformat(table, sort_dicts=False)}\n"
-    rows = [f"    {key!r}: ({row[0]!r}, {row[1]},{_looks(row[2])},{_looks(row[3])})," for key, row in table.items()]
+    """A table as code, each row in as few lines as it needs."""
+    if name == "FORMATS":
+        rows = [f"    {key!r}: ({row[0]!r}, {row[1]},{_looks(row[2])},{_looks(row[3])})," for key, row in table.items()]
+    else:
+        rows = [_wrapped(f"    {key!r}: ", value) + "," for key, value in table.items()]
     return "\n".join([f"{name}: {TYPES[name]} = {{", *rows, "}  # fmt: skip\n"])
+
+
+def _wrapped(key: str, value: Any) -> str:
+    """A row, its value on lines of its own where it does not fit behind the key."""
+    row = f"{key}{value!r}"
+    if len(row) < _WIDTH:
+        return row
+    shown = pprint.pformat(value, sort_dicts=False, width=_WIDTH - 8, compact=True)
+    return f"{key}\n{indent(shown, ' ' * 6)}"
 
 
 def _looks(looks: list[dict[str, Any]]) -> str:
@@ -160,8 +185,7 @@ def text() -> str:
 
 def names() -> str:
     """The whole file of names."""
-    homes = [(name, "apframe.exceptions") for name in apf._HOMES["apframe.exceptions"].split()]
-    homes += [(name, home.split(":")[0]) for name, (home, *_) in protocols().items()]
+    homes = [(name, home.split(":")[0]) for name, (home, *_) in protocols().items()]
     return "\n".join([_OF_NAMES, "", *(f"from {module} import {name} as {name}" for name, module in homes), ""])
 
 

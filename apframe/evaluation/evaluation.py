@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.evaluation import numbers, stored, tables
-from apframe.evaluation.comparison import changes as comparison
-from apframe.evaluation.comparison import draws as drawn
-from apframe.evaluation.comparison import intervals as resamples
-from apframe.evaluation.diagnose import at_thresholds, error_rates, errors, jaccard, label_errors, operating_points
-from apframe.evaluation.diagnose import calibration as calibrated
-from apframe.evaluation.diagnose import confusion as confused
-from apframe.evaluation.diagnose.implausible import warn_of_metrics
-from apframe.evaluation.gallery import show as gallery
-from apframe.evaluation.slices import by as slices
 from apframe.exceptions import NotComputedWarning, ParameterError, warn
-from apframe.lazily import cached_property
+from apframe.lazily import cached_property, methods_of
 from apframe.protocols.protocol import Protocol
 from apframe.show.console import summary_lines
 from apframe.show.markup import to_latex, to_markdown
@@ -32,10 +22,27 @@ from apframe.wording import counted
 if TYPE_CHECKING:
     import numpy as np
 
+    from apframe.evaluation import numbers, stored, tables
+    from apframe.evaluation.comparison import changes as comparison
+    from apframe.evaluation.comparison import draws as drawn
+    from apframe.evaluation.comparison import intervals as resamples
+    from apframe.evaluation.diagnose import at_thresholds, error_rates, errors, jaccard, label_errors, operating_points
+    from apframe.evaluation.diagnose import calibration as calibrated
+    from apframe.evaluation.diagnose import confusion as confused
+    from apframe.evaluation.gallery import show as gallery
     from apframe.evaluation.pipeline import Pipeline
+    from apframe.evaluation.slices import by as slices
     from apframe.evaluation.source import Source
     from apframe.protocols.headlines import Headline
     from apframe.protocols.inputs import Inputs
+    from apframe.tables.lazy_table import LazyTable
+else:  # each is imported when one of its methods is first asked for
+    numbers, stored, tables, gallery, slices = methods_of("apframe.evaluation", "numbers stored tables gallery.show slices.by")
+    comparison, drawn, resamples = methods_of("apframe.evaluation.comparison", "changes draws intervals")
+    calibrated, confused, error_rates, errors, jaccard, label_errors, operating_points, at_thresholds = methods_of(
+        "apframe.evaluation.diagnose",
+        "calibration confusion error_rates errors jaccard label_errors operating_points at_thresholds",
+    )
 
 
 class Evaluation(QueryableResult):
@@ -74,7 +81,7 @@ class Evaluation(QueryableResult):
     draws = drawn.draws
     to_dict, to_wandb, write_tensorboard = numbers.to_dict, numbers.to_wandb, numbers.write_tensorboard
     __getitem__ = numbers.number
-    write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables
+    write_parquet, write_duckdb = stored.write_parquet, stored.write_duckdb
 
     def __init__(
         self,
@@ -146,9 +153,14 @@ class Evaluation(QueryableResult):
         """The metrics; a warning, once, if they can hardly be right."""
         metrics = self._pipeline.metrics(headlines_only=headlines_only)
         if self._may_warn:
-            warn_of_metrics(metrics, self._source.evaluated(), self.protocol, self.name)
+            self._warn_of(metrics)
         self._may_warn = False
         return metrics
+
+    def _warn_of(self, metrics: pl.DataFrame) -> None:
+        from apframe.evaluation.diagnose.implausible import warn_of_metrics  # imported as the pipeline is
+
+        warn_of_metrics(metrics, self._source.evaluated(), self.protocol, self.name)
 
     def warn_if_doubtful(self) -> None:
         """Warn if the numbers are probably wrong, as the first metrics or summary do; see `evaluate`.
@@ -166,7 +178,7 @@ class Evaluation(QueryableResult):
         """
         if not self.conditions:
             self._may_warn = False
-            warn_of_metrics(self.metrics, self._source.evaluated(), self.protocol, self.name)
+            self._warn_of(self.metrics)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -239,6 +251,11 @@ class Evaluation(QueryableResult):
         part = Evaluation(source, protocol or self.protocol, notes=self.notes, name=self._label, path=self._path)
         part._may_warn = False
         return part
+
+    def _lazy_tables(self) -> Mapping[str, LazyTable]:
+        from apframe.evaluation.stored import lazy_tables
+
+        return lazy_tables(self)
 
     def to_markdown(self, digits: int | None = None) -> str:
         """Return the summary in Markdown; for benchmarks with a table of their own, that table.

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.store import sql
 from apframe.tables.lazy_table import LazyTable
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ class QueryableResult(ABC):
         KeyboardInterrupt
             Ctrl-C, within a second, also while tables are computed
         """
+        from apframe.store import sql  # brings in DuckDB's side, which only queries need
+
         return sql.query(lambda: self._plans(query), query, parameters)
 
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -49,15 +50,21 @@ class QueryableResult(ABC):
         SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
         variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
         """
+        from apframe.store import sql
+
         return sql.connect(self._plans())
 
     def _plans(self, query: str | None = None) -> dict[str, pl.LazyFrame]:
         """The tables as plans; given a query, those that it does not name may be stood for."""
+        from apframe.store.sql import mentions
+
         tables = self._lazy_tables()
-        named = {name for name in tables if query is None or sql.mentions(query, name)}
+        named = {name for name in tables if query is None or mentions(query, name)}
         return {name: (table.plan if name in named else table.unnamed or table.plan)() for name, table in tables.items()}
 
 
 def connection_for(result: QueryableResult, query: str) -> duckdb.DuckDBPyConnection:
     """Open a connection for one query: tables that it does not name need not be read."""
-    return sql.connect(result._plans(query), query)
+    from apframe.store.sql import connect
+
+    return connect(result._plans(query), query)
