@@ -62,9 +62,7 @@ from __future__ import annotations
 
 from typing import Any
 '''
-_OF_NAMES = (
-    '"""Protocols of benchmarks as public names of `apframe`, for type checkers; `python -m tests.static_table`."""'
-)
+_OF_NAMES = '"""Protocols of benchmarks as public names of `apframe`, for type checkers; `python -m tests.static_table`."""'
 
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:

@@ -11,8 +11,7 @@ from apframe.evaluation.diagnose.filtered import EQUAL_REMEDY, detections_per_im
 from apframe.protocols.published import PUBLISHED
 from apframe.protocols.rules.limits import RequireAtMost
 from apframe.registry import published_for
-from apframe.tables.shapes.catalogue import shape_of
-from apframe.tables.shapes.relations import RELATIONS
+from apframe.tables.shapes.catalogue import RELATIONS, shape_of
 from apframe.wording import counted
 
 _MOST = 100  # detections of an image and category that COCO counts

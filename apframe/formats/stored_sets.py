@@ -13,7 +13,7 @@ from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
 from apframe.formats.files import finish_replacing
 from apframe.paths import is_file, is_folder, opened, parquet_of
-from apframe.tables.shapes.segments import LABEL_MAP
+from apframe.tables.shapes.catalogue import LABEL_MAP
 from apframe.wording import reason
 
 MANIFEST = "manifest.json"

@@ -19,10 +19,8 @@ from apframe.formats.losses import losses, tables_of
 from apframe.paths import is_folder, to_write
 from apframe.rows import refuse_rows
 from apframe.tables.label_map_paths import with_paths_from
-from apframe.tables.shapes.catalogue import OTHERS
+from apframe.tables.shapes.catalogue import CUBOIDS, LABEL_MAP, OTHERS
 from apframe.tables.shapes.corners import upright, with_corners
-from apframe.tables.shapes.cuboids import CUBOIDS
-from apframe.tables.shapes.segments import LABEL_MAP
 
 
 def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:

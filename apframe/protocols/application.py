@@ -33,11 +33,8 @@ from apframe.tables.category_map import describe_map
 from apframe.tables.dataset import Dataset, canonical_detections
 from apframe.tables.ids import is_known, unknown_ids
 from apframe.tables.shapes.boxes import BOX, BOXES
-from apframe.tables.shapes.catalogue import shape_of
-from apframe.tables.shapes.cuboids import CUBOIDS, like_degrees
-from apframe.tables.shapes.intervals import INTERVALS
-from apframe.tables.shapes.keypoints import KEYPOINTS
-from apframe.tables.shapes.segments import SEGMENTS
+from apframe.tables.shapes.catalogue import CUBOIDS, INTERVALS, KEYPOINTS, SEGMENTS, shape_of
+from apframe.tables.shapes.cuboids import like_degrees
 from apframe.tables.sources import to_polars
 from apframe.validation import Report, validating
 from apframe.wording import Note, counted, spelled

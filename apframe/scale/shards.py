@@ -25,7 +25,7 @@ from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of
 from apframe.scale.layout import INPUT_ROW, LISTING, SHARD_TABLES, parse_layout
 from apframe.tables.conditions import Masks
 from apframe.tables.dataset import Dataset
-from apframe.tables.shapes.segments import LABEL_MAP
+from apframe.tables.shapes.catalogue import LABEL_MAP
 from apframe.tables.tables import GROUND_TRUTH, noun
 from apframe.validation import Fault, Report, validating
 from apframe.wording import counted, listed

@@ -12,7 +12,8 @@ from apframe.exceptions import ParameterError
 from apframe.registry import imported, published_for
 from apframe.similarity.pairs import Similarity, join_on_cell, require
 from apframe.static_table import PROTOCOLS
-from apframe.tables.shapes.keypoints import KEYPOINTS, check_keypoints, keypoint_rows
+from apframe.tables.shapes.catalogue import KEYPOINTS
+from apframe.tables.shapes.keypoints import check_keypoints, keypoint_rows
 from apframe.tables.shapes.shape import Shape
 
 if TYPE_CHECKING:

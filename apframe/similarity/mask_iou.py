@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.similarity.pairs import Similarity, join_on_cell, overlap, union_of
-from apframe.tables.shapes.masks import MASKS
+from apframe.tables.shapes.catalogue import MASKS
 from apframe.tables.shapes.shape import Shape
 
 if TYPE_CHECKING:

@@ -72,7 +72,8 @@ def checked(table: str, source: Any) -> pl.DataFrame:
     if any(c.name == "x" for c in columns):
         frame = as_xywh(table, frame)
         for shape in OTHERS:
-            frame = shape.accept(table, frame)
+            if any(name in frame.columns for name in shape.accepts):
+                frame = shape.accept(table, frame)
     if frame.is_empty() and not frame.columns:
         frame = pl.DataFrame(schema={c.name: c.dtype for c in columns if c.required})
     has_box = not frame.columns or any(c.name in frame.columns for c in columns if c.name in BOX)

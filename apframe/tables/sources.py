@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import ColumnError, FormatError
 from apframe.paths import not_deep, opened, read_parquet
 from apframe.rows import KEY_OF
-from apframe.tables.shapes.segments import LABEL_MAP
+from apframe.tables.shapes.catalogue import LABEL_MAP
 from apframe.wording import first_line, reason
 
 OTHER_LIBRARIES = "see apf.from_torchvision, apf.from_ultralytics and apf.from_supervision for results of other libraries"

@@ -11,8 +11,7 @@ import polars as pl
 from apframe.columns import Column
 from apframe.tables.metric_columns import METRICS_OF_SOME
 from apframe.tables.shapes.boxes import BOXES
-from apframe.tables.shapes.catalogue import OTHERS
-from apframe.tables.shapes.segments import COUNTED, LABEL_MAP, SEGMENTS
+from apframe.tables.shapes.catalogue import COUNTED, LABEL_MAP, OTHERS, SEGMENTS
 
 ID = pl.Int64  # or String; see `as_id`
 OUTSIDE = "outside_subset"

@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.benchmarks.driving.nuscenes.places import with_places
-from apframe.tables.shapes.cuboids import CUBOID
+from apframe.tables.shapes.catalogue import CUBOID
 
 DATA = Path(__file__).parents[2] / "data"
 DRIVING = DATA / "driving"

@@ -40,7 +40,7 @@ from apframe.protocols.rules.ignored import IgnoreFlagged
 from apframe.protocols.rules.limits import LimitPerImage, RankInImage, ZeroWithoutDetections
 from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
 from apframe.show.console import summary_lines
-from apframe.tables.shapes.cuboids import CUBOID
+from apframe.tables.shapes.catalogue import CUBOID
 from tests.conformance.rows import HAND as TINY
 from tests.conformance.tiny import (
     CATEGORIES,

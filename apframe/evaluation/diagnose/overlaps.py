@@ -10,9 +10,8 @@ import polars as pl
 from apframe.similarity.box_iou import box_iou
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.intervals import INTERVALS
+from apframe.tables.shapes.catalogue import INTERVALS, SPHERES
 from apframe.tables.shapes.shape import Shape
-from apframe.tables.shapes.spheres import SPHERES
 from apframe.tables.tables import KEYS
 from apframe.wording import counted
 

@@ -15,8 +15,7 @@ from apframe.show.cards import card
 from apframe.show.drawings import TRUTH, draw_objects, picture, picture_sizes
 from apframe.show.elements import Markup
 from apframe.tables.ids import is_known
-from apframe.tables.shapes.cuboids import CUBOIDS
-from apframe.tables.shapes.intervals import INTERVALS
+from apframe.tables.shapes.catalogue import CUBOIDS, INTERVALS
 from apframe.tables.tables import SIZE
 
 if TYPE_CHECKING:

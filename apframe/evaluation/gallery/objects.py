@@ -12,11 +12,7 @@ from apframe.rows import KEY_OF
 from apframe.show.drawings import IN_WORDS, MODELS, TRUTH
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.corners import CORNERS
-from apframe.tables.shapes.cuboids import CUBOIDS
-from apframe.tables.shapes.intervals import INTERVALS
-from apframe.tables.shapes.keypoints import KEYPOINTS
-from apframe.tables.shapes.masks import MASKS
+from apframe.tables.shapes.catalogue import CORNERS, CUBOIDS, INTERVALS, KEYPOINTS, MASKS
 from apframe.tables.tables import OUTCOMES
 
 if TYPE_CHECKING:

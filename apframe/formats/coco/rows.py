@@ -16,8 +16,7 @@ from apframe.paths import is_utf8
 from apframe.rows import row_numbers
 from apframe.tables.box_formats import split_boxes
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import OTHERS
-from apframe.tables.shapes.corners import ULTRALYTICS
+from apframe.tables.shapes.catalogue import OTHERS, ULTRALYTICS
 from apframe.tables.sources import OTHER_LIBRARIES, kind_of, refuse_other_keys
 from apframe.tables.tables import TABLES
 from apframe.tables.types import AS_TEXT, BEYOND, LIST_REMEDIES

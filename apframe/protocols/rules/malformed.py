@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.protocols.rules.rule import Rule, States, refuse_several
-from apframe.tables.shapes.corners import CORNERS
-from apframe.tables.shapes.intervals import INTERVAL
+from apframe.tables.shapes.catalogue import CORNERS, INTERVAL
 
 if TYPE_CHECKING:
     import numpy as np

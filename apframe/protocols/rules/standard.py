@@ -22,7 +22,8 @@ from apframe.registry import published_for
 from apframe.similarity.extents import lacks_boxes, prepare_shapes, with_boxes, with_upright_boxes
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOXES
-from apframe.tables.shapes.corners import CORNERS, is_turned, upright
+from apframe.tables.shapes.catalogue import CORNERS
+from apframe.tables.shapes.corners import is_turned, upright
 from apframe.tables.tables import noun
 from apframe.wording import Count, Note, in_words, spelled
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.columns import Column
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.shape import Shape
+from apframe.tables.shapes.catalogue import ULTRALYTICS
 from apframe.validation import Sieve, sound_rows
 
 if TYPE_CHECKING:
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-ULTRALYTICS = ("poly", "rbox")
-"""Lists in which Ultralytics writes rotated boxes: the corners, and the centre, width, height and angle."""
 _SINGLE = 1e-6  # what a coordinate in single precision may be off, relative to its size, and the sine of pi, with some room
 _FARTHEST = 1e150  # the product of two such numbers is still finite
 
@@ -280,23 +277,3 @@ def turns(corners: Array) -> Array:
     sides = np.roll(corners, -1, axis=1) - corners
     after = np.roll(sides, -1, axis=1)
     return sides[:, :, 0] * after[:, :, 1] - sides[:, :, 1] * after[:, :, 0]
-
-
-CORNERS = Shape(
-    iou_type="rotated",
-    words="corners (x1, y1, ... x4, y4), or a box with angle (radians, counter-clockwise)",
-    columns=(
-        Column(
-            "corners", pl.List(pl.Float64), "x and y of the four corners of a rotated box, in order around it", standard=False
-        ),
-        Column("angle", pl.Float64, "of a rotated box, radians, counter-clockwise about its centre", standard=False),
-    ),
-    needs=("corners",),
-    check=check_corners,
-    extents=corner_extents,
-    json_field="corners",
-    called={"corners: {}": ("poly",)},
-    accept=accept_ultralytics,
-    array=("corners", (4, 2)),
-    list_remedy="give x1, y1, x2, y2, x3, y3, x4, y4, around the shape, in one list",
-)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.columns import Column
 from apframe.exceptions import ColumnError
 from apframe.rows import refuse_texts
-from apframe.tables.shapes.shape import Shape
+from apframe.tables.shapes.catalogue import CUBOID
 from apframe.validation import Sieve, sound_rows
 
-CENTRE = ("cuboid_x", "cuboid_y", "cuboid_z")
-SIZES = ("cuboid_length", "cuboid_width", "cuboid_height")
-YAW = "cuboid_yaw"
-CUBOID = (*CENTRE, *SIZES, YAW)
+CENTRE, SIZES, YAW = CUBOID[:3], CUBOID[3:6], CUBOID[6]
 
 _DEGREES_FROM = 7.0  # a full turn is 6.28 radians
 _BOTTOM = "cuboid_bottom"
@@ -134,37 +130,3 @@ def like_degrees(frame: pl.DataFrame) -> float | None:
 
 def _check(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     return check_cuboids(table, frame, ())
-
-
-CUBOIDS = Shape(
-    iou_type="3d",
-    words=f"{', '.join(CUBOID)} (metres, the centre; radians, counter-clockwise seen from above)",
-    columns=(
-        Column(
-            "cuboid_x", pl.Float64, "centre of a cuboid, metres, in a right-handed frame whose z axis points up", standard=False
-        ),
-        Column("cuboid_y", pl.Float64, "its centre in y, metres", standard=False),
-        Column("cuboid_z", pl.Float64, "the height of its centre, metres; cuboid_bottom is read too", standard=False),
-        Column("cuboid_length", pl.Float64, "its side along the heading, metres", standard=False),
-        Column("cuboid_width", pl.Float64, "its side across, metres", standard=False),
-        Column("cuboid_height", pl.Float64, "its side upwards, metres", standard=False),
-        Column(YAW, pl.Float64, "its heading, radians, counter-clockwise seen from above, 0 along x", standard=False),
-    ),
-    needs=CUBOID,
-    check=_check,
-    extents=cuboid_extents,
-    accept=with_cuboids,
-    json_field="cuboid_x",
-    called={
-        "camera_x: {}": ("location_x",),
-        "camera_y: {}": ("location_y",),
-        "camera_z: {}": ("location_z",),
-        "cuboid_x: {}": ("center_x", "centre_x", "tx_m"),
-        "cuboid_y: {}": ("center_y", "centre_y", "ty_m"),
-        "cuboid_z: {}": ("center_z", "centre_z", "tz_m"),
-        "cuboid_length: {}": ("length", "length_m", "object_length"),
-        "cuboid_width: {}": ("width_m", "object_width"),
-        "cuboid_height: {}": ("height_m", "object_height"),
-        "cuboid_yaw: {}": ("yaw", "heading"),
-    },
-)

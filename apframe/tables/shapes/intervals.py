@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.tables.shapes.shape import Shape
+from apframe.tables.shapes.catalogue import INTERVAL
 from apframe.validation import Sieve
-
-INTERVAL = ("start_time", "end_time")
 
 
 def interval_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -39,22 +36,3 @@ def check_intervals(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     broken = frame["end_time"] < frame["start_time"]
     sieve.refuse_malformed(broken, "end_time is before start_time", "swap the two or remove these rows")
     return sieve.sound(frame)
-
-
-INTERVALS = Shape(
-    iou_type="interval",
-    words="start_time, end_time (seconds)",
-    columns=(
-        Column("start_time", pl.Float64, "start of the interval, seconds", standard=False),
-        Column("end_time", pl.Float64, "where it ends", standard=False),
-    ),
-    needs=INTERVAL,
-    check=check_intervals,
-    extents=interval_extents,
-    json_field="start_time",
-    called={
-        "start_time: {}": ("t-start", "t_start", "start"),
-        "end_time: {}": ("t-end", "t_end", "end"),
-        "start_time and end_time: the two numbers of {}": ("segment",),
-    },
-)

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.columns import Column
-from apframe.tables.shapes.shape import Shape
 from apframe.validation import Sieve, sound_rows
 
 if TYPE_CHECKING:
@@ -90,16 +88,3 @@ def are_not_finite(frame: pl.DataFrame) -> pl.Series:
     if not numbers.null_count() and math.isfinite(numbers.sum()):  # much cheaper than a look at every list
         return pl.repeat(False, frame.height, eager=True)
     return ~frame["keypoints"].list.eval(finite).list.first()
-
-
-KEYPOINTS = Shape(
-    iou_type="keypoints",
-    words="keypoints (x, y, visibility of each)",
-    columns=(Column("keypoints", pl.List(pl.Float64), "x, y, visibility of each keypoint", standard=False),),
-    needs=("keypoints",),
-    check=check_keypoints,
-    extents=keypoint_extents,
-    json_field="keypoints",
-    array=("keypoints", ("points", 3)),
-    list_remedy="give x, y, visibility of each keypoint in one list",
-)

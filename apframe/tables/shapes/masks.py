@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.columns import Column
-from apframe.tables.shapes.shape import Shape
-
 if TYPE_CHECKING:
     from apframe.tables.shapes.runs import Runs
 
@@ -37,30 +34,9 @@ def check_masks(table: str, frame: pl.DataFrame) -> None:
     sound_masks(table, frame)
 
 
-def _extents(table: str, masks: Runs) -> pl.DataFrame:
+def extents_of_masks(table: str, masks: Runs) -> pl.DataFrame:
+    """The boxes of masks and the numbers of their pixels; `table` is not used."""
     from apframe.tables.shapes.mask_columns import mask_extents
 
     del table
     return mask_extents(masks)
-
-
-MASKS = Shape(
-    iou_type="segm",
-    words="mask (segmentation in JSON)",
-    columns=(
-        Column(
-            "mask",
-            None,
-            "COCO's segmentation as JSON text, polygons as lists, RLE as structs, or bitmaps as lists",
-            standard=False,
-        ),
-    ),
-    needs=("mask",),
-    check=check_masks,
-    extents=_extents,
-    decode=decode_masks,
-    uses_images=True,
-    json_field="segmentation",
-    called={"mask: {}": ("polygon", "masks")},
-    array=("masks", ("height", "width")),
-)

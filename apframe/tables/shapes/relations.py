@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.shape import Shape
+from apframe.tables.shapes.catalogue import EDGES, RELATION, RELATIONS
 from apframe.validation import Sieve
 
 SIDES = ("subject", "object")
 NAMES = tuple(f"{side}_name" for side in SIDES)
-EDGES = tuple(f"{side}_{name}" for side in SIDES for name in BOX)
-RELATION = (*EDGES, *NAMES)
-_WORDS = f"{', '.join(EDGES[:4])} (pixels), {NAMES[0]}; the same of the object"
 
 
 def relation_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -50,7 +45,7 @@ def check_relations(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     apframe.exceptions.ColumnError: detections: no column subject_name; relations are subject_x, subject_y, ...
     """
     if missing := [name for name in RELATION if name not in frame.columns]:
-        raise ColumnError(f"no column {missing[0]}", f"relations are {_WORDS}", table=table)
+        raise ColumnError(f"no column {missing[0]}", f"relations are {RELATIONS.words}", table=table)
     sieve = Sieve(table, frame)
     for name in EDGES:
         sieve.refuse_no_number(name, "supply it or remove these rows")
@@ -59,24 +54,3 @@ def check_relations(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     for name in NAMES:
         sieve.refuse(frame[name].is_null(), f"{name} is missing", "supply it or remove these rows")
     return sieve.sound(frame)
-
-
-RELATIONS = Shape(
-    iou_type="relation",
-    words=_WORDS,
-    columns=tuple(
-        Column(f"{side}_{name}", dtype, meaning.format(side), standard=False)
-        for side in SIDES
-        for name, dtype, meaning in (
-            ("x", pl.Float64, "left edge of the box of the {} of a relation, pixels"),
-            ("y", pl.Float64, "its top edge"),
-            ("width", pl.Float64, "its xmax - xmin"),
-            ("height", pl.Float64, "its ymax - ymin"),
-            ("name", pl.String, "the class of the {} of a relation"),
-        )
-    ),
-    needs=RELATION,
-    check=check_relations,
-    extents=relation_extents,
-    json_field="subject_x",
-)

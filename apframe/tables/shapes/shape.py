@@ -38,6 +38,8 @@ class Shape:
         whether `decode` wants `image_width` and `image_height` (null where unknown) as columns
     called
         other names of its columns, by how ours are made of them, `{}` being the other name: named in errors
+    accepts
+        columns of another convention, any of which calls for `accept`
     accept
         makes the columns of those of another convention, if a frame has such ones, from the table's name and the frame
     array
@@ -56,6 +58,7 @@ class Shape:
     decode: Callable[[str, pl.DataFrame], Any] = lambda _, frame: frame
     uses_images: bool = False
     called: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    accepts: tuple[str, ...] = ()
     accept: Callable[[str, pl.DataFrame], pl.DataFrame] = lambda _, frame: frame
     array: tuple[str, tuple[int | str, ...]] | None = None
     list_remedy: str = ""

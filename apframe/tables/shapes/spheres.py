@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.tables.shapes.shape import Shape
+from apframe.tables.shapes.catalogue import SPHERES
 from apframe.validation import Sieve
 
-CENTRE = ("sphere_x", "sphere_y", "sphere_z")
+CENTRE = SPHERES.needs
 DIAMETER = "sphere_diameter"
 UNKNOWN_RADIUS = 5.0
-_WORDS = f"{', '.join(CENTRE)}, {DIAMETER} of annotations (millimetres)"
 
 
 def radius() -> pl.Expr:
@@ -49,32 +47,10 @@ def check_spheres(table: str, frame: pl.DataFrame, *, needs_diameter: bool) -> p
     sieve = Sieve(table, frame)
     for name in (*CENTRE, *((DIAMETER,) if needs_diameter else ())):
         if name not in frame.columns:
-            raise ColumnError(f"no column {name}", f"spheres are {_WORDS}", table=table)
-        sieve.refuse_no_number(name, f"spheres are {_WORDS}")
+            raise ColumnError(f"no column {name}", f"spheres are {SPHERES.words}", table=table)
+        sieve.refuse_no_number(name, f"spheres are {SPHERES.words}")
     return sieve.sound(frame)
 
 
 def _check(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     return check_spheres(table, frame, needs_diameter=table == "annotations" and DIAMETER in frame.columns)
-
-
-SPHERES = Shape(
-    iou_type="sphere",
-    words=_WORDS,
-    columns=(
-        Column("sphere_x", pl.Float64, "centre of a sphere, such as a nodule, millimetres", standard=False),
-        Column("sphere_y", pl.Float64, "its centre in y, millimetres", standard=False),
-        Column("sphere_z", pl.Float64, "its centre in z, millimetres", standard=False),
-        Column(DIAMETER, pl.Float64, "its diameter, millimetres; negative if it is not known", standard=False),
-    ),
-    needs=CENTRE,
-    check=_check,
-    extents=sphere_extents,
-    json_field="sphere_x",
-    called={
-        "sphere_x: {}": ("coordX",),
-        "sphere_y: {}": ("coordY",),
-        "sphere_z: {}": ("coordZ",),
-        f"{DIAMETER}: {{}}": ("diameter_mm",),
-    },
-)

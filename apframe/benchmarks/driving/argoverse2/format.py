@@ -16,7 +16,8 @@ from apframe.formats.tables import Arrow, is_of_sweeps
 from apframe.paths import files_in, folders_in, is_file, is_folder
 from apframe.rows import row_numbers
 from apframe.tables.dataset import Dataset
-from apframe.tables.shapes.cuboids import CENTRE, CUBOID, SIZES
+from apframe.tables.shapes.catalogue import CUBOID
+from apframe.tables.shapes.cuboids import CENTRE, SIZES
 from apframe.wording import listed
 
 EVALUATED = (

@@ -17,7 +17,8 @@ from apframe.formats.names import categories_of, ids_to_write, image_ids
 from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.cuboids import CUBOID, SIZES, with_cuboids
+from apframe.tables.shapes.catalogue import CUBOID
+from apframe.tables.shapes.cuboids import SIZES, with_cuboids
 from apframe.wording import spelled
 
 _EDGES = ("left", "top", "right", "bottom")

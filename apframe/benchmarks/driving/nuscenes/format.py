@@ -19,7 +19,7 @@ from apframe.formats.json_fields import OF_SAMPLES, Fields
 from apframe.formats.looks import Look, looks
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import called, places_of
-from apframe.tables.shapes.cuboids import CUBOID
+from apframe.tables.shapes.catalogue import CUBOID
 from apframe.wording import counted, listed, spelled
 
 _TABLES = ("sample.json", "sample_annotation.json", "sample_data.json", "ego_pose.json")  # no other data set calls files so

@@ -8,7 +8,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError
 from apframe.rows import refuse_rows, refuse_texts
-from apframe.tables.shapes.cuboids import CUBOID
+from apframe.tables.shapes.catalogue import CUBOID
 
 EGO, RACKS = ("ego_x", "ego_y"), "bicycle_racks"
 """Columns of images: the place of the car, and the cuboids of bicycle racks, seven numbers each in the order of `CUBOID`."""

@@ -15,7 +15,7 @@ from apframe.formats.coco.scan import json_database
 from apframe.formats.files import reading
 from apframe.paths import duckdb_literal, refuse_pipe
 from apframe.rows import row_numbers
-from apframe.tables.shapes.cuboids import CUBOID
+from apframe.tables.shapes.catalogue import CUBOID
 from apframe.tables.sources import from_arrow_stream
 from apframe.wording import first_line, listed
 

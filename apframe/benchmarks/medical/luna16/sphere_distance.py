@@ -9,8 +9,9 @@ from typing import ClassVar
 import polars as pl
 
 from apframe.similarity.pairs import Similarity, pair_by, require
+from apframe.tables.shapes.catalogue import SPHERES
 from apframe.tables.shapes.shape import Shape
-from apframe.tables.shapes.spheres import CENTRE, SPHERES, check_spheres, radius
+from apframe.tables.shapes.spheres import CENTRE, check_spheres, radius
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.exceptions import ColumnError
 from apframe.rows import refuse_rows
 from apframe.similarity.pairs import Similarity, require
-from apframe.tables.shapes.segments import SEGMENTS
+from apframe.tables.shapes.catalogue import SEGMENTS
 from apframe.tables.shapes.shape import Shape
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.benchmarks.pixels.panoptic.panoptic_iou import are_counted, shared_pixels
 from apframe.exceptions import ParameterError
 from apframe.similarity.pairs import Similarity, require
-from apframe.tables.shapes.segments import SEGMENTS
+from apframe.tables.shapes.catalogue import SEGMENTS
 from apframe.tables.shapes.shape import Shape
 
 

@@ -20,7 +20,7 @@ from apframe.formats.looks import Look, looks
 from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
-from apframe.tables.shapes.intervals import INTERVAL
+from apframe.tables.shapes.catalogue import INTERVAL
 from apframe.tables.sources import kind_of
 from apframe.tables.tables import TABLES
 from apframe.wording import did_you_mean, listed, spelled

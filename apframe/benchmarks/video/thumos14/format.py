@@ -14,7 +14,7 @@ from apframe.formats.lines import Lines, is_number, some_text_files
 from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.seen import Seen
 from apframe.tables.dataset import Dataset
-from apframe.tables.shapes.intervals import INTERVAL
+from apframe.tables.shapes.catalogue import INTERVAL
 from apframe.wording import did_you_mean, listed, spelled
 
 _FILE = re.compile(r"(.+)_(test|val)", re.DOTALL)

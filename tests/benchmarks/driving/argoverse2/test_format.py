@@ -15,7 +15,7 @@ from apframe.benchmarks.driving.argoverse2.format import EVALUATED, Argoverse2
 from apframe.exceptions import FormatError, InvalidRowsWarning, RowError
 from apframe.formats.seen import see
 from apframe.formats.tables import Arrow
-from apframe.tables.shapes.cuboids import CUBOID
+from apframe.tables.shapes.catalogue import CUBOID
 from tests.benchmarks.driving.argoverse2.sweeps import sweep, write_feather, write_log
 from tests.formats.folders import written
 from tests.kits import run_kit

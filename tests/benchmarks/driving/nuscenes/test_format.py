@@ -23,7 +23,7 @@ from apframe.benchmarks.driving.nuscenes.splits import scenes_of
 from apframe.benchmarks.driving.nuscenes.tables import CLASSES
 from apframe.exceptions import ColumnError, FormatError, MissingResultsWarning, ParameterError, RowError, UnknownIdError
 from apframe.formats.seen import see
-from apframe.tables.shapes.cuboids import CUBOID
+from apframe.tables.shapes.catalogue import CUBOID
 from tests.benchmarks.driving.nuscenes.scenes import Json, Objects, box, tables, write_for_kit, write_results, write_tables
 from tests.formats.folders import written
 from tests.kits import run_kit
