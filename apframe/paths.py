@@ -24,6 +24,8 @@ from apframe.wording import first_line, reason
 _DEEPEST = 100  # levels of JSON
 _PIECE = 1 << 24  # bytes that are looked at together
 _MOST_KEPT = 1 << 25  # bytes of files that are kept for each path that is read once
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}([^/].*)")  # a `Path` keeps one slash
+SCHEMES = ("http", "https", "s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "hf")
 
 
 def kind_at(path: str | Path) -> Literal["file", "folder", "pipe", "device"] | None:
@@ -445,3 +447,15 @@ def names_of(paths: Sequence[Path]) -> list[str]:
         if len(count) == len(names):
             return names
         depths = [depth + (count[name] > 1) for name, depth in zip(names, depths, strict=True)]
+
+
+def url_of(source: Any) -> str | None:
+    """The URL that a text or `Path` is; None for paths, and all else.
+
+    >>> url_of("https://example.org/a.parquet"), url_of(Path("s3://a/b.csv")), url_of("data:/a.csv"), url_of("a.csv")
+    ('https://example.org/a.parquet', 's3://a/b.csv', None, None)
+    """
+    found = _URL.fullmatch(str(source)) if isinstance(source, (str, Path)) else None
+    if found is None or not ("://" in str(source) or (found[1] in SCHEMES and kind_at(source) is None)):
+        return None
+    return f"{found[1]}://{found[2]}"

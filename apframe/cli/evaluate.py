@@ -42,7 +42,6 @@ from apframe.exceptions import ParameterError
 from apframe.matching.matchers import MATCHERS
 from apframe.protocols.headlines import main_headline
 from apframe.show.console import lines_within, summary_lines
-from apframe.store.parquet import DETECTION
 
 
 def evaluate_files(
@@ -110,7 +109,7 @@ def evaluate_files(
         hint_at_shards(truth, results)
     if truth is None or (results is None and not shards):
         context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
-    labelled = given_labels(out, DETECTION, name, tag)
+    labelled = given_labels(out, "detection", name, tag)
     if matches and out is None:
         raise ParameterError("--matches needs --out, the folder to store the evaluation in")
     kept = numbers("--matches", matches, float, "numbers") or []

@@ -14,11 +14,9 @@ from apframe.cli.declared import Argument, Option
 from apframe.cli.help_pages import HelpPage
 from apframe.exceptions import ParameterError
 from apframe.formats.options import ReadingOptions
-from apframe.formats.urls import url_of
 from apframe.keywords import declared_keywords
-from apframe.paths import is_utf8
+from apframe.paths import is_utf8, url_of
 from apframe.protocols.published import PUBLISHED
-from apframe.store.parquet import labels, refuse_foreign
 
 _READ = {"truth", "results", "source"}  # arguments that may be URLs, or - for the standard input
 GIVEN = "apframe.arguments"  # where a context has the arguments of its command
@@ -162,9 +160,12 @@ def given_labels(out: Path | None, kind: str, name: str | None, tags: Sequence[s
         if not (key and equals) or key in values:
             raise ParameterError(f"--tag takes NAME=VALUE, each NAME once, not {tag!r}")
         values[key] = _value(text)
+    if out is None:
+        return {}
+    from apframe.store.parquet import labels, refuse_foreign
+
     labelled = labels(name, values)
-    if out is not None:
-        refuse_foreign(out, kind)
+    refuse_foreign(out, kind)
     return labelled
 
 

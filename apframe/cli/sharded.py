@@ -13,10 +13,6 @@ from apframe.cli.declared import Argument, Option
 from apframe.cli.options import given_options
 from apframe.exceptions import ParameterError
 from apframe.paths import is_folder, is_pattern, matching
-from apframe.scale.addresses import exists, expand
-from apframe.scale.evaluate_shards import ENGINES
-from apframe.scale.layout import LISTING
-from apframe.scale.shards import is_shard
 
 More = Annotated[
     list[Path] | None, Argument(metavar="[FOLDER]...", help="with --shards: more shards, as the shell lists them for shards/*")
@@ -35,9 +31,7 @@ Work = Annotated[
     Path | None, Option(metavar="DIR", help="keep the verdicts of each shard here; an interrupted run goes on where it stopped")
 ]
 SkipBadShards = Annotated[bool, Option("--skip-bad-shards", help="leave out damaged shards, with a warning")]
-Engine = Annotated[
-    str, Option(metavar="|".join(ENGINES), help="where shards are matched: in this process, or on a Ray cluster")
-]
+Engine = Annotated[str, Option(metavar="local|ray", help="where shards are matched: in this process, or on a Ray cluster")]
 _OWN = ("memory", "work", "skip_bad_shards", "engine")
 
 
@@ -67,9 +61,12 @@ def hint_at_shards(truth: Path, results: Path | None) -> None:
     ParameterError
         it says so
     """
-    beside = results is not None and not (is_folder(results) and is_shard(str(results)))
-    if is_folder(truth) and (exists(f"{truth}/{LISTING}") or is_shard(str(truth), with_detections=beside)):
-        raise ParameterError(f"{truth} has data in shards", f"evaluate them with apframe eval --shards {quote(str(truth))}")
+    if is_folder(truth):
+        from apframe.scale.shards import has_listing, is_shard
+
+        beside = results is not None and not (is_folder(results) and is_shard(str(results)))
+        if has_listing(str(truth)) or is_shard(str(truth), with_detections=beside):
+            raise ParameterError(f"{truth} has data in shards", f"evaluate them with apframe eval --shards {quote(str(truth))}")
     named = [truth] if results is None else [truth, results]
     for name, path in zip(("GT", "DT"), named, strict=False):
         # the ? of an address is none, nor is a ? or [ in a name of nothing
@@ -88,8 +85,11 @@ def hint_at_out(path: Path, command: str) -> None:
     ParameterError
         it says so
     """
+    from apframe.scale.addresses import expand
+    from apframe.scale.shards import has_listing, is_shard
+
     first = expand(str(path))[:1]
-    if any(exists(f"{each}/{LISTING}") or (is_pattern(path) and is_shard(each)) for each in first):
+    if any(has_listing(each) or (is_pattern(path) and is_shard(each)) for each in first):
         store = f"store their evaluation with apframe eval --shards {quote(str(path))} --out DIR"
         raise ParameterError(f"{path} has data in shards", f"{store}, then name DIR to apframe {command}")
 
@@ -123,4 +123,7 @@ def as_shards(truth: Path, results: Path | None, more: Sequence[Path] | None) ->
 
 def _is_of_shards(path: Path) -> bool:
     """Whether the first thing that a path or a pattern stands for is a shard, or a folder of shards."""
-    return any(is_shard(address) or exists(f"{address}/{LISTING}") for address in expand(str(path))[:1])
+    from apframe.scale.addresses import expand
+    from apframe.scale.shards import has_listing, is_shard
+
+    return any(is_shard(address) or has_listing(address) for address in expand(str(path))[:1])

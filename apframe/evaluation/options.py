@@ -16,7 +16,6 @@ from apframe.protocols.protocol import Protocol, as_protocol
 from apframe.protocols.rules.limits import KnownImagesOnly
 from apframe.rows import Malformed
 from apframe.similarity.pairs import Similarity
-from apframe.store.parquet import labels
 from apframe.tables.dataset import Dataset
 from apframe.wording import spelled
 
@@ -99,7 +98,10 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     unknown_images = one_of("unknown_images", others.pop("unknown_images", "error"), ("error", "drop"))
     invalid = one_of("invalid", others.pop("invalid", "error"), ("error", "drop", "keep"))
     image_attributes, name = others.pop("image_attributes", None), others.pop("name", None)
-    labels(name, None)
+    if name is not None:
+        from apframe.store.parquet import labels  # where names are kept
+
+        labels(name, None)
     chosen = as_protocol(protocol).variant(others.pop("iou_type", None)).with_options(**others)
     if invalid == "keep" and not chosen.malformed.keepable:
         problem = f"{spelled('invalid', 'keep')}: where a shape cannot be right, {chosen.malformed.words} ({chosen.name})"

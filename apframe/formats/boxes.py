@@ -10,10 +10,10 @@ import polars as pl
 from apframe.formats.class_names import read_class_names
 from apframe.formats.format import OPEN, Format
 from apframe.formats.image_sizes import FARTHEST, NEAREST, images_with_sizes
-from apframe.formats.lines import Lines, is_number, refuse_blanks, some_text_files, text_files, write_lines
+from apframe.formats.lines import Lines, refuse_blanks, some_text_files, text_files, write_lines
 from apframe.formats.looks import NAME, Look, looks
 from apframe.formats.names import categories_of, ids_to_write, image_ids
-from apframe.formats.seen import Seen
+from apframe.formats.seen import Seen, is_number
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 

@@ -11,7 +11,6 @@ import polars as pl
 
 from apframe import static_table
 from apframe.exceptions import FormatError, InputError, UnknownIdError, by_name
-from apframe.formats.class_names import joined_tables
 from apframe.formats.coco.format import coco_in_memory, read_result_columns
 from apframe.formats.coco.rows import has_scores
 from apframe.formats.files import reading_from, settled_kind
@@ -26,18 +25,14 @@ from apframe.formats.format import (
     refuse_options,
     taken_boxes,
     taken_options,
+    with_own_paths,
 )
 from apframe.formats.ids import joined_results
-from apframe.formats.mistaken import guessed, names_beside, near_misses, refuse_benchmark, refuse_mistaken
-from apframe.formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
-from apframe.formats.object_rows import as_detections, is_of_objects, tables_of_objects
-from apframe.formats.options import BoxOptions, ClassOptions, DatasetOptions, FileOptions, ResultsOptions
+from apframe.formats.options import BoxOptions, ClassOptions, DatasetOptions, FileOptions, ResultsOptions, joined_tables
 from apframe.formats.seen import Seen, see
-from apframe.formats.stored_sets import with_own_paths
-from apframe.formats.urls import read_url, url_of
 from apframe.keywords import names_keywords
 from apframe.listing import Listing
-from apframe.paths import kind_at, reading_once, release
+from apframe.paths import kind_at, reading_once, release, url_of
 from apframe.plugins import LOCK, find_plugins, load_plugins
 from apframe.registry import Registry
 from apframe.tables.canonical import canonical
@@ -119,8 +114,10 @@ def as_format(name: str) -> Format:
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: no format 'cocoo'; did you mean coco?
     """
-    refuse_benchmark(name)
     if same_name(name, FORMATS) is None:
+        from apframe.formats.mistaken import refuse_benchmark
+
+        refuse_benchmark(name)
         for plugin in find_plugins("format"):
             if same_name(name, [plugin.name]) is not None:
                 plugin.load()
@@ -227,12 +224,27 @@ def tables_in_memory(source: Any) -> dict[str, pl.DataFrame] | None:
         are_lists = any(isinstance(source[table], list) for table in GROUND_TRUTH)  # as COCO's
         return None if are_lists else {table: to_polars(source[table], table) for table in GROUND_TRUTH}
     url = url_of(source)
+    from apframe.formats.nested_rows import has_objects, holds_columns, tables_of_rows
+
     if not (url or holds_columns(source)):
         return None
-    frame, features = read_url(url) if url else frame_of_rows("images", source)
+    from apframe.formats.object_rows import is_of_objects, tables_of_objects
+
+    frame, features = _rows_of("images", source, url)
     if has_objects(frame.schema):
         return tables_of_rows(frame, features)
     return tables_of_objects(frame) if is_of_objects(frame.columns, scored=False) else None
+
+
+def _rows_of(table: str, source: Any, url: str | None) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """The rows of what holds columns, in memory or at a URL, and their features."""
+    if url:
+        from apframe.formats.urls import read_url
+
+        return read_url(url)
+    from apframe.formats.nested_rows import frame_of_rows
+
+    return frame_of_rows(table, source)
 
 
 @names_keywords
@@ -294,6 +306,8 @@ def take_results(
             release(Path(source))
     else:
         refuse_options(**{option: format})
+        from apframe.formats.nested_rows import has_objects, holds_columns, results_of_rows
+        from apframe.formats.object_rows import as_detections
         from apframe.formats.outputs import Outputs, recognize
 
         source = recognize(source)
@@ -305,7 +319,7 @@ def take_results(
         if isinstance(source, Outputs):
             found, how, of = source.table, source.how, "what a detector returns"
         elif url or holds_columns(source):
-            found, features = read_url(url) if url else frame_of_rows("detections", source)
+            found, features = _rows_of("detections", source, url)
             found = results_of_rows(found, features) if has_objects(found.schema) else as_detections(found)
         else:
             found = read_result_columns(source) if isinstance(source, list) or is_data_set else source
@@ -360,6 +374,8 @@ def choose_format(
         raise FormatError("the path is empty", "name a file or folder")
     there = settled_kind(path)
     if there is None:
+        from apframe.formats.mistaken import names_beside
+
         raise FormatError("there is no such file or folder", nearest(path.name, names_beside(path)), path=path)
     if there == "device":
         raise FormatError("this is a device or a socket", "name a file, a folder or a pipe", path=path)
@@ -391,6 +407,8 @@ def _told(
         if not others or FORMATS["coco"] in others:
             return found or FORMATS["coco"]  # whose reader says what is wrong
     if not likely:
+        from apframe.formats.mistaken import guessed, near_misses, refuse_mistaken
+
         is_seen = isinstance(other_path, (str, Path)) and kind_at(other_path) in ("file", "folder")
         refuse_mistaken(
             seen, role, lambda seen, role: _likely(seen, role, expected), see(Path(other_path)) if is_seen else None

@@ -175,13 +175,3 @@ def with_class_names(detections: pl.DataFrame, source: Any) -> pl.DataFrame:
     named = numbers.replace_strict(list(names), list(names.values()), default=None, return_dtype=pl.String)
     named_rows = detections.with_columns(named.alias("name")).with_columns(pl.coalesce("name", pl.when(is_name).then(ids)))
     return sound_rows("detections", named_rows, unknown, "category_id has no name", there_are)
-
-
-def joined_tables(join_by_name: str | Collection[str], names: Any) -> Collection[str]:
-    """The tables that results are joined to by name: those that were asked for, and the categories where these have names.
-
-    >>> list(joined_tables("images", ["cat"]))
-    ['images', 'categories']
-    """
-    asked: Iterable[str] = [join_by_name] if isinstance(join_by_name, str) else join_by_name
-    return list(dict.fromkeys([*asked, *(["categories"] if names is not None else [])]))

@@ -13,7 +13,9 @@ from apframe import static_table
 from apframe.exceptions import ParameterError
 from apframe.formats.looks import Look
 from apframe.formats.seen import Seen
+from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
+from apframe.tables.shapes.catalogue import LABEL_MAP
 from apframe.tables.tables import TABLES
 from apframe.validation import without_refused
 from apframe.wording import spelled
@@ -277,3 +279,19 @@ def refuse_options(**options: Any) -> None:
     given = [spelled(name, "") for name, value in options.items() if value is not None]
     if given:
         raise ParameterError(f"{', '.join(given)}: only for files and folders", "leave it out for data in memory")
+
+
+def with_own_paths(table: str, frame: Any, source: Any) -> Any:
+    """The table that was read from a path with whole paths of its label maps, as `with_whole_paths`; any other as it is.
+
+    A stored evaluation loses them: it names those that it was made from, which may be anywhere, and has counted their pixels.
+    """
+    if not isinstance(source, (str, Path)) or LABEL_MAP.name not in frame.columns:
+        return frame
+    from apframe.formats.stored_sets import find_manifest
+
+    if is_folder(source) and find_manifest(Path(source)) is not None:
+        return frame.drop(LABEL_MAP.name)
+    from apframe.tables.label_map_paths import with_whole_paths
+
+    return with_whole_paths(table, frame, source)

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, RowError
-from apframe.formats.class_names import with_known_classes
 from apframe.formats.format import ANY, INDEX, NAME, NUMBER, OPEN, OUTPUTS, Format
 from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
 from apframe.tables.category_map import map_ids
@@ -133,8 +132,13 @@ def joined_results(
     Unless it `warns`, nothing is said of how boxes look. What numbers of classes and images mean is decided only if these are
     all results (`is_whole`).
     """
-    known = dataset()
-    found = with_known_classes(found, names, known, may_count_from_1=warns and how == OPEN, is_whole=is_whole)
+    known, is_open = dataset(), warns and how == OPEN
+    if is_open:
+        found = to_polars(found, "detections")
+    if names is not None or (is_open and "file_name" in found.columns):  # of files that number classes
+        from apframe.formats.class_names import with_known_classes
+
+        found = with_known_classes(found, names, known, may_count_from_1=is_open, is_whole=is_whole)
     if how == OUTPUTS and known is not None:
         join_by_name = tables_named(found, known, join_by_name)
     if known is not None and known.merged is not None:
@@ -151,8 +155,7 @@ def joined_results(
     images = None if known is None else known.core("images")
     if any(boxes.values()):
         return as_pixel_boxes("detections", found, images, **boxes)
-    if how == OPEN and warns:
-        found = to_polars(found, "detections")
+    if is_open:
         warn_of_boxes("detections", found, lambda: images)
     return found
 

@@ -8,10 +8,8 @@ from typing import Any
 
 from apframe.formats.catalogue import choose_format, take_results
 from apframe.formats.files import reading_from
-from apframe.formats.format import taken_boxes
-from apframe.formats.stored_sets import with_own_paths
-from apframe.formats.urls import url_of
-from apframe.paths import reading_once
+from apframe.formats.format import taken_boxes, with_own_paths
+from apframe.paths import reading_once, url_of
 from apframe.tables.dataset import Dataset
 from apframe.tables.sources import to_polars
 

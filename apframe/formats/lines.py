@@ -160,19 +160,6 @@ def first_fields(paths: Iterable[Path]) -> list[str]:
     return []
 
 
-def is_number(text: str) -> bool:
-    """Whether a field is a number.
-
-    >>> is_number("-.5e3"), is_number("person")
-    (True, False)
-    """
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text  # which Python takes for a separator of digits
-
-
 def text_files(folder: Path) -> list[Path]:
     """The .txt files of a folder: see `files_in`."""
     return files_in(folder, ".txt")

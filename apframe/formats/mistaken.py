@@ -9,9 +9,8 @@ from pathlib import Path
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.files import reading
 from apframe.formats.format import Format
-from apframe.formats.lines import is_number
 from apframe.formats.looks import Look
-from apframe.formats.seen import Seen, see
+from apframe.formats.seen import Seen, is_number, see
 from apframe.static_table import FILES
 from apframe.wording import same_name
 

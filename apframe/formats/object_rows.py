@@ -10,7 +10,7 @@ from apframe.exceptions import ColumnError
 from apframe.formats.names import categories_of
 from apframe.tables.box_formats import columns_of_boxes
 from apframe.tables.names import stems
-from apframe.tables.shapes.cuboids import SIZES
+from apframe.tables.shapes.catalogue import CUBOID
 from apframe.tables.tables import SIZE
 from apframe.wording import first_line
 
@@ -41,7 +41,7 @@ def is_of_objects(names: Sequence[str], *, scored: bool | None = None) -> bool:
     """
     box = columns_of_boxes(names)
     ours = set(_renamed(names, box).values())
-    has_box = "bbox" in ours or box is not None or set(SIZES) <= set(names)
+    has_box = "bbox" in ours or box is not None or set(CUBOID[3:6]) <= set(names)
     has_all = bool({"image_id", "file_name"} & ours) and "category_id" in ours and has_box
     return has_all and scored in (None, "score" in ours)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -187,3 +187,13 @@ class PathOptions(FormatOptions, FileOptions, ImageOptions, BoxOptions, NameOpti
 
 class ReadingOptions(PathOptions, CategoryOptions, total=False):
     """The options of reading ground truth and results."""
+
+
+def joined_tables(join_by_name: str | Collection[str], names: Any) -> Collection[str]:
+    """The tables that results are joined to by name: those that were asked for, and the categories where these have names.
+
+    >>> list(joined_tables("images", ["cat"]))
+    ['images', 'categories']
+    """
+    asked: Iterable[str] = [join_by_name] if isinstance(join_by_name, str) else join_by_name
+    return list(dict.fromkeys([*asked, *(["categories"] if names is not None else [])]))

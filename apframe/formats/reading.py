@@ -18,12 +18,10 @@ from apframe.formats.catalogue import (
     take_results,
     with_images_of,
 )
-from apframe.formats.class_names import joined_tables
 from apframe.formats.files import reading_from
 from apframe.formats.format import ANY_FILES, Expected, Format
 from apframe.formats.ids import joined_results
-from apframe.formats.in_parts import take_results_in_parts
-from apframe.formats.options import FileOptions, ReadingOptions
+from apframe.formats.options import FileOptions, ReadingOptions, joined_tables
 from apframe.keywords import declared_keywords, refuse_unknown
 from apframe.paths import kind_at, reading_once
 from apframe.tables.dataset import Dataset
@@ -214,6 +212,8 @@ class Reading(_Fields):  # type: ignore[misc]
         >>> [part.height for part in Reading().results_in_parts(rows, truth)]
         [1]
         """
+        from apframe.formats.in_parts import take_results_in_parts  # of shards and updates
+
         each = self.of_part()
         format = self._told(detections, self.results_format, "results")
         parts = take_results_in_parts(detections, format, dataset, self.boxes)

@@ -16,7 +16,6 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.files import read_ends, read_unpacked, reading_from
-from apframe.formats.lines import is_number
 from apframe.paths import holding, is_file, is_utf8, kind_at, not_deep, opened
 from apframe.tables.sources import from_arrow_stream
 
@@ -29,6 +28,19 @@ _MOST_KEYS = 8
 _IS_NAME = re.compile(r"[\w.:/#-]{1,40}")  # of a column, as far as messages show it
 _MOST_FOLDERS = 50  # in a folder, of which one may be meant
 _MOST_INSIDE = 64  # of the files in a folder, what is seen is kept
+
+
+def is_number(text: str) -> bool:
+    """Whether a field is a number.
+
+    >>> is_number("-.5e3"), is_number("person")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text  # which Python takes for a separator of digits
 
 
 @dataclass(frozen=True)

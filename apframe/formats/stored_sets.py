@@ -12,8 +12,7 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
 from apframe.formats.files import finish_replacing
-from apframe.paths import is_file, is_folder, opened, parquet_of
-from apframe.tables.shapes.catalogue import LABEL_MAP
+from apframe.paths import is_file, opened, parquet_of
 from apframe.wording import reason
 
 MANIFEST = "manifest.json"
@@ -90,20 +89,6 @@ def _opened(folder: Path, name: str, set_id: str | None) -> Iterator[BinaryIO]:
         raise FormatError(f"does not belong to the evaluation in {MANIFEST}", "evaluate again", path=path)
     if said != name:
         raise FormatError(f"holds the table {said}", "evaluate again", path=path)
-
-
-def with_own_paths(table: str, frame: Any, source: Any) -> Any:
-    """The table that was read from a path with whole paths of its label maps, as `with_whole_paths`; any other as it is.
-
-    A stored evaluation loses them: it names those that it was made from, which may be anywhere, and has counted their pixels.
-    """
-    if not isinstance(source, (str, Path)) or LABEL_MAP.name not in frame.columns:
-        return frame
-    if is_folder(source) and find_manifest(Path(source)) is not None:
-        return frame.drop(LABEL_MAP.name)
-    from apframe.tables.label_map_paths import with_whole_paths
-
-    return with_whole_paths(table, frame, source)
 
 
 def refuse_replaced(folder: Path, set_id: str | None) -> None:

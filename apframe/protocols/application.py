@@ -34,7 +34,6 @@ from apframe.tables.dataset import Dataset, canonical_detections
 from apframe.tables.ids import is_known, unknown_ids
 from apframe.tables.shapes.boxes import BOX, BOXES
 from apframe.tables.shapes.catalogue import CUBOIDS, INTERVALS, KEYPOINTS, SEGMENTS, shape_of
-from apframe.tables.shapes.cuboids import like_degrees
 from apframe.tables.sources import to_polars
 from apframe.validation import Report, validating
 from apframe.wording import Note, counted, spelled
@@ -199,7 +198,11 @@ def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> 
             beyond = frame["angle"].filter(frame["angle"].abs() > 2 * math.pi)
             if len(beyond):
                 warn(f"{table}: angle is in radians; {beyond[0]} looks like degrees", UnitWarning)
-        if protocol.similarity.shape is CUBOIDS and (degrees := like_degrees(frame)) is not None:
+        if protocol.similarity.shape is not CUBOIDS:
+            continue
+        from apframe.tables.shapes.cuboids import like_degrees
+
+        if (degrees := like_degrees(frame)) is not None:
             warn(f"{table}: cuboid_yaw is in radians; most of its values, such as {degrees}, look like degrees", UnitWarning)
 
 

@@ -9,7 +9,6 @@ from apframe.matching.matchers import MATCHERS
 from apframe.metrics.average_precision import DetectionCount, Recall
 from apframe.metrics.definitions import DEFINITIONS
 from apframe.protocols.headlines import KINDS
-from apframe.protocols.ranges import ApplyLevels
 from apframe.protocols.rules.crowds import CrowdsCountOnce
 from apframe.tables.tables import RESULTS
 from apframe.wording import listed
@@ -51,8 +50,11 @@ protocol; coco101 goes with score, best_overlap, nearest, shared, similarity, op
     if has_void and not matcher.knows_void:
         problem = f"{matcher.name!r} cannot handle levels with `detections`, which count for nothing"
         raise ParameterError(problem, f"choose {', '.join(_able_to_match(has_void))}, or other levels", option="matching")
-    if has_void and not protocol.rule(ApplyLevels):
-        raise ParameterError("lack ApplyLevels(), which levels with `detections` need", "add it", option="rules")
+    if has_void:
+        from apframe.protocols.levels import ApplyLevels  # of protocols that have levels
+
+        if not protocol.rule(ApplyLevels):
+            raise ParameterError("lack ApplyLevels(), which levels with `detections` need", "add it", option="rules")
     if matcher.finds_groups and not protocol.rule(CrowdsCountOnce):
         raise ParameterError(f"{matcher!r} needs the rule CrowdsCountOnce()", "or counts_groups=False", option="rules")
     if protocol.category_thresholds:

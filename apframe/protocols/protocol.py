@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from apframe.exceptions import ParameterError, by_name, one_of
 from apframe.keywords import names_keywords
@@ -18,7 +18,7 @@ from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.given import OPTIONS, TAKES, UNLIMITED, linspace
 from apframe.protocols.headlines import Headline, Part, lines_of, refuse_lines
 from apframe.protocols.published import PUBLISHED, add_plugins, at_version, twin
-from apframe.protocols.ranges import ALL, AreaRange, Level, Range
+from apframe.protocols.ranges import ALL, AreaRange, Range
 from apframe.protocols.rules.limits import Limit, MeansByImages
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule
@@ -30,6 +30,7 @@ from apframe.wording import same_name, spelled
 
 if TYPE_CHECKING:
     from apframe.protocols.kit_table import KitTable
+    from apframe.protocols.levels import Level
 
 Kind = TypeVar("Kind", bound=Rule)
 _USUAL = 0.5
@@ -65,7 +66,7 @@ class Protocol:
         `apframe.metrics.metric.Metric`. Definitions of average precision, or their names, stand for average precision by them.
         The first column of the first metric says which categories are counted; recall and counts are always there
     ranges
-        what is evaluated apart: `AreaRange` values, or levels of difficulty, see `apframe.protocols.ranges`. That of the
+        what is evaluated apart: `AreaRange` values, or levels of difficulty, see `apframe.protocols.levels`. That of the
         headline numbers is a level with `is_headline`, the range named "all", or else the first. A mapping of names to
         (lowest, highest) area has "all" added in front if it is missing
     max_detections
@@ -304,7 +305,7 @@ class Protocol:
     @property
     def levels(self) -> tuple[Level, ...]:
         """The levels of difficulty; none where ranges are of areas."""
-        return tuple(each for each in self.ranges if isinstance(each, Level))
+        return tuple(cast("Level", each) for each in self.ranges if each.is_level)
 
     @property
     def range_names(self) -> tuple[str, ...]:

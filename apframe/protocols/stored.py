@@ -28,8 +28,8 @@ _HOMES = {
     "rules.filters": "KeepObjects",
     "rules.hierarchy": "ExpandHierarchy",
     "rules.ignored": "AnnotationsWithArea DetectionsWithArea IgnoreFlagged IgnoreWithoutKeypoints IgnoreWithoutMask",
+    "levels": "ApplyLevels RequireImageBoxes",
     "rules.judged": "JudgedOnly",
-    "ranges": "ApplyLevels RequireImageBoxes",
     "rules.limits": "DetectedImagesOnly KnownImagesOnly LimitPerImage MeansByImages RankInImage RequireAtMost "
     "RequireKnownCategories ZeroWithoutDetections",
     "rules.malformed": "MalformedByHeight MalformedCounts MalformedDetectionsLeftOut MalformedEnclosed "
@@ -42,7 +42,7 @@ RULES: Registry[type] = Registry(_CORE | static_table.RULES)
 """The rules by the names under which protocols are stored, and where each is. Add your own as "its_module:ItsClass"."""
 
 
-RANGES: Registry[type] = Registry({"area": "apframe.protocols.ranges:AreaRange", "level": "apframe.protocols.ranges:Level"})
+RANGES: Registry[type] = Registry({"area": "apframe.protocols.ranges:AreaRange", "level": "apframe.protocols.levels:Level"})
 """The same for what is evaluated apart."""
 
 

@@ -13,8 +13,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, import_optional
-from apframe.formats.urls import url_of
-from apframe.paths import files_in, is_pattern, kind_at, literal, matching, opened, refuse_pipe
+from apframe.paths import files_in, is_pattern, kind_at, literal, matching, opened, refuse_pipe, url_of
 from apframe.wording import first_line, reason
 
 # what fsspec needs for each scheme; Polars reads these without a further package

@@ -150,7 +150,7 @@ def find_shards(truth: Any, detections: Any = None) -> list[Shard]:
             raise FormatError(f"has neither {LISTING} nor images.parquet in it", remedy, path=found[0])
         return _in_folders(found, patterns)
     truths, others = _addresses(patterns), _patterns("detections", detections)
-    if exists(f"{truths[0]}/{LISTING}"):
+    if has_listing(truths[0]):
         problem = f"{truths[0]} is a folder of shards, which have their detections already"
         raise ParameterError(problem, "leave out the other detections, or write other shards")
     found = _addresses(others)
@@ -182,6 +182,11 @@ def _names(found: Sequence[str]) -> list[str]:
     """The last part of each address; the whole address where several end alike."""
     names = [_name(each) for each in found]
     return names if len(set(names)) == len(names) else list(found)
+
+
+def has_listing(address: str) -> bool:
+    """Whether a place is a folder of shards with a list of them, as `apframe shard` writes it."""
+    return exists(f"{address}/{LISTING}")
 
 
 def is_shard(address: str, *, with_detections: bool = False) -> bool:
@@ -274,7 +279,7 @@ def _file(folders: Sequence[str], name: str) -> str:
         if found:
             raise FormatError(f"{name}.parquet and {name}.arrow both exist", "keep one of them", path=folder)
     remedy = "a shard is a folder with images.parquet, annotations.parquet and detections.parquet, as `apframe shard` writes it"
-    if exists(f"{folders[0]}/{LISTING}"):
+    if has_listing(folders[0]):
         remedy = "it has shards in it: name them, or this folder alone"
     elif name == "categories":
         remedy = "put the categories of all shards there"

@@ -10,7 +10,6 @@ from apframe.similarity.pairs import Similarity
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.catalogue import shape_of
-from apframe.tables.shapes.corners import upright
 from apframe.tables.shapes.shape import Shape
 
 
@@ -68,6 +67,8 @@ def with_upright_boxes(dataset: Dataset) -> Dataset:
     >>> with_upright_boxes(turned).annotations.select(BOX).row(0)
     (20.0, 10.0, 40.0, 60.0)
     """
+    from apframe.tables.shapes.corners import upright  # of turned boxes alone
+
     core = dataset.core("annotations")
     return dataset if upright(core) is core else dataset.part(dataset.images, upright(dataset.annotations))
 

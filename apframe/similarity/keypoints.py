@@ -13,7 +13,6 @@ from apframe.registry import imported, published_for
 from apframe.similarity.pairs import Similarity, join_on_cell, require
 from apframe.static_table import PROTOCOLS
 from apframe.tables.shapes.catalogue import KEYPOINTS
-from apframe.tables.shapes.keypoints import check_keypoints, keypoint_rows
 from apframe.tables.shapes.shape import Shape
 
 if TYPE_CHECKING:
@@ -107,6 +106,8 @@ class OKS(Similarity):
     def check(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
         """Report objects that cannot be compared: see `Similarity.check`."""
         self._refuse_other_number(detections, annotations)
+        from apframe.tables.shapes.keypoints import check_keypoints
+
         for table, frame in (("annotations", annotations), ("detections", detections)):
             check_keypoints(table, frame, len(self.sigmas))
 
@@ -130,6 +131,8 @@ class OKS(Similarity):
 
     def _points(self, table: str, frame: pl.DataFrame, n_columns: int = 3) -> Array:
         """x, y and visibility, or the first of these, each of shape (keypoints, rows)."""
+        from apframe.tables.shapes.keypoints import check_keypoints, keypoint_rows
+
         return keypoint_rows(check_keypoints(table, frame, len(self.sigmas)), len(self.sigmas), n_columns)
 
 

@@ -17,17 +17,14 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.coco.parsed_pieces import parsed_attributes, parsed_results
 from apframe.formats.coco.pieces import PIECE, Piece, pieces_of_lines, pieces_of_list, pieces_of_stream
 from apframe.formats.coco.rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
 from apframe.formats.coco.scan import FLAGS, scan_attributes, scan_masks, scan_results, scan_results_in_parts, scan_truth
 from apframe.formats.documents import parse_json
 from apframe.formats.files import BOM, read_unpacked, reading, reading_unpacked, write_text, write_whole
-from apframe.formats.format import NUMBER, OPEN, USUAL, Format, held
+from apframe.formats.format import NUMBER, OPEN, USUAL, Format, held, with_own_paths
 from apframe.formats.looks import Look, looks
-from apframe.formats.object_rows import is_of_objects
 from apframe.formats.seen import Seen
-from apframe.formats.stored_sets import with_own_paths
 from apframe.paths import kind_at, read_since, stamp
 from apframe.tables.canonical import canonical
 from apframe.tables.dataset import Dataset
@@ -131,6 +128,8 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         scanned = scan_attributes(read_again(), place, annotations, masks=not are_read)
         if scanned is not None:
             return scanned, set()
+        from apframe.formats.coco.parsed_pieces import parsed_attributes  # of files that DuckDB does not read
+
         listed = BytesIO(read_again()[place])
         parsed = parsed_attributes(path, listed, pieces_of_list(listed, PIECE))
         if parsed is None:
@@ -175,6 +174,8 @@ class Coco(Format):
         if seen.begins == "[":
             return True
         if role == "results" and are_lines(seen.head):  # with other names for the class, they are a table of objects
+            from apframe.formats.object_rows import is_of_objects
+
             return seen.has_key("category_id") or not is_of_objects([*seen.columns])
         row = _first_row(seen.head)
         sections = filter(seen.has_key, GROUND_TRUTH) if row is None else row
@@ -281,6 +282,8 @@ def read_result_columns(source: str | Path | list[dict[str, Any]] | dict[str, An
 
 
 def _parsed_in_parts(path: Path, file: BinaryIO, pieces: Iterator[Piece | None]) -> Iterator[pl.DataFrame | None]:
+    from apframe.formats.coco.parsed_pieces import parsed_results
+
     for part in parsed_results(path, file, pieces):
         yield None if part is None else _result_columns(*part)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from apframe.exceptions import FormatError, ParameterError, import_optional
 from apframe.formats.files import read_text, write_text
-from apframe.formats.lines import first_fields, is_number
-from apframe.formats.seen import Seen
+from apframe.formats.lines import first_fields
+from apframe.formats.seen import Seen, is_number
 from apframe.paths import files_in, is_file, is_folder, is_inside, is_utf8, kind_at
 from apframe.wording import counted, listed, shown, spelled
 

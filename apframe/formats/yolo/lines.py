@@ -8,9 +8,10 @@ from pathlib import Path
 import polars as pl
 
 from apframe.formats.image_sizes import FARTHEST, NEAREST, refuse_far, with_sizes_to_write
-from apframe.formats.lines import Lines, is_number
+from apframe.formats.lines import Lines
 from apframe.formats.names import image_ids
 from apframe.formats.outlines import repeated, single_polygons
+from apframe.formats.seen import is_number
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.tables import SIZE

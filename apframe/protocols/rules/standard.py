@@ -23,7 +23,6 @@ from apframe.similarity.extents import lacks_boxes, prepare_shapes, with_boxes, 
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOXES
 from apframe.tables.shapes.catalogue import CORNERS
-from apframe.tables.shapes.corners import is_turned, upright
 from apframe.tables.tables import noun
 from apframe.wording import Count, Note, in_words, spelled
 
@@ -85,9 +84,11 @@ class TurnUpright(Rule):
             return inputs
         tables = {"annotations": inputs.annotations, "detections": inputs.detections}
         turned = {name: frame for name, frame in tables.items() if "angle" in frame.columns}
-        counts = [Count(noun(name), int(is_turned(frame).sum()), of=frame.height) for name, frame in turned.items()]
-        if not counts:
+        if not turned:
             return inputs
+        from apframe.tables.shapes.corners import is_turned, upright
+
+        counts = [Count(noun(name), int(is_turned(frame).sum()), of=frame.height) for name, frame in turned.items()]
         boxed = replace(inputs.with_dataset(with_upright_boxes(inputs.dataset)), detections=upright(inputs.detections))
         if shape is not BOXES:
             return boxed

@@ -13,7 +13,7 @@ import pytest
 import apframe as apf
 from apframe.evaluation.comparison.comparable import agree
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, ParameterError
-from apframe.protocols.ranges import Level
+from apframe.protocols.levels import Level
 
 STREET = Path(__file__).resolve().parents[3] / "data" / "street"
 BOX = {"x": 0.0, "y": 0.0, "width": 10.0, "height": 10.0}

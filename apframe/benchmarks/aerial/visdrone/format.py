@@ -10,10 +10,10 @@ import polars as pl
 from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.formats.format import NUMBER, ReadOnly
 from apframe.formats.image_sizes import images_with_sizes
-from apframe.formats.lines import Lines, is_number, read_lines, some_text_files
+from apframe.formats.lines import Lines, read_lines, some_text_files
 from apframe.formats.looks import Look, looks
 from apframe.formats.names import image_ids
-from apframe.formats.seen import Seen
+from apframe.formats.seen import Seen, is_number
 from apframe.tables.box_formats import warn_of_pixels
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX

@@ -13,8 +13,8 @@ from apframe.matching.matchers import ByAnnotation
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.protocols.headlines import Part
 from apframe.protocols.kit_table import KitColumn, KitRow, KitTable
+from apframe.protocols.levels import ApplyLevels, Level, RequireImageBoxes
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.ranges import ApplyLevels, Level, RequireImageBoxes
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.filters import refuse_unusable

@@ -14,8 +14,8 @@ from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.score_cutoffs import Waymo
 from apframe.protocols.headlines import Part
 from apframe.protocols.kit_table import KitRow, KitTable, named
+from apframe.protocols.levels import ApplyLevels, Level
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.ranges import ApplyLevels, Level
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.filters import Filter, KeepObjects, refuse_unusable
 from apframe.protocols.rules.ignored import IgnoreFlagged, flags

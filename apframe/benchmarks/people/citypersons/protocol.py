@@ -14,8 +14,8 @@ from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.metrics.miss_rates import MissRates
 from apframe.protocols.kit_table import KitColumn, KitRow, KitTable
+from apframe.protocols.levels import ApplyLevels, Closed, Level, RequireImageBoxes
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.ranges import ApplyLevels, Closed, Level, RequireImageBoxes
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import IgnoredAsCrowds
 from apframe.protocols.rules.filters import refuse_not_finite, refuse_unusable

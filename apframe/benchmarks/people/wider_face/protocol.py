@@ -9,8 +9,8 @@ from apframe.benchmarks.people.wider_face.definition import WiderFace
 from apframe.matching.matchers import ByBestOverlap
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.protocols.kit_table import KitColumn, KitRow, KitTable
+from apframe.protocols.levels import ApplyLevels, Level
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.ranges import ApplyLevels, Level
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.ignored import flags
 from apframe.protocols.rules.malformed import MalformedCounts

@@ -10,9 +10,9 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.format import ReadOnly
-from apframe.formats.lines import Lines, is_number, some_text_files
+from apframe.formats.lines import Lines, some_text_files
 from apframe.formats.looks import NAME, Look, looks
-from apframe.formats.seen import Seen
+from apframe.formats.seen import Seen, is_number
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.catalogue import INTERVAL
 from apframe.wording import did_you_mean, listed, spelled

@@ -20,7 +20,7 @@ from apframe.exceptions import ColumnError, ParameterError, RowError, UnknownCat
 from apframe.lists.expressions import average_precision
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
-from apframe.protocols.ranges import Level
+from apframe.protocols.levels import Level
 from tests.benchmarks.driving.kitti import reference
 from tests.benchmarks.driving.kitti.row import TYPES, dt, generated, gt, of_classes
 from tests.cli.test_command import command
