@@ -33,7 +33,7 @@ ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
     "intervals": intervals_table,
     "influence": influence_table,
 }
-"""The function that computes each table. `apframe.tables.tables.RESULTS` lists its columns.
+"""The function that computes each table. `apframe.tables.results.RESULTS` lists its columns.
 
 To add a table, add a line here and one to `RESULTS`. If an evaluation has nothing to put into the table, such as one with
 pooled categories, the table is empty; it must not fail.

@@ -17,7 +17,8 @@ from apframe.store import sql
 from apframe.store.databases import write_database
 from apframe.store.parquet import DETECTION, input_hash, labels, write_tables
 from apframe.tables.lazy_table import LazyTable
-from apframe.tables.tables import GROUND_TRUTH, result_schema
+from apframe.tables.results import result_schema
+from apframe.tables.tables import GROUND_TRUTH
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -10,7 +10,7 @@ from apframe.metrics.average_precision import DetectionCount, Recall
 from apframe.metrics.definitions import DEFINITIONS
 from apframe.protocols.headlines import KINDS
 from apframe.protocols.rules.crowds import CrowdsCountOnce
-from apframe.tables.tables import RESULTS
+from apframe.tables.metric_columns import METRICS
 from apframe.wording import listed
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _refuse_metrics(protocol: Protocol) -> None:
         raise ParameterError(problem, option="metrics")
     every = [name for each in protocol.all_metrics for name in each.columns]
     own = {"ap", *Recall.columns, *DetectionCount.columns}
-    always = {column.name for column in RESULTS["metrics"] if column.standard} - own
+    always = {column.name for column in METRICS if column.standard} - own
     if taken := [name for name in dict.fromkeys(every) if name in always or every.count(name) > 1]:
         raise ParameterError(f"the metrics table already has {listed(taken)}", "rename yours", option="metrics")
     for each in protocol.metrics:

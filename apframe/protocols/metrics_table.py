@@ -13,7 +13,7 @@ from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.metric import read_columns
 from apframe.metrics.weights import Weights
 from apframe.protocols.headlines import headlines, with_terms
-from apframe.tables.tables import RESULTS
+from apframe.tables.metric_columns import METRICS
 from apframe.threads import map_parts
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def tabulate_columns(columns: dict[str, np.ndarray], outline: Verdicts, protocol
     shape = columns["recall"].shape
     number, area, threshold, limit = (index.ravel() for index in np.indices(shape, dtype=np.int32))
     values = {"ap": np.full(shape, np.nan)} | columns
-    dtypes = {column.name: column.dtype for column in RESULTS["metrics"]}
+    dtypes = {column.name: column.dtype for column in METRICS}
     names = ("ap", "recall", "n_positives", "n_detections", *protocol.further_columns)
     series = {name: pl.Series(values[name].ravel(), nan_to_null=True).cast(dtypes.get(name, pl.Float64)) for name in names}
     return pl.DataFrame(

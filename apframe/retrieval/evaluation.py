@@ -37,7 +37,8 @@ from apframe.store.parquet import RETRIEVAL, labels, read_manifest, refuse_chang
 from apframe.store.results import QueryableResult
 from apframe.tables.canonical import refuse_equal_pairs
 from apframe.tables.lazy_table import LazyTable
-from apframe.tables.tables import RUN_RESULTS, TABLES
+from apframe.tables.results import RUN_RESULTS
+from apframe.tables.tables import TABLES
 from apframe.threads import pool
 from apframe.wording import counted, did_you_mean, listed, spelled
 

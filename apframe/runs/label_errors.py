@@ -13,7 +13,7 @@ from apframe.evaluation.diagnose.label_errors import suspicious_labels, untouche
 from apframe.evaluation.tables import with_labels
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.similarity.extents import with_image_sizes
-from apframe.tables.tables import LABEL_ERRORS
+from apframe.tables.results import LABEL_ERRORS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -30,7 +30,7 @@ from apframe.store import sql
 from apframe.store.parquet import DETECTION, REPORT, RETRIEVAL, read_manifest
 from apframe.store.results import QueryableResult
 from apframe.tables.lazy_table import LazyTable
-from apframe.tables.tables import DIFFERENCES
+from apframe.tables.results import DIFFERENCES
 from apframe.wording import did_you_mean, listed, reason
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import polars as pl
 from apframe.exceptions import InputError, ParameterError, by_name
 from apframe.lists.list_curves import refuse_missing
 from apframe.show.charts import PALETTE, add_names, head_chart, load_altair
+from apframe.tables.results import ERRORS
 from apframe.tables.sources import to_polars
-from apframe.tables.tables import ERRORS
 
 if TYPE_CHECKING:
     import altair as alt

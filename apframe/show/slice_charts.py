@@ -11,8 +11,8 @@ from apframe.columns import exact
 from apframe.exceptions import ColumnError, InputError, ParameterError
 from apframe.lists.list_curves import Keys, key_names, refuse_missing
 from apframe.show.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, head_chart, load_altair, telling_columns
+from apframe.tables.results import SUPPORT
 from apframe.tables.sources import to_polars
-from apframe.tables.tables import SUPPORT
 from apframe.wording import did_you_mean
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.columns import Column
-from apframe.tables.tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES
+from apframe.tables.results import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES
+from apframe.tables.tables import TABLES
 
 
 def dictionary() -> pl.DataFrame:

@@ -1,13 +1,20 @@
-"""Columns of the metrics that only some protocols have."""
+"""The columns of the table `metrics`, those that only some protocols have included."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from apframe.columns import Column
+from apframe.tables.tables import id_column
 
+AREAS = pl.Enum([])  # stands for the names of the protocol's area ranges
+THRESHOLD = Column(
+    "iou_threshold", pl.Float64, "lowest similarity at which a pair can match, to ten digits; of distances, minus that"
+)
+AREA_RANGE = Column("area_range", AREAS, "name of one of the protocol's area ranges")
+CATEGORY = id_column("category_id", "the category; null where they are pooled", required=False)
 _WHOLE_NUMBERS = {"n_images": pl.Int64}
-METRICS_OF_SOME = tuple(
+_OF_SOME = tuple(
     Column(name, _WHOLE_NUMBERS.get(name, pl.Float64), meaning, standard=False)
     for name, meaning in {
         "oriented_ap": "AP of true positives weighted by how well orientations agree, where the protocol has it: AOS, APH",
@@ -31,4 +38,15 @@ METRICS_OF_SOME = tuple(
         "success": "share of the images with annotations in which one was found; null without any",
         "weighted_iou": "iou times pixels, of whose sum fwIoU is made",
     }.items()
+)
+METRICS: tuple[Column, ...] = (
+    CATEGORY,
+    AREA_RANGE,
+    THRESHOLD,
+    Column("max_detections", pl.Int64, "limit of detections per image and category (LVIS: per image); null: none"),
+    Column("ap", pl.Float64, "average precision; null without positives"),
+    Column("recall", pl.Float64, "recall at the end of the list; null without positives"),
+    Column("n_positives", pl.Int64, "annotations that count"),
+    Column("n_detections", pl.Int64, "detections that count: true and false positives"),
+    *_OF_SOME,
 )

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
-from apframe.tables.tables import RESULTS
+from apframe.tables.results import RESULTS
 
 if TYPE_CHECKING:
     from apframe.compare.resampling import Draws, Units

@@ -15,7 +15,7 @@ from apframe.evaluation.tables import columns_at, with_labels
 from apframe.exceptions import ParameterError
 from apframe.protocols.places import threshold_at
 from apframe.protocols.refused import refuse_scores
-from apframe.tables.tables import ERRORS, RESULTS
+from apframe.tables.results import ERRORS, RESULTS
 
 if TYPE_CHECKING:
     import numpy as np

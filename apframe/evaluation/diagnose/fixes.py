@@ -18,7 +18,7 @@ from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.weights import Weights
 from apframe.protocols.headline_values import images_of_lists
 from apframe.protocols.refused import metric_of_edits
-from apframe.tables.tables import ERRORS
+from apframe.tables.results import ERRORS
 from apframe.threads import pool
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from apframe.evaluation.tables import with_labels
 from apframe.exceptions import ParameterError
 from apframe.protocols.places import area_at
 from apframe.protocols.refused import refuse_distances, refuse_scores
-from apframe.tables.tables import LABEL_ERRORS, RESULTS
+from apframe.tables.results import LABEL_ERRORS, RESULTS
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.evaluation.comparison.changes import changes
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.evaluation.tables import with_labels
-from apframe.tables.tables import LABEL_ERRORS
+from apframe.tables.results import LABEL_ERRORS
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -23,7 +23,7 @@ from apframe.evaluation.slices.keys import (
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, warn, warn_again
 from apframe.protocols.headlines import headlines
 from apframe.tables.conditions import conjunction
-from apframe.tables.tables import RESULTS, SUPPORT
+from apframe.tables.results import RESULTS, SUPPORT
 from apframe.wording import counted, spelled
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from apframe.metrics.weights import Weights
 from apframe.protocols.headline_values import images_of_lists, numbers, sum_values, values_of_lists
 from apframe.protocols.headlines import headlines, support_lines, with_terms
 from apframe.protocols.places import area_at
-from apframe.tables.tables import SUPPORT
+from apframe.tables.results import SUPPORT
 from apframe.threads import pool
 
 if TYPE_CHECKING:

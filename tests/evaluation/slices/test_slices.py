@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, UnknownCategoryWarning
 from apframe.matching.regroup import Rows, regroup
-from apframe.tables.tables import SUPPORT
+from apframe.tables.results import SUPPORT
 from tests.parity.reference import Slice, close, evaluate_by_reference, mean_stats, support
 
 STREET = Path(__file__).resolve().parents[3] / "data" / "street"
