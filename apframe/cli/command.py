@@ -19,7 +19,6 @@ from apframe.cli.declared import Option, declared
 from apframe.cli.help_pages import SHORT_HELP, TASKS
 from apframe.cli.messages import DOUBTFUL, as_flag, say
 from apframe.exceptions import ApframeError, ApframeWarning, DoubtfulNumberWarning, OutputError, ParameterError, QueryError
-from apframe.interruption import unfinished
 from apframe.show.terminal import ReaderGoneError, Terminal
 from apframe.wording import nearest, spelling
 
@@ -120,10 +119,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     out, err = (Terminal(stream or StringIO(), name) for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")))
     with redirect_stdout(out), redirect_stderr(err), spelling(as_flag):
         code = _run(arguments, seen)
-    if code == ctrl_c.STATUS and unfinished():
-        with suppress(OutputError, ReaderGoneError):
-            out.flush()
-        os._exit(code)  # else Python would wait for what was interrupted
+    if code == ctrl_c.STATUS:
+        from apframe.interruption import unfinished
+
+        if unfinished():
+            with suppress(OutputError, ReaderGoneError):
+                out.flush()
+            os._exit(code)  # else Python would wait for what was interrupted
     sys.exit(code)
 
 

@@ -12,8 +12,6 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import QueryError
-from apframe.progress import giving_way
-from apframe.show.markup import to_latex, to_markdown
 from apframe.show.terminal import Least, Terminal, one_line, table_lines
 
 JSON_VERSION = 1
@@ -40,6 +38,8 @@ def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = Non
             raise QueryError("CSV holds no bytes", "use hex() to make them text, or choose other columns")
         stdout().write_data(answer.write_csv())
     elif style is not None:
+        from apframe.show.markup import to_latex, to_markdown
+
         markup = to_markdown if style == "markdown" else to_latex
         print(markup(answer) if digits is None else markup(answer, digits))
     else:
@@ -80,6 +80,8 @@ def progress() -> Iterator[Any]:
         return
     from rich.console import Console  # takes a while to import, and is for people only
     from rich.text import Text
+
+    from apframe.progress import giving_way
 
     stderr = sys.stderr.stream if isinstance(sys.stderr, Terminal) else sys.stderr
     spinner = "dots" if "utf" in (stderr.encoding or "").lower() else "line"

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from apframe import static_table
-from apframe.evaluation.comparison.names import path_of_results
 from apframe.evaluation.options import Choice, choose
 from apframe.formats.catalogue import as_format, naming_format
 from apframe.formats.coco.format import Coco
 from apframe.formats.options import ReadingOptions
 from apframe.keywords import names_keywords
-from apframe.paths import reading_once
+from apframe.paths import path_of_results, reading_once
 from apframe.protocols.application import check_detections, make_inputs, on_known_images, without_invalid_shapes
 from apframe.protocols.coco import COCO
 from apframe.protocols.inputs import Inputs
@@ -24,7 +23,6 @@ from apframe.protocols.protocol import Protocol
 from apframe.registry import published_for
 from apframe.rows import treating_malformed
 from apframe.similarity.pairs import Similarity
-from apframe.tables.conditions import choose_categories
 from apframe.threads import pool
 from apframe.validation import Fault, Report, left_out, validating
 from apframe.wording import Note, spelled
@@ -205,7 +203,11 @@ def _sound_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, 
                 other_threads.submit(import_module, module)
             raw = reading.raw_results(detections, read.result)
             dataset = read.result()
-        chosen = choose_categories(dataset.core("categories"), choice.categories)
+        chosen = None
+        if choice.categories is not None:
+            from apframe.tables.conditions import choose_categories
+
+            chosen = choose_categories(dataset.core("categories"), choice.categories)
         found = check_detections(raw, dataset, chosen, choice.protocol)
         if report.raises and report.found and not choice.drop_unknown_images:
             with naming_format(detections, reading.results_format):

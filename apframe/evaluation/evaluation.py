@@ -12,10 +12,8 @@ from apframe.exceptions import NotComputedWarning, ParameterError, warn
 from apframe.lazily import cached_property, methods_of
 from apframe.protocols.protocol import Protocol
 from apframe.show.console import summary_lines
-from apframe.show.markup import to_latex, to_markdown
 from apframe.show.terminal import one_line
 from apframe.store.results import QueryableResult
-from apframe.tables.conditions import Masks, refuse_nothing
 from apframe.tables.dataset import Dataset
 from apframe.wording import counted
 
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from apframe.evaluation.source import Source
     from apframe.protocols.headlines import Headline
     from apframe.protocols.inputs import Inputs
+    from apframe.tables.conditions import Masks
     from apframe.tables.lazy_table import LazyTable
 else:  # each is imported when one of its methods is first asked for
     numbers, stored, tables, gallery, slices = methods_of("apframe.evaluation", "numbers stored tables gallery.show slices.by")
@@ -243,6 +242,8 @@ class Evaluation(QueryableResult):
 
     def _subset(self, masks: Masks) -> Evaluation:
         """The part inside the masks, which are those of `Inputs.subset`."""
+        from apframe.tables.conditions import refuse_nothing
+
         refuse_nothing("where", masks)
         return self._of(self._source.part(masks))
 
@@ -263,10 +264,14 @@ class Evaluation(QueryableResult):
         `digits` is the number of decimals: by default 3, or those of the benchmark. `apframe.to_markdown` takes any table,
         such as that of `by`.
         """
+        from apframe.show.markup import to_markdown
+
         return self._printed(to_markdown, digits)
 
     def to_latex(self, digits: int | None = None) -> str:
         """Return what `to_markdown` returns as LaTeX, which needs the package booktabs; `apframe.to_latex` takes any table."""
+        from apframe.show.markup import to_latex
+
         return self._printed(to_latex, digits)
 
     def __str__(self) -> str:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.matching.outcomes import range_names, threshold_names
-from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.matching.verdicts import Verdicts, has_bit, range_names, threshold_names
 
 if TYPE_CHECKING:
     from apframe.evaluation.source import Source

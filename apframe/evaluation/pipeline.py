@@ -13,7 +13,7 @@ from apframe.collecting import collecting
 from apframe.exceptions import warn_again
 from apframe.lazily import cached_property
 from apframe.matching.judge import judge
-from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
+from apframe.matching.verdicts import range_names, threshold_names
 from apframe.metrics.cells import Cells, columns_of
 from apframe.protocols.list_thresholds import thresholds_of
 from apframe.protocols.metrics_table import arrays_of, compute_columns, tabulate_columns
@@ -118,6 +118,8 @@ class Pipeline:
 
     def matches(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
         """The matches table as a plan, of all thresholds and area ranges unless one is named by its number."""
+        from apframe.matching.outcomes import expand_matches
+
         return expand_matches(self.verdicts, self.inputs.detections, self.inputs.annotations, threshold, area)
 
     def curves(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
@@ -137,6 +139,8 @@ class Pipeline:
         Columns: category_id (null where it is of all), area_range, iou_threshold, and those of `sweep_thresholds`. `pooled`:
         the counts of all categories together.
         """
+        from apframe.matching.outcomes import every
+
         refuse_scores(self.protocol, "score thresholds")
         compute = partial(self._thresholds_at, beta=beta, pooled=pooled)
         if threshold is not None and area is not None:
@@ -209,6 +213,7 @@ class Pipeline:
     def per_image(self, threshold: int | None = None, area: int | None = None, min_score: float | None = None) -> pl.LazyFrame:
         """The table of images as a plan, of the detections from a score upwards; thresholds and area ranges as in `matches`."""
         from apframe.evaluation.diagnose.per_image import count_per_image
+        from apframe.matching.outcomes import every, expand_matches
 
         verdicts = self.verdicts if min_score is None else self.at_score(min_score)
         matches = expand_matches(verdicts, self.inputs.detections, self.inputs.annotations, threshold, area)

@@ -8,9 +8,7 @@ import polars as pl
 
 from apframe.protocols.headline_values import means_of_table, tabulate_values
 from apframe.protocols.headlines import headlines
-from apframe.protocols.parts import conditions_of_parts
 from apframe.protocols.rules.limits import ZeroWithoutDetections
-from apframe.tables.conditions import columns_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +41,9 @@ def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
 
 def _parts(self: Evaluation) -> tuple[dict[str, np.ndarray], dict[str, pl.Expr]]:
     """Flags of the lists of each part of the categories, and the conditions of the parts of the images, by name."""
+    from apframe.protocols.parts import conditions_of_parts
+    from apframe.tables.conditions import columns_of
+
     tables = self._source.tables()
     conditions = conditions_of_parts(self.protocol, tables)
     of_images = {part.name: condition for part, condition in conditions.items() if part.table == "images"}

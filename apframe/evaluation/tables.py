@@ -176,7 +176,7 @@ def with_labels(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
 
 def columns_at(self: Evaluation, threshold: int, area: int) -> dict[str, pl.Expr]:
     """The columns area_range and iou_threshold of a table at a threshold and area range, by their numbers."""
-    from apframe.matching.outcomes import range_names, threshold_names  # brings in NumPy
+    from apframe.matching.verdicts import range_names, threshold_names  # brings in NumPy
 
     outline = self._pipeline.outline
     names, thresholds = range_names(outline.ranges), threshold_names(outline.thresholds)

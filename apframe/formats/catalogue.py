@@ -31,9 +31,7 @@ from apframe.formats.ids import joined_results
 from apframe.formats.options import BoxOptions, ClassOptions, DatasetOptions, FileOptions, ResultsOptions, joined_tables
 from apframe.formats.seen import Seen, see
 from apframe.keywords import names_keywords
-from apframe.listing import Listing
 from apframe.paths import kind_at, reading_once, release, url_of
-from apframe.plugins import LOCK, find_plugins, load_plugins
 from apframe.registry import Registry
 from apframe.tables.canonical import canonical
 from apframe.tables.dataset import Dataset
@@ -44,6 +42,7 @@ from apframe.wording import nearest, same_name, spelled
 
 if TYPE_CHECKING:
     from apframe.formats.input_types import DetectionsLike, TruthLike
+    from apframe.listing import Listing
 
 ROWS = {name: FormatRow.of_table(*row) for name, row in static_table.FORMATS.items()}
 """What is known of each format by name, without importing it."""
@@ -80,6 +79,8 @@ def list_formats(name: str | None = None) -> Listing:
     add_plugins()
     listed = [FORMATS[each] for each in ROWS] if name is None else [as_format(name)]
     rows = [(each.name, each.title, each.writable, each.dataset_is, each.results_are) for each in listed]
+    from apframe.listing import Listing
+
     return Listing(rows, schema=["format", "title", "written", "dataset", "results"], orient="row")
 
 
@@ -88,10 +89,12 @@ def add_plugins() -> bool:
 
     A warning names those that cannot be imported.
     """
+    from apframe.plugins import LOCK, load_plugins
+
     with LOCK:
         for plugin, each in load_plugins("format"):
             if same_name(plugin.name, FORMATS) is None:
-                FORMATS[plugin.name] = plugin
+                FORMATS.add_plugin(plugin.name, plugin)
                 ROWS[plugin.name] = FormatRow("", each.writable, each.dataset_looks, each.results_looks)
     return bool(load_plugins("format"))
 
@@ -116,6 +119,7 @@ def as_format(name: str) -> Format:
     """
     if same_name(name, FORMATS) is None:
         from apframe.formats.mistaken import refuse_benchmark
+        from apframe.plugins import find_plugins
 
         refuse_benchmark(name)
         for plugin in find_plugins("format"):

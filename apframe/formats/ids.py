@@ -10,11 +10,9 @@ import polars as pl
 from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.formats.format import ANY, INDEX, NAME, NUMBER, OPEN, OUTPUTS, Format
 from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
-from apframe.tables.category_map import map_ids
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known, replaced, unknown_ids, with_id_types
 from apframe.tables.names import called, places_of, stems
-from apframe.tables.parts import without_left_out
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import ID, KEYS, NAMES
 from apframe.tables.types import with_ids
@@ -142,6 +140,8 @@ def joined_results(
     if how == OUTPUTS and known is not None:
         join_by_name = tables_named(found, known, join_by_name)
     if known is not None and known.merged is not None:
+        from apframe.tables.category_map import map_ids
+
         found = map_ids("detections", to_polars(found, "detections"), known.merged, by_name="categories" in join_by_name)
     are_named = known is not None and known.core("images").schema["image_id"] == pl.String
     if known is not None and are_named and is_whole and "images" not in join_by_name:
@@ -151,6 +151,8 @@ def joined_results(
             raise ParameterError("needs the data set that has these names", option="join_by_name")
         found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name, are_outputs=how == OUTPUTS)
     if known is not None and known.left_out is not None:
+        from apframe.tables.parts import without_left_out
+
         found = without_left_out(to_polars(found, "detections"), known.left_out)
     images = None if known is None else known.core("images")
     if any(boxes.values()):

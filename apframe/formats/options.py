@@ -8,7 +8,6 @@ from typing import Annotated, Any, TypedDict
 
 from apframe.keywords import Keyword
 from apframe.tables.box_formats import BOX_FORMATS
-from apframe.tables.category_map import UNMAPPED
 
 
 class FormatOptions(TypedDict, total=False):
@@ -167,7 +166,7 @@ class CategoryOptions(TypedDict, total=False):
             default="keep",
             text='"keep", drop ("drop") or refuse ("error") categories that `category_map` does not name.',
             help="what to do with categories that --category-map does not name",
-            metavar="|".join(UNMAPPED),
+            metavar="keep|drop|error",
             kind=str,
         ),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.matching.verdicts import Verdicts
+from apframe.matching.verdicts import Verdicts, range_names, threshold_names
 from apframe.tables.tables import OUTCOMES
 
 _AT = ["first", "slice"]
@@ -104,16 +104,6 @@ def expand_hits(hits: pl.DataFrame, grid: pl.LazyFrame) -> pl.LazyFrame:
 def in_range(column: str) -> pl.Expr:
     """Whether the set in a column has the area range of the row, whose `bit` is that of `every`."""
     return (pl.col(column) & pl.col("bit")) != 0
-
-
-def threshold_names(thresholds: tuple[float, ...]) -> pl.Series:
-    """Thresholds as tables show them: rounded to ten digits, so that a look-up of 0.9 finds 0.8999999999999999."""
-    return pl.Series("iou_threshold", [round(threshold, 10) for threshold in thresholds], dtype=pl.Float64)
-
-
-def range_names(ranges: tuple[str, ...]) -> pl.Series:
-    """Area ranges as tables show them."""
-    return pl.Series("area_range", ranges, dtype=pl.Enum(ranges))
 
 
 def every(verdicts: Verdicts, threshold: int | None = None, k: int | None = None) -> pl.LazyFrame:

@@ -270,3 +270,13 @@ def _rank_order(detections: pl.DataFrame, ties: str) -> np.ndarray:
     rows = detections.select("list", "score", "image", "row").with_row_index("at")
     descending = {"score", "row"} if ties == "later" else {"score"}
     return rows.sort(by, descending=[name in descending for name in by], maintain_order=True)["at"].to_numpy()
+
+
+def threshold_names(thresholds: tuple[float, ...]) -> pl.Series:
+    """Thresholds as tables show them: rounded to ten digits, so that a look-up of 0.9 finds 0.8999999999999999."""
+    return pl.Series("iou_threshold", [round(threshold, 10) for threshold in thresholds], dtype=pl.Float64)
+
+
+def range_names(ranges: tuple[str, ...]) -> pl.Series:
+    """Area ranges as tables show them."""
+    return pl.Series("area_range", ranges, dtype=pl.Enum(ranges))

@@ -23,7 +23,6 @@ import polars as pl
 
 from apframe import static_table
 from apframe.exceptions import ParameterError, by_name
-from apframe.listing import Listing
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.metric import KINDS, Metric
 from apframe.metrics.points import Definition, WeightedSum, read_texts, recall_of
@@ -33,6 +32,7 @@ from apframe.wording import did_you_mean, short
 if TYPE_CHECKING:
     import numpy as np
 
+    from apframe.listing import Listing
     from apframe.metrics.cells import Cells
     from apframe.metrics.rankings import WeightsDown
 
@@ -272,6 +272,8 @@ def list_definitions(name: str | None = None) -> Listing:
     texts = read_texts()
     others = [DEFINITIONS[each] for each in DEFINITIONS if each not in texts["name"]]
     of_benchmarks = [[getattr(each, column, "") for column in texts.columns] for each in others]
+    from apframe.listing import Listing
+
     return Listing(texts.vstack(pl.DataFrame(of_benchmarks, texts.schema, orient="row"))).named("definition", name)
 
 

@@ -29,7 +29,6 @@ from apframe.rows import KEY_OF, MALFORMED_KEPT, treating_malformed
 from apframe.similarity.extents import lacks_boxes, with_image_sizes
 from apframe.similarity.pairs import Similarity, require
 from apframe.tables.box_formats import are_fractions
-from apframe.tables.category_map import describe_map
 from apframe.tables.dataset import Dataset, canonical_detections
 from apframe.tables.ids import is_known, unknown_ids
 from apframe.tables.shapes.boxes import BOX, BOXES
@@ -100,8 +99,12 @@ def _by_rules(
 ) -> Inputs:
     image_ids = dataset.core("images")["image_id"].sort()
     category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
-    mapped = "" if dataset.merged is None else describe_map(dataset.merged)
-    notes: tuple[Note, ...] = (Note(mapped),) if mapped else ()
+    notes: tuple[Note, ...] = ()
+    if dataset.merged is not None:
+        from apframe.tables.category_map import describe_map
+
+        mapped = describe_map(dataset.merged)
+        notes = (Note(mapped),) if mapped else ()
     if dataset.left_out is not None:
         notes += (Note(f"{counted(dataset.left_out.height, 'image')} left out with their detections, as others were chosen"),)
     inputs = Inputs(protocol, dataset, dataset.core("annotations"), found, image_ids, category_ids, said=notes)

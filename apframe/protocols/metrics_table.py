@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.matching.outcomes import range_names, threshold_names
+from apframe.matching.verdicts import range_names, threshold_names
 from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.metric import read_columns
 from apframe.metrics.weights import Weights

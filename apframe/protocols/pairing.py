@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.matching.by_best_overlap import find_best
 from apframe.matching.reached import NEARLY_ONE
 from apframe.rows import treating_malformed
 from apframe.similarity.extents import with_image_sizes
@@ -71,6 +70,8 @@ def pairs_for_matcher(inputs: Inputs, cells: tuple[pl.DataFrame, pl.DataFrame]) 
     """The pairs that the protocol's matcher uses, see `Matcher.wants`; `cells` is the result of `number_cells`."""
     matcher, least = inputs.protocol.matcher, inputs.protocol.iou_thresholds[0]
     if matcher.wants == "nearest":
+        from apframe.matching.by_best_overlap import find_best
+
         pairs = pair(inputs, min_similarity=inputs.protocol.similarity.bounds[0], cells=cells)
         return pairs[find_best(np.arange(pairs.height), *(pairs[name].to_numpy() for name in pairs.columns))]
     if matcher.wants == "crowds":

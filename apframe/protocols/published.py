@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from apframe import static_table
 from apframe.exceptions import ParameterError, PluginError, by_name, one_of
-from apframe.listing import Listing
-from apframe.plugins import LOCK, Plugin, find_plugins
 from apframe.protocols.given import OPTIONS
 from apframe.registry import Registry
 from apframe.wording import same_name
 
 if TYPE_CHECKING:
+    from apframe.listing import Listing
     from apframe.protocols.protocol import Protocol
 
 _CORE = {  # where each protocol is, and what it is for
@@ -36,10 +35,12 @@ PUBLISHED: Registry[Protocol] = Registry({name: home for name, (home, _) in _ROW
 
 def add_plugins() -> None:
     """Enter the protocols of other packages into PUBLISHED; names that are there stay as they are."""
+    from apframe.plugins import LOCK, find_plugins
+
     with LOCK:
         for plugin in find_plugins("protocol"):
             if same_name(plugin.name, PUBLISHED) is None:
-                PUBLISHED[plugin.name.upper()] = plugin
+                PUBLISHED.add_plugin(plugin.name.upper(), plugin)
 
 
 def list_protocols(name: str | None = None) -> Listing:
@@ -68,16 +69,18 @@ def list_protocols(name: str | None = None) -> Listing:
     twins = {twin for options in static_table.TWINS.values() for values in options.values() for twin in values.values()}
     known = {each.lower(): each for each in PUBLISHED}
     names = [each for each in PUBLISHED if each not in twins] if name is None else [by_name("protocol", name, known)]
+    from apframe.listing import Listing
+
     return Listing(map(_described, names), schema=["name", "iou_types", "purpose", "citation"], orient="row")
 
 
 def _described(name: str) -> tuple[str, str, str, str]:
-    home = PUBLISHED.home(name)
+    plugin = PUBLISHED.plugin(name)
     try:
         protocol = PUBLISHED[name]
     except PluginError as error:
         return name.lower(), "", str(error), ""
-    purpose = _ROWS[name][1] if name in _ROWS else home.purpose if isinstance(home, Plugin) else ""
+    purpose = _ROWS[name][1] if name in _ROWS else plugin.purpose if plugin else ""
     options = static_table.TWINS.get(name, {})
     twins = [
         f"; {'up to version' if option == 'version' else option} {value}: {twin.lower()}"

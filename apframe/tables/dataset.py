@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -13,18 +13,17 @@ from apframe.columns import exact
 from apframe.exceptions import ParameterError
 from apframe.lazily import cached_property
 from apframe.rows import MALFORMED_KEPT, PLACE, treating_malformed
-from apframe.tables.attributes import with_attributes
 from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
 from apframe.tables.canonical import canonical, checked
-from apframe.tables.category_map import map_categories, map_ids, map_images, merge_categories
-from apframe.tables.conditions import Condition, choose_categories, conjunction, refuse_nothing
 from apframe.tables.ids import is_known, with_id_types, with_known_lists, with_known_references
 from apframe.tables.later import Later
-from apframe.tables.parts import consistent, part_of_split, sampled
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import GROUND_TRUTH, KEYS, noun
 from apframe.validation import validating, without_places
 from apframe.wording import counted
+
+if TYPE_CHECKING:
+    from apframe.tables.conditions import Condition
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -231,6 +230,8 @@ class Dataset:
         >>> truth.with_images({"file_name": ["a.jpg"], "weather": ["fog"]}).images.select("image_id", "weather").rows()
         [(7, 'fog')]
         """
+        from apframe.tables.attributes import with_attributes
+
         n = self.images.height
         images = canonical("images", with_attributes("images", self.nameable("images"), attributes, on, n_expected=n))
         images = with_known_lists("images", images, self.categories["category_id"])
@@ -252,6 +253,8 @@ class Dataset:
         >>> truth.with_annotations({"annotation_id": [1], "occlusion": [0.5]}).annotations["occlusion"].to_list()
         [0.5]
         """
+        from apframe.tables.attributes import with_attributes
+
         annotations = with_attributes("annotations", self.annotations, attributes, None)
         return self.part(self.images, _checked_before(annotations))
 
@@ -286,11 +289,15 @@ class Dataset:
         """
         if self.merged is not None:
             raise ParameterError("the categories have already been mapped", "combine both maps into one")
+        from apframe.tables.category_map import merge_categories
+
         merged = merge_categories(self.categories, category_map, unmapped)
         return self.merge(merged)._with(merged=merged)
 
     def merge(self, merged: pl.DataFrame) -> Dataset:
         """The data set with its categories as `apframe.tables.category_map.merge_categories` says."""
+        from apframe.tables.category_map import map_categories, map_ids, map_images
+
         drops_some = merged.head(self.categories.height)["new_category_id"].null_count() > 0
         dataset = self.part(self.images, self.annotations) if drops_some else self  # attributes are read row by row
         core = {
@@ -344,6 +351,9 @@ class Dataset:
         [1]
         """
         tables = {name: getattr(self, name) for name in GROUND_TRUTH}
+        from apframe.tables.conditions import choose_categories, conjunction, refuse_nothing
+        from apframe.tables.parts import consistent
+
         masks = conjunction(conditions, tables)
         refuse_nothing("where", masks)
         kept = {name: frame.filter(masks[name][name]) if name in masks else frame for name, frame in tables.items()}
@@ -359,6 +369,8 @@ class Dataset:
         >>> truth.sample(2, seed=7).images["image_id"].to_list()
         [1, 3]
         """
+        from apframe.tables.parts import sampled
+
         return self._part(sampled(self.images["image_id"], n, seed))
 
     def split(self, shares: Mapping[str, float], by: str | Sequence[str] = (), seed: int = 0) -> dict[str, Dataset]:
@@ -383,6 +395,8 @@ class Dataset:
         >>> {name: part.images["image_id"].to_list() for name, part in parts.items()}
         {'train': [1, 3], 'val': [2, 4]}
         """
+        from apframe.tables.parts import part_of_split
+
         parts = part_of_split(self.images, shares, by, seed)
         return {name: self._part(parts == name) for name in shares}
 

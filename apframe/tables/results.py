@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.tables.metric_columns import AREA_RANGE, AREAS, CATEGORY, METRICS, THRESHOLD
-from apframe.tables.tables import id_column
+from apframe.tables.tables import OUTCOMES, id_column
 
 LABEL_ERRORS = pl.Enum(["missing", "wrong_class", "misplaced", "duplicate", "spurious"])
 ERRORS = pl.Enum(["cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"])

@@ -9,32 +9,11 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
 from apframe.exceptions import ParameterError
-from apframe.paths import absolute, is_pattern, is_utf8, kind_at, names_of
+from apframe.paths import names_of
 from apframe.wording import counted, listed, shown
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
-
-_PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
-
-
-def path_of_results(results: Any) -> str | None:
-    """The path that an evaluation of these results is named after, without its ending; None where no path is a name.
-
-    That is the case for tables, patterns, the standard input, and names that are not text.
-
-    >>> Path(path_of_results("runs/model_a.json.gz")).name, path_of_results({"image_id": [1]}), path_of_results("runs/*.json")
-    ('model_a', None, None)
-    """
-    if not isinstance(results, (str, Path)) or is_pattern(results) or kind_at(results) in ("pipe", "device"):
-        return None
-    path = absolute(Path(results))
-    if path.parts[1:2] == ("dev",):  # the standard input may be a file
-        return None
-    if kind_at(path) != "folder":
-        path = path.with_suffix("") if path.suffix in _PACKED else path
-        path = path.with_suffix("")
-    return str(path) if path.name and is_utf8(str(path)) else None
 
 
 def names_beside(evaluations: Sequence[Evaluation], names: Sequence[str] | None = None) -> list[str]:

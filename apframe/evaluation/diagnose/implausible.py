@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.evaluation.diagnose.filtered import why_filtered
-from apframe.evaluation.diagnose.overlaps import LEAST, why_nothing_matches
-from apframe.evaluation.diagnose.shifted_ids import find_shifts
 from apframe.exceptions import (
     FilteredResultsWarning,
     LowPrecisionWarning,
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
 
 _LOW = 0.01  # AP below this, at the usual threshold, is hardly that of a trained model
 _STRICT = 0.75  # above this threshold it may be
+LEAST = 10  # detections from which on it is no chance that none of them overlaps anything
 _ENOUGH = 10  # annotations from which on finding nothing of a category says something
 _FEW, _RARE = 5, 0.01  # so do these, if they are at least this share of all
 
@@ -122,6 +121,8 @@ def _warn_of_guesses(at_low: pl.DataFrame, found: Evaluated, protocol: Protocol,
 
 
 def _why_nothing_matches(found: Evaluated, shape: Shape) -> str | None:
+    from apframe.evaluation.diagnose.overlaps import why_nothing_matches
+
     inputs = found.inputs()
     all_categories = len(inputs.category_ids) == inputs.dataset.core("categories").height
     by_category = all_categories and not found.is_pooled
@@ -145,6 +146,8 @@ def _low_precision(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) 
 
 def _with_shifts(problem: str, found: Evaluated) -> str:
     """The problem, and what ids that are shifted may have to do with it."""
+    from apframe.evaluation.diagnose.shifted_ids import find_shifts
+
     shifts = () if found.is_pooled else find_shifts(found.inputs().detections, found.inputs().dataset)
     return "; ".join([problem, *("; ".join(shift) for shift in shifts)])
 

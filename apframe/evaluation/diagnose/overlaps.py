@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.evaluation.diagnose.implausible import LEAST
 from apframe.similarity.box_iou import box_iou
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
@@ -19,7 +20,6 @@ MOST = 20_000  # detections that are compared with annotations, evenly spread: e
 _MOST_OF_IMAGES = 4 * MOST  # the same where all those of an image are wanted, and one image may have very many
 LOW = 0.1  # an IoU that some of a model's boxes reach, however bad it is
 _NEARNESS = {INTERVALS: f"overlaps one by tIoU {LOW} or more", SPHERES: "is near one"}
-LEAST = 10  # detections from which on it is no chance that none of them overlaps anything
 
 
 def spread(detections: pl.DataFrame) -> pl.DataFrame:
