@@ -371,9 +371,12 @@ FORMATS: dict[str, tuple[str, bool, list[dict[str, Any]], list[dict[str, Any]]]]
 }  # fmt: skip
 
 RULES: dict[str, str] = {
+    'MalformedSigned': 'apframe.benchmarks.aerial.dota.protocol:MalformedSigned',
+    'MalformedEnclosed': 'apframe.benchmarks.aerial.dota.protocol:MalformedEnclosed',
     'LeaveOutNarrow': 'apframe.benchmarks.aerial.dota.protocol:LeaveOutNarrow',
     'ExclusionRegions': 'apframe.benchmarks.aerial.visdrone.protocol:ExclusionRegions',
     'DisjointMasks': 'apframe.benchmarks.driving.bdd100k.protocol:DisjointMasks',
+    'MalformedByHeight': 'apframe.benchmarks.driving.kitti.protocol:MalformedByHeight',
     'RequireAlpha': 'apframe.benchmarks.driving.kitti.protocol:RequireAlpha',
     'MeasureErrors': 'apframe.benchmarks.driving.measured_errors:MeasureErrors',
     'OrientationWeights': 'apframe.benchmarks.driving.orientation:OrientationWeights',
@@ -387,6 +390,7 @@ RULES: dict[str, str] = {
     'AnnotatedImagesOnly': 'apframe.benchmarks.people.wider_face.protocol:AnnotatedImagesOnly',
     'IgnoreMostlyVoid': 'apframe.benchmarks.pixels.panoptic.protocol:IgnoreMostlyVoid',
     'LeaveOutRepeated': 'apframe.benchmarks.trainers.ultralytics.protocol:LeaveOutRepeated',
+    'MalformedIntervalsTurned': 'apframe.benchmarks.video.thumos14.protocol:MalformedIntervalsTurned',
 }  # fmt: skip
 
 MATCHERS: dict[str, str] = {

@@ -420,7 +420,6 @@ def _as_method(function: Callable[..., pl.Expr]) -> Callable[..., pl.Expr]:
     return method
 
 
-@pl.api.register_expr_namespace("ap")
 class RankedList:
     """`pl.col("relevant").ap`: the functions of this module as methods of the expression that says what is relevant."""
 

@@ -32,8 +32,7 @@ _HOMES = {
     "rules.judged": "JudgedOnly",
     "rules.limits": "DetectedImagesOnly KnownImagesOnly LimitPerImage MeansByImages RankInImage RequireAtMost "
     "RequireKnownCategories ZeroWithoutDetections",
-    "rules.malformed": "MalformedByHeight MalformedCounts MalformedDetectionsLeftOut MalformedEnclosed "
-    "MalformedIgnoredByArea MalformedIntervalsTurned MalformedRefused MalformedSigned",
+    "rules.malformed": "MalformedCounts MalformedDetectionsLeftOut MalformedIgnoredByArea MalformedRefused",
     "rules.standard": "BoxAnnotations BoxDetections CompleteSegments CopyShared EvaluatedCategories OrderByCategory "
     "ReadMasks TurnUpright",
 }

@@ -15,7 +15,6 @@ from apframe.formats.format import Format
 from apframe.formats.lines import (
     Lines,
     first_fields,
-    is_number,
     read_lines,
     refuse_as_file_names,
     refuse_blanks,
@@ -26,7 +25,7 @@ from apframe.formats.lines import (
 )
 from apframe.formats.looks import Look, looks
 from apframe.formats.names import categories_of, ids_to_write, image_ids
-from apframe.formats.seen import Seen
+from apframe.formats.seen import Seen, is_number
 from apframe.formats.voc.xml_file import EDGES, IMAGE, OBJECT, changed_values, read_annotations, written_annotations
 from apframe.paths import files_in, is_folder
 from apframe.tables.dataset import Dataset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -277,3 +278,31 @@ def turns(corners: Array) -> Array:
     sides = np.roll(corners, -1, axis=1) - corners
     after = np.roll(sides, -1, axis=1)
     return sides[:, :, 0] * after[:, :, 1] - sides[:, :, 1] * after[:, :, 0]
+
+
+def flattened(corners: Array) -> Array:
+    """Corners without an area, so that they overlap nothing; the box around them stays."""
+    import numpy as np
+
+    return np.stack([corners.min(axis=1), corners.max(axis=1)], axis=1).repeat(2, axis=1)
+
+
+def with_other_corners(table: str, frame: pl.DataFrame, change: Callable[[Array], Array]) -> pl.DataFrame:
+    """The frame with corners that do not go around a convex shape changed.
+
+    >>> from apframe.rows import MALFORMED_KEPT, treating_malformed
+    >>> crossed = pl.DataFrame({"detection_id": [1], "corners": [[0.0, 0.0, 4.0, 4.0, 4.0, 0.0, 0.0, 4.0]]})
+    >>> with treating_malformed(MALFORMED_KEPT):
+    ...     with_other_corners("detections", crossed, flattened)["corners"].to_list()
+    [[0.0, 0.0, 0.0, 0.0, 4.0, 4.0, 4.0, 4.0]]
+    """
+    if "corners" not in frame.columns:
+        return frame
+    corners = quadrilaterals(table, frame.drop_nulls("corners"))
+    crossed = ~are_convex(corners)
+    if not crossed.any():
+        return frame
+    corners[crossed] = change(corners[crossed])
+    is_given = frame["corners"].is_not_null()
+    around = pl.Series(corners.reshape(-1, 8), dtype=pl.Array(pl.Float64, 8)).arr.to_list()
+    return frame.with_columns(corners=around.gather((is_given.cum_sum() - 1).set(~is_given, None)))

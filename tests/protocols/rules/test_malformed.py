@@ -19,9 +19,10 @@ import polars as pl
 import pytest
 
 import apframe as apf
+from apframe.benchmarks.aerial.dota.protocol import MalformedEnclosed, MalformedSigned
 from apframe.cli.command import main
 from apframe.exceptions import FormatError, InvalidRowsWarning, ParameterError, RowError, ShardError, TurnedBoxesWarning
-from apframe.protocols.rules.malformed import MalformedCounts, MalformedEnclosed, MalformedIgnoredByArea, MalformedSigned
+from apframe.protocols.rules.malformed import MalformedCounts, MalformedIgnoredByArea
 from apframe.tables.shapes.corners import smallest_rectangles
 from tests.formats.folders import text_folder
 from tests.protocols.rules_of import exchanging

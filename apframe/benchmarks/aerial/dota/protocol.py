@@ -14,7 +14,7 @@ from apframe.protocols.kit_table import named, of_classes
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.ignored import IgnoreFlagged
-from apframe.protocols.rules.malformed import MalformedEnclosed, MalformedSigned
+from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_ROWS, STANDARD_SHAPES
 from apframe.protocols.voc import VOC2007
@@ -33,6 +33,34 @@ PURPOSES = {
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
 FILES = dict.fromkeys(("dota_v1", "dota_v15", "mmrotate"), "dota")
 """The format of the files of each protocol that is not called as it."""
+
+
+@dataclass(frozen=True)
+class MalformedSigned(MalformedCounts):
+    """Corners that do not go around a convex shape have a signed area."""
+
+    description: ClassVar[str] = (
+        "corners that do not go around a convex shape stand for the area to their left less that to their right"
+    )
+
+    def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
+        """The table as it is."""
+        del table, inputs
+        return frame
+
+
+@dataclass(frozen=True)
+class MalformedEnclosed(MalformedCounts):
+    """The smallest rectangles around corners that do not go around a convex shape. Source: `poly2obb_np` of mmrotate."""
+
+    description: ClassVar[str] = "corners that do not go around a convex shape stand for the smallest rectangle around them"
+
+    def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
+        """The table with these rectangles."""
+        from apframe.tables.shapes.corners import smallest_rectangles, with_other_corners
+
+        del inputs
+        return with_other_corners(table, frame, smallest_rectangles)
 
 
 _NARROWEST = 2.0  # pixels

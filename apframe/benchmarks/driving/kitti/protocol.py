@@ -19,7 +19,7 @@ from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.filters import refuse_unusable
 from apframe.protocols.rules.ignored import IgnoreFlagged
-from apframe.protocols.rules.malformed import MalformedByHeight
+from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.bev_iou import BevIoU
@@ -34,6 +34,26 @@ PURPOSES = {
     "KITTI": "cars, pedestrians and cyclists: in images, from above, in space",
 }
 """The purpose of each protocol, which `apframe.list_protocols` shows."""
+
+
+@dataclass(frozen=True)
+class MalformedByHeight(MalformedCounts):
+    """Detections that end above their beginning count by that height, and still overlap nothing, as their width is negative.
+
+    Source: `evaluate_object.cpp` of KITTI's kit, which takes the absolute value of the heights of detections alone.
+    """
+
+    description: ClassVar[str] = (
+        "an annotation of negative height is ignored, others count and are missed; a detection is a false positive"
+    )
+
+    def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
+        """Detections with positive heights."""
+        del inputs
+        if table == "annotations" or not {"width", "height"} <= set(frame.columns):
+            return frame
+        width = pl.when(pl.col("height") < 0).then(-1 - pl.col("width").abs()).otherwise("width")
+        return frame.with_columns(height=pl.col("height").abs(), width=width)
 
 
 @dataclass(frozen=True)

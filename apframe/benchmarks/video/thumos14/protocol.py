@@ -1,5 +1,12 @@
 """THUMOS14's task of temporal detection: intervals in videos, matched by annotation."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
 from apframe.matching.matchers import InFileOrder
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Step
@@ -8,9 +15,13 @@ from apframe.protocols.kit_table import KitColumn, KitTable
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
-from apframe.protocols.rules.malformed import MalformedIntervalsTurned
+from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.interval_iou import IntervalIoU
+from apframe.tables.shapes.catalogue import INTERVAL
+
+if TYPE_CHECKING:
+    from apframe.protocols.inputs import Inputs
 
 PURPOSES = {
     "THUMOS14": "actions as time intervals: each interval takes its best detection",
@@ -23,6 +34,21 @@ _NAMES = (
     "JavelinThrow", "LongJump", "PoleVault", "Shotput", "SoccerPenalty", "TennisSwing",
     "ThrowDiscus", "VolleyballSpiking",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MalformedIntervalsTurned(MalformedCounts):
+    """An interval that ends before it starts is turned round. Source: `intervaloverlapvalseconds.m` of THUMOS14's kit."""
+
+    description: ClassVar[str] = "an interval that ends before it starts is turned round"
+
+    def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
+        """Intervals from the earlier to the later one of their ends."""
+        del table, inputs
+        if not set(INTERVAL) <= set(frame.columns):
+            return frame
+        return frame.with_columns(start_time=pl.min_horizontal(INTERVAL), end_time=pl.max_horizontal(INTERVAL))
+
 
 THUMOS14 = Protocol(
     name="THUMOS14",
