@@ -61,7 +61,7 @@ def _ranked_list(relevant: pl.Expr) -> Any:  # of `pl.col("relevant").ap`
 
 # where the public names live: a module is imported when a name of it is first used, which keeps `import apframe` short
 _HOME_OF = {name: home for home, names in static_table.NAMES.items() for name in names.split()}
-_HOME_OF |= {name: home.partition(":")[0] for name, (home, *_) in static_table.PROTOCOLS.items()}
+_HOME_OF |= {name: home.partition(":")[0] for name, (home, _) in static_table.PROTOCOLS.items()}
 _PACKAGES = ("formats", "protocols")  # which are imported when they are first used, too
 _RENAMED = {"definitions": "list_definitions", "measures": "list_measures"}  # since 0.6
 

@@ -21,8 +21,6 @@ import polars as pl
 from apframe.exceptions import FormatError, OutputError
 from apframe.wording import first_line, reason
 
-_DEEPEST = 100  # levels of JSON
-_PIECE = 1 << 24  # bytes that are looked at together
 _MOST_KEPT = 1 << 25  # bytes of files that are kept for each path that is read once
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}([^/].*)")  # a `Path` keeps one slash
 _PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
@@ -78,47 +76,6 @@ def refuse_pipe(path: str | Path) -> None:
     is_file(path)
 
 
-def files_in(folder: Path, *endings: str, deep: bool = False) -> list[Path]:
-    """The files of a folder whose names have one of these endings, in upper or lower case; sorted, none if it is no folder.
-
-    Hidden files are skipped, such as the `._name` that macOS leaves beside each file. With `deep`, files of the folders inside
-    are included; hidden folders and links to folders are skipped.
-
-    Raises
-    ------
-    FormatError
-        a folder cannot be read; a pipe, a device or a socket has such a name; a name is not UTF-8, so that it can be no id
-    """
-    found, folders = [], [folder] if is_folder(folder) else []
-    while folders:
-        here = folders.pop()
-        try:
-            with os.scandir(here) as entries:
-                for entry in entries:
-                    if entry.name.startswith("."):
-                        continue
-                    if deep and entry.is_dir(follow_symlinks=False):
-                        folders.append(_utf8(here / entry.name, entry.name))
-                    elif entry.name.lower().endswith(endings) and (entry.is_file() or not is_file(entry.path)):
-                        found.append(_utf8(here / entry.name, entry.name))  # a broken link too, whose reader says so
-        except OSError as error:
-            raise FormatError(f"the folder cannot be read ({reason(error)})", path=here) from error
-    return sorted(found)
-
-
-def folders_in(folder: Path) -> list[Path]:
-    """The folders inside a folder that are not hidden, sorted; none if it is no folder or cannot be read.
-
-    >>> folders_in(Path("nowhere"))
-    []
-    """
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(folder / entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
-    except OSError:
-        return []
-
-
 def is_pattern(path: str | Path) -> bool:
     """Whether a path is a pattern of many paths: it has `*`, `?` or `[`, and nothing is called exactly like it.
 
@@ -126,49 +83,6 @@ def is_pattern(path: str | Path) -> bool:
     (True, False)
     """
     return glob.has_magic(str(path)) and kind_at(path) is None
-
-
-def matching(pattern: str | Path) -> list[Path]:
-    """The paths that match a pattern, sorted: `*`, `?` and `[...]` inside a name, `**` for folders at any depth.
-
-    Hidden names do not match. `**` follows links to folders, but enters no folder twice: links that lead in circles end.
-    """
-    return sorted(set(_matching(Path(pattern))))
-
-
-def _matching(pattern: Path) -> Iterator[Path]:
-    parts = pattern.parts
-    if "**" not in parts:
-        yield from map(Path, glob.glob(str(pattern)))  # noqa: PTH207 - Path.glob matches hidden names
-        return
-    place = parts.index("**")
-    rest = parts[place + 1 :]
-    while rest and rest[0] == "**":
-        rest = rest[1:]
-    for base in _matching(Path(*parts[:place])) if place else [Path()]:
-        for folder in _folders_below(base):
-            if rest:
-                yield from _matching(Path(glob.escape(str(folder)), *rest))
-            elif folder != Path():
-                yield folder
-
-
-def _folders_below(base: Path) -> Iterator[Path]:
-    """The folder and all inside, each once; by a link only if there is no other way to it."""
-    seen, folders, links = set(), [base], list[Path]()
-    while folders or links:
-        folder = folders.pop() if folders else links.pop(0)
-        try:
-            status = os.stat(folder)  # noqa: PTH116
-            with os.scandir(folder) as entries:
-                visible = sorted((each for each in entries if not each.name.startswith(".")), key=lambda each: each.name)
-        except OSError:  # a file, or a folder that cannot be read: `glob` skips these too
-            continue
-        if (status.st_dev, status.st_ino) not in seen:
-            seen.add((status.st_dev, status.st_ino))
-            yield folder
-            folders += [folder / each.name for each in visible if each.is_dir(follow_symlinks=False)]
-            links += [folder / each.name for each in visible if each.is_symlink()]
 
 
 class Held:
@@ -318,44 +232,6 @@ def _open(path: Path) -> tuple[BinaryIO, bool]:
         raise FormatError(f"not a valid file name ({error})", path=path) from None
 
 
-def read_parquet(path: str | Path) -> pl.DataFrame:
-    """The Parquet file of exactly this name: Polars takes a path for a pattern, an address, or key=value folders."""
-    with opened(Path(path)) as file:
-        return parquet_of(file)
-
-
-def parquet_of(file: BinaryIO) -> pl.DataFrame:
-    """An open Parquet file; where damage makes Polars panic, that is a `ComputeError` too."""
-    try:
-        return pl.read_parquet(file)
-    except pl.exceptions.PanicException as error:  # which is no Exception
-        raise pl.exceptions.ComputeError(f"the file is damaged: {first_line(error)}") from None
-
-
-def not_deep(content: bytes) -> bytes:
-    """The same JSON; a `ComputeError` if its lists and objects are more than 100 levels deep, for which Polars takes hours.
-
-    >>> not_deep(b'{"a": [1]}')
-    b'{"a": [1]}'
-    """
-    if _depth(content) > _DEEPEST and _depth(re.sub(rb'"(?:[^"\\]|\\.)*"', b"", content)) > _DEEPEST:
-        raise pl.exceptions.ComputeError("it is nested too deeply")
-    return content
-
-
-def _depth(content: bytes) -> int:
-    """How many brackets are open at once, those in texts too."""
-    import numpy as np
-
-    step = np.zeros(256, dtype=np.int8)
-    step[list(b"[{")], step[list(b"]}")] = 1, -1
-    most = depth = 0
-    for start in range(0, len(content), _PIECE):
-        depths = step[np.frombuffer(content[start : start + _PIECE], dtype=np.uint8)].cumsum(dtype=np.int32)
-        most, depth = max(most, depth + int(depths.max())), depth + int(depths[-1])
-    return most
-
-
 def scan_parquet(path: str | Path) -> pl.LazyFrame:
     """Return a plan that opens the file when it is collected."""
     return pl.scan_parquet(literal(path), glob=False, hive_partitioning=False)
@@ -369,7 +245,7 @@ def scan_csv(source: Path | bytes, **options: Any) -> pl.LazyFrame:
 def literal(path: str | Path) -> Path:
     """The whole path: no home folder, `~`, or address, `s3://`, stands at its beginning. An error if it is not UTF-8."""
     full = Path(path).absolute()
-    return _utf8(full, str(full))
+    return utf8_path(full, str(full))
 
 
 def to_write(path: str | Path) -> Path:
@@ -390,7 +266,7 @@ def to_write(path: str | Path) -> Path:
         raise OutputError(f"nothing can be written there ({first_line(error)})", "name another place", path=path) from error
 
 
-def _utf8(path: Path, text: str) -> Path:
+def utf8_path(path: Path, text: str) -> Path:
     """The path, and an error if this text, a part of it, holds bytes that are no UTF-8."""
     if not is_utf8(text):
         raise FormatError("the name is not UTF-8 text", "rename it", path=path)

@@ -56,8 +56,8 @@ from apframe.formats.catalogue import read_dataset as read_dataset
 from apframe.formats.catalogue import read_results as read_results
 from apframe.formats.coco.format import read_coco as read_coco
 from apframe.formats.coco.format import read_coco_results as read_coco_results
-from apframe.formats.coco.format import write_coco as write_coco
-from apframe.formats.coco.format import write_coco_results as write_coco_results
+from apframe.formats.coco.writing import write_coco as write_coco
+from apframe.formats.coco.writing import write_coco_results as write_coco_results
 from apframe.formats.writing import write_dataset as write_dataset
 from apframe.formats.writing import write_results as write_results
 from apframe.lists.expressions import average_precision as average_precision
@@ -84,13 +84,13 @@ from apframe.metrics.definitions import list_definitions as list_definitions
 from apframe.metrics.points import Definition as Definition
 from apframe.protocols.coco import COCO as COCO
 from apframe.protocols.headlines import Part as Part
+from apframe.protocols.listed import list_protocols as list_protocols
 from apframe.protocols.lvis import LVIS as LVIS
 from apframe.protocols.open_images import OPEN_IMAGES as OPEN_IMAGES
 from apframe.protocols.open_images import OPEN_IMAGES_CHALLENGE as OPEN_IMAGES_CHALLENGE
 from apframe.protocols.proposals import PROPOSALS as PROPOSALS
 from apframe.protocols.protocol import Protocol as Protocol
 from apframe.protocols.published import PUBLISHED as PUBLISHED
-from apframe.protocols.published import list_protocols as list_protocols
 from apframe.protocols.voc import VOC2007 as VOC2007
 from apframe.protocols.voc import VOC2012 as VOC2012
 from apframe.pycocotools import patch_pycocotools as patch_pycocotools

@@ -21,7 +21,7 @@ def published_for(*iou_types: str) -> list[str]:
     >>> published_for("boundary", "no such thing")
     []
     """
-    return [name.lower() for name, (*_, own) in static_table.PROTOCOLS.items() if not {*iou_types}.isdisjoint(own)]
+    return [name.lower() for name, (_, own) in static_table.PROTOCOLS.items() if not {*iou_types}.isdisjoint(own)]
 
 
 def imported(home: str) -> Any:

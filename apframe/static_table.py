@@ -1,7 +1,7 @@
 """Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
 
 - NAMES: the public names of each module, see `apframe/public_names.py`
-- PROTOCOLS: where each protocol of a benchmark is, what it is for, and its iou_types
+- PROTOCOLS: where each protocol of a benchmark is, and its iou_types
 - TWINS: the protocols that options of another one stand for
 - FILES: the format of the files of a protocol, if that has another name
 - FORMATS: where each format is, whether it is written, and what its data sets and results may look like
@@ -40,7 +40,8 @@ NAMES: dict[str, str] = {
       ('ApframeError ApframeWarning ColumnError DoubtfulNumberWarning DuplicateIdError FormatError IdTypeError InputError '
        'NotComparableError OutputError ParameterError PluginError QueryError RowError ScoreError ShardError UnknownIdError'),
     'apframe.formats.catalogue': 'list_formats read_dataset read_results',
-    'apframe.formats.coco.format': 'read_coco read_coco_results write_coco write_coco_results',
+    'apframe.formats.coco.format': 'read_coco read_coco_results',
+    'apframe.formats.coco.writing': 'write_coco write_coco_results',
     'apframe.formats.writing': 'write_dataset write_results',
     'apframe.lists.expressions':
       ('average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall r_precision recall recall_at_precision '
@@ -52,11 +53,12 @@ NAMES: dict[str, str] = {
     'apframe.metrics.points': 'Definition',
     'apframe.protocols.coco': 'COCO',
     'apframe.protocols.headlines': 'Part',
+    'apframe.protocols.listed': 'list_protocols',
     'apframe.protocols.lvis': 'LVIS',
     'apframe.protocols.open_images': 'OPEN_IMAGES OPEN_IMAGES_CHALLENGE',
     'apframe.protocols.proposals': 'PROPOSALS',
     'apframe.protocols.protocol': 'Protocol',
-    'apframe.protocols.published': 'PUBLISHED list_protocols',
+    'apframe.protocols.published': 'PUBLISHED',
     'apframe.protocols.voc': 'VOC2007 VOC2012',
     'apframe.pycocotools': 'patch_pycocotools',
     'apframe.report.write': 'write_report',
@@ -101,89 +103,40 @@ NAMES: dict[str, str] = {
     'apframe.training.torchmetrics': 'MeanAveragePrecision',
 }  # fmt: skip
 
-PROTOCOLS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    'DOTA': ('apframe.benchmarks.aerial.dota.protocol:DOTA', 'rotated boxes in aerial images', ('rotated',)),
-    'DOTA_V1':
-      ('apframe.benchmarks.aerial.dota.protocol:DOTA_V1', "what DOTA's devkit prints for v1.0: 15 classes", ('rotated',)),
-    'DOTA_V15':
-      ('apframe.benchmarks.aerial.dota.protocol:DOTA_V15', "what DOTA's devkit prints for v1.5: 16 classes", ('rotated',)),
-    'MMROTATE': ('apframe.benchmarks.aerial.dota.protocol:MMROTATE', 'what mmrotate prints for DOTA', ('rotated',)),
-    'VISDRONE':
-      ('apframe.benchmarks.aerial.visdrone.protocol:VISDRONE', 'objects from drones, ten classes; as its toolkit prints them',
-       ('bbox',)),
-    'VISDRONE_MEAN':
-      ('apframe.benchmarks.aerial.visdrone.protocol:VISDRONE_MEAN', 'VisDrone with the plain mean over classes', ('bbox',)),
-    'ARGOVERSE2':
-      ('apframe.benchmarks.driving.argoverse2.protocol:ARGOVERSE2', 'cuboids by distance: AP, three errors, CDS',
-       ('distance',)),
-    'BDD100K':
-      ('apframe.benchmarks.driving.bdd100k.protocol:BDD100K', 'boxes and instance masks of driving scenes, ten classes',
-       ('bbox', 'segm')),
-    'KITTI':
-      ('apframe.benchmarks.driving.kitti.protocol:KITTI', 'cars, pedestrians and cyclists: in images, from above, in space',
-       ('bbox', 'bev', '3d')),
-    'NUSCENES':
-      ('apframe.benchmarks.driving.nuscenes.protocol:NUSCENES', 'cuboids by distance: AP, five errors, NDS', ('distance',)),
-    'WAYMO':
-      ('apframe.benchmarks.driving.waymo.protocol:WAYMO',
-       'vehicles, pedestrians, signs, cyclists: in space, from above, in images', ('3d', 'bev', 'bbox')),
-    'LUNA16':
-      ('apframe.benchmarks.medical.luna16.protocol:LUNA16', 'nodules in scans: mean sensitivity (CPM) of the FROC curve',
-       ('sphere',)),
-    'CITYPERSONS':
-      ('apframe.benchmarks.people.citypersons.protocol:CITYPERSONS',
-       'pedestrians by height and visible share: log-average miss rate', ('bbox',)),
-    'CALTECH': ('apframe.benchmarks.people.citypersons.protocol:CALTECH', "as CITYPERSONS, for Caltech's data", ('bbox',)),
-    'EUROCITY':
-      ('apframe.benchmarks.people.citypersons.protocol:EUROCITY',
-       'pedestrians by height and occlusion: log-average miss rate', ('bbox',)),
-    'CROWDHUMAN':
-      ('apframe.benchmarks.people.crowdhuman.protocol:CROWDHUMAN',
-       'people in crowds: AP, log-average miss rate, Jaccard index', ('bbox',)),
-    'CROWDPOSE': ('apframe.benchmarks.people.crowdpose.protocol:CROWDPOSE', 'keypoints of people in crowds', ('keypoints',)),
-    'TINYPERSON':
-      ('apframe.benchmarks.people.tinyperson.protocol:TINYPERSON', 'people of a few pixels: AP at IoU .25, .5, .75 by size',
-       ('bbox',)),
-    'WIDER_FACE':
-      ('apframe.benchmarks.people.wider_face.protocol:WIDER_FACE', 'faces: easy, medium, hard; scores in 1,000 steps',
-       ('bbox',)),
-    'COCO_PANOPTIC':
-      ('apframe.benchmarks.pixels.panoptic.protocol:COCO_PANOPTIC',
-       'panoptic quality of segments: PQ, SQ, RQ, also of boundaries', ('panoptic', 'panoptic_boundary')),
+PROTOCOLS: dict[str, tuple[str, tuple[str, ...]]] = {
+    'DOTA': ('apframe.benchmarks.aerial.dota.protocol:DOTA', ('rotated',)),
+    'DOTA_V1': ('apframe.benchmarks.aerial.dota.protocol:DOTA_V1', ('rotated',)),
+    'DOTA_V15': ('apframe.benchmarks.aerial.dota.protocol:DOTA_V15', ('rotated',)),
+    'MMROTATE': ('apframe.benchmarks.aerial.dota.protocol:MMROTATE', ('rotated',)),
+    'VISDRONE': ('apframe.benchmarks.aerial.visdrone.protocol:VISDRONE', ('bbox',)),
+    'VISDRONE_MEAN': ('apframe.benchmarks.aerial.visdrone.protocol:VISDRONE_MEAN', ('bbox',)),
+    'ARGOVERSE2': ('apframe.benchmarks.driving.argoverse2.protocol:ARGOVERSE2', ('distance',)),
+    'BDD100K': ('apframe.benchmarks.driving.bdd100k.protocol:BDD100K', ('bbox', 'segm')),
+    'KITTI': ('apframe.benchmarks.driving.kitti.protocol:KITTI', ('bbox', 'bev', '3d')),
+    'NUSCENES': ('apframe.benchmarks.driving.nuscenes.protocol:NUSCENES', ('distance',)),
+    'WAYMO': ('apframe.benchmarks.driving.waymo.protocol:WAYMO', ('3d', 'bev', 'bbox')),
+    'LUNA16': ('apframe.benchmarks.medical.luna16.protocol:LUNA16', ('sphere',)),
+    'CITYPERSONS': ('apframe.benchmarks.people.citypersons.protocol:CITYPERSONS', ('bbox',)),
+    'CALTECH': ('apframe.benchmarks.people.citypersons.protocol:CALTECH', ('bbox',)),
+    'EUROCITY': ('apframe.benchmarks.people.citypersons.protocol:EUROCITY', ('bbox',)),
+    'CROWDHUMAN': ('apframe.benchmarks.people.crowdhuman.protocol:CROWDHUMAN', ('bbox',)),
+    'CROWDPOSE': ('apframe.benchmarks.people.crowdpose.protocol:CROWDPOSE', ('keypoints',)),
+    'TINYPERSON': ('apframe.benchmarks.people.tinyperson.protocol:TINYPERSON', ('bbox',)),
+    'WIDER_FACE': ('apframe.benchmarks.people.wider_face.protocol:WIDER_FACE', ('bbox',)),
+    'COCO_PANOPTIC': ('apframe.benchmarks.pixels.panoptic.protocol:COCO_PANOPTIC', ('panoptic', 'panoptic_boundary')),
     'CITYSCAPES_PANOPTIC':
-      ('apframe.benchmarks.pixels.panoptic.protocol:CITYSCAPES_PANOPTIC', 'the same for Cityscapes',
-       ('panoptic', 'panoptic_boundary')),
-    'SEMANTIC':
-      ('apframe.benchmarks.pixels.semantic.protocol:SEMANTIC', 'IoU of the pixels of each class: mIoU, fwIoU, accuracies',
-       ('semantic',)),
-    'FLICKR30K':
-      ('apframe.benchmarks.relations.flickr30k.protocol:FLICKR30K',
-       'boxes of phrases: Success@1, @5, @10, which papers call R@k', ('bbox',)),
-    'REFCOCO':
-      ('apframe.benchmarks.relations.flickr30k.protocol:REFCOCO', 'the box of a referring expression: accuracy at IoU 0.5',
-       ('bbox',)),
-    'VISUAL_GENOME':
-      ('apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME',
-       'relations of two boxes: R@20, R@50, R@100; also of phrases', ('relation', 'phrase')),
-    'VISUAL_GENOME_MEAN':
-      ('apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME_MEAN',
-       'the mean over relations: mR@20, mR@50, mR@100', ('relation', 'phrase')),
-    'ULTRALYTICS':
-      ('apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS',
-       'what Ultralytics prints from 8.4.176 on: mAP50-95, mAP50', ('bbox', 'segm')),
-    'ULTRALYTICS_8_4_175':
-      ('apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_175',
-       'what Ultralytics prints from 8.4.37 up to 8.4.175', ('bbox', 'segm')),
-    'ULTRALYTICS_8_4_35':
-      ('apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_35', 'what Ultralytics prints up to 8.4.36',
-       ('bbox', 'segm')),
-    'ACTIVITYNET':
-      ('apframe.benchmarks.video.activitynet.protocol:ACTIVITYNET', 'actions as time intervals of videos', ('interval',)),
-    'AVA':
-      ('apframe.benchmarks.video.ava.protocol:AVA', 'actions of people in frames of videos: frame mAP at IoU 0.5', ('bbox',)),
-    'THUMOS14':
-      ('apframe.benchmarks.video.thumos14.protocol:THUMOS14',
-       'actions as time intervals: each interval takes its best detection', ('interval',)),
+      ('apframe.benchmarks.pixels.panoptic.protocol:CITYSCAPES_PANOPTIC', ('panoptic', 'panoptic_boundary')),
+    'SEMANTIC': ('apframe.benchmarks.pixels.semantic.protocol:SEMANTIC', ('semantic',)),
+    'FLICKR30K': ('apframe.benchmarks.relations.flickr30k.protocol:FLICKR30K', ('bbox',)),
+    'REFCOCO': ('apframe.benchmarks.relations.flickr30k.protocol:REFCOCO', ('bbox',)),
+    'VISUAL_GENOME': ('apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME', ('relation', 'phrase')),
+    'VISUAL_GENOME_MEAN': ('apframe.benchmarks.relations.visual_genome.protocol:VISUAL_GENOME_MEAN', ('relation', 'phrase')),
+    'ULTRALYTICS': ('apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS', ('bbox', 'segm')),
+    'ULTRALYTICS_8_4_175': ('apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_175', ('bbox', 'segm')),
+    'ULTRALYTICS_8_4_35': ('apframe.benchmarks.trainers.ultralytics.protocol:ULTRALYTICS_8_4_35', ('bbox', 'segm')),
+    'ACTIVITYNET': ('apframe.benchmarks.video.activitynet.protocol:ACTIVITYNET', ('interval',)),
+    'AVA': ('apframe.benchmarks.video.ava.protocol:AVA', ('bbox',)),
+    'THUMOS14': ('apframe.benchmarks.video.thumos14.protocol:THUMOS14', ('interval',)),
 }  # fmt: skip
 
 TWINS: dict[str, dict[str, dict[str, str]]] = {

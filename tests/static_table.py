@@ -37,7 +37,7 @@ _WIDTH = 128
 _HOMES = "dict[str, str]"
 TYPES = {
     "NAMES": _HOMES,
-    "PROTOCOLS": "dict[str, tuple[str, str, tuple[str, ...]]]",
+    "PROTOCOLS": "dict[str, tuple[str, tuple[str, ...]]]",
     "TWINS": "dict[str, dict[str, dict[str, str]]]",
     "FILES": _HOMES,
     "FORMATS": "dict[str, tuple[str, bool, list[dict[str, Any]], list[dict[str, Any]]]]",
@@ -50,7 +50,7 @@ TYPES = {
 _HEAD = '''"""Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
 
 - NAMES: the public names of each module, see `apframe/public_names.py`
-- PROTOCOLS: where each protocol of a benchmark is, what it is for, and its iou_types
+- PROTOCOLS: where each protocol of a benchmark is, and its iou_types
 - TWINS: the protocols that options of another one stand for
 - FILES: the format of the files of a protocol, if that has another name
 - FORMATS: where each format is, whether it is written, and what its data sets and results may look like
@@ -107,12 +107,12 @@ def declared(look: Look) -> dict[str, Any]:
     return {name: value for name, value in look._asdict().items() if value != defaults.get(name)}
 
 
-def protocols() -> dict[str, tuple[str, str, tuple[str, ...]]]:
-    """The home of each protocol of a benchmark, what it is for, and its iou_types."""
+def protocols() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """The home of each protocol of a benchmark, and its iou_types."""
     return {
-        name: (f"{module.__name__}:{name}", purpose, getattr(module, name).iou_types)
+        name: (f"{module.__name__}:{name}", getattr(module, name).iou_types)
         for module in modules(apframe.benchmarks)
-        for name, purpose in getattr(module, "PURPOSES", {}).items()
+        for name in getattr(module, "PURPOSES", {})
     }
 
 
@@ -183,7 +183,7 @@ def text() -> str:
 
 def names() -> str:
     """The whole file of names."""
-    homes = [(name, home.split(":")[0]) for name, (home, *_) in protocols().items()]
+    homes = [(name, home.split(":")[0]) for name, (home, _) in protocols().items()]
     return "\n".join([_OF_NAMES, "", *(f"from {module} import {name} as {name}" for name, module in homes), ""])
 
 

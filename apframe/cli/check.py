@@ -12,7 +12,7 @@ from apframe.cli.declared import Argument, Option
 from apframe.cli.files import ReadingOptions
 from apframe.cli.messages import as_flag
 from apframe.cli.output import print_lines, progress, stdout
-from apframe.show.terminal import written_out
+from apframe.show.tables import written_out
 from apframe.wording import spelling
 
 

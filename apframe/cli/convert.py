@@ -25,7 +25,8 @@ from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.catalogue import as_format, names_of_written, naming_format
 from apframe.formats.mistaken import SWAPPED
 from apframe.formats.reading import Reading
-from apframe.show.terminal import one_line, written_out
+from apframe.show.tables import written_out
+from apframe.show.terminal import one_line
 from apframe.wording import counted, spelling
 
 _DATASETS, _RESULTS = (names_of_written(role, "file") for role in ("dataset", "results"))

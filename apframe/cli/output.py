@@ -7,12 +7,15 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from apframe.exceptions import QueryError
-from apframe.show.terminal import Least, Terminal, one_line, table_lines
+from apframe.show.terminal import Terminal, one_line
+
+if TYPE_CHECKING:
+    from apframe.show.tables import Least
 
 JSON_VERSION = 1
 """Of what --json prints: a larger one when a key is renamed or removed, or means something else. Keys may be added within one.
@@ -43,6 +46,8 @@ def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = Non
         markup = to_markdown if style == "markdown" else to_latex
         print(markup(answer) if digits is None else markup(answer, digits))
     else:
+        from apframe.show.tables import table_lines
+
         print(table_lines(answer, digits, plain=is_plain(), width=terminal_width(), least=least))
 
 

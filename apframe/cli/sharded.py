@@ -12,7 +12,8 @@ import click
 from apframe.cli.declared import Argument, Option
 from apframe.cli.options import given_options
 from apframe.exceptions import ParameterError
-from apframe.paths import is_folder, is_pattern, matching
+from apframe.folders import matching
+from apframe.paths import is_folder, is_pattern
 
 More = Annotated[
     list[Path] | None, Argument(metavar="[FOLDER]...", help="with --shards: more shards, as the shell lists them for shards/*")

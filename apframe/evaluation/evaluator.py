@@ -32,7 +32,7 @@ from apframe.protocols.application import (
 )
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.rules.limits import DetectedImagesOnly
+from apframe.protocols.rules.known import DetectedImagesOnly
 from apframe.rows import treating_malformed
 from apframe.similarity.extents import prepare_shapes
 from apframe.similarity.pairs import require

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from apframe.evaluation.diagnose.implausible import Evaluated
     from apframe.evaluation.source import Lists
-    from apframe.matching.regroup import Rows
+    from apframe.matching.rows import Rows
     from apframe.matching.verdicts import Verdicts
     from apframe.protocols.inputs import Inputs
     from apframe.tables.conditions import Masks

@@ -12,7 +12,7 @@ from apframe.matching.verdicts import Verdicts, has_bit, range_names, threshold_
 
 if TYPE_CHECKING:
     from apframe.evaluation.source import Source
-    from apframe.matching.regroup import Rows
+    from apframe.matching.rows import Rows
 
 
 def pairs(source: Source) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from apframe.formats.options import ReadingOptions
 from apframe.formats.reading import Reading
 from apframe.keywords import refuse_unknown
 from apframe.protocols.protocol import Protocol, as_protocol
-from apframe.protocols.rules.limits import KnownImagesOnly
+from apframe.protocols.rules.known import KnownImagesOnly
 from apframe.rows import Malformed
 from apframe.similarity.pairs import Similarity
 from apframe.tables.dataset import Dataset

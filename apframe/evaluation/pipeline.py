@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from apframe.evaluation.slices.slices import Slicing
     from apframe.evaluation.source import Source
-    from apframe.matching.regroup import Rows
+    from apframe.matching.rows import Rows
     from apframe.matching.verdicts import Verdicts
     from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol

@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.adapters.arrays import column_of_ids
 from apframe.exceptions import MissingResultsWarning, warn
-from apframe.formats.ids import tables_named, with_ids_by_name
+from apframe.formats.by_name import tables_named, with_ids_by_name
 from apframe.formats.outputs import Outputs
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import different_id_types, is_known, unknown_ids

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.evaluation.diagnose.implausible import Evaluated
-    from apframe.matching.regroup import Rows
+    from apframe.matching.rows import Rows
     from apframe.matching.verdicts import Verdicts
     from apframe.protocols.inputs import Inputs
     from apframe.tables.conditions import Masks, Tables

@@ -8,7 +8,7 @@ import polars as pl
 
 from apframe.protocols.headline_values import means_of_table, tabulate_values
 from apframe.protocols.headlines import headlines
-from apframe.protocols.rules.limits import ZeroWithoutDetections
+from apframe.protocols.rules.means import ZeroWithoutDetections
 
 if TYPE_CHECKING:
     import numpy as np

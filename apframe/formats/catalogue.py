@@ -27,7 +27,7 @@ from apframe.formats.format import (
     taken_options,
     with_own_paths,
 )
-from apframe.formats.ids import joined_results
+from apframe.formats.joined import joined_results
 from apframe.formats.options import BoxOptions, ClassOptions, DatasetOptions, FileOptions, ResultsOptions, joined_tables
 from apframe.formats.seen import Seen, see
 from apframe.keywords import names_keywords

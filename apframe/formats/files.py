@@ -1,15 +1,12 @@
-"""Opening, unpacking, writing and replacing files, with errors that say what is wrong with them."""
+"""Opening, unpacking and writing files, with errors that say what is wrong with them."""
 
 from __future__ import annotations
 
 import gzip
 import os
-import re
-import shutil
-import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -24,7 +21,6 @@ _GZIP, BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
 _USUAL, _MOST = 1 << 30, 100  # bytes that any file may unpack to; beyond these, so many times its own size
 _LARGEST = 1 << 31  # bytes that no file may exceed
 _PIECE = 1 << 26  # bytes that are unpacked at once
-_PART = ".part"
 
 
 def read_unpacked(path: Path) -> bytes:
@@ -142,243 +138,14 @@ def write_text(path: Path, text: str) -> None:
     path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file that appears under its name only when it is complete; its folder must exist."""
-    with writing(path):
-        path.parent.stat()
-    with replacing(path) as part:
-        write_text(part, text)
-
-
-@contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """Give the path at which to write a file or folder, which takes the target's place, whole, when the block ends.
-
-    All of it happens in one hidden folder beside the target, `.{name}.{8 digits}.part`, as in `new_folder`. It holds what is
-    written (`new/{name}`), and for a moment what it replaces (`earlier`).
-
-    A file is replaced in one step. For a folder no single step works on Linux, macOS and Windows alike, so there are two: the
-    target becomes `earlier`, and `new/{name}` becomes the target. If a process is killed between them, its hidden folder holds
-    both, which nothing else does. Whoever reads or writes the target next then takes the second step (`finish_replacing`).
-    This needs no lock: moving succeeds for one process only, and a living writer that finds its second step taken is done.
-    Two writers that meet go round again: the last one stays.
-
-    Before something is replaced, the new files and their folders are flushed to disk.
-
-    Raises
-    ------
-    OutputError
-        something cannot be written, in the block too; the target is as it was
-    """
-    with writing(target):
-        finish_replacing(target)
-        with new_folder(target) as work:
-            part, earlier = work / "new" / target.name, work / "earlier"
-            part.parent.mkdir()
-            try:
-                yield part
-                replaces = target.exists()
-                if replaces:
-                    _flush(part)
-                if part.is_dir():
-                    _swap(part, target, earlier)
-                else:
-                    part.replace(target)
-                if replaces:
-                    _flush_folder(target.parent)
-            except BaseException:  # an interruption too must not lose the earlier one
-                if earlier.exists() and not target.exists():
-                    earlier.rename(target)
-                raise
-
-
-def _swap(part: Path, target: Path, earlier: Path) -> None:
-    """Put a folder in the target's place, in the two steps that `replacing` explains."""
-    while True:
-        with suppress(FileNotFoundError):  # there is none, or another writer took it away
-            target.rename(earlier)
-        try:
-            part.rename(target)
-            return
-        except OSError:
-            if not part.exists():  # a reader took this step
-                return
-            if not target.is_dir():
-                raise
-            shutil.rmtree(earlier, ignore_errors=True)  # another writer's is there by now
-
-
-def finish_replacing(path: Path) -> bool:
-    """If a writer was stopped while it replaced what is at the path, put the new one in its place; is there anything now?
-
-    See `replacing`. Where there is nothing to finish, nothing is done.
-    """
-    try:
-        target = path.resolve()
-    except (OSError, ValueError, RuntimeError):  # a name that nothing can have
-        return False
-    for _ in range(10):  # other writers may take away at once what was put there
-        works = [] if kind_at(target) is not None else _folders_beside(target)
-        if not works:
-            break
-        for work in works:
-            _finish(work, target)
-    return kind_at(target) is not None
-
-
 def settled_kind(path: Path) -> str | None:
     """`kind_at`, but not of the moment in which a writer has taken away what it replaces and put nothing there yet."""
     kind = kind_at(path)
-    for _ in range(10):
-        if kind is not None or not finish_replacing(path):
-            break
-        kind = kind_at(path)
+    if kind is None:
+        from apframe.formats.replacing import finish_replacing  # which is for writers that were stopped
+
+        for _ in range(10):
+            if kind is not None or not finish_replacing(path):
+                break
+            kind = kind_at(path)
     return kind
-
-
-def finish_replacing_in(folder: Path) -> None:
-    """Finish every replacement in a folder that was interrupted."""
-    for work in _hidden_folders(folder, ".+"):
-        finish_replacing(folder / work.name[1:].rsplit(".", 2)[0])
-
-
-def _finish(work: Path, target: Path) -> None:
-    part = work / "new" / target.name
-    if (work / "earlier").exists() and part.exists() and not target.exists():
-        try:
-            part.rename(target)
-        except OSError:
-            if part.exists() and not target.exists():  # otherwise the writer itself, or another reader, was faster
-                raise
-
-
-@contextmanager
-def new_folder(target: Path) -> Iterator[Path]:
-    """A new hidden folder beside the target, which nobody else can enter; gone at the end.
-
-    A process that is killed leaves its folder behind, and the next call for the same target removes it. That its process is
-    gone shows by the lock on the file `lock`, which the operating system takes away with the process. Where a file system has
-    no locks, folders that were left behind stay.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    remove_left_behind(target)
-    while True:
-        work = target.with_name(f".{target.name}.{os.urandom(4).hex()}{_PART}")
-        work.mkdir(0o700)
-        try:
-            lock = _open_lock(work)
-            break
-        except (BlockingIOError, FileNotFoundError):  # another writer took it for abandoned, in the moment without a lock
-            continue
-        except OSError:
-            work.rmdir()
-            raise
-    try:
-        yield work
-    finally:
-        _remove(work, lock, target)
-
-
-def remove_left_behind(target: Path) -> None:
-    """Remove the hidden folders that killed writers of a target left, as `new_folder` does first."""
-    for work in _folders_beside(target):
-        _remove_abandoned(work, target)
-
-
-def _folders_beside(target: Path) -> list[Path]:
-    """The folders that `new_folder` made for this target and that are still there."""
-    return _hidden_folders(target.parent, re.escape(target.name))
-
-
-def _hidden_folders(folder: Path, name: str) -> list[Path]:
-    pattern = re.compile(rf"\.{name}\.[0-9a-f]{{8}}{re.escape(_PART)}")
-    try:
-        with os.scandir(folder) as entries:
-            found = [entry for entry in entries if pattern.fullmatch(entry.name)]
-            return [Path(entry.path) for entry in found if entry.is_dir(follow_symlinks=False)]
-    except OSError:  # the folder above is not there, or cannot be listed
-        return []
-
-
-def _remove_abandoned(work: Path, target: Path) -> None:
-    """Remove the hidden folder of a process that is gone, one of this user's; what it has not finished is finished first."""
-    try:
-        if hasattr(os, "geteuid") and work.stat().st_uid != os.geteuid():
-            return
-        lock = _open_lock(work)
-        if lock is None:
-            return
-    except OSError:  # its process lives, or it is gone already
-        return
-    with suppress(OSError):
-        _finish(work, target)
-    _remove(work, lock, target)
-
-
-def _remove(work: Path, lock: int | None, target: Path) -> None:
-    """Remove a hidden folder and its lock, unless it holds the only copy of what it was to replace."""
-    is_needed = (work / "earlier").exists() and not target.exists()
-    if not is_needed:
-        for each in (work / "earlier", work):  # in this order: a part of what is new must not look like all of it
-            shutil.rmtree(each, ignore_errors=True)
-    if lock is not None:
-        os.close(lock)
-    if not is_needed:
-        with suppress(OSError):  # an open file cannot be removed on Windows
-            (work / "lock").unlink()
-            work.rmdir()
-
-
-def _open_lock(work: Path) -> int | None:
-    """Lock a hidden folder until the file that is returned is closed; None where the file system has no locks.
-
-    Raises
-    ------
-    BlockingIOError
-        another process, or another thread, holds the lock
-    FileNotFoundError
-        the folder is no longer there
-    """
-    path = work / "lock"
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            try:
-                msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
-            except OSError as error:
-                raise BlockingIOError(error.errno, error.strerror) from None
-        else:
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not os.path.samestat(os.fstat(lock), path.stat()):
-            raise FileNotFoundError(path)
-    except (BlockingIOError, FileNotFoundError):
-        os.close(lock)
-        raise
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
-
-
-def _flush(path: Path) -> None:
-    """Flush a file, or a folder and all below it, to disk."""
-    for each in [path, *path.rglob("*")]:
-        if each.is_dir():
-            _flush_folder(each)
-        else:
-            with each.open("r+b") as file:
-                os.fsync(file.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    if sys.platform == "win32":  # cannot open folders
-        return
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

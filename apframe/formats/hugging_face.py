@@ -30,8 +30,9 @@ from apframe.formats.nested_rows import (
 )
 from apframe.formats.seen import UNREADABLE, Seen, see
 from apframe.formats.tables import Arrow, read_ipc
-from apframe.paths import is_folder, not_deep
+from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
+from apframe.tables.files import not_deep
 from apframe.tables.names import called
 from apframe.wording import did_you_mean, first_line, reason, spelled
 

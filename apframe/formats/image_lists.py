@@ -9,10 +9,11 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ParameterError
+from apframe.folders import files_in
+from apframe.formats.by_name import with_names_of_numbers
 from apframe.formats.files import read_text
 from apframe.formats.format import Format
-from apframe.formats.ids import with_names_of_numbers
-from apframe.paths import files_in, is_file, is_folder, kind_at
+from apframe.paths import is_file, is_folder, kind_at
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.names import called, places_of

@@ -9,8 +9,9 @@ from pathlib import Path
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.folders import files_in
 from apframe.formats.files import read_text, reading, write_text
-from apframe.paths import files_in, names_of
+from apframe.paths import names_of
 from apframe.rows import MOST
 from apframe.validation import Sieve
 from apframe.wording import counted, listed

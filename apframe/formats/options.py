@@ -118,7 +118,7 @@ class NameOptions(TypedDict, total=False):
             default=(),
             text=(
                 '"images", "categories" or both: match these by file name or category name instead of id; see '
-                "`apframe.formats.ids.with_ids_by_name`."
+                "`apframe.formats.by_name.with_ids_by_name`."
             ),
             help="match images or categories by name instead of id",
             metavar="images,categories",

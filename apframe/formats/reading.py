@@ -20,7 +20,7 @@ from apframe.formats.catalogue import (
 )
 from apframe.formats.files import reading_from
 from apframe.formats.format import ANY_FILES, Expected, Format
-from apframe.formats.ids import joined_results
+from apframe.formats.joined import joined_results
 from apframe.formats.options import FileOptions, ReadingOptions, joined_tables
 from apframe.keywords import declared_keywords, refuse_unknown
 from apframe.paths import kind_at, reading_once

@@ -16,7 +16,8 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.files import read_ends, read_unpacked, reading_from
-from apframe.paths import holding, is_file, is_utf8, kind_at, not_deep, opened
+from apframe.paths import holding, is_file, is_utf8, kind_at, opened
+from apframe.tables.files import not_deep
 from apframe.tables.sources import from_arrow_stream
 
 _PARQUET, _ARROW, _LINES = (".parquet",), (".arrow", ".feather", ".ipc"), (".jsonl",)

@@ -11,8 +11,9 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
-from apframe.formats.files import finish_replacing
-from apframe.paths import is_file, opened, parquet_of
+from apframe.formats.replacing import finish_replacing
+from apframe.paths import is_file, opened
+from apframe.tables.files import parquet_of
 from apframe.wording import reason
 
 MANIFEST = "manifest.json"

@@ -21,8 +21,9 @@ from apframe.formats.nested_rows import has_objects
 from apframe.formats.object_rows import as_detections
 from apframe.formats.seen import UNREADABLE, Seen, open_ipc
 from apframe.formats.stored_sets import MANIFEST, damage, find_manifest, read_table
-from apframe.paths import is_file, is_folder, literal, parquet_of
+from apframe.paths import is_file, is_folder, literal
 from apframe.tables.dataset import Dataset
+from apframe.tables.files import parquet_of
 from apframe.tables.sources import from_arrow_stream
 from apframe.tables.tables import GROUND_TRUTH
 from apframe.wording import first_line, listed, reason

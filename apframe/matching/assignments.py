@@ -22,7 +22,7 @@ import polars as pl
 from apframe.matching.verdicts import has_bit
 
 if TYPE_CHECKING:
-    from apframe.matching.regroup import Rows
+    from apframe.matching.rows import Rows
 
 EVERY_SLICE = -1  # an assignment that holds in all slices of the objects alike
 _OF_RANGES = ("left_out", "ranges", "void")  # columns of pairs that are bits of area ranges

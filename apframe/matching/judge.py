@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from apframe.matching.assignments import find_hits
-from apframe.matching.regroup import Rows
+from apframe.matching.rows import Rows
 from apframe.matching.verdicts import Verdicts, list_bounds
 from apframe.threads import map_parts, part_bounds
 

@@ -12,7 +12,7 @@ import polars as pl
 from apframe.matching.assignments import find_hits
 from apframe.matching.by_score import connect
 from apframe.matching.reached import compared_columns, count_reached
-from apframe.matching.regroup import Rows
+from apframe.matching.rows import Rows
 
 _NUMBER = (1 << 32) - 1  # the bits of a number that is packed with a cut-off
 _MOST_PAIRS = 1 << 20  # that are matched together, copies for the operating points included

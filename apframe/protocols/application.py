@@ -22,7 +22,7 @@ from apframe.exceptions import (
 from apframe.protocols.inputs import Inputs
 from apframe.protocols.list_thresholds import thresholds_of
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.rules.limits import FIND_OUT, KnownImagesOnly, are_most, describe_dropped
+from apframe.protocols.rules.known import FIND_OUT, KnownImagesOnly, are_most, describe_dropped
 from apframe.protocols.rules.rule import Rule
 from apframe.registry import published_for
 from apframe.rows import KEY_OF, MALFORMED_KEPT, treating_malformed

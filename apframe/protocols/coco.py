@@ -18,6 +18,10 @@ from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.keypoints import OKS
 from apframe.similarity.mask_iou import MaskIoU
 
+PURPOSES = {
+    "COCO": "objects, masks, keypoints and boundaries; the usual choice",
+}
+
 _MEDIUM, _LARGE = AreaRange("medium", 32.0**2, 96.0**2), AreaRange("large", 96.0**2, 1e10)
 COCO_AREAS = (ALL, AreaRange("small", 0.0, 32.0**2), _MEDIUM, _LARGE)
 

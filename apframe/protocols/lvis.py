@@ -19,6 +19,10 @@ from apframe.similarity.boundary_iou import BoundaryIoU
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_iou import MaskIoU
 
+PURPOSES = {
+    "LVIS": "many categories, each annotated in some images only",
+}
+
 _BOXES = Protocol(
     name="LVIS",
     citation="Gupta et al., LVIS: A Dataset for Large Vocabulary Instance Segmentation, CVPR 2019; lvis-api 0.5.3, LVISEval",

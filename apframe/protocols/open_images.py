@@ -15,6 +15,11 @@ from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_or_box_iou import MaskOrBoxIoU
 
+PURPOSES = {
+    "OPEN_IMAGES": "Open Images: category hierarchy, boxes of groups",
+    "OPEN_IMAGES_CHALLENGE": "Open Images challenges: verified labels, groups count once",
+}
+
 _RULES = (
     MalformedDetectionsLeftOut(), *STANDARD_SHAPES, ExpandHierarchy(), *STANDARD_LISTS, DetectionsWithArea(), CrowdsIgnored(),
 )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from apframe.matching.order import order_detections
-from apframe.matching.regroup import Rows
+from apframe.matching.rows import Rows
 from apframe.matching.verdicts import Verdicts, as_bits, example
 from apframe.protocols.list_thresholds import cuts_of, lists_of, reaching_list_threshold
 from apframe.protocols.pairing import number_cells, pairs_for_matcher

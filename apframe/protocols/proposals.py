@@ -12,6 +12,10 @@ from apframe.protocols.rules.malformed import MalformedIgnoredByArea
 from apframe.protocols.rules.standard import STANDARD_ROWS
 from apframe.similarity.box_iou import BoxIoU
 
+PURPOSES = {
+    "PROPOSALS": "recall of proposals without categories",
+}
+
 PROPOSALS = Protocol(
     name="PROPOSALS",
     citation="Hosang et al., What makes for effective detection proposals?, PAMI 2016; Detectron2, _evaluate_box_proposals",

@@ -17,11 +17,11 @@ from apframe.metrics.points import Definition
 from apframe.protocols.combinations import refuse_combinations
 from apframe.protocols.given import OPTIONS, TAKES, UNLIMITED, linspace
 from apframe.protocols.headlines import Headline, Part, lines_of, refuse_lines
-from apframe.protocols.published import PUBLISHED, add_plugins, at_version, twin
+from apframe.protocols.published import PUBLISHED, add_plugins
 from apframe.protocols.ranges import ALL, AreaRange, Range
-from apframe.protocols.rules.limits import Limit, MeansByImages
 from apframe.protocols.rules.malformed import MalformedCounts
-from apframe.protocols.rules.rule import Rule
+from apframe.protocols.rules.means import MeansByImages
+from apframe.protocols.rules.rule import Limit, Rule
 from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
@@ -362,6 +362,8 @@ class Protocol:
         plain mean over categories, of a benchmark that is published with another one as well.
         """
         if mean is not None:
+            from apframe.protocols.twins import twin
+
             return twin(self, "mean", mean).with_options(
                 iou_thresholds=iou_thresholds, recall_levels=recall_levels, recall_positions=recall_positions,
                 area_ranges=area_ranges, max_detections=max_detections, agnostic=agnostic, matching=matching,
@@ -397,6 +399,8 @@ class Protocol:
         ParameterError
             the protocol does not depend on a version, or this is none
         """
+        from apframe.protocols.twins import at_version
+
         return at_version(self, version)
 
     def choices(self) -> dict[str, Any]:

@@ -30,9 +30,10 @@ _HOMES = {
     "rules.ignored": "AnnotationsWithArea DetectionsWithArea IgnoreFlagged IgnoreWithoutKeypoints IgnoreWithoutMask",
     "levels": "ApplyLevels RequireImageBoxes",
     "rules.judged": "JudgedOnly",
-    "rules.limits": "DetectedImagesOnly KnownImagesOnly LimitPerImage MeansByImages RankInImage RequireAtMost "
-    "RequireKnownCategories ZeroWithoutDetections",
+    "rules.known": "DetectedImagesOnly KnownImagesOnly RequireKnownCategories",
+    "rules.limits": "LimitPerImage RankInImage RequireAtMost",
     "rules.malformed": "MalformedCounts MalformedDetectionsLeftOut MalformedIgnoredByArea MalformedRefused",
+    "rules.means": "MeansByImages ZeroWithoutDetections",
     "rules.standard": "BoxAnnotations BoxDetections CompleteSegments CopyShared EvaluatedCategories OrderByCategory "
     "ReadMasks TurnUpright",
 }

@@ -13,6 +13,11 @@ from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.standard import STANDARD_ROWS
 from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
 
+PURPOSES = {
+    "VOC2007": "PASCAL VOC 2007: 11 recall levels, IoU 0.5",
+    "VOC2012": "PASCAL VOC 2010 and later: every recall level, IoU 0.5",
+}
+
 VOC2007 = Protocol(
     name="VOC2007",
     citation="Everingham et al., The PASCAL Visual Object Classes (VOC) Challenge, IJCV 2010; VOC2007 development kit",

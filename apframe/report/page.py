@@ -9,7 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from apframe.exceptions import OutputError
-from apframe.formats.files import write_whole, writing
+from apframe.formats.files import writing
+from apframe.formats.replacing import write_whole
 from apframe.paths import kind_at, to_write
 from apframe.report.section import Block, Chart, Details, Section, Table
 from apframe.report.tables import minus, table_markup

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.report.section import Section, Table
 from apframe.report.tables import cell_texts
 from apframe.report.write import IN_TEXT, about, sections_of
-from apframe.show.terminal import table_lines
+from apframe.show.tables import table_lines
 from apframe.wording import counted
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from apframe.exceptions import FormatError, ParameterError
-from apframe.formats.files import finish_replacing_in
+from apframe.folders import matching
+from apframe.formats.replacing import finish_replacing_in
 from apframe.formats.stored_sets import MANIFEST
-from apframe.paths import absolute, is_file, is_folder, is_pattern, matching
+from apframe.paths import absolute, is_file, is_folder, is_pattern
 from apframe.wording import listed
 
 

@@ -25,7 +25,7 @@ from apframe.runs.stored_run import StoredRun, differences
 from apframe.runs.tables import TablesOfRuns
 from apframe.show.fitted import SliceTable
 from apframe.show.markup import cells
-from apframe.show.terminal import table_lines
+from apframe.show.tables import table_lines
 from apframe.store import sql
 from apframe.store.parquet import DETECTION, REPORT, RETRIEVAL, read_manifest
 from apframe.store.results import QueryableResult

@@ -13,7 +13,8 @@ from urllib.parse import unquote
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, import_optional
-from apframe.paths import files_in, is_pattern, kind_at, literal, matching, opened, refuse_pipe, url_of
+from apframe.folders import files_in, matching
+from apframe.paths import is_pattern, kind_at, literal, opened, refuse_pipe, url_of
 from apframe.wording import first_line, reason
 
 # what fsspec needs for each scheme; Polars reads these without a further package

@@ -32,7 +32,7 @@ from apframe.wording import spelled
 
 if TYPE_CHECKING:
     from apframe.evaluation.source import Lists
-    from apframe.matching.regroup import Rows
+    from apframe.matching.rows import Rows
     from apframe.matching.verdicts import Verdicts
     from apframe.tables.conditions import Masks, Tables
     from apframe.tables.dataset import Dataset

@@ -10,8 +10,9 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import DuplicateIdError, FormatError, RowError
+from apframe.folders import matching
 from apframe.formats.reading import Reading
-from apframe.paths import is_pattern, matching
+from apframe.paths import is_pattern
 from apframe.rows import KEY_OF
 from apframe.scale.sharded_rows import common_schema
 from apframe.tables.dataset import Dataset

@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.exceptions import DuplicateIdError, MostlyUnknownImagesWarning, RowError, warn
 from apframe.protocols.application import on_known_images
-from apframe.protocols.rules.limits import FIND_OUT
+from apframe.protocols.rules.known import FIND_OUT
 from apframe.rows import MOST
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.sharded_rows import ShardedRows

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from apframe.exceptions import OutputError
-from apframe.formats.files import new_folder
+from apframe.formats.hidden_folders import new_folder
 from apframe.wording import reason
 
 

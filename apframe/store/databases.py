@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import FormatError, OutputError, ParameterError
-from apframe.formats.files import replacing, writing
+from apframe.formats.files import writing
+from apframe.formats.replacing import replacing
 from apframe.paths import is_folder, is_utf8, kind_at, literal, to_write
 from apframe.store.aggregate import average_precision_macro
 from apframe.store.sql import sql_names, warn_of_renamed

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, FormatError
-from apframe.paths import not_deep, opened, read_parquet
-from apframe.rows import KEY_OF
+from apframe.exceptions import ColumnError
 from apframe.tables.shapes.catalogue import LABEL_MAP
-from apframe.wording import first_line, reason
+from apframe.wording import first_line
 
 OTHER_LIBRARIES = "see apf.from_torchvision, apf.from_ultralytics and apf.from_supervision for results of other libraries"
-_IDS = {*KEY_OF.values(), "file_name", "name"}
 
 
 def to_polars(source: Any, table: str) -> pl.DataFrame:
@@ -34,12 +31,9 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
     if isinstance(source, pl.LazyFrame):
         return source.collect()
     if isinstance(source, (str, Path)):
-        kind, read = _KINDS.get(Path(source).suffix.lower(), ("Parquet", read_parquet))
-        try:
-            frame = read(Path(source))
-        except (OSError, pl.exceptions.PolarsError) as error:
-            remedy = "" if Path(source).suffix in (".parquet", *_KINDS) else f"other endings: {', '.join(_KINDS)}"
-            raise FormatError(f"cannot read {source} as {kind}: {reason(error)}", remedy, table=table) from error
+        from apframe.tables.files import read_table
+
+        frame = read_table(Path(source), table)
         if LABEL_MAP.name not in frame.columns:
             return frame
         from apframe.tables.label_map_paths import with_whole_paths
@@ -64,40 +58,6 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
     )
     remedy = f"{tables}; {OTHER_LIBRARIES}" if table == "detections" else tables
     raise ColumnError(f"{kind_of(source)} cannot be read as a table", remedy, table=table)
-
-
-def _read_csv(path: Path) -> pl.DataFrame:
-    with opened(path) as file:
-        content = file.read()
-    header = content.partition(b"\n")[0].decode(errors="replace")
-    separator = max(",;\t", key=header.count)
-    columns = pl.read_csv(content, separator=separator, n_rows=0, infer_schema=False).columns
-    texts = {name: pl.String for name in columns if name in _IDS}
-    frame = pl.read_csv(content, separator=separator, schema_overrides=texts)
-    return frame.with_columns(_as_numbers(frame[name]) for name in _IDS if name in frame.columns)
-
-
-def _as_numbers(ids: pl.Series) -> pl.Series:
-    numbers = ids.cast(pl.Int64, strict=False)
-    return numbers if (numbers.cast(pl.String) == ids).fill_null(False).all() else ids
-
-
-def _read_json(path: Path) -> pl.DataFrame:
-    with opened(path) as file:
-        return pl.read_json(not_deep(file.read()))
-
-
-def _read_json_lines(path: Path) -> pl.DataFrame:
-    with opened(path) as file:
-        return pl.read_ndjson(not_deep(file.read()))
-
-
-_KINDS: dict[str, tuple[str, Callable[[Path], pl.DataFrame]]] = {
-    ".csv": ("CSV", _read_csv),
-    ".json": ("JSON", _read_json),
-    ".jsonl": ("JSON lines", _read_json_lines),
-    ".ndjson": ("JSON lines", _read_json_lines),
-}
 
 
 def kind_of(value: Any) -> str:

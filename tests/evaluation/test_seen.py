@@ -23,7 +23,7 @@ from apframe.exceptions import (
     ParameterError,
     UnknownIdError,
 )
-from apframe.protocols.rules.limits import DetectedImagesOnly
+from apframe.protocols.rules.known import DetectedImagesOnly
 
 STREET = Path(__file__).parents[2] / "data" / "street"
 TRUTH = apf.read_dataset(STREET / "instances.json")

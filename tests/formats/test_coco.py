@@ -19,7 +19,7 @@ import apframe as apf
 from apframe.exceptions import FormatError, OutputError
 from apframe.formats.catalogue import choose_format
 from apframe.formats.coco import format as coco_format
-from apframe.formats.coco import scan
+from apframe.formats.coco import pieces, scan
 from apframe.formats.coco.format import Coco
 from apframe.formats.seen import see
 
@@ -461,7 +461,7 @@ def test_attributes_of_files_are_those_of_dicts(name: str, tmp_path: Path, monke
         path = tmp_path / f"{number}.json"
         path.write_text(text)
         for masks, size in ((False, 1 << 20), (True, 1 << 20), (False, 10), (True, 250)):
-            monkeypatch.setattr(coco_format, "PIECE", size)
+            monkeypatch.setattr(pieces, "PIECE", size)
             read = apf.read_coco(path, masks=masks)
             assert_frame_equal(read.annotations, apf.read_coco(truth).annotations)
             assert read.json_columns == apf.read_coco(truth).json_columns

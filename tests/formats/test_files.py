@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from apframe.exceptions import OutputError
-from apframe.formats.files import finish_replacing, new_folder, reading_from, replacing, write_whole
+from apframe.formats.files import reading_from
+from apframe.formats.hidden_folders import new_folder
+from apframe.formats.replacing import finish_replacing, replacing, write_whole
 from apframe.wording import reason
 
 

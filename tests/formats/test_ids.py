@@ -13,8 +13,9 @@ import pytest
 import apframe as apf
 from apframe.exceptions import ColumnError, IdTypeError, NoAnnotationsWarning, ParameterError, RowError, UnknownIdError
 from apframe.formats.boxes import Boxes
+from apframe.formats.by_name import with_ids_by_name
 from apframe.formats.coco.format import Coco
-from apframe.formats.ids import results_with_ids_of, with_ids_by_name, with_ids_of
+from apframe.formats.ids import results_with_ids_of, with_ids_of
 from tests.formats.folders import written
 
 BOX = {"x": [1.0], "y": [2.0], "width": [3.0], "height": [4.0]}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.protocols.rules.limits import DetectedImagesOnly
+from apframe.protocols.rules.known import DetectedImagesOnly
 from tests.parity.reference import close
 from tests.protocols.generated import Row, Truth, half_as_often, sets, tables
 from tests.protocols.proposals_reference import AREAS, THRESHOLDS, recall_numbers, recalls

@@ -37,7 +37,8 @@ from apframe.protocols.rules.crowds import Crowds, CrowdsAsMisses, CrowdsCountOn
 from apframe.protocols.rules.filters import KeepObjects
 from apframe.protocols.rules.hierarchy import ExpandHierarchy
 from apframe.protocols.rules.ignored import IgnoreFlagged
-from apframe.protocols.rules.limits import LimitPerImage, RankInImage, ZeroWithoutDetections
+from apframe.protocols.rules.limits import LimitPerImage, RankInImage
+from apframe.protocols.rules.means import ZeroWithoutDetections
 from apframe.protocols.rules.standard import STANDARD_ROWS, STANDARD_RULES
 from apframe.show.console import summary_lines
 from apframe.tables.shapes.catalogue import CUBOID

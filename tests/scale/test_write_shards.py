@@ -33,7 +33,7 @@ from apframe.exceptions import (
 )
 from apframe.formats import hugging_face, in_parts, tables
 from apframe.formats.catalogue import FORMATS
-from apframe.formats.coco import format as coco_format
+from apframe.formats.coco import in_parts as coco_parts
 from apframe.scale.layout import parse_layout
 from tests.fuzz.valid_sets import SHAPES, write_valid
 from tests.parity.strategies import cases
@@ -185,7 +185,7 @@ def test_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, drawn: st
     expected = apf.read_coco_results(tmp_path / "list.json")
     found = SOURCES[source](tmp_path / source, expected, rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coco_format, "PIECE", size)
+        patch.setattr(coco_parts, "PIECE", size)
         patch.setattr(tables, "_BATCH", 3)
         patch.setattr(in_parts, "PART", 3)
         apf.write_shards(case.truth, found if source == "frame" else tmp_path / source, tmp_path / "shards", n)
@@ -199,7 +199,7 @@ def test_damaged_files_are_named(source: str, tmp_path: Path, monkeypatch: pytes
     rows = [row | {"name": "a name"} for row in FOUND * 10]
     SOURCES[source](tmp_path / source, apf.read_coco_results(rows), rows)
     content, random = (tmp_path / source).read_bytes(), Random(source)
-    monkeypatch.setattr(coco_format, "PIECE", 500)
+    monkeypatch.setattr(coco_parts, "PIECE", 500)
     monkeypatch.setattr(tables, "_BATCH", 10)
     n_errors = 0
     for number in range(8):
@@ -245,7 +245,7 @@ def test_bad_detections_are_named(name: str, size: int, tmp_path: Path, monkeypa
     """By the same numbers, whether they are read in parts or at once; nothing is left."""
     error, message, rows = BAD[name]
     (tmp_path / "found.json").write_text(json.dumps(rows))
-    monkeypatch.setattr(coco_format, "PIECE", size)
+    monkeypatch.setattr(coco_parts, "PIECE", size)
     with pytest.raises(error, match=message):
         apf.write_shards(TRUTH, tmp_path / "found.json", tmp_path / "shards")
     assert [path.name for path in tmp_path.iterdir()] == ["found.json"]

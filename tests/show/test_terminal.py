@@ -7,7 +7,8 @@ import io
 import polars as pl
 import pytest
 
-from apframe.show.terminal import Terminal, table_lines
+from apframe.show.tables import table_lines
+from apframe.show.terminal import Terminal
 
 WIDE = pl.DataFrame({"name": ["a", "b" * 70], "AP": [0.25, 0.5], **{f"column_{n}": [n, n] for n in range(9)}})
 

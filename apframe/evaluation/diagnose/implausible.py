@@ -19,7 +19,7 @@ from apframe.exceptions import (
 )
 from apframe.protocols.headlines import KINDS, Kind, headlines, is_of_whole
 from apframe.protocols.places import threshold_words
-from apframe.protocols.rules.limits import FIND_OUT
+from apframe.protocols.rules.known import FIND_OUT
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
 from apframe.wording import counted, listed, spelled

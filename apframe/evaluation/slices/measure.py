@@ -13,7 +13,8 @@ from apframe.evaluation.slices.slices import ObjectGroups, Slicing
 from apframe.matching.competitors import Side, add_competitors
 from apframe.matching.judge import judge
 from apframe.matching.order import place_within
-from apframe.matching.regroup import Rows, count_only, regroup, split_by_images
+from apframe.matching.regroup import count_only, regroup, split_by_images
+from apframe.matching.rows import Rows
 from apframe.matching.verdicts import Verdicts
 from apframe.metrics.cells import Cells
 from apframe.metrics.remainder import Remainder

@@ -6,22 +6,20 @@ through Python's own `json`, which is slower, loses nothing, and says what is wr
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from io import SEEK_END, BytesIO
+from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.coco.pieces import PIECE, Piece, pieces_of_lines, pieces_of_list, pieces_of_stream
-from apframe.formats.coco.rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
-from apframe.formats.coco.scan import FLAGS, scan_attributes, scan_masks, scan_results, scan_results_in_parts, scan_truth
+from apframe.formats.coco.rows import canonical_names, frame_of_rows, lacks_box
+from apframe.formats.coco.scan import FLAGS, scan_results, scan_truth
 from apframe.formats.documents import parse_json
-from apframe.formats.files import BOM, read_unpacked, reading, reading_unpacked, write_text, write_whole
+from apframe.formats.files import BOM, read_unpacked, reading_unpacked, write_text
 from apframe.formats.format import NUMBER, OPEN, USUAL, Format, held, with_own_paths
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen
@@ -37,7 +35,7 @@ from apframe.validation import validating
 SCORE = b'"score"'
 """Text found in a data set whose annotations are results."""
 _OF_OTHERS = ("database", "data_row", "segments_info")  # keys that COCO's JSON never has
-_HEAD = 1 << 16  # bytes in which the first line is looked for
+HEAD = 1 << 16  # bytes in which the first line is looked for
 
 
 @dataclass(frozen=True)
@@ -125,10 +123,13 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         return text
 
     def attributes() -> tuple[pl.DataFrame, set[str]]:
+        from apframe.formats.coco.attributes import scan_attributes
+
         scanned = scan_attributes(read_again(), place, annotations, masks=not are_read)
         if scanned is not None:
             return scanned, set()
         from apframe.formats.coco.parsed_pieces import parsed_attributes  # of files that DuckDB does not read
+        from apframe.formats.coco.pieces import PIECE, pieces_of_list
 
         listed = BytesIO(read_again()[place])
         parsed = parsed_attributes(path, listed, pieces_of_list(listed, PIECE))
@@ -139,6 +140,8 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         return canonical_names("annotations", frame), as_json
 
     def read_masks() -> pl.DataFrame:
+        from apframe.formats.coco.attributes import scan_masks
+
         return scan_masks(read_again(), place)
 
     truth = _of_json(rest, str(path), annotations)
@@ -198,36 +201,30 @@ class Coco(Format):
         return read_result_columns(path)
 
     def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
-        """Read detections part by part: see `Format.results_in_parts`. Parts of a list, or of lines, are read.
+        """Read detections part by part: see `Format.results_in_parts`. Parts of a list, or of lines, are read."""
+        from apframe.formats.coco.in_parts import read_in_parts  # of long files
 
-        Where these cannot be scanned, they are parsed; and where the values of a field are of different kinds, such as text and
-        numbers, the file is read at once.
-        """
-        for read in (scan_results_in_parts, _parsed_in_parts):
-            with reading(path) as file:
-                pieces = _pieces_of_results(file)
-                if pieces is None:
-                    break
-                for part in read(path, file, pieces):
-                    yield part
-                    if part is None:
-                        break
-                else:
-                    return
-        yield read_result_columns(path)
+        return read_in_parts(path)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """List further losses: see `Format.further_losses`."""
+
+        from apframe.formats.coco.writing import taken_names
+
         what = "left out: COCO has a field with this name"
         return [(name, frame[name].is_not_null(), what) for name in frame.columns if name in taken_names(table)]
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `write_coco`."""
-        write_text(path, _text_of(dataset))
+        from apframe.formats.coco.writing import text_of
+
+        write_text(path, text_of(dataset))
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """Write detections: see `write_coco_results`."""
-        write_text(path, _text_of_results(detections))
+        from apframe.formats.coco.writing import text_of_results
+
+        write_text(path, text_of_results(detections))
 
 
 def read_coco_results(source: str | Path | list[dict[str, Any]] | dict[str, Any]) -> pl.DataFrame:
@@ -267,7 +264,7 @@ def read_result_columns(source: str | Path | list[dict[str, Any]] | dict[str, An
         return _of_data_set(source, "results") if isinstance(source, dict) else _results(source, "results")
     path = Path(source)
     with reading_unpacked(path) as file:
-        head = file.read(_HEAD)
+        head = file.read(HEAD)
         if head.removeprefix(BOM).lstrip()[:1] == b"{":
             text = head + file.read()
             if are_lines(head):
@@ -279,62 +276,6 @@ def read_result_columns(source: str | Path | list[dict[str, Any]] | dict[str, An
             return scanned
         file.seek(0)
         return _results(parse_json(path, file.read()), str(path))
-
-
-def _parsed_in_parts(path: Path, file: BinaryIO, pieces: Iterator[Piece | None]) -> Iterator[pl.DataFrame | None]:
-    from apframe.formats.coco.parsed_pieces import parsed_results
-
-    for part in parsed_results(path, file, pieces):
-        yield None if part is None else _result_columns(*part)
-
-
-def _pieces_of_results(file: BinaryIO) -> Iterator[Piece | None] | None:
-    """The pieces of a long file of results, plain or gzip; None where it is short, or its rows are neither a list nor lines."""
-    is_packed = file.read(2) == b"\x1f\x8b"
-    size = file.seek(0, SEEK_END)
-    file.seek(0)
-    stream: Any = gzip.GzipFile(fileobj=file) if is_packed else file
-    head = stream.read(_HEAD)
-    stream.seek(0)
-    if are_lines(head):
-        return None if size <= PIECE else pieces_of_lines(stream, PIECE)
-    is_list = head.removeprefix(BOM).lstrip()[:1] == b"["
-    if not is_list or size <= PIECE:
-        return None
-    return pieces_of_stream(stream, PIECE) if is_packed else pieces_of_list(file, PIECE)
-
-
-def write_coco(dataset: Dataset, path: str | Path) -> None:
-    """Write ground truth as COCO JSON, with all attributes and the other sections of the file it came from.
-
-    Fields that are null are left out. The file appears whole or not at all; a name that ends in .gz is packed. Bitmaps in the
-    column `mask` are a `ColumnError`: COCO's JSON has run lengths and polygons only. A box with an `angle` is written as it was
-    read, not turned and with its angle; `write_dataset` writes the upright box around it, which other programs need.
-    """
-    write_whole(Path(path), _text_of(dataset))
-
-
-def _text_of(dataset: Dataset) -> str:
-    sections = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in dataset.other_sections.items()]
-    for table in GROUND_TRUTH:
-        as_json = {name for owner, name in dataset.json_columns if owner == table}
-        sections.append(f'"{table}": {json_rows(table, getattr(dataset, table), as_json)}')
-    return "{" + ",\n".join(sections) + "}\n"
-
-
-def write_coco_results(detections: pl.DataFrame, path: str | Path) -> None:
-    """Write detections as COCO results. `detection_id` and `area` follow from the file and are left out.
-
-    The first row has every field that any row has, null where it lacks it, as readers take the columns from it.
-
-    Bitmaps in the column `mask` are a `ColumnError`: COCO's JSON has run lengths and polygons only.
-    """
-    write_whole(Path(path), _text_of_results(detections))
-
-
-def _text_of_results(detections: pl.DataFrame) -> str:
-    frame = canonical("detections", detections).drop("detection_id", "area")
-    return json_rows("detections", frame, set(), first_has_all=True) + "\n"
 
 
 def _of_json(data: Any, source: str, annotations: pl.DataFrame | None = None) -> CocoTruth:
@@ -421,10 +362,10 @@ def _results(rows: Any, source: str) -> pl.DataFrame:
     if not isinstance(rows, list):
         raise FormatError("not a list of objects, one for each detection", "is it ground truth?", path=source)
     frame, _ = frame_of_rows("detections", rows)
-    return _result_columns(frame, next((row for row in rows if isinstance(row, dict)), {}))
+    return result_columns(frame, next((row for row in rows if isinstance(row, dict)), {}))
 
 
-def _result_columns(frame: pl.DataFrame, first: dict[str, Any]) -> pl.DataFrame:
+def result_columns(frame: pl.DataFrame, first: dict[str, Any]) -> pl.DataFrame:
     """Results of `frame_of_rows` under canonical names; the first row says whether they have boxes."""
     boxes_of_shapes = ["bbox"] if first and lacks_box(first) else []
     return canonical_names("detections", frame.drop("area", *boxes_of_shapes, strict=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -11,12 +10,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from apframe import paths
+from apframe.formats.coco.cuts import HEAD, last_cut, next_cut
 from apframe.formats.files import BOM
 
 PIECE = 1 << 24
 """Bytes of a piece, about. A file that has no more is read at once."""
-_BETWEEN = re.compile(rb"\}\s*,\s*(?=\{)")  # two objects of a list; nested lists and texts may hold it too
-_HEAD = 1 << 16  # bytes in which a place to cut is looked for first
 
 
 @dataclass(frozen=True)
@@ -52,10 +50,10 @@ def pieces_of_list(file: BinaryIO, size: int) -> Iterator[Piece | None]:
     [slice(1, 9, None), slice(11, 19, None), slice(21, 29, None)]
     """
     end = file.seek(0, SEEK_END)
-    file.seek(max(0, end - _HEAD))
+    file.seek(max(0, end - HEAD))
     tail = file.read()
     file.seek(0)
-    head = file.read(_HEAD)
+    head = file.read(HEAD)
     begin = len(head) - len(head.removeprefix(BOM).lstrip())
     last = tail.rfind(b"]")
     if head[begin : begin + 1] != b"[" or last < 0 or tail[last + 1 :].strip():
@@ -68,31 +66,6 @@ def pieces_of_list(file: BinaryIO, size: int) -> Iterator[Piece | None]:
         begin = following
     if begin < end:
         yield Piece(slice(begin, end))
-
-
-def next_cut(file: BinaryIO, begin: int, end: int) -> tuple[int, int]:
-    """Where the next object of a list ends, and the one after it begins; the end where there is none.
-
-    >>> next_cut(BytesIO(b'[{"a": 1}, {"a": 2}]'), 2, 19)
-    (9, 11)
-    """
-    size = _HEAD
-    while True:
-        file.seek(begin)
-        cut = _BETWEEN.search(file.read(min(size, end - begin)))
-        if cut:
-            return begin + cut.start() + 1, begin + cut.end()
-        if begin + size >= end:
-            return end, end
-        size *= 16
-
-
-def last_cut(piece: bytes) -> int:
-    """The end of the last object before another one; 0 if there is none."""
-    end = piece.rfind(b"}")
-    while end >= 0 and not _BETWEEN.match(piece, end):
-        end = piece.rfind(b"}", 0, end)
-    return end + 1
 
 
 def pieces_of_stream(file: Any, size: int) -> Iterator[Piece | None]:

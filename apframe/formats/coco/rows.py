@@ -1,4 +1,4 @@
-"""Rows of JSON objects, with fields as COCO calls them, as columns and back."""
+"""Rows of JSON objects, with fields as COCO calls them, as columns."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from apframe.columns import exact
 from apframe.exceptions import ColumnError
 from apframe.paths import is_utf8
 from apframe.rows import row_numbers
 from apframe.tables.box_formats import split_boxes
-from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.catalogue import OTHERS, ULTRALYTICS
 from apframe.tables.sources import OTHER_LIBRARIES, kind_of, refuse_other_keys
 from apframe.tables.tables import TABLES
@@ -50,14 +48,14 @@ OPTIONAL = {
 }  # fmt: skip
 # COCO's names of canonical columns, where they differ
 _SHAPE_NAMES = {shape.json_field: shape.column for shape in OTHERS if shape.json_field != shape.column}
-_NAMES = {
+FIELD_NAMES = {
     "images": {"id": "image_id", "width": "image_width", "height": "image_height"},
     "categories": {"id": "category_id"},
     "annotations": {"id": "annotation_id", "iscrowd": "is_crowd", **_SHAPE_NAMES},
     "detections": _SHAPE_NAMES,
 }
 _LONGEST_NAME = 10_000  # characters of a field's name; parsers of SQL and of tables read names many times
-_CLASH = "_attribute"  # appended to a field of a file whose name is that of another canonical column
+CLASH = "_attribute"  # appended to a field of a file whose name is that of another canonical column
 
 
 def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False) -> tuple[pl.DataFrame, set[str]]:
@@ -250,9 +248,9 @@ def _are_ids(value: Any) -> bool:
 def canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """COCO's columns under their canonical names, the box as four columns."""
     canonical_columns = {column.name for column in TABLES[table]}
-    names = _NAMES[table]
+    names = FIELD_NAMES[table]
     clashes = {name for name in frame.columns if name in canonical_columns and name not in FIELDS[table]}
-    frame = frame.rename({name: name + _CLASH for name in clashes} | {k: v for k, v in names.items() if k in frame.columns})
+    frame = frame.rename({name: name + CLASH for name in clashes} | {k: v for k, v in names.items() if k in frame.columns})
     has_shape = bool({"mask", *SHAPES} & set(frame.columns))
     if "bbox" in frame.columns and not frame["bbox"].count() and (has_shape or frame.height):
         return frame.drop("bbox")  # the boxes will be made of the other shape, or an error says what there is instead
@@ -265,55 +263,7 @@ def fields_of(table: str) -> dict[str, str]:
     >>> fields_of("categories")
     {'category_id': 'id'}
     """
-    return {ours: theirs for theirs, ours in _NAMES[table].items()}
-
-
-def json_rows(table: str, frame: pl.DataFrame, as_json: set[str], *, first_has_all: bool = False) -> str:
-    """The rows as the text of a JSON list of objects, without their nulls.
-
-    With `first_has_all`, the first row has those that other rows have a value for. Attributes with the names of fields that
-    COCO has are left out.
-    """
-    frame = frame.drop(taken_names(table), strict=False)
-    _refuse_bitmaps(table, frame)
-    raw = as_json | {"segmentation"} if frame.schema.get("mask") == pl.String else as_json
-    names = {canonical_name: name for name, canonical_name in _NAMES[table].items()}
-    if "x" in frame.columns:
-        has_box = pl.all_horizontal(pl.col(BOX).is_not_null())  # boxes may be left to be made of another shape
-        frame = frame.with_columns(bbox=pl.when(has_box).then(pl.concat_list(BOX))).drop(BOX)
-    frame = frame.with_columns(pl.col(name).cast(pl.Int8) for name in ("is_crowd", "ignore") if name in frame.columns)
-    clashes = {column.name + _CLASH: column.name for column in TABLES[table] if column.name not in FIELDS[table]}
-    frame = frame.rename({name: clashes.get(name, names.get(name, name)) for name in frame.columns})
-    fields = []
-    for name in frame.columns:
-        encoded = pl.struct(exact(name)).struct.json_encode().str.slice(1).str.head(-1)
-        text = pl.lit(json.dumps(name) + ":") + exact(name) if name in raw else encoded
-        is_wanted = first_has_all and bool(frame[name].count())
-        null = pl.when(is_wanted & (pl.int_range(pl.len()) == 0)).then(pl.lit(f"{json.dumps(name)}:null"))
-        fields.append(pl.when(exact(name).is_not_null()).then(text).otherwise(null))
-    rows = frame.select(row=pl.concat_str(fields, separator=",", ignore_nulls=True))["row"]
-    return "[" + ",\n".join("{" + row + "}" for row in rows) + "]"
-
-
-def taken_names(table: str) -> set[str]:
-    """Return the names that attributes cannot have in COCO's JSON: its own fields that have another name here.
-
-    >>> sorted(taken_names("images"))
-    ['height', 'id', 'width']
-    """
-    return FIELDS.get(table, {}).keys() - {column.name for column in TABLES[table]}
-
-
-def _refuse_bitmaps(table: str, frame: pl.DataFrame) -> None:
-    dtype = frame.schema.get("mask")
-    pixel = getattr(getattr(dtype, "inner", None), "inner", None)
-    if pixel is not None and (pixel.is_integer() or pixel == pl.Boolean):
-        raise ColumnError(
-            f"bitmaps ({dtype}) cannot be written: COCO's JSON holds run lengths and polygons",
-            "convert a bitmap with pycocotools.mask.encode (polygons are lists of floats)",
-            table=table,
-            column="mask",
-        )
+    return {ours: theirs for theirs, ours in FIELD_NAMES[table].items()}
 
 
 def has_scores(annotations: Any) -> bool:

@@ -7,10 +7,8 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
 from functools import cache
 from io import SEEK_END, BytesIO
-from itertools import chain
 from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -18,23 +16,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.coco.pieces import Piece, next_cut
-from apframe.formats.coco.rows import (
-    FIELDS,
-    OPTIONAL,
-    SHAPES,
-    canonical_names,
-    fields_of,
-    fields_of_results,
-    lacks_box,
-    refuse_long_names,
-)
+from apframe.formats.coco.cuts import next_cut
+from apframe.formats.coco.rows import FIELDS, OPTIONAL, SHAPES, canonical_names, fields_of_results, lacks_box, refuse_long_names
 from apframe.formats.documents import parse_json
-from apframe.formats.files import new_folder
+from apframe.formats.hidden_folders import new_folder
 from apframe.paths import duckdb_literal
 from apframe.tables.sources import from_arrow_stream
 from apframe.tables.tables import TABLES
-from apframe.threads import map_lazily, pool
+from apframe.threads import pool
 
 if TYPE_CHECKING:
     import duckdb
@@ -51,9 +40,9 @@ _HEAD = 1 << 16  # bytes in which the first row, or a place to cut, is looked fo
 _PIECE = 1 << 20  # bytes that are copied at once
 _OPENING = Lock()
 _LARGE = 1 << 24  # bytes of a list whose reading takes so much memory that it is worth giving back
-_NOWHERE = Path("a part of a file")  # whose errors are not shown
+NOWHERE = Path("a part of a file")  # whose errors are not shown
 _CUT = ["\0 the annotations were cut out here"]  # no file holds this
-_ATTRIBUTES: dict[type, str] = {int: "id", float: "float", str: "text", bool: "flag"}
+ATTRIBUTES: dict[type, str] = {int: "id", float: "float", str: "text", bool: "flag"}
 
 
 def scan_truth(text: bytes, *, masks: bool) -> tuple[dict[str, Any], pl.DataFrame, slice] | None:
@@ -69,61 +58,6 @@ def scan_truth(text: bytes, *, masks: bool) -> tuple[dict[str, Any], pl.DataFram
         rest = _without_annotations(text, place)
         annotations = scanning.result()
     return None if rest is None or annotations is None else (rest, annotations, place)
-
-
-def scan_masks(text: bytes, place: slice) -> pl.DataFrame:
-    """The column `mask` of a list of annotations that `scan_truth` has read, and of which it said where it stands."""
-    masks = _scan_list(BytesIO(text), place, {"segmentation": "json"}, {})
-    assert masks is not None  # as it was read before
-    return canonical_names("annotations", masks)
-
-
-def scan_attributes(text: bytes, place: slice, annotations: pl.DataFrame, *, masks: bool) -> pl.DataFrame | None:
-    """What `scan_truth` has not read of the same list: attributes, and the column `mask` with `masks`.
-
-    The first row decides which attributes there are. None where others have further ones, or values of other types, or where
-    only `frame_of_rows` can read them.
-    """
-    file = BytesIO(text)
-    file.seek(place.start)
-    first = _first_row(_NOWHERE, file)
-    fields = FIELDS["annotations"]
-    kinds = {name: _ATTRIBUTES.get(type(value), "") for name, value in first.items() if name not in fields}
-    kinds = {name: "literal" if kind in ("id", "float") else kind for name, kind in kinds.items()}
-    kinds = {name: kind for name, kind in kinds.items() if name not in FLAGS or name not in annotations.columns}
-    if "" in kinds.values() or kinds.keys() & FLAGS.keys():
-        return None
-    if masks:
-        kinds["segmentation"] = "json"
-    frame = _scan_list(file, place, kinds, first) if kinds else pl.DataFrame(height=annotations.height)
-    frame = None if frame is None else _with_values(frame, kinds)
-    if frame is None or frame.height != annotations.height:
-        return None
-    frame = frame.drop([name for name in SHAPES if name in kinds and not frame[name].count()])
-    fields_read = annotations.rename(fields_of("annotations"), strict=False).drop("y", "width", "height", strict=False)
-    if not _has_only(text, place, fields_read.rename({"x": "bbox"}, strict=False).hstack(frame), [*fields, *FLAGS]):
-        return None
-    return canonical_names("annotations", frame)
-
-
-def _has_only(text: bytes, place: slice, columns: pl.DataFrame, names: Iterable[str]) -> bool:
-    """Whether the keys of a list are only those of its columns, these, and those of run lengths, as far as that is easily seen.
-
-    Keys end with a quote and a colon. Whatever else does so is a key of nested objects, or text: then the answer is False. A
-    column without nulls stands for a key of each row, the others are counted.
-    """
-
-    def n_of(name: str) -> int:
-        return text.count(json.dumps(name).encode() + b":", place.start, place.stop)
-
-    has_null = {name: n > 0 for name, n in columns.null_count().row(0, named=True).items()} if columns.width else {}
-    others = text.count(b'":', place.start, place.stop) - columns.height * list(has_null.values()).count(False)
-    others -= sum(n_of(name) for name in columns.columns if has_null[name])
-    if not others:
-        return True
-    n_lengths = sum(text.count(b'"segmentation":' + space + b'{"', place.start, place.stop) for space in (b"", b" "))
-    further = {*names} - {*columns.columns}
-    return n_of("size") == n_of("counts") == n_lengths and others == sum(map(n_of, further)) + 2 * n_lengths
 
 
 def _place_of_annotations(text: bytes) -> slice | None:
@@ -146,7 +80,7 @@ def _place_of_annotations(text: bytes) -> slice | None:
 def _without_annotations(text: bytes, place: slice) -> dict[str, Any] | None:
     """Ground truth with an empty list in their place; None if that is not where they are."""
     try:
-        rest = parse_json(_NOWHERE, text[: place.start] + json.dumps(_CUT).encode() + text[place.stop :])
+        rest = parse_json(NOWHERE, text[: place.start] + json.dumps(_CUT).encode() + text[place.stop :])
     except FormatError:
         return None
     if not isinstance(rest, dict) or rest.get("annotations") != _CUT:
@@ -159,12 +93,12 @@ def _scan_annotations(text: bytes, place: slice, *, masks: bool) -> pl.DataFrame
     file = BytesIO(text)
     try:
         file.seek(place.start)
-        first = _first_row(_NOWHERE, file)
+        first = first_row(NOWHERE, file)
     except FormatError:
         return None
     masks = masks or "bbox" not in first  # boxes are made of them then
     kinds = {name: kind for name, kind in (FIELDS["annotations"] | FLAGS).items() if masks or kind != "json"}
-    frame = _scan_list(file, place, kinds, first)
+    frame = scan_list(file, place, kinds, first)
     if frame is None:
         return None
     empty = [name for name in OPTIONAL | FLAGS.keys() if name in frame.columns and not frame[name].count()]
@@ -184,42 +118,16 @@ def scan_results(path: Path, file: BinaryIO) -> pl.DataFrame | None:
         there is no first row, or none that is a JSON object
     """
     file.seek(0)
-    first = _first_row(path, file)
-    return _scan_rows(file, slice(0, file.seek(0, SEEK_END)), first, _kinds_of_results(first))
+    first = first_row(path, file)
+    return scan_rows(file, slice(0, file.seek(0, SEEK_END)), first, kinds_of_results(first))
 
 
-def scan_results_in_parts(path: Path, file: BinaryIO, pieces: Iterator[Piece | None]) -> Iterator[pl.DataFrame | None]:
-    """Results as `scan_results` reads them, from the pieces of a list in an open file.
-
-    None, and nothing after it, where a piece is None, or where only `parse_json` and `frame_of_rows` can read or explain one.
-    """
-    first = next(pieces, None)
-    try:
-        row = {} if first is None else _first_row(path, BytesIO(first.head(file)))
-    except FormatError:  # the piece ends inside a nested list, or there is something else in the file
-        yield None
-        return
-    kinds = _kinds_of_results(row)
-
-    def scan(piece: Piece | None) -> pl.DataFrame | None:
-        if piece is None:
-            return None
-        with piece.opened(path) as own:  # several pieces are read at once
-            return _scan_rows(own, piece.place, row, kinds, is_bare=True)
-
-    with pool() as others:
-        for frame in map_lazily(others, scan, chain([first], pieces)):
-            yield frame
-            if frame is None:
-                return
-
-
-def _kinds_of_results(first: dict[str, Any]) -> dict[str, str]:
+def kinds_of_results(first: dict[str, Any]) -> dict[str, str]:
     """What the columns of results hold that begin with this row; "" for what only the thorough reader can read."""
     refuse_long_names("detections", first)
     fields = fields_of_results(first)
     kinds = {name: kind for name, kind in fields.items() if name not in OPTIONAL}
-    kinds |= {name: fields.get(name) or _ATTRIBUTES.get(type(value), "") for name, value in first.items()}
+    kinds |= {name: fields.get(name) or ATTRIBUTES.get(type(value), "") for name, value in first.items()}
     kinds.pop("area", None)
     if lacks_box(first):
         del kinds["bbox"]
@@ -229,14 +137,14 @@ def _kinds_of_results(first: dict[str, Any]) -> dict[str, str]:
     return kinds
 
 
-def _scan_rows(
+def scan_rows(
     file: BinaryIO, place: slice, first: dict[str, Any], kinds: dict[str, str], *, is_bare: bool = False
 ) -> pl.DataFrame | None:
     """The rows of a list of results with these columns; None where only the thorough reader can read them."""
-    frame = None if "" in kinds.values() else _scan_list(file, place, kinds, first, is_bare=is_bare)
+    frame = None if "" in kinds.values() else scan_list(file, place, kinds, first, is_bare=is_bare)
     if frame is not None and kinds.get("segmentation") == "rle":
         frame = _with_whole_sizes(frame)
-    frame = None if frame is None else _with_values(frame, kinds)
+    frame = None if frame is None else with_values(frame, kinds)
     if frame is None:
         return None
     whole = [name for name, kind in kinds.items() if kind == "id" and name not in FIELDS["detections"]]
@@ -244,7 +152,7 @@ def _scan_rows(
     return canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)))
 
 
-def _with_values(frame: pl.DataFrame, kinds: dict[str, str]) -> pl.DataFrame | None:
+def with_values(frame: pl.DataFrame, kinds: dict[str, str]) -> pl.DataFrame | None:
     """The frame with flags and numbers that were read as JSON; None where other values stand among them."""
     columns = {}
     for name in (name for name, kind in kinds.items() if kind in ("flag", "literal")):
@@ -271,7 +179,7 @@ def _with_whole_sizes(frame: pl.DataFrame) -> pl.DataFrame | None:
     return frame.with_columns(segmentation=pl.when(pl.col("segmentation").is_not_null()).then(mask))
 
 
-def _scan_list(
+def scan_list(
     file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[str, Any], *, is_bare: bool = False
 ) -> pl.DataFrame | None:
     """A JSON list of objects as columns, by DuckDB; None where it fails, or would read something wrongly.
@@ -373,7 +281,7 @@ def _write_parts(file: BinaryIO, place: slice, folder: Path, *, is_bare: bool) -
     return paths
 
 
-def _first_row(path: Path, file: BinaryIO) -> dict[str, Any]:
+def first_row(path: Path, file: BinaryIO) -> dict[str, Any]:
     """The first row of a list of objects, read from its head, where the file stands; an empty one where the list is empty."""
     begin, size = file.tell(), _HEAD
     while True:

@@ -9,12 +9,13 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.folders import files_in
 from apframe.formats.documents import read_json
 from apframe.formats.format import ReadOnly
 from apframe.formats.labelling.drawn import Drawn
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen
-from apframe.paths import files_in, is_folder
+from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
 
 _SCORE = re.compile(rb'"score"\s*:\s*[-0-9.]')

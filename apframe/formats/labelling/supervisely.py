@@ -8,12 +8,13 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
+from apframe.folders import files_in, folders_in
 from apframe.formats.documents import read_json
 from apframe.formats.format import ReadOnly
 from apframe.formats.labelling.drawn import Drawn
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen
-from apframe.paths import files_in, folders_in, is_file, is_folder
+from apframe.paths import is_file, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.tables import TABLES
 from apframe.wording import did_you_mean

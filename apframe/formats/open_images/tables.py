@@ -9,13 +9,13 @@ from pathlib import Path
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.folders import files_in
 from apframe.formats.documents import read_csv
 from apframe.formats.edges import refuse_reversed
 from apframe.formats.files import read_text
 from apframe.formats.image_sizes import FARTHEST, IMAGE_SIZES, NEAREST
 from apframe.formats.lines import Lines, refuse_lines
 from apframe.formats.seen import Seen, see
-from apframe.paths import files_in
 from apframe.tables.tables import TABLES
 from apframe.wording import listed, spelled
 

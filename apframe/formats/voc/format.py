@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
+from apframe.folders import files_in
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.files import write_text
 from apframe.formats.format import Format
@@ -27,7 +28,7 @@ from apframe.formats.looks import Look, looks
 from apframe.formats.names import categories_of, ids_to_write, image_ids
 from apframe.formats.seen import Seen, is_number
 from apframe.formats.voc.xml_file import EDGES, IMAGE, OBJECT, changed_values, read_annotations, written_annotations
-from apframe.paths import files_in, is_folder
+from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.wording import did_you_mean, listed, spelled

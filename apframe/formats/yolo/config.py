@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from apframe.exceptions import FormatError, ParameterError, import_optional
+from apframe.folders import files_in
 from apframe.formats.files import read_text, write_text
 from apframe.formats.lines import first_fields
 from apframe.formats.seen import Seen, is_number
-from apframe.paths import files_in, is_file, is_folder, is_inside, is_utf8, kind_at
+from apframe.paths import is_file, is_folder, is_inside, is_utf8, kind_at
 from apframe.wording import counted, listed, shown, spelled
 
 _SPLITS = ("val", "train", "test")

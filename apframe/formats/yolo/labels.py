@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
+from apframe.folders import files_in
 from apframe.formats.class_names import read_class_names
 from apframe.formats.format import INDEX, TruthOnly
 from apframe.formats.lines import text_files
@@ -16,7 +17,7 @@ from apframe.formats.seen import Seen
 from apframe.formats.yolo.config import ENDINGS, IMAGES, Config, is_label
 from apframe.formats.yolo.format import tables_of
 from apframe.formats.yolo.lines import is_annotation
-from apframe.paths import files_in, is_file, is_folder
+from apframe.paths import is_file, is_folder
 from apframe.wording import spelled
 
 _LABELS = "labels"

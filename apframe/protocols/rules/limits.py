@@ -1,4 +1,4 @@
-"""How many detections of an image take part, over all categories, and which images do."""
+"""Limits on the detections of an image, over all of its categories."""
 
 from __future__ import annotations
 
@@ -8,49 +8,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import polars as pl
 
 from apframe.exceptions import ParameterError, RowError
-from apframe.protocols.rules.rule import Rule, refuse_several
-from apframe.tables.ids import is_known, unknown_ids
-from apframe.wording import counted, listed, nearest, spelled
+from apframe.protocols.rules.rule import Limit, Rule
+from apframe.tables.ids import is_known
+from apframe.wording import spelled
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
 
 PLACE = "place_in_image"
-
-
-@dataclass(frozen=True)
-class Limit(Rule):
-    """What `max_detections` counts: the best detections of each image and category, unless a subclass says otherwise.
-
-    Attributes
-    ----------
-    by_row
-        whether the first rows are counted, so that a detection beyond a limit may have a higher score
-    of_images
-        whether the detections of an image are counted, whatever their category
-    """
-
-    of_images: ClassVar[bool] = False
-
-    @property
-    def by_row(self) -> bool:
-        """Whether the first rows are counted, whatever their scores."""
-        return False
-
-    def counted(self, protocol: Protocol) -> str:
-        """What is counted, in words such as "per image, best scores first"."""
-        of = "image" if self.of_images or protocol.agnostic else "image and category"
-        return f"per {of}, {'the first rows' if self.by_row else 'best scores first'}"
-
-    def places(self, inputs: Inputs) -> pl.Series | None:
-        """The place of each detection, from 1, that limits are compared with; None for its rank in its image and category."""
-        del inputs
-        return None
-
-    def refuse(self, protocol: Protocol) -> None:
-        """Raise an error if the protocol has another rule about what is counted."""
-        refuse_several(Limit, protocol)
 
 
 @dataclass(frozen=True)
@@ -164,19 +130,6 @@ class RankInImage(Limit):
         return inputs.detections[PLACE]
 
 
-@dataclass(frozen=True)
-class DetectedImagesOnly(Rule):
-    """Images without any detection are left out."""
-
-    line: ClassVar[str] = "detections"
-    description: ClassVar[str] = "images without any are left out"
-    needs_all_data: ClassVar[bool] = True
-
-    def rows(self, inputs: Inputs) -> Inputs:
-        """What is on images with a detection."""
-        return inputs.subset({"images": {"images": is_known(inputs.image_ids, inputs.detections["image_id"].unique())}})
-
-
 def limit_per_image(detections: pl.DataFrame, limit: int) -> pl.DataFrame:
     """The detections of the highest scores of each image, over all categories; the order of the rows stays.
 
@@ -204,82 +157,3 @@ def keep_above_limit(detections: pl.DataFrame, limit: int) -> pl.DataFrame:
     """
     next_score = pl.col("score").sort(descending=True).get(limit, null_on_oob=True).over("image_id")
     return detections.filter((pl.col("score") > next_score).fill_null(True))
-
-
-FIND_OUT = "run `apframe check` on both to find out why"
-
-
-@dataclass(frozen=True)
-class RequireKnownCategories(Rule):
-    """A detection of a category that the ground truth lacks is an error."""
-
-    description: ClassVar[str] = "a detection of a category that the ground truth lacks is an error"
-
-    def rows(self, inputs: Inputs) -> Inputs:
-        """The same rows.
-
-        Raises
-        ------
-        UnknownIdError
-            it names the detections
-        """
-        found = inputs.detections
-        there = inputs.dataset.core("categories")["category_id"]
-        known = is_known(found["category_id"], there)
-        if not known.all():
-            remedy = f"give ids of the ground truth's categories, or {spelled('category_map')}"
-            raise unknown_ids("detections", found, "category_id", "categories", known, remedy, there)
-        return inputs
-
-
-@dataclass(frozen=True)
-class KnownImagesOnly(Rule):
-    """Detections on images that the ground truth lacks are left out, with a warning; otherwise they are an error."""
-
-    description: ClassVar[str] = "detections on images that the ground truth lacks are left out"
-
-
-def are_most(unknown: pl.Series) -> bool:
-    """Whether more than half of the detections are unknown, so that the numbers are in doubt.
-
-    >>> are_most(pl.Series([True, False])), are_most(pl.Series([True, False, True]))
-    (False, True)
-    """
-    return 2 * int(unknown.sum()) > len(unknown)
-
-
-def describe_dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:
-    """Describe dropped detections: their number, their ids, and the ids that exist; names that are nearly one are asked about.
-
-    >>> found = pl.DataFrame({"image_id": [7, 8]})
-    >>> describe_dropped("image_id", found, pl.Series([False, True]), pl.Series([7]))
-    '1 of 2 detections has an unknown image_id and was dropped: 8; the ground truth has 7'
-    """
-    has, was = ("has", "was") if unknown.sum() == 1 else ("have", "were")
-    given = found[key].filter(unknown).unique(maintain_order=True).to_list()
-    question = nearest(given[0], known.to_list()) if known.dtype == pl.String else ""
-    return (
-        f"{unknown.sum():,} of {counted(found.height, 'detection')} {has} an unknown {key} and {was} dropped: {listed(given)}; "
-        f"the ground truth has {listed(known.to_list()) or 'none'}{question and f'; {question}'}"
-    )
-
-
-@dataclass(frozen=True)
-class MeansByImages(Rule):
-    """A category counts in every mean once for each image with an annotation of it."""
-
-    description: ClassVar[str] = "a category counts in every mean once for each image with an annotation of it"
-
-    def refuse(self, protocol: Protocol) -> None:
-        """Raise an error if a metric or the definition cannot be weighted by images."""
-        one_list = any(metric.reads_one_list for metric in protocol.metrics)
-        if one_list or not protocol.definition.reads_remainder:
-            problem = f"means_by_images needs a definition that is a weighted sum, and no LAMR, not {protocol.definition}"
-            raise ParameterError(problem, option="rules")
-
-
-@dataclass(frozen=True)
-class ZeroWithoutDetections(Rule):
-    """Without any detection, all headline numbers are 0."""
-
-    description: ClassVar[str] = "without any detection all headline numbers are 0"

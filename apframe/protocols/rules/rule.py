@@ -1,4 +1,4 @@
-"""What a rule of a protocol is."""
+"""Rules of a protocol as values, and the rule that says what `max_detections` counts."""
 
 from __future__ import annotations
 
@@ -128,6 +128,40 @@ class Rule:
         """
         del inputs
         return pairs
+
+
+@dataclass(frozen=True)
+class Limit(Rule):
+    """What `max_detections` counts: the best detections of each image and category, unless a subclass says otherwise.
+
+    Attributes
+    ----------
+    by_row
+        whether the first rows are counted, so that a detection beyond a limit may have a higher score
+    of_images
+        whether the detections of an image are counted, whatever their category
+    """
+
+    of_images: ClassVar[bool] = False
+
+    @property
+    def by_row(self) -> bool:
+        """Whether the first rows are counted, whatever their scores."""
+        return False
+
+    def counted(self, protocol: Protocol) -> str:
+        """What is counted, in words such as "per image, best scores first"."""
+        of = "image" if self.of_images or protocol.agnostic else "image and category"
+        return f"per {of}, {'the first rows' if self.by_row else 'best scores first'}"
+
+    def places(self, inputs: Inputs) -> pl.Series | None:
+        """The place of each detection, from 1, that limits are compared with; None for its rank in its image and category."""
+        del inputs
+        return None
+
+    def refuse(self, protocol: Protocol) -> None:
+        """Raise an error if the protocol has another rule about what is counted."""
+        refuse_several(Limit, protocol)
 
 
 def refuse_several(kind: type[Rule], protocol: Protocol) -> None:

@@ -16,7 +16,7 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.protocols.rules.crowds import CrowdsIgnored
-from apframe.protocols.rules.limits import FIND_OUT, are_most, describe_dropped
+from apframe.protocols.rules.known import FIND_OUT, are_most, describe_dropped
 from apframe.protocols.rules.rule import Rule
 from apframe.registry import published_for
 from apframe.similarity.extents import lacks_boxes, prepare_shapes, with_boxes, with_upright_boxes

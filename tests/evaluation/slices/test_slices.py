@@ -15,7 +15,8 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, UnknownCategoryWarning
-from apframe.matching.regroup import Rows, regroup
+from apframe.matching.regroup import regroup
+from apframe.matching.rows import Rows
 from apframe.tables.results import SUPPORT
 from tests.parity.reference import Slice, close, evaluate_by_reference, mean_stats, support
 

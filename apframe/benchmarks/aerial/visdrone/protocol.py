@@ -14,8 +14,9 @@ from apframe.protocols.given import linspace
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsAsMisses
-from apframe.protocols.rules.limits import MeansByImages, RankInImage
+from apframe.protocols.rules.limits import RankInImage
 from apframe.protocols.rules.malformed import MalformedCounts
+from apframe.protocols.rules.means import MeansByImages
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.box_iou import BoxIoU

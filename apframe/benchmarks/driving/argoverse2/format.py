@@ -9,11 +9,12 @@ import polars as pl
 
 from apframe.benchmarks.driving.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.exceptions import FormatError
+from apframe.folders import files_in, folders_in
 from apframe.formats.format import ReadOnly
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen
 from apframe.formats.tables import Arrow, is_of_sweeps
-from apframe.paths import files_in, folders_in, is_file, is_folder
+from apframe.paths import is_file, is_folder
 from apframe.rows import row_numbers
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.catalogue import CUBOID

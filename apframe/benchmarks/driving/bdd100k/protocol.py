@@ -12,8 +12,9 @@ from apframe.protocols.coco import COCO
 from apframe.protocols.kit_table import named, of_classes
 from apframe.protocols.rules.classes import Classes
 from apframe.protocols.rules.crowds import CrowdsIgnored
-from apframe.protocols.rules.limits import KnownImagesOnly, ZeroWithoutDetections
+from apframe.protocols.rules.known import KnownImagesOnly
 from apframe.protocols.rules.malformed import MalformedIgnoredByArea
+from apframe.protocols.rules.means import ZeroWithoutDetections
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.extents import prepare_shapes

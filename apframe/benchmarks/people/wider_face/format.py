@@ -12,11 +12,12 @@ import polars as pl
 
 from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.exceptions import FormatError, ParameterError, UnsortedScoresWarning, import_optional, warn
+from apframe.folders import files_in
 from apframe.formats.format import OPEN, ReadOnly
 from apframe.formats.lines import Lines, read_lines, refuse_lines
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen, is_number
-from apframe.paths import files_in, is_file, is_folder
+from apframe.paths import is_file, is_folder
 from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX

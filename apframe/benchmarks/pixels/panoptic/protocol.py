@@ -13,7 +13,7 @@ from apframe.protocols.headlines import Part
 from apframe.protocols.kit_table import EachCategory, KitRow, KitTable, named
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.crowds import CrowdsIgnored
-from apframe.protocols.rules.limits import KnownImagesOnly, RequireKnownCategories
+from apframe.protocols.rules.known import KnownImagesOnly, RequireKnownCategories
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule, States
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES

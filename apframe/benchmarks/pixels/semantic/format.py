@@ -9,11 +9,12 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.folders import files_in
 from apframe.formats.files import read_text
 from apframe.formats.format import ReadOnly
 from apframe.formats.looks import Look, looks
 from apframe.formats.seen import Seen
-from apframe.paths import files_in, is_file
+from apframe.paths import is_file
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.names import bare

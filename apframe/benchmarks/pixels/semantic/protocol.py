@@ -5,7 +5,7 @@ from apframe.benchmarks.pixels.semantic.metric import PixelIoU
 from apframe.matching.matchers import ByScore
 from apframe.protocols.kit_table import EachCategory, KitColumn, KitTable, named
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.rules.limits import KnownImagesOnly
+from apframe.protocols.rules.known import KnownImagesOnly
 from apframe.protocols.rules.malformed import MalformedRefused
 from apframe.protocols.rules.standard import STANDARD_ROWS
 

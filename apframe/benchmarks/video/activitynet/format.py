@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
-from apframe.formats.coco.rows import canonical_names, frame_of_rows, json_rows, taken_names
+from apframe.formats.coco.rows import canonical_names, frame_of_rows
+from apframe.formats.coco.writing import json_rows, taken_names
 from apframe.formats.documents import read_json
 from apframe.formats.files import write_text
 from apframe.formats.format import Format

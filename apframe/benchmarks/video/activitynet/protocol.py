@@ -6,7 +6,7 @@ from apframe.metrics.definitions import Interpolated
 from apframe.protocols.given import linspace
 from apframe.protocols.kit_table import KitColumn, KitTable
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.rules.limits import RequireKnownCategories
+from apframe.protocols.rules.known import RequireKnownCategories
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.interval_iou import IntervalIoU

@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.folders import files_in
 from apframe.formats.edges import from_edges, refuse_reversed
 from apframe.formats.files import read_text
 from apframe.formats.format import ReadOnly
 from apframe.formats.lines import Lines
 from apframe.formats.looks import TEXT, Look, looks
 from apframe.formats.seen import Seen, is_number
-from apframe.paths import files_in
 from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
 from apframe.wording import listed

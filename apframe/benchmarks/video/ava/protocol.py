@@ -6,7 +6,8 @@ from apframe.metrics.definitions import Interpolated
 from apframe.protocols.kit_table import named, of_classes
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.rules.ignored import DetectionsWithArea
-from apframe.protocols.rules.limits import KnownImagesOnly, LimitPerImage
+from apframe.protocols.rules.known import KnownImagesOnly
+from apframe.protocols.rules.limits import LimitPerImage
 from apframe.protocols.rules.malformed import MalformedDetectionsLeftOut
 from apframe.protocols.rules.standard import STANDARD_ROWS
 from apframe.similarity.box_iou import BoxIoU

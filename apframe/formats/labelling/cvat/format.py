@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.folders import files_in, folders_in
 from apframe.formats.documents import read_xml
 from apframe.formats.edges import from_edges
 from apframe.formats.files import write_text
@@ -36,7 +37,7 @@ from apframe.formats.looks import Look, looks
 from apframe.formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
 from apframe.formats.seen import Seen
 from apframe.formats.xml_text import escaped, refuse_illegal
-from apframe.paths import files_in, folders_in, is_file, is_folder
+from apframe.paths import is_file, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE

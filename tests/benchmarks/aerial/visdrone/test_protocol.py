@@ -14,7 +14,7 @@ from apframe.benchmarks.driving.nuscenes.definition import NuScenes
 from apframe.exceptions import ParameterError
 from apframe.lists.list_average_precision import Trapezoid
 from apframe.protocols.rules.crowds import CrowdsAsMisses, CrowdsIgnored
-from apframe.protocols.rules.limits import MeansByImages
+from apframe.protocols.rules.means import MeansByImages
 from apframe.protocols.rules.standard import STANDARD_ROWS
 from tests.benchmarks.aerial.visdrone.reference import evaluate
 from tests.benchmarks.aerial.visdrone.row import objects_of, results_of, scenes

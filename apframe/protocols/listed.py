@@ -1,0 +1,60 @@
+"""The list of published protocols."""
+
+from __future__ import annotations
+
+import sys
+
+from apframe import static_table
+from apframe.exceptions import PluginError, by_name
+from apframe.listing import Listing
+from apframe.protocols.published import PUBLISHED, add_plugins
+
+
+def list_protocols(name: str | None = None) -> Listing:
+    """List the published protocols, or describe one.
+
+    Parameters
+    ----------
+    name
+        the protocol to describe; None lists all of them
+
+    Returns
+    -------
+    A frame with name, iou_types, purpose and citation; it prints within 80 columns. `print(apframe.COCO)` prints all rules.
+    The purpose says which options stand for another protocol, and the list leaves that out. Protocols of other packages are in
+    it; of one that cannot be imported, the purpose says why.
+
+    Raises
+    ------
+    ParameterError
+        no protocol has this name; near names are suggested
+
+    >>> list_protocols("proposals").row(0)[:3]
+    ('proposals', 'bbox', 'recall of proposals without categories')
+    """
+    add_plugins()
+    twins = {twin for options in static_table.TWINS.values() for values in options.values() for twin in values.values()}
+    known = {each.lower(): each for each in PUBLISHED}
+    names = [each for each in PUBLISHED if each not in twins] if name is None else [by_name("protocol", name, known)]
+    return Listing(map(_described, names), schema=["name", "iou_types", "purpose", "citation"], orient="row")
+
+
+def _described(name: str) -> tuple[str, str, str, str]:
+    plugin = PUBLISHED.plugin(name)
+    try:
+        protocol = PUBLISHED[name]
+    except PluginError as error:
+        return name.lower(), "", str(error), ""
+    purpose = plugin.purpose if plugin else _purposes(name)[name]
+    options = static_table.TWINS.get(name, {})
+    twins = [
+        f"; {'up to version' if option == 'version' else option} {value}: {twin.lower()}"
+        for option in options
+        for value, twin in options[option].items()
+    ]
+    return name.lower(), ", ".join(protocol.iou_types), "".join([purpose, *twins]), protocol.citation
+
+
+def _purposes(name: str) -> dict[str, str]:
+    module = str(PUBLISHED.home(name)).partition(":")[0]
+    return vars(sys.modules[module])["PURPOSES"]
