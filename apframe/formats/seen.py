@@ -17,7 +17,6 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.files import read_ends, read_unpacked, reading_from
 from apframe.paths import holding, is_file, is_utf8, kind_at, opened
-from apframe.tables.files import not_deep
 from apframe.tables.sources import from_arrow_stream
 
 _PARQUET, _ARROW, _LINES = (".parquet",), (".arrow", ".feather", ".ipc"), (".jsonl",)
@@ -113,6 +112,8 @@ class Seen:
                 if ending in _PARQUET:
                     return pl.read_parquet_schema(file)
                 if ending in _LINES:
+                    from apframe.tables.files import not_deep
+
                     return pl.DataFrame([json.loads(not_deep(file.readline()))], strict=False).schema
                 return from_arrow_stream(open_ipc(file).schema.empty_table()).schema
         except (*UNREADABLE, RecursionError, TypeError):

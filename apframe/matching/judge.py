@@ -26,7 +26,7 @@ def judge(rows: Rows, outline: Verdicts) -> Verdicts:
     own = (rows.own_limits or not rows.matcher.cutting_is_filtering) and len(limits) > 1
     parts = []
     for number, limit in enumerate(limits if own else limits[-1:]):
-        pairs = rows.links.filter((place <= limit).gather(rows.links["detection"]))
+        pairs = rows.links.filter((place <= limit)[rows.links["detection"]])
         hits = _find_in_parts(rows, pairs)
         parts.append(hits.with_columns(limit=pl.lit(number, pl.UInt8)) if own else hits)
     return _with_rows(outline, rows, pl.concat(parts))
@@ -39,7 +39,7 @@ def _with_rows(outline: Verdicts, rows: Rows, hits: pl.DataFrame) -> Verdicts:
 
 def _find_in_parts(rows: Rows, pairs: pl.DataFrame) -> pl.DataFrame:
     """The hits among some pairs, which are matched in parts of whole lists."""
-    number = rows.annotations["list"].gather(pairs["annotation"]).to_numpy()
+    number = rows.annotations["list"][pairs["annotation"]].to_numpy()
     n_pairs = np.bincount(number, minlength=rows.lists.height)
     parts = part_bounds(n_pairs)
     if len(parts) == 1:

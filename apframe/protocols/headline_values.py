@@ -74,7 +74,7 @@ def means_of_table(metrics: pl.DataFrame, protocol: Protocol, parts: Mapping[str
 
     @cache
     def values_of(column: str) -> np.ndarray:
-        return metrics[column].cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(shape)
+        return metrics[column].cast(pl.Float64).to_numpy().reshape(shape)
 
     def of_lists(column: str, cell: Cell) -> np.ndarray:
         values = values_of(column)
@@ -114,7 +114,7 @@ def summands(line: Headline, values: np.ndarray, n_images: Mapping[str, np.ndarr
 
 def tabulate_values(values: Sequence[float | None], lines: Sequence[Headline], default: float | None) -> pl.DataFrame:
     """The summary: `metric` and `value`, which is the default where nothing was evaluated."""
-    value = pl.Series("value", values, pl.Float64).fill_nan(None)
+    value = pl.Series("value", np.array(values, dtype=float), nan_to_null=True)
     if default is not None:
         value = value.fill_null(default)
     return pl.DataFrame({"metric": [line.metric for line in lines], "value": value})

@@ -60,10 +60,10 @@ def tabulate_columns(columns: dict[str, np.ndarray], outline: Verdicts, protocol
     series = {name: pl.Series(values[name].ravel(), nan_to_null=True).cast(dtypes.get(name, pl.Float64)) for name in names}
     return pl.DataFrame(
         {
-            "category_id": outline.lists["category_id"].gather(number),
-            "area_range": range_names(outline.ranges).gather(area),
-            "iou_threshold": threshold_names(outline.thresholds).gather(threshold),
-            "max_detections": pl.Series(protocol.max_detections, dtype=pl.Int64).gather(limit),
+            "category_id": outline.lists["category_id"][number],
+            "area_range": range_names(outline.ranges)[area],
+            "iou_threshold": threshold_names(outline.thresholds)[threshold],
+            "max_detections": pl.Series(protocol.max_detections, dtype=pl.Int64)[limit],
             **series,
         }
     )

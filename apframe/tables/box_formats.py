@@ -100,7 +100,7 @@ def split_boxes(table: str, frame: pl.DataFrame, box_format: str | None = None) 
         remedy = "boxes are [x, y, width, height]" if box_format is None else f"boxes need four numbers, {box_format}"
         frame = sound_rows(table, frame, wrong, "bbox is missing or not four numbers", remedy)
     side = pl.col("bbox").list if is_list else pl.col("bbox").arr
-    return frame.with_columns(side.get(k).alias(name) for k, name in enumerate(BOX)).drop("bbox")
+    return frame.select(pl.exclude("bbox", *BOX), *(side.get(k).alias(name) for k, name in enumerate(BOX)))
 
 
 def in_pixels(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:

@@ -90,13 +90,13 @@ def checked(table: str, source: Any) -> pl.DataFrame:
     if missing:
         raise _lacking(table, frame, missing)
     sieve = Sieve(table, frame)
-    frame = frame.with_columns(as_column(sieve, c) for c in columns if c.name in frame.columns)
     given = frame.columns
-    frame = frame.with_columns(pl.lit(None, c.dtype).alias(c.name) for c in columns if c.unless and c.name not in given)
-    frame = frame.with_columns(_defaults(table, frame))
-    known = [c.name for c in columns if c.name in frame.columns]
-    frame = frame.select(*known, pl.exclude(known))
-    sieve.frame = frame
+    cast = {c.name: as_column(sieve, c) for c in columns if c.name in given}
+    nulls = {c.name: pl.lit(None, c.dtype) for c in columns if c.unless and c.name not in given}
+    defaults = _defaults(table, frame)
+    known = [c.name for c in columns if c.name in {*given, *nulls, *defaults}]
+    plan = frame.lazy().with_columns(**cast, **nulls).with_columns(**defaults).select(*known, pl.exclude(known))
+    sieve.frame = frame = plan.collect()
     _check_values(sieve, given)
     return sieve.sound(frame)
 
@@ -158,23 +158,23 @@ def _is_needed(column: Column, frame: pl.DataFrame, has_box: bool) -> bool:
     return column.required and (has_box or not set(column.unless) & set(frame.columns))
 
 
-def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
-    box_area = (pl.col("width") * pl.col("height")).alias("area")
-    exprs = []
+def _defaults(table: str, frame: pl.DataFrame) -> dict[str, pl.Expr]:
+    box_area = pl.col("width") * pl.col("height")
+    found = {}
     for column in TABLES[table]:
         name, given = column.name, column.name in frame.columns
         if name == "area":
             # a detection's area is that of its box, but where the box was made of another shape
             is_own = given and (table == "annotations" or shape_of(frame) is not None)
-            exprs.append(pl.col("area").fill_null(box_area) if is_own else box_area)
+            found[name] = pl.col("area").fill_null(box_area) if is_own else box_area
         elif name == "is_crowd" or (name in ("ignore", OUTSIDE) and given):
-            exprs.append((pl.col(name).fill_null(False) if given else pl.lit(False)).alias(name))
+            found[name] = pl.col(name).fill_null(False) if given else pl.lit(False)
         elif not given and column.is_id and column.standard:
             number = pl.col(PLACE) if PLACE in frame.columns else pl.int_range(1, pl.len() + 1)
-            exprs.append(number.cast(pl.Int64).alias(name))
+            found[name] = number.cast(pl.Int64)
         elif not given and column.standard:
-            exprs.append(pl.lit(None, dtype=column.dtype).alias(name))
-    return exprs
+            found[name] = pl.lit(None, dtype=column.dtype)
+    return found
 
 
 def _check_values(sieve: Sieve, given: list[str]) -> None:
@@ -217,7 +217,7 @@ def _refuse_doubles(sieve: Sieve, ids: pl.Series) -> None:
 
 def _all_different(ids: pl.Series) -> bool:
     if ids.is_sorted():
-        return bool((ids.shift() != ids).all())
+        return bool((ids[1:] != ids[:-1]).all())
     return ids.n_unique() == len(ids)
 
 

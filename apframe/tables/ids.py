@@ -71,7 +71,9 @@ def replaced(ids: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
 
 def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
     """Flags: is each id among the known ones?"""
-    return ids.is_in(known.implode()) if len(known) else pl.repeat(False, len(ids), eager=True)
+    if not len(known):
+        return pl.repeat(False, len(ids), eager=True)
+    return ids.to_frame().select(pl.first().is_in(pl.lit(known).implode())).to_series()
 
 
 def unknown_ids(

@@ -77,7 +77,8 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
             columns, as_json = _columns(sieve, attributes_only)
             frame = pl.DataFrame(columns)
         frame = sieve.sound(frame)
-    return frame.drop([name for name in OPTIONAL if name in frame.columns and not frame[name].count()]), as_json
+    empty = [name for name in OPTIONAL if name in frame.columns and not frame[name].count()]
+    return frame.drop(empty) if empty else frame, as_json
 
 
 class _Rows(Sieve):

@@ -149,7 +149,7 @@ def scan_rows(
         return None
     whole = [name for name, kind in kinds.items() if kind == "id" and name not in FIELDS["detections"]]
     whole = [name for name in whole if frame[name].dtype.is_float() and (frame[name] == frame[name].floor()).all()]
-    return canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)))
+    return canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)) if whole else frame)
 
 
 def with_values(frame: pl.DataFrame, kinds: dict[str, str]) -> pl.DataFrame | None:
@@ -166,7 +166,7 @@ def with_values(frame: pl.DataFrame, kinds: dict[str, str]) -> pl.DataFrame | No
         if not (is_right | texts.is_null()).all():
             return None
         columns[name] = values
-    return frame.with_columns(**columns)
+    return frame.with_columns(**columns) if columns else frame
 
 
 def _with_whole_sizes(frame: pl.DataFrame) -> pl.DataFrame | None:
@@ -310,4 +310,5 @@ def first_row(path: Path, file: BinaryIO) -> dict[str, Any]:
 
 
 def _loses_digits(ids: pl.Series) -> bool:
-    return ids.dtype.is_float() and bool((ids.abs() >= _LARGEST_ID).any())
+    least, most = (ids.min(), ids.max()) if ids.dtype.is_float() else (None, None)
+    return least is not None and max(-least, most) >= _LARGEST_ID

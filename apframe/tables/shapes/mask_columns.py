@@ -147,11 +147,9 @@ def of_other_size(frame: pl.DataFrame, masks: Runs) -> pl.Series:
     >>> of_other_size(square, read_masks("annotations", square)).to_list()
     [True]
     """
-    flags = pl.repeat(False, len(masks), eager=True)
-    for name, size in zip(_SIZE, (masks.height, masks.width), strict=True):
-        if name in frame.columns:
-            flags |= (frame[name] != pl.Series(size)).fill_null(False)
-    return flags
+    sizes = [(name, size) for name, size in zip(_SIZE, (masks.height, masks.width), strict=True) if name in frame.columns]
+    differs = [(pl.col(name) != pl.Series(size)).fill_null(False) for name, size in sizes]
+    return frame.select(pl.any_horizontal(*differs)).to_series() if sizes else pl.repeat(False, len(masks), eager=True)
 
 
 def warn_of_other_sizes(table: str, frame: pl.DataFrame, masks: Runs) -> None:
