@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from apframe.static_names import *  # noqa: F403 - the protocols of benchmarks
 
 
-@pl.api.register_expr_namespace("ap")  # type: ignore[arg-type] - a function makes the values of the class
+@pl.api.register_expr_namespace("ap")  # type: ignore[arg-type]
 def _ranked_list(relevant: pl.Expr) -> Any:  # of `pl.col("relevant").ap`
     from apframe.lists.expressions import RankedList
 

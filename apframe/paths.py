@@ -26,8 +26,10 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}([^/].*)")  # a `Path` keeps
 _PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
 SCHEMES = ("http", "https", "s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "hf")
 
+Kind = Literal["file", "folder", "pipe", "device"]
 
-def kind_at(path: str | Path) -> Literal["file", "folder", "pipe", "device"] | None:
+
+def kind_at(path: str | Path) -> Kind | None:
     """Return the kind of thing at a path: "device" includes sockets; None means nothing, or an impossible name.
 
     Raises

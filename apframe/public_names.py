@@ -51,13 +51,13 @@ from apframe.exceptions import RowError as RowError
 from apframe.exceptions import ScoreError as ScoreError
 from apframe.exceptions import ShardError as ShardError
 from apframe.exceptions import UnknownIdError as UnknownIdError
-from apframe.formats.catalogue import list_formats as list_formats
 from apframe.formats.catalogue import read_dataset as read_dataset
 from apframe.formats.catalogue import read_results as read_results
-from apframe.formats.coco.format import read_coco as read_coco
-from apframe.formats.coco.format import read_coco_results as read_coco_results
+from apframe.formats.coco.results import read_coco_results as read_coco_results
+from apframe.formats.coco.truth import read_coco as read_coco
 from apframe.formats.coco.writing import write_coco as write_coco
 from apframe.formats.coco.writing import write_coco_results as write_coco_results
+from apframe.formats.listed import list_formats as list_formats
 from apframe.formats.writing import write_dataset as write_dataset
 from apframe.formats.writing import write_results as write_results
 from apframe.lists.expressions import average_precision as average_precision

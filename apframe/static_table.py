@@ -39,9 +39,11 @@ NAMES: dict[str, str] = {
     'apframe.exceptions':
       ('ApframeError ApframeWarning ColumnError DoubtfulNumberWarning DuplicateIdError FormatError IdTypeError InputError '
        'NotComparableError OutputError ParameterError PluginError QueryError RowError ScoreError ShardError UnknownIdError'),
-    'apframe.formats.catalogue': 'list_formats read_dataset read_results',
-    'apframe.formats.coco.format': 'read_coco read_coco_results',
+    'apframe.formats.catalogue': 'read_dataset read_results',
+    'apframe.formats.coco.results': 'read_coco_results',
+    'apframe.formats.coco.truth': 'read_coco',
     'apframe.formats.coco.writing': 'write_coco write_coco_results',
+    'apframe.formats.listed': 'list_formats',
     'apframe.formats.writing': 'write_dataset write_results',
     'apframe.lists.expressions':
       ('average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall r_precision recall recall_at_precision '

@@ -42,7 +42,7 @@ SCRIPT = "import sys\nfrom apframe.__main__ import run\nif __name__ == '__main__
 
 
 def interrupted(moment: object, start: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """`apframe eval`, with Ctrl-C when it imports the module of this name, or at the event of this number."""
+    """`apframe eval`, with Ctrl-C when a statement imports the module of this name, or at the event of this number."""
     (folder / "hook").mkdir()
     (folder / "hook" / "sitecustomize.py").write_text(HOOK)
     truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [BOX | {"id": 1}]}
@@ -59,8 +59,8 @@ def interrupted(moment: object, start: Sequence[str], folder: Path) -> subproces
 @pytest.mark.parametrize(
     "moment",
     [
-        1, "typing", "polars", "apframe.lists.expressions", "apframe.cli.command", "click", "apframe.cli.files", "numpy",
-        "apframe.evaluation.evaluate", "apframe.metrics.plain_sums", "apframe.store.parquet",
+        1, "typing", "polars", "apframe.static_table", "apframe.cli.command", "click", "apframe.cli.files", "numpy",
+        "apframe.formats.catalogue", "apframe.metrics.plain_sums", "apframe.store.parquet",
     ],
 )  # fmt: skip
 def test_ctrl_c_at_an_import(moment: object, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_arguments_of_other_programs_are_not_the_command() -> None:
         assert not ctrl_c.is_command(["a.py", *arguments], ["python", "a.py", *arguments])
 
 
-@pytest.mark.parametrize("moment", ["polars", "apframe.evaluation.evaluate"])
+@pytest.mark.parametrize("moment", ["polars", "apframe.formats.catalogue"])
 def test_ctrl_c_in_the_installed_script(moment: str, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "apframe").write_text(SCRIPT)

@@ -25,6 +25,7 @@ GROUPS = {
         "exceptions",
         "interruption",
         "paths",
+        "folders",
         "columns",
         "keywords",
         "lazily",
@@ -42,7 +43,7 @@ GROUPS = {
     "what any result can do": ["lists", "compare", "store", "show"],
     "the fronts": ["retrieval", "evaluation", "runs", "training"],
     "entry points": ["checks", "report", "pycocotools", "scale", "cli", "__main__"],
-    "imported by name alone": ["benchmarks", "static_names"],
+    "imported by name alone": ["benchmarks", "static_names", "public_names"],
 }
 _PARSES = r"json\.loads?|.*\.raw_decode"
 PACKAGES = [package for packages in GROUPS.values() for package in packages]
@@ -159,10 +160,11 @@ def test_headline_numbers_import_no_other_steps() -> None:
 
 def test_type_checkers_see_the_public_names() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    imports = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
-    imports += ast.parse((PACKAGE / "static_names.py").read_text()).body
+    blocks = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
+    lists = {str(node.module) for node in blocks if isinstance(node, ast.ImportFrom)}
+    assert lists == {"apframe.public_names", "apframe.static_names"}
+    imports = [node for name in lists for node in ast.parse((PACKAGE.parent / f"{name.replace('.', '/')}.py").read_text()).body]
     seen = {alias.name: node.module for node in imports if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen.pop("*") == "apframe.static_names"
     packages = dict.fromkeys(apf._PACKAGES, "apframe")
     assert seen == apf._HOME_OF | packages
     assert [getattr(apf, name).__name__ for name in packages] == [f"apframe.{name}" for name in packages]

@@ -13,7 +13,7 @@ PACKAGE = TESTS.parent / "apframe"
 TESTED_IN = {
     "adapters/test_torchvision.py": "adapters/arrays",
     "formats/test_options.py": "formats/input_types",
-    "benchmarks/aerial/visdrone/test_protocol.py": "protocols/combinations",
+    "benchmarks/aerial/visdrone/test_protocol.py": "protocols/combinations protocols/twins",
     "benchmarks/driving/kitti/test_protocol.py": "benchmarks/driving/orientation matching/by_annotation metrics/changes "
     "metrics/cutoff_counts protocols/rules/filters",
     "benchmarks/driving/nuscenes/test_format.py": "formats/json_fields",
@@ -33,7 +33,7 @@ TESTED_IN = {
     "cli/test_compare.py": "cli/models",
     "cli/test_evaluate.py": "cli/sliced",
     "compare/test_comparison.py": "compare/standard_errors",
-    "docs/test_dictionary.py": "tables/dictionary tables/metric_columns tables/tables",
+    "docs/test_dictionary.py": "tables/dictionary tables/metric_columns tables/results tables/tables",
     "evaluation/comparison/test_influences.py": "evaluation/comparison/image_influence evaluation/comparison/slice_rows "
     "evaluation/comparison/study",
     "evaluation/comparison/test_resampled.py": "protocols/headline_values",
@@ -44,23 +44,25 @@ TESTED_IN = {
     "evaluation/diagnose/outcomes",
     "evaluation/diagnose/test_implausible.py": "evaluation/diagnose/shifted_ids",
     "evaluation/diagnose/test_label_errors.py": "evaluation/diagnose/suspects",
-    "evaluation/slices/test_slices.py": "evaluation/slices/by evaluation/slices/measure matching/competitors "
-    "matching/regroup metrics/remainder",
+    "evaluation/slices/test_slices.py": "evaluation/slices/by evaluation/slices/measure matching/competitors matching/regroup "
+    "metrics/remainder",
     "evaluation/test_evaluation.py": "evaluation/diagnose/per_image evaluation/evaluate evaluation/in_memory evaluation/links "
     "evaluation/source evaluation/summary evaluation/tables",
     "evaluation/test_evaluator.py": "evaluation/repeated",
-    "evaluation/test_pipeline.py": "matching/outcomes protocols/pairing protocols/preparation",
+    "evaluation/test_pipeline.py": "matching/outcomes matching/rows protocols/pairing protocols/preparation",
     "evaluation/test_stored.py": "evaluation/restored",
     "formats/labelling/test_cvat.py": "formats/labelling/cvat/format formats/labelling/cvat/row_runs "
     "formats/labelling/cvat/shapes formats/labelling/cvat/tracks",
     "formats/labelling/test_label_studio.py": "formats/labelling/label_studio/format formats/labelling/label_studio/regions",
     "formats/labelling/test_labelme.py": "formats/labelling/drawn",
     "formats/test_boxes.py": "formats/edges",
-    "formats/test_catalogue.py": "formats/format formats/losses formats/reading formats/writing",
-    "formats/test_coco.py": "formats/coco/format formats/coco/rows formats/coco/scan",
+    "formats/test_catalogue.py": "formats/format formats/joined formats/listed formats/losses formats/reading formats/writing",
+    "formats/test_coco.py": "formats/coco/attributes formats/coco/format formats/coco/results formats/coco/rows "
+    "formats/coco/scan formats/coco/truth formats/coco/writing",
     "formats/test_csv_table.py": "formats/object_rows",
     "formats/test_hugging_face.py": "formats/nested_rows",
-    "formats/test_ids.py": "formats/names",
+    "formats/test_files.py": "formats/hidden_folders formats/replacing",
+    "formats/test_ids.py": "formats/by_name formats/names",
     "formats/test_in_memory.py": "formats/outputs",
     "formats/test_json_types.py": "formats/coco/json_types",
     "formats/test_open_images.py": "formats/open_images/class_hierarchy formats/open_images/format formats/open_images/tables",
@@ -81,22 +83,22 @@ TESTED_IN = {
     "plugins/test_plugins.py": "checks/plugins plugins",
     "properties/test_operating_points.py": "matching/operating_points",
     "protocols/test_open_images_masks.py": "similarity/mask_or_box_iou",
-    "protocols/test_protocol_values.py": "protocols/given protocols/inputs protocols/places protocols/protocol "
-    "protocols/published protocols/ranges protocols/rules/crowds protocols/rules/ignored protocols/rules/rule "
-    "protocols/rules/standard protocols/words show/console show/html",
+    "protocols/test_protocol_values.py": "protocols/given protocols/inputs protocols/levels protocols/listed protocols/places "
+    "protocols/protocol protocols/published protocols/ranges protocols/rules/crowds protocols/rules/ignored "
+    "protocols/rules/means protocols/rules/rule protocols/rules/standard protocols/words show/console show/html",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
-    "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines "
-    "pycocotools/one_cell pycocotools/params",
+    "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines pycocotools/one_cell "
+    "pycocotools/params",
     "report/sections/test_look.py": "evaluation/gallery/gallery show/cards",
     "report/sections/test_search.py": "report/searched",
     "report/test_page.py": "report/section",
     "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key retrieval/one_run show/runs",
     "retrieval/test_trec.py": "retrieval/trec_lines",
     "runs/test_run_sets.py": "runs/folders runs/stored_run runs/tables",
-    "scale/test_evaluate_shards.py": "scale/budget scale/objects scale/one_shard scale/source scale/temporary "
-    "scale/together scale/verdict_files",
-    "scale/test_write_shards.py": "formats/coco/parsed_pieces formats/coco/pieces formats/columns_of_parts "
-    "formats/in_parts scale/sharded_rows scale/sources scale/take_detections",
+    "scale/test_evaluate_shards.py": "scale/budget scale/objects scale/one_shard scale/source scale/temporary scale/together "
+    "scale/verdict_files",
+    "scale/test_write_shards.py": "formats/coco/cuts formats/coco/in_parts formats/coco/parsed_pieces formats/coco/pieces "
+    "formats/columns_of_parts formats/in_parts scale/sharded_rows scale/sources scale/take_detections",
     "similarity/test_boundary_iou.py": "tables/shapes/boundaries",
     "similarity/test_box_iou.py": "similarity/inclusive_box_iou similarity/intersection_over_detection",
     "similarity/test_mask_iou.py": "tables/shapes/intersections tables/shapes/limits tables/shapes/mask_columns "
@@ -107,9 +109,12 @@ TESTED_IN = {
     "tables/shapes/test_bad_shapes.py": "tables/shapes/boxes tables/shapes/corners tables/shapes/intervals "
     "tables/shapes/keypoints tables/shapes/masks tables/shapes/shape",
     "tables/shapes/test_label_maps.py": "similarity/overlaps tables/shapes/segments",
-    "test_bad_input.py": "protocols/application rows tables/canonical tables/ids",
+    "test_bad_input.py": "protocols/application protocols/rules/known rows tables/canonical tables/ids",
     "test_odd_names.py": "columns",
-    "test_static_table.py": "static_names",
+    "show/test_terminal.py": "show/tables",
+    "tables/test_sources.py": "tables/files",
+    "test_paths.py": "folders",
+    "test_static_table.py": "public_names static_names",
     "training/test_losses.py": "training/torch_losses",
     "tables/test_conditions.py": "tables/later tables/lazy_table",
 }

@@ -11,9 +11,10 @@ import polars as pl
 
 from apframe import static_table
 from apframe.exceptions import FormatError, InputError, UnknownIdError, by_name
-from apframe.formats.coco.format import coco_in_memory, read_result_columns
+from apframe.formats.coco.results import read_result_columns
 from apframe.formats.coco.rows import has_scores
-from apframe.formats.files import reading_from, settled_kind
+from apframe.formats.coco.truth import coco_in_memory
+from apframe.formats.files import reading_from
 from apframe.formats.format import (
     ANY_FILES,
     FIXED,
@@ -42,46 +43,11 @@ from apframe.wording import nearest, same_name, spelled
 
 if TYPE_CHECKING:
     from apframe.formats.input_types import DetectionsLike, TruthLike
-    from apframe.listing import Listing
 
 ROWS = {name: FormatRow.of_table(*row) for name, row in static_table.FORMATS.items()}
 """What is known of each format by name, without importing it."""
 FORMATS: Registry[Format] = Registry({name: row.home for name, row in ROWS.items()})
 """The formats by name, each imported when it is asked for."""
-
-
-def list_formats(name: str | None = None) -> Listing:
-    """List the file formats, or describe one.
-
-    Parameters
-    ----------
-    name
-        the format to describe; None lists all of them
-
-    Returns
-    -------
-    A frame with format (its name), title, written (False: it can only be read), dataset and results (what files of each look
-    like); it prints within 80 columns.
-
-    Raises
-    ------
-    ParameterError
-        no format has this name; near names are suggested
-
-    >>> list_formats("lvis")
-    format   lvis
-    title    LVIS JSON
-    written  yes
-    dataset  COCO's JSON with neg_category_ids and not_exhaustive_category_ids of
-             images and frequency of categories
-    results  the same as COCO's
-    """
-    add_plugins()
-    listed = [FORMATS[each] for each in ROWS] if name is None else [as_format(name)]
-    rows = [(each.name, each.title, each.writable, each.dataset_is, each.results_are) for each in listed]
-    from apframe.listing import Listing
-
-    return Listing(rows, schema=["format", "title", "written", "dataset", "results"], orient="row")
 
 
 def add_plugins() -> bool:
@@ -376,7 +342,11 @@ def choose_format(
     path = Path(source)
     if not str(source):
         raise FormatError("the path is empty", "name a file or folder")
-    there = settled_kind(path)
+    there = kind_at(path)
+    if there is None:
+        from apframe.formats.replacing import settled_kind
+
+        there = settled_kind(path)
     if there is None:
         from apframe.formats.mistaken import names_beside
 

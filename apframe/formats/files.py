@@ -14,7 +14,7 @@ from typing import BinaryIO
 import polars as pl
 
 from apframe.exceptions import ApframeError, FormatError, OutputError
-from apframe.paths import kind_at, opened
+from apframe.paths import opened
 from apframe.wording import reason
 
 _GZIP, BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
@@ -136,16 +136,3 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file in UTF-8, lines as they are; packed when the name ends in .gz."""
     content = text.encode()
     path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
-
-
-def settled_kind(path: Path) -> str | None:
-    """`kind_at`, but not of the moment in which a writer has taken away what it replaces and put nothing there yet."""
-    kind = kind_at(path)
-    if kind is None:
-        from apframe.formats.replacing import finish_replacing  # which is for writers that were stopped
-
-        for _ in range(10):
-            if kind is not None or not finish_replacing(path):
-                break
-            kind = kind_at(path)
-    return kind

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError
-from apframe.formats.coco.format import Coco, read_unchecked
+from apframe.formats.coco.format import Coco
+from apframe.formats.coco.truth import read_unchecked
 from apframe.formats.looks import Look, looks
 from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from apframe.formats.files import write_text, writing
 from apframe.formats.hidden_folders import finish, folders_beside, hidden_folders, new_folder
-from apframe.paths import kind_at
+from apframe.paths import Kind, kind_at
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -122,3 +122,13 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
+
+
+def settled_kind(path: Path) -> Kind | None:
+    """`kind_at`, but not of the moment in which a writer has taken away what it replaces and put nothing there yet."""
+    kind = kind_at(path)
+    for _ in range(10):
+        if kind is not None or not finish_replacing(path):
+            break
+        kind = kind_at(path)
+    return kind

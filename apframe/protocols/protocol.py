@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from apframe.exceptions import ParameterError, by_name, one_of
 from apframe.keywords import names_keywords
-from apframe.lazily import cached_property
+from apframe.lazily import cached_property, methods_of
 from apframe.matching.matchers import TIES, ByScore, Matcher
 from apframe.metrics.average_precision import AveragePrecision, DetectionCount, ImageCount, Recall
 from apframe.metrics.definitions import COCO_101, increasing
@@ -29,8 +29,11 @@ from apframe.similarity.pairs import Similarity
 from apframe.wording import same_name, spelled
 
 if TYPE_CHECKING:
+    from apframe.protocols import twins
     from apframe.protocols.kit_table import KitTable
     from apframe.protocols.levels import Level
+else:
+    (twins,) = methods_of("apframe.protocols", "twins")
 
 Kind = TypeVar("Kind", bound=Rule)
 _USUAL = 0.5
@@ -362,9 +365,7 @@ class Protocol:
         plain mean over categories, of a benchmark that is published with another one as well.
         """
         if mean is not None:
-            from apframe.protocols.twins import twin
-
-            return twin(self, "mean", mean).with_options(
+            return self._twin("mean", mean).with_options(
                 iou_thresholds=iou_thresholds, recall_levels=recall_levels, recall_positions=recall_positions,
                 area_ranges=area_ranges, max_detections=max_detections, agnostic=agnostic, matching=matching,
                 similarity=similarity,
@@ -391,17 +392,7 @@ class Protocol:
             return self
         return replace(self, **changes, variants=tuple(replace(variant, **changes) for variant in self.variants))
 
-    def at_version(self, version: str) -> Protocol:
-        """The protocol as its program had it in a version, such as "8.4.35".
-
-        Raises
-        ------
-        ParameterError
-            the protocol does not depend on a version, or this is none
-        """
-        from apframe.protocols.twins import at_version
-
-        return at_version(self, version)
+    _twin, at_version = twins.twin, twins.at_version
 
     def choices(self) -> dict[str, Any]:
         """Every choice by the name of its parameter: all but the variants."""

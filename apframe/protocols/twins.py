@@ -30,13 +30,19 @@ def twin(protocol: Protocol, option: str, value: str) -> Protocol:
     return _turned_into(twins[one_of(option, value, list(twins))], protocol, option)
 
 
-def at_version(protocol: Protocol, version: str) -> Protocol:
-    """The protocol as its program had it in a version, see `Protocol.at_version`."""
-    latest, twins = _twins(protocol, "version")
+def at_version(self: Protocol, version: str) -> Protocol:
+    """The protocol as its program had it in a version, such as "8.4.35".
+
+    Raises
+    ------
+    ParameterError
+        the protocol does not depend on a version, or this is none
+    """
+    latest, twins = _twins(self, "version")
     if not (isinstance(version, str) and re.fullmatch(r"\d+(\.\d+)*", version)):
         raise ParameterError(f"must be numbers as text, such as '8.4.35', not {version!r}", option="version")
     until = min((last for last in twins if _numbers(last) >= _numbers(version)), key=_numbers, default=None)
-    return _turned_into(latest if until is None else twins[until], protocol, "version")
+    return _turned_into(latest if until is None else twins[until], self, "version")
 
 
 def _twins(protocol: Protocol, option: str) -> tuple[str, dict[str, str]]:

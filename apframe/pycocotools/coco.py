@@ -19,7 +19,7 @@ import polars as pl
 
 from apframe.adapters.arrays import tabulate_rows
 from apframe.exceptions import FormatError, RowError, UnknownIdError
-from apframe.formats.coco.format import read_coco_results
+from apframe.formats.coco.results import read_coco_results
 from apframe.paths import is_inside
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.source import Row, Rows, Source

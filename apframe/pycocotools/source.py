@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, InputError
-from apframe.formats.coco.format import read_coco_results, read_unchecked
+from apframe.formats.coco.results import read_coco_results
 from apframe.formats.coco.scan import scan_results
+from apframe.formats.coco.truth import read_unchecked
 from apframe.formats.documents import parse_json
 from apframe.formats.files import read_unpacked
 from apframe.tables.canonical import canonical

@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.formats.coco.format import read_coco, read_result_columns
+from apframe.formats.coco.results import read_result_columns
+from apframe.formats.coco.truth import read_coco
 from apframe.pycocotools.coco import COCO, tables_of
 from apframe.pycocotools.source import Row
 from apframe.tables.canonical import canonical

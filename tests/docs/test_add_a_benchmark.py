@@ -41,7 +41,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, 
 def test_the_folder_is_enough(rows: dict[str, dict[str, object]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = "apframe.benchmarks.aerial.birds.protocol"
     assert {kind: added for kind, added in rows.items() if added} == {
-        "PROTOCOLS": {"BIRDS": (f"{place}:BIRDS", "birds in the sky", ("bbox",))},
+        "PROTOCOLS": {"BIRDS": (f"{place}:BIRDS", ("bbox",))},
         "RULES": {"IgnoreSitting": f"{place}:IgnoreSitting"},
     }
     monkeypatch.setitem(PUBLISHED, "BIRDS", f"{place}:BIRDS")

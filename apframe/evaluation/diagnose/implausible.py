@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _LOW = 0.01  # AP below this, at the usual threshold, is hardly that of a trained model
 _STRICT = 0.75  # above this threshold it may be
-LEAST = 10  # detections from which on it is no chance that none of them overlaps anything
+_LEAST = 10  # detections from which on it is no chance that none of them overlaps anything
 _ENOUGH = 10  # annotations from which on finding nothing of a category says something
 _FEW, _RARE = 5, 0.01  # so do these, if they are at least this share of all
 
@@ -95,7 +95,7 @@ def warn_of_metrics(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol,
         why = f"they are of other categories, or left out by the rules of {protocol.name}"
         return warn(f"no detection is left of {found.n_left_out:,}{where}, {missed}: {why}", NoDetectionsWarning)
     at_low = _at_low_threshold(metrics, protocol)
-    if found.n_detections >= LEAST and _warn_of_guesses(at_low, found, protocol, where):
+    if found.n_detections >= _LEAST and _warn_of_guesses(at_low, found, protocol, where):
         return None
     if found.n_detections and not found.is_pooled:  # where all were dropped, that was said
         _warn_of_missed(at_low, found)
@@ -126,7 +126,8 @@ def _why_nothing_matches(found: Evaluated, shape: Shape) -> str | None:
     inputs = found.inputs()
     all_categories = len(inputs.category_ids) == inputs.dataset.core("categories").height
     by_category = all_categories and not found.is_pooled
-    return why_nothing_matches(inputs.detections, inputs.dataset.core("annotations"), by_category=by_category, shape=shape)
+    annotations = inputs.dataset.core("annotations")
+    return why_nothing_matches(inputs.detections, annotations, least=_LEAST, by_category=by_category, shape=shape)
 
 
 def _doubted(protocol: Protocol) -> Kind | None:

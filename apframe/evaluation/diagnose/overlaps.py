@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from apframe.evaluation.diagnose.implausible import LEAST
 from apframe.similarity.box_iou import box_iou
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.boxes import BOX
@@ -61,23 +60,23 @@ def _n_overlapping(detections: pl.DataFrame, annotations: pl.DataFrame, on: Sequ
 
 
 def why_nothing_matches(
-    detections: pl.DataFrame, annotations: pl.DataFrame, *, by_category: bool, shape: Shape | None = None
+    detections: pl.DataFrame, annotations: pl.DataFrame, *, least: int, by_category: bool, shape: Shape | None = None
 ) -> str | None:
     """What is likely to be wrong with detections of which none matches an annotation; None if they may just be bad ones.
 
-    There must be 10 of them or more, and nothing at all that fits: no detection on an image with annotations, or no box that
-    overlaps one by IoU .1, or, `by_category`, boxes that overlap, but never one of their own category. Boxes are those around
-    intervals and spheres, whose own columns are shown where `shape` is theirs.
+    There must be `least` of them or more, and nothing at all that fits: no detection on an image with annotations, or no box
+    that overlaps one by IoU .1, or, `by_category`, boxes that overlap, but never one of their own category. Boxes are those
+    around intervals and spheres, whose own columns are shown where `shape` is theirs.
 
     >>> box = {"x": 0.0, "y": 0.0, "width": 9.0, "height": 9.0, "is_crowd": False}
     >>> annotations = pl.DataFrame([{"annotation_id": 7, "image_id": 1, "category_id": 1} | box])
     >>> found = pl.DataFrame([{"detection_id": k, "image_id": 1, "category_id": 1} | box | {"x": 50.0} for k in range(10)])
-    >>> print(why_nothing_matches(found, annotations, by_category=True))  # doctest: +NORMALIZE_WHITESPACE
+    >>> print(why_nothing_matches(found, annotations, least=10, by_category=True))  # doctest: +NORMALIZE_WHITESPACE
     none of the 10 detections on images with annotations overlaps one by IoU 0.1 or more; on image 1, for example, detection 0
     is at [50, 0, 9, 9], annotation 7 at [0, 0, 9, 9] (x, y, width, height)
     """
     found, boxes = (frame.filter(pl.col("x").is_not_null()) for frame in (detections, annotations))
-    if found.height < LEAST or boxes.is_empty():
+    if found.height < least or boxes.is_empty():
         return None
     images = boxes["image_id"].unique()
     on_annotated = found.filter(is_known(found["image_id"], images))
@@ -86,7 +85,7 @@ def why_nothing_matches(
             f"none of the {counted(found.height, 'detection')} is on an image with annotations; for example, there are "
             f"detections on image {found['image_id'][0]!r}, annotations on image {boxes['image_id'][0]!r}"
         )
-    if on_annotated.height < LEAST:
+    if on_annotated.height < least:
         return None
     sample = spread(on_annotated)
     n_near = n_overlapping(sample, boxes, ("image_id",), LOW)
@@ -102,7 +101,7 @@ def why_nothing_matches(
             f"on image {mine['image_id']!r}, for example, detection {mine['detection_id']!r} is at {_shown(mine, columns)}, "
             f"annotation {theirs['annotation_id']!r} at {_shown(theirs, columns)} ({', '.join(columns)})"
         )
-    if by_category and n_near >= LEAST and not n_overlapping(sample, boxes, tuple(KEYS.values()), LOW):
+    if by_category and n_near >= least and not n_overlapping(sample, boxes, tuple(KEYS.values()), LOW):
         pairs = sample.join(boxes.select(*KEYS.values(), *BOX, "is_crowd"), on="image_id")
         mine = pairs.filter(box_iou() >= LOW).row(0, named=True)
         return (

@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.coco.format import HEAD, are_lines, read_result_columns, result_columns
 from apframe.formats.coco.parsed_pieces import parsed_results
 from apframe.formats.coco.pieces import PIECE, Piece, pieces_of_lines, pieces_of_list, pieces_of_stream
+from apframe.formats.coco.results import HEAD, are_lines, read_result_columns, result_columns
 from apframe.formats.coco.scan import first_row, kinds_of_results, scan_rows
 from apframe.formats.files import BOM, reading
 from apframe.threads import map_lazily, pool

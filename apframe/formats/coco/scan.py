@@ -310,5 +310,7 @@ def first_row(path: Path, file: BinaryIO) -> dict[str, Any]:
 
 
 def _loses_digits(ids: pl.Series) -> bool:
+    least: Any
+    most: Any
     least, most = (ids.min(), ids.max()) if ids.dtype.is_float() else (None, None)
-    return least is not None and max(-least, most) >= _LARGEST_ID
+    return least is not None and bool(max(-least, most) >= _LARGEST_ID)

@@ -14,6 +14,8 @@ from apframe.wording import counted, listed, nearest, spelled
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
 
+FIND_OUT = "run `apframe check` on both to find out why"
+
 
 @dataclass(frozen=True)
 class DetectedImagesOnly(Rule):
@@ -26,9 +28,6 @@ class DetectedImagesOnly(Rule):
     def rows(self, inputs: Inputs) -> Inputs:
         """What is on images with a detection."""
         return inputs.subset({"images": {"images": is_known(inputs.image_ids, inputs.detections["image_id"].unique())}})
-
-
-FIND_OUT = "run `apframe check` on both to find out why"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ImagesLeftOutWarning, warn
-from apframe.formats.coco.format import coco_in_memory
+from apframe.formats.coco.truth import coco_in_memory
 from apframe.formats.documents import read_json
 from apframe.formats.format import ReadOnly
 from apframe.formats.json_fields import Fields
