@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, TypeVar
@@ -32,25 +32,16 @@ def with_bar(parts: Iterable[Part], doing: str, n: int | None = None) -> Iterato
     >>> list(with_bar(["a", "b"], "writing"))
     ['a', 'b']
     """
-    shown_by = _notebook_bar if _in_notebook() else _terminal_bar if sys.stderr.isatty() else None
+    bar = _bar_below_cell if _in_notebook() else _bar_in_terminal if sys.stderr.isatty() else None
     n = len(parts) if n is None and isinstance(parts, Sized) else n
-    if shown_by is None or n is None:
+    if bar is None or n is None:
         yield from parts
         return
     started, each = monotonic(), iter(parts)
-    done = 0
-    for part in each:
+    for done, part in enumerate(each, 1):
         yield part
-        done += 1
         if done < n and monotonic() - started > AFTER:
-            break
-    else:
-        return
-    with shown_by(doing, n, done) as show:
-        for part in each:
-            yield part
-            done += 1
-            show(done)
+            yield from bar(each, doing, n, done)
 
 
 def _in_notebook() -> bool:
@@ -81,8 +72,7 @@ def giving_way(spinner: Any) -> Iterator[None]:
         _spinner = before
 
 
-@contextmanager
-def _terminal_bar(doing: str, n: int, done: int) -> Iterator[Callable[[int], None]]:
+def _bar_in_terminal(parts: Iterator[Part], doing: str, n: int, done: int) -> Iterator[Part]:
     from rich.console import Console  # takes a while to import, and is for people only
     from rich.progress import Progress
 
@@ -92,14 +82,15 @@ def _terminal_bar(doing: str, n: int, done: int) -> Iterator[Callable[[int], Non
     try:
         with Progress(*_columns(), console=Console(file=stderr), transient=True) as bar:
             task = bar.add_task(doing, total=n, completed=done)
-            yield lambda done: bar.update(task, completed=done)
+            for part in parts:
+                yield part
+                bar.advance(task)
     finally:
         if _spinner is not None:
             _spinner.start()
 
 
-@contextmanager
-def _notebook_bar(doing: str, n: int, done: int) -> Iterator[Callable[[int], None]]:
+def _bar_below_cell(parts: Iterator[Part], doing: str, n: int, done: int) -> Iterator[Part]:
     """The bar as text that is replaced; rich itself would need ipywidgets."""
     import io
 
@@ -107,27 +98,24 @@ def _notebook_bar(doing: str, n: int, done: int) -> Iterator[Callable[[int], Non
     from rich.console import Console
     from rich.progress import Progress
 
-    console = Console(file=io.StringIO(), width=80, force_jupyter=False, force_terminal=False)
-    bar = Progress(*_columns(), console=console, auto_refresh=False)
+    text = Console(file=io.StringIO(), width=80, force_jupyter=False, force_terminal=False)
+    bar = Progress(*_columns(), console=text, auto_refresh=False)
     task = bar.add_task(doing, total=n)
 
     def picture(done: int) -> dict[str, str]:
         bar.update(task, completed=done)
-        with console.capture() as text:
-            console.print(bar.get_renderable())
-        return {"text/plain": text.get().rstrip()}
+        with text.capture() as drawn:
+            text.print(bar.get_renderable())
+        return {"text/plain": drawn.get().rstrip()}
 
     place: Any = display  # which has no types
     handle = place(picture(done), raw=True, display_id=True)
-    drawn = monotonic()
-
-    def show(done: int) -> None:
-        nonlocal drawn
-        if monotonic() - drawn >= _BETWEEN:
-            drawn = monotonic()
-            handle.update(picture(done), raw=True)
-
+    drawn_at = monotonic()
     try:
-        yield show
+        for now_done, part in enumerate(parts, done + 1):
+            yield part
+            if monotonic() - drawn_at >= _BETWEEN:
+                drawn_at = monotonic()
+                handle.update(picture(now_done), raw=True)
     finally:
         handle.update({"text/plain": ""}, raw=True)
