@@ -1,8 +1,11 @@
 # Two commands for a fresh machine with Python (3.11 or later) and make: `make demo` and `make test`. CI runs `make test-slow` too.
+# Afterwards `.venv/bin/apframe` is the command, or `apframe` after `source .venv/bin/activate`.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := -m pip install -q --disable-pip-version-check
 PYTEST := -m pytest -q -n auto --dist worksteal
+APFRAME ?= $(BIN)/apframe
+PYTHONS ?= 3.11 3.12 3.13
 TRUTH := data/street/instances.json
 EXAMPLES ?= 4
 MORE_EXAMPLES ?= 10
@@ -11,14 +14,17 @@ SHARE ?= 8
 # hundreds of tests start a process, and each would compile apframe anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo environments kits test test-slow test-full test-lowest bench bench-shards sample notebooks docs clean
+.PHONY: demo run-demo environments kits test test-slow test-full test-lowest bench bench-shards sample notebooks docs dist clean
 
 demo: .venv/installed
-	$(BIN)/apframe eval $(TRUTH) data/street/model_a.json --out runs/model_a
-	$(BIN)/apframe sql runs/model_a "SELECT name, avg(ap) AS ap FROM metrics JOIN categories USING (category_id) \
+	@$(MAKE) --no-print-directory run-demo
+
+run-demo:
+	$(APFRAME) eval $(TRUTH) data/street/model_a.json --out runs/model_a
+	$(APFRAME) sql runs/model_a "SELECT name, avg(ap) AS ap FROM metrics JOIN categories USING (category_id) \
 	  WHERE area_range = 'all' AND max_detections = 100 GROUP BY name ORDER BY ap DESC"
-	$(BIN)/apframe rank data/search/qrels.txt data/search/run_*.txt -m "AP nDCG@10 P@5"
-	$(BIN)/apframe report $(TRUTH) data/street/model_a.json data/street/model_b.json --by weather,time_of_day \
+	$(APFRAME) rank data/search/qrels.txt data/search/run_*.txt -m "AP nDCG@10 P@5"
+	$(APFRAME) report $(TRUTH) data/street/model_a.json data/street/model_b.json --by weather,time_of_day \
 	  --images data/street/images --out runs/report.html
 
 # what all tests need, installed side by side with `make -j2 environments`; the targets below install what is missing
@@ -81,6 +87,14 @@ notebooks: .venv/installed-test
 docs: .venv/installed-docs
 	$(BIN)/python -m tests.docs.site
 
+# the source distribution and, made from it, the wheel; then the demo with the wheel alone on each Python, which are installed
+# already or fetched by uv: `make dist PYTHONS=3.12`; about 2 minutes
+dist: .venv-dist/installed
+	rm -rf dist
+	.venv-dist/bin/pyproject-build
+	$(PYTHON) -m tests.dist $(PYTHONS)
+	@ls dist/*
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
@@ -103,10 +117,15 @@ docs: .venv/installed-docs
 	.venv-lowest/bin/python $(INSTALL) --no-compile -c .venv-lowest/constraints.txt -e ".[test]"
 	touch $@
 
+.venv-dist/installed:
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python $(INSTALL) "build>=1.2"
+	touch $@
+
 .venv-bench/installed: pyproject.toml tests/speed/requirements.txt
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python $(INSTALL) -e . -r tests/speed/requirements.txt
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench .venv-lowest .bench runs build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-dist .venv-lowest .bench runs build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
