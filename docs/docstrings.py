@@ -49,7 +49,8 @@ def _declare_options(documented: griffe.Function | griffe.Class) -> None:
 
 
 def _bind_methods(documented: griffe.Class, value: type) -> None:
-    for name, member in vars(value).items():
+    for name in list(vars(value)):
+        member = getattr(value, name)  # which imports a method that is imported when it is first used
         bound = inspect.isfunction(member) and member.__module__ != value.__module__
         if bound and not name.startswith("_"):
             documented.set_member(name, griffe.Alias(name, f"{member.__module__}.{member.__name__}"))
