@@ -27,9 +27,12 @@ class Keyword(NamedTuple):
         what it is, for docstrings
     default
         its value where it is not given
-    help, metavar, flag, kind
-        what it is on the command line, and an example of its value there; its name there, if that is another; its type there,
-        by default a text. A list of texts may be written with commas between them
+    help, metavar, flag
+        on the command line: its line of help; an example of its value, empty for a flag; and its name, if that differs
+    several
+        whether the command takes several values, with commas between them
+    advanced
+        whether the command shows it only with --help-all
     """
 
     text: str
@@ -37,7 +40,8 @@ class Keyword(NamedTuple):
     default: Any = None
     metavar: str = ""
     flag: str = ""
-    kind: Any = str | None
+    several: bool = False
+    advanced: bool = False
 
 
 def declared_keywords(options: Any) -> dict[str, tuple[Any, Keyword]]:

@@ -29,7 +29,7 @@ TESTED_IN = {
     "benchmarks/relations/visual_genome/test_protocol.py": "tables/shapes/relations",
     "checks/test_findings.py": "checks/boxes checks/masks checks/overlaps checks/references checks/results checks/shapes",
     "checks/test_statistics.py": "cli/stats",
-    "cli/test_command.py": "__main__ cli/check cli/declared cli/files cli/options",
+    "cli/test_command.py": "__main__ cli/check cli/files cli/labels cli/options",
     "cli/test_compare.py": "cli/models",
     "cli/test_evaluate.py": "cli/sliced",
     "compare/test_comparison.py": "compare/standard_errors",

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
 import apframe as apf
-from apframe.cli.declared import Argument, Option
+from apframe.cli.options import Command, argument, output
 from apframe.cli.output import stdout, terminal_width
 from apframe.listing import Listing
 
-Name = Annotated[str | None, Argument(metavar="[NAME]", help="describe only this one")]
-Json = Annotated[bool, Option("--json", help="print a list of JSON objects")]
+_name = argument("name", "[NAME]", required=False, type=str, help="describe only this one")
+_json = output("--json", "as_json", help="print a list of JSON objects")
 
 
-def list_formats(name: Name = None, as_json: Json = False) -> None:
+@click.command("formats", cls=Command)
+@_name
+@_json
+def list_formats(name: str | None, as_json: bool) -> None:
     """List the file formats of data sets and results, or describe one."""
     _show(apf.list_formats(name), as_json=as_json)
 
 
-def list_protocols(name: Name = None, as_json: Json = False) -> None:
+@click.command("protocols", cls=Command)
+@_name
+@_json
+def list_protocols(name: str | None, as_json: bool) -> None:
     """List the protocols, which are published rules of evaluation, or print the rules of one."""
     table = apf.list_protocols(name)
     if name is None or as_json:

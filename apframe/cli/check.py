@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import click
 
 import apframe as apf
-from apframe.cli.declared import Argument, Option
-from apframe.cli.files import ReadingOptions
+from apframe.cli.files import Reading, reading_options
 from apframe.cli.messages import as_flag
+from apframe.cli.options import Command, argument, output
 from apframe.cli.output import print_lines, progress, stdout
 from apframe.show.tables import written_out
 from apframe.wording import spelling
 
 
-def check_files(
-    truth: Annotated[Path, Argument(metavar="DATASET", help="ground truth, in any format, or relevance judgements")],
-    results: Annotated[Path | None, Argument(metavar="[RESULTS]", help="detections, or a search run")] = None,
-    *,
-    files: ReadingOptions,
-    as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
-) -> None:
+@click.command("check", cls=Command)
+@argument("truth", "DATASET", help="ground truth, in any format, or relevance judgements")
+@argument("results", "[RESULTS]", required=False, help="detections, or a search run")
+@reading_options
+@output("--json", "as_json", help="print a list of JSON objects")
+def check_files(truth: Path, results: Path | None, *, files: Reading, as_json: bool) -> None:
     """Find errors and suspicious values in a data set and its results, or in relevance judgements and a search run.
 
     Exit status: 0 if there are at most notes, 1 with errors (evaluation would refuse the data), 3 with warnings.

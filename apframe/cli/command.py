@@ -10,24 +10,67 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
 from io import StringIO
-from typing import Annotated, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import click
 
 from apframe import ctrl_c
-from apframe.cli.declared import Option, declared
-from apframe.cli.help_pages import SHORT_HELP, TASKS
 from apframe.cli.messages import DOUBTFUL, as_flag, say
 from apframe.exceptions import ApframeError, ApframeWarning, DoubtfulNumberWarning, OutputError, ParameterError, QueryError
 from apframe.show.terminal import ReaderGoneError, Terminal
 from apframe.wording import nearest, spelling
 
 
-def about(
-    context: click.Context,
-    show_version: Annotated[bool, Option("--version", help="print the version and exit")] = False,
-    as_json: Annotated[bool, Option("--json", help="with --version: also versions of JSON output and sets")] = False,
-) -> None:
+class Overview(click.Group):
+    """The command, whose help shows the verbs by task. The module of a verb is imported when it is asked for."""
+
+    # the command of each verb
+    verbs: ClassVar = {
+        "eval": "evaluate.evaluate_files", "compare": "compare.compare_models", "report": "report.report_models",
+        "errors": "errors.show_errors", "confusion": "confusion.show_confusion", "rank": "rank.evaluate_rankings",
+        "check": "check.check_files", "stats": "stats.count_files", "convert": "convert.convert_files",
+        "shard": "shard.shard_files", "sql": "stored.query_evaluation", "upgrade": "stored.upgrade_evaluations",
+        "formats": "catalogues.list_formats", "protocols": "catalogues.list_protocols",
+    }  # fmt: skip
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """The names of all verbs."""
+        return list(self.verbs)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of a verb."""
+        if cmd_name in self.verbs and cmd_name not in self.commands:
+            module, _, command = self.verbs[cmd_name].partition(".")
+            self.add_command(getattr(import_module(f"apframe.cli.{module}"), command))
+        return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb and its arguments; an error that names near verbs if there is none of this name."""
+        if args[0] not in self.verbs:
+            near = nearest(args[0], list(self.verbs))
+            ctx.fail(f"No such command {args[0]!r}{near and f'; {near}'}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """The verbs of each task with their examples."""
+        from apframe.cli.help_pages import TASKS  # only for help
+
+        for task, verbs in TASKS.items():
+            with formatter.section(task):
+                for verb, (does, example) in verbs.items():
+                    formatter.write(f"  {verb:<11}{does}\n{'':13}{example}\n")
+
+
+@click.group(
+    cls=Overview,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option("--version", "show_version", is_flag=True, help="print the version and exit")
+@click.option("--json", "as_json", is_flag=True, help="with --version: also versions of JSON output and sets")
+@click.pass_context
+def app(context: click.Context, show_version: bool, as_json: bool) -> None:  # fmt: skip
     """Average precision for object detection, search and any other ranked list, with every step as a table.
 
     `apframe COMMAND --help` explains a command. Exit status: 0 if all went well, 1 for bad data, 2 for bad usage, 3 if `check`
@@ -48,53 +91,6 @@ def about(
     if context.invoked_subcommand is None:
         print(context.get_help(), file=sys.stderr)
         raise click.exceptions.Exit(2)
-
-
-class Overview(click.Group):
-    """The command, whose help shows the verbs by task. The module of a verb is imported when it is asked for."""
-
-    # the function of each verb
-    verbs: ClassVar = {
-        "eval": "evaluate.evaluate_files", "compare": "compare.compare_models", "report": "report.report_models",
-        "errors": "errors.show_errors", "confusion": "confusion.show_confusion", "rank": "rank.evaluate_rankings",
-        "check": "check.check_files", "stats": "stats.count_files", "convert": "convert.convert_files",
-        "shard": "shard.shard_files", "sql": "stored.query_evaluation", "upgrade": "stored.upgrade_evaluations",
-        "formats": "catalogues.list_formats", "protocols": "catalogues.list_protocols",
-    }  # fmt: skip
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """The names of all verbs."""
-        return list(self.verbs)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command of a verb."""
-        if cmd_name in self.verbs and cmd_name not in self.commands:
-            from apframe.cli.options import Command
-
-            module, _, function = self.verbs[cmd_name].partition(".")
-            verb = getattr(import_module(f"apframe.cli.{module}"), function)
-            self.add_command(declared(verb, Command, name=cmd_name, short_help=SHORT_HELP[cmd_name]))
-        return self.commands.get(cmd_name)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb and its arguments; an error that names near verbs if there is none of this name."""
-        if args[0] not in self.verbs:
-            near = nearest(args[0], list(self.verbs))
-            ctx.fail(f"No such command {args[0]!r}{near and f'; {near}'}")
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """The verbs of each task with their examples."""
-        for task, verbs in TASKS.items():
-            with formatter.section(task):
-                for verb, (does, example) in verbs.items():
-                    formatter.write(f"  {verb:<11}{does}\n{'':13}{example}\n")
-
-
-app = declared(
-    about, Overview, invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import click
 import polars as pl
 
 import apframe as apf
-from apframe.cli.declared import Argument, Option
-from apframe.cli.files import Files
+from apframe.cli.files import Files, evaluation_options
 from apframe.cli.gate import FAILED, known_metric, read_gate
-from apframe.cli.messages import be_strict, say
+from apframe.cli.messages import say
 from apframe.cli.models import are_stored, read_models
-from apframe.cli.options import Latex, Markdown, Strict, Where, given_options, one_style, words
+from apframe.cli.options import (
+    Command,
+    argument,
+    gate,
+    given_options,
+    option,
+    strict_option,
+    style_options,
+    where_option,
+    words,
+)
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.comparison.names import names_beside
@@ -32,66 +41,50 @@ from apframe.show.comparison import (
 )
 
 
+@click.command("compare", cls=Command)
+@argument(
+    "paths", "GT A B...", nargs=-1, required=True,
+    help="ground truth and results, or folders that `apframe eval --out` wrote: A B...",
+)  # fmt: skip
+@evaluation_options
+@where_option
+@option(
+    "--metrics", multiple=True, metavar="AP,AP50",
+    help="only these metrics (default: all; the first alone if slices, categories or several models are printed)",
+)  # fmt: skip
+@option("--by", multiple=True, metavar="weather,camera", help="compare within each slice by these columns")
+@option(
+    "--level", metavar="summary|category|image", default="summary",
+    help="compare means over categories, or each category; or list the images that make the difference",
+)  # fmt: skip
+@option("--unit", metavar="video", help="a column of the images: all images of a value count as one unit")
+@option("--within", metavar="city", advanced=True, help="a column of the images: differences between its values do not count")
+@option(
+    "--method", metavar="influence|bootstrap", default="influence", advanced=True,
+    help="intervals from what each image contributes, or from resamples of the images",
+)  # fmt: skip
+@option(
+    "--n-resamples", metavar="1000", default=1_000, advanced=True,
+    help="how many resamples: of --method bootstrap, and of metrics without a derivative",
+)  # fmt: skip
+@option("--seed", metavar="0", default=0, advanced=True, help="start of the random draws: the same seed gives the same table")
+@option(
+    "--on-images", metavar="same|common", default="same", advanced=True,
+    help="stored evaluations of different images: stop, or use those that all have",
+)  # fmt: skip
+@gate(
+    "--fail-if-worse", multiple=True, metavar="AP,AP75", help="exit with 4 if one of these is worse and its interval excludes 0"
+)
+@gate("--max-drop", multiple=True, metavar="AP=0.005", help="exit with 4 if a metric drops by more, whatever the interval")
+@gate("--sure", help="with --max-drop: also exit with 4 unless the interval excludes a larger drop")
+@strict_option
+@style_options()
+@click.pass_context
 def compare_models(
-    context: click.Context,
-    paths: Annotated[
-        list[Path],
-        Argument(metavar="GT A B...", help="ground truth and results, or folders that `apframe eval --out` wrote: A B..."),
-    ],
-    *,
-    files: Files,
-    where: Where = None,
-    metrics: Annotated[
-        list[str] | None,
-        Option(
-            metavar="AP,AP50",
-            help="only these metrics (default: all; the first alone if slices, categories or several models are printed)",
-        ),
-    ] = None,
-    by: Annotated[list[str] | None, Option(metavar="weather,camera", help="compare within each slice by these columns")] = None,
-    level: Annotated[
-        str,
-        Option(
-            metavar="summary|category|image",
-            help="compare means over categories, or each category; or list the images that make the difference",
-        ),
-    ] = "summary",
-    unit: Annotated[
-        str | None, Option(metavar="video", help="a column of the images: all images of a value count as one unit")
-    ] = None,
-    within: Annotated[
-        str | None, Option(metavar="city", help="a column of the images: differences between its values do not count")
-    ] = None,
-    method: Annotated[
-        str,
-        Option(
-            metavar="influence|bootstrap", help="intervals from what each image contributes, or from resamples of the images"
-        ),
-    ] = "influence",
-    n_resamples: Annotated[
-        int, Option(metavar="1000", help="how many resamples: of --method bootstrap, and of metrics without a derivative")
-    ] = 1_000,
-    seed: Annotated[int, Option(metavar="0", help="start of the random draws: the same seed gives the same table")] = 0,
-    on_images: Annotated[
-        str,
-        Option(metavar="same|common", help="stored evaluations of different images: stop, or use those that all have"),
-    ] = "same",
-    fail_if_worse: Annotated[
-        list[str] | None,
-        Option(metavar="AP,AP75", help="exit with 4 if one of these is worse and its interval excludes 0"),
-    ] = None,
-    max_drop: Annotated[
-        list[str] | None, Option(metavar="AP=0.005", help="exit with 4 if a metric drops by more, whatever the interval")
-    ] = None,
-    sure: Annotated[
-        bool, Option("--sure", help="with --max-drop: also exit with 4 unless the interval excludes a larger drop")
-    ] = False,
-    as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
-    as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
-    as_markdown: Markdown = False,
-    as_latex: Latex = False,
-    strict: Strict = False,
-) -> None:
+    context: click.Context, paths: Sequence[Path], *, files: Files, where: str | None, metrics: Sequence[str],
+    by: Sequence[str], level: str, unit: str | None, within: str | None, method: str, n_resamples: int, seed: int,
+    on_images: str, fail_if_worse: Sequence[str], max_drop: Sequence[str], sure: bool, style: str | None,
+) -> None:  # fmt: skip
     """Compare models on the same ground truth: differences with 95 % intervals and p values.
 
     The first model is compared with each other one. An interval says how far the difference would move with other images of
@@ -100,8 +93,6 @@ def compare_models(
     Exit status: 4 if --fail-if-worse or --max-drop finds a model that is worse than the first one, or cannot test it; otherwise
     3 if --strict is given and a warning says that a number is probably wrong.
     """
-    be_strict(strict)
-    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     one_of("level", level, ("summary", "category", "image"))
     one_of("method", method, ("influence", "bootstrap"))
     one_of("on_images", on_images, ("same", "common"))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
 
 import click
 import polars as pl
 
-from apframe.cli.declared import Option
-from apframe.cli.files import Files
-from apframe.cli.options import Latex, Markdown, Results, Where, one_style
+from apframe.cli.files import Files, evaluation_options
+from apframe.cli.options import Command, option, output, results_argument, style_options, where_option
 from apframe.cli.output import print_lines, progress, show_table
-from apframe.cli.stored_runs import TruthOrRun, read_run
+from apframe.cli.stored_runs import read_run, truth_or_run
 from apframe.evaluation.diagnose.cuts import BEST_F1
 from apframe.exceptions import ParameterError
 from apframe.protocols.places import threshold_words
@@ -20,31 +19,26 @@ from apframe.show.mistakes import confusion_totals, mistakes
 _SHOWN = 20
 
 
+@click.command("confusion", cls=Command)
+@truth_or_run
+@results_argument
+@evaluation_options
+@option("--iou-threshold", type=float, metavar="0.5", help="IoU that a pair must reach, in (0, 1]")
+@option("--min-score", metavar="0.3|best_f1", help="leave out detections below this score, or below each category's best F1")
+@where_option
+@output("--pairs", help="print the detections and annotations behind the cells")
+@style_options(json="print all cells, as a list of JSON objects", csv="print all cells, as comma-separated values")
+@click.pass_context
 def show_confusion(
-    context: click.Context,
-    truth: TruthOrRun,
-    results: Results = None,
-    *,
-    files: Files,
-    iou_threshold: Annotated[float | None, Option(metavar="0.5", help="IoU that a pair must reach, in (0, 1]")] = None,
-    min_score: Annotated[
-        str | None,
-        Option(metavar="0.3|best_f1", help="leave out detections below this score, or below each category's best F1"),
-    ] = None,
-    where: Where = None,
-    pairs: Annotated[bool, Option("--pairs", help="print the detections and annotations behind the cells")] = False,
-    as_json: Annotated[bool, Option("--json", help="print all cells, as a list of JSON objects")] = False,
-    as_csv: Annotated[bool, Option("--csv", help="print all cells, as comma-separated values")] = False,
-    as_markdown: Markdown = False,
-    as_latex: Latex = False,
-) -> None:
+    context: click.Context, truth: Path, results: Path | None, *, files: Files, iou_threshold: float | None,
+    min_score: str | None, where: str | None, pairs: bool, style: str | None,
+) -> None:  # fmt: skip
     """Show what is mistaken for what.
 
     True positives are those of `apframe eval`. Each other detection is matched to the most similar annotation of another
     category. Without a style, the largest mistakes are printed; --json and --csv have all cells, the diagonal, background
     (true is empty) and missed annotations (found is empty) included.
     """
-    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     cut = _score(min_score)
     with progress() as say:
         say("reading")

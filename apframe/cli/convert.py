@@ -6,18 +6,24 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
+import click
 import polars as pl
 
 import apframe as apf
-from apframe.cli.declared import Argument, Option
+from apframe.cli.files import reading_option
 from apframe.cli.messages import as_flag
 from apframe.cli.options import (
-    Categories,
-    ImageAttributes,
-    Where,
-    declared_option,
+    PATH,
+    Command,
+    argument,
+    categories_option,
+    image_attributes_option,
+    option,
+    output,
+    reading,
+    where_option,
     words,
 )
 from apframe.cli.output import progress, stdout
@@ -33,47 +39,36 @@ _DATASETS, _RESULTS = (names_of_written(role, "file") for role in ("dataset", "r
 _FILES = f"{', '.join(_DATASETS)}, and for results in {', '.join(name for name in _RESULTS if name not in _DATASETS)}"
 
 
+@click.command("convert", cls=Command)
+@argument("sources", "SOURCE...", nargs=-1, required=True, help="a data set; several are merged; with --results-of, results")
+@argument("target", "TARGET", help=f"a new file for {_FILES}; otherwise a new folder")
+@option("--to", required=True, metavar="NAME", help="format to write; see `apframe formats`")
+@reading("--from", "source_format", metavar="NAME", help="format of SOURCE, if the path does not show it")
+@reading("--results-of", type=PATH, metavar="GT", help="the data set that SOURCE are results of; its ids and names are used")
+@reading_option("format")
+@reading_option("images")
+@reading("--split", metavar="NAME|train=.8,val=.2", help="the part of SOURCE to read, or the parts to write and their shares")
+@option("--by", multiple=True, metavar="scene", help="with --split: keep images of one value together")
+@reading_option("image_sizes")
+@reading_option("box_format")
+@reading_option("relative")
+@reading_option("join_by_name")
+@reading_option("names")
+@image_attributes_option
+@reading_option("category_map")
+@reading_option("unmapped")
+@categories_option
+@where_option
+@option("--sample", type=int, metavar="500", help="keep this number of images, chosen at random")
+@option("--seed", type=int, metavar="1", help="random seed of --sample and --split")
+@output("--json", "as_json", help="print what is lost as a list of JSON objects")
 def convert_files(
-    sources: Annotated[
-        list[Path],
-        Argument(metavar="SOURCE...", help="a data set; several are merged; with --results-of, results"),
-    ],
-    target: Annotated[Path, Argument(metavar="TARGET", help=f"a new file for {_FILES}; otherwise a new folder")],
-    to: Annotated[str, Option("--to", metavar="NAME", help="format to write; see `apframe formats`")],
-    source_format: Annotated[
-        str | None, Option("--from", metavar="NAME", help="format of SOURCE, if the path does not show it")
-    ] = None,
-    results_of: Annotated[
-        Path | None,
-        Option(metavar="GT", help="the data set that SOURCE are results of; its ids and names are used"),
-    ] = None,
-    gt_format: Annotated[str | None, declared_option("format")] = None,
-    images_list: Annotated[Path | None, declared_option("images")] = None,
-    split: Annotated[
-        str | None,
-        Option(
-            metavar="NAME|train=.8,val=.2",
-            help="the part of SOURCE to read, or the parts to write and their shares",
-        ),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        Option(metavar="scene", help="with --split: keep images of one value together"),
-    ] = None,
-    image_sizes: Annotated[Path | None, declared_option("image_sizes")] = None,
-    box_format: Annotated[str | None, declared_option("box_format")] = None,
-    relative: Annotated[bool, declared_option("relative")] = False,
-    join_by_name: Annotated[list[str] | None, declared_option("join_by_name")] = None,
-    names: Annotated[Path | None, declared_option("names")] = None,
-    image_attributes: ImageAttributes = None,
-    category_map: Annotated[Path | None, declared_option("category_map")] = None,
-    unmapped: Annotated[str, declared_option("unmapped")] = "keep",
-    categories: Categories = None,
-    where: Where = None,
-    sample: Annotated[int | None, Option(metavar="500", help="keep this number of images, chosen at random")] = None,
-    seed: Annotated[int | None, Option(metavar="1", help="random seed of --sample and --split")] = None,
-    as_json: Annotated[bool, Option("--json", help="print what is lost as a list of JSON objects")] = False,
-) -> None:
+    sources: Sequence[Path], target: Path, to: str, source_format: str | None, results_of: Path | None,
+    gt_format: str | None, images_list: Path | None, split: str | None, by: Sequence[str], image_sizes: Path | None,
+    box_format: str | None, relative: bool, join_by_name: Sequence[str], names: Path | None, image_attributes: Path | None,
+    category_map: Path | None, unmapped: str, categories: Sequence[str], where: str | None, sample: int | None,
+    seed: int | None, as_json: bool,
+) -> None:  # fmt: skip
     """Convert a data set, or results, to another format, and print what that format cannot store.
 
     Data sets can be merged, reduced and split. Each part of a split is a folder in TARGET, or a file next to it with the name
@@ -94,23 +89,14 @@ def convert_files(
         raise ParameterError("--by needs --split with shares", "as in --split train=.8,val=.2")
     if results_of is None and (gt_format or join_by_name):
         raise ParameterError("--gt-format and --join-by-name are for results: name the data set with --results-of")
+    how: dict[str, Any] = {"names": names, "box_format": box_format, "relative": relative}
     with progress() as say:
         say("reading")
         if results_of is None:
             named = None if shares else split
             with spelling(_of_source), _hinting_at_results():
-                datasets = [
-                    apf.read_dataset(
-                        source,
-                        source_format,
-                        split=named,
-                        image_sizes=image_sizes,
-                        names=names,
-                        box_format=box_format,
-                        relative=relative,
-                    )
-                    for source in sources
-                ]
+                how |= {"split": named, "image_sizes": image_sizes}
+                datasets = [apf.read_dataset(source, source_format, **how) for source in sources]
             dataset, changes = apf.merge(datasets) if len(datasets) > 1 else (datasets[0], None)
             if image_attributes is not None:
                 dataset = dataset.with_images(image_attributes)
@@ -128,15 +114,7 @@ def convert_files(
             options = {"split": split, "images": images_list, "image_sizes": image_sizes, "names": names}
             dataset = Reading(format=gt_format, **options).dataset(results_of)
             with spelling(_of_source):
-                found = apf.read_results(
-                    source,
-                    source_format,
-                    dataset=dataset,
-                    join_by_name=words(join_by_name),
-                    names=names,
-                    box_format=box_format,
-                    relative=relative,
-                )
+                found = apf.read_results(source, source_format, dataset=dataset, join_by_name=words(join_by_name), **how)
             say(f"writing {target}")
             with naming_format(source, source_format):
                 lost = apf.write_results(found, target, to, dataset=dataset)

@@ -2,51 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
 
 import click
 import polars as pl
 
 import apframe as apf
-from apframe.cli.declared import Option
-from apframe.cli.files import Files
-from apframe.cli.options import Latex, Markdown, Results, Where, one_style, words
+from apframe.cli.files import Files, evaluation_options
+from apframe.cli.options import Command, option, results_argument, style_options, where_option, words
 from apframe.cli.output import print_lines, progress, show_table
-from apframe.cli.stored_runs import TruthOrRun, read_run
+from apframe.cli.stored_runs import read_run, truth_or_run
 from apframe.exceptions import ParameterError
 from apframe.protocols.places import threshold_words
 
 
+@click.command("errors", cls=Command)
+@truth_or_run
+@results_argument
+@evaluation_options
+@option("--iou-threshold", type=float, metavar="0.5", help="IoU from which a detection matches, in (0, 1]")
+@option("--background", type=float, metavar="0.1", help="IoU up to which a detection shows no object; below --iou-threshold")
+@option("--by", multiple=True, metavar="weather,name", help="one row for each slice by these columns; --by name is by category")
+@option("--rows", help="print the errors instead: one row per false positive and missed annotation")
+@where_option
+@style_options()
+@click.pass_context
 def show_errors(
-    context: click.Context,
-    truth: TruthOrRun,
-    results: Results = None,
-    *,
-    files: Files,
-    iou_threshold: Annotated[float | None, Option(metavar="0.5", help="IoU from which a detection matches, in (0, 1]")] = None,
-    background: Annotated[
-        float | None, Option(metavar="0.1", help="IoU up to which a detection shows no object; below --iou-threshold")
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        Option(metavar="weather,name", help="one row for each slice by these columns; --by name is by category"),
-    ] = None,
-    rows: Annotated[
-        bool, Option("--rows", help="print the errors instead: one row per false positive and missed annotation")
-    ] = False,
-    where: Where = None,
-    as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
-    as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
-    as_markdown: Markdown = False,
-    as_latex: Latex = False,
-) -> None:
+    context: click.Context, truth: Path, results: Path | None, *, files: Files, iou_threshold: float | None,
+    background: float | None, by: Sequence[str], rows: bool, where: str | None, style: str | None,
+) -> None:  # fmt: skip
     """Show how much AP each kind of error costs (TIDE).
 
     A row for each kind: the number of errors, and by how much AP at --iou-threshold rises if they alone are fixed. The kinds:
     cls (wrong category), loc (wrong place), both, dupe (duplicate), bkg (no object), miss (missed annotation). fp and fn are
     all false positives and all missed annotations. Where categories are pooled, there is no cls and no both.
     """
-    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if rows and by:
         raise ParameterError("--rows and --by exclude each other", "leave one out")
     with progress() as say:

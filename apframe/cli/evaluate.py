@@ -3,114 +3,129 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import click
 
 import apframe as apf
-from apframe.cli.declared import Argument, Option
-from apframe.cli.files import Files
-from apframe.cli.messages import be_strict
+from apframe.cli.files import Files, evaluation_options
 from apframe.cli.options import (
-    Latex,
-    Markdown,
-    Results,
-    RunName,
-    Strict,
-    Tags,
-    Where,
-    given_labels,
+    Command,
+    Storing,
+    argument,
+    given_options,
+    grouped,
     numbers,
-    one_style,
+    option,
+    output,
+    results_argument,
+    storing_options,
+    strict_option,
+    style_options,
     thresholds,
+    where_option,
     words,
 )
 from apframe.cli.output import JSON_VERSION, print_lines, progress, terminal_width
-from apframe.cli.sharded import (
-    Engine,
-    Memory,
-    More,
-    Shards,
-    SkipBadShards,
-    Work,
-    as_shards,
-    hint_at_shards,
-    refuse_options_of_shards,
-)
 from apframe.exceptions import ParameterError
 from apframe.matching.matchers import MATCHERS
+from apframe.paths import is_folder, is_pattern
 from apframe.protocols.headlines import main_headline
 from apframe.show.console import lines_within, summary_lines
 
 
+@dataclass(frozen=True)
+class Sharding:
+    """How to evaluate data in shards."""
+
+    memory: str | None
+    work: Path | None
+    skip_bad_shards: bool
+    engine: str
+
+
+_of_shards = partial(option, heading="Shards", advanced=True)
+sharding_options = grouped(
+    "sharding", Sharding,
+    _of_shards("--memory", metavar="4GB", help="how much memory the evaluation may take (default: half of the machine's)"),
+    _of_shards(
+        "--work", metavar="DIR",
+        help="keep the verdicts of each shard here; an interrupted run goes on where it stopped",
+    ),
+    _of_shards("--skip-bad-shards", help="leave out damaged shards, with a warning"),
+    _of_shards(
+        "--engine", metavar="local|ray", default="local",
+        help="where shards are matched: in this process, or on a Ray cluster",
+    ),
+)  # fmt: skip
+
+
+@click.command("eval", cls=Command)
+@argument("truth", "[GT]", required=False, help="ground truth: COCO JSON, or a file or folder of another format")
+@results_argument
+@argument("more", "[FOLDER]...", nargs=-1, help="with --shards: more shards, as the shell lists them for shards/*")
+@evaluation_options
+@option(
+    "--iou-thresholds", multiple=True, metavar="0.5,0.75",
+    help="IoU thresholds, in (0, 1]; or Car=0.7,Cyclist=0.5 of each category",
+)  # fmt: skip
+@option(
+    "--matching", metavar="NAME", advanced=True,
+    help=f"how detections are matched: {', '.join(MATCHERS)} (default: as the protocol says)",
+)  # fmt: skip
+@option(
+    "--by", multiple=True, metavar="weather,supercategory",
+    help="print a row for each slice by these columns; --by name gives AP by category",
+)  # fmt: skip
+@where_option
+@option("--intervals", help="also print the 95 % interval of each number")
+@option(
+    "--shards", heading="Shards",
+    help="GT is a folder of shards or a pattern such as 'shards/*'; with DT, both are patterns of files, in pairs by name",
+)  # fmt: skip
+@sharding_options
+@strict_option
+@output("--rules", help="also print the rules of the protocol; without GT and DT, only the rules")
+@storing_options
+@output(
+    "--matches", multiple=True, metavar="0.5", advanced=True,
+    help="with --out: also store the table matches, at these IoU thresholds",
+)  # fmt: skip
+@style_options(
+    json="print one JSON object instead of lines", csv="print slices, or numbers with --intervals, as comma-separated values"
+)
+@click.pass_context
 def evaluate_files(
-    context: click.Context,
-    truth: Annotated[
-        Path | None,
-        Argument(metavar="[GT]", help="ground truth: COCO JSON, or a file or folder of another format"),
-    ] = None,
-    results: Results = None,
-    more: More = None,
-    *,
-    files: Files,
-    rules: Annotated[
-        bool, Option("--rules", help="also print the rules of the protocol; without GT and DT, only the rules")
-    ] = False,
-    out: Annotated[Path | None, Option(metavar="DIR", help="also write all tables to this folder, as Parquet")] = None,
-    name: RunName = None,
-    tag: Tags = None,
-    matches: Annotated[
-        list[str] | None, Option(metavar="0.5", help="with --out: also store the table matches, at these IoU thresholds")
-    ] = None,
-    as_json: Annotated[bool, Option("--json", help="print one JSON object instead of lines")] = False,
-    iou_thresholds: Annotated[
-        list[str] | None, Option(metavar="0.5,0.75", help="IoU thresholds, in (0, 1]; or Car=0.7,Cyclist=0.5 of each category")
-    ] = None,
-    matching: Annotated[
-        str | None,
-        Option(metavar="NAME", help=f"how detections are matched: {', '.join(MATCHERS)} (default: as the protocol says)"),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        Option(
-            metavar="weather,supercategory", help="print a row for each slice by these columns; --by name gives AP by category"
-        ),
-    ] = None,
-    where: Where = None,
-    intervals: Annotated[bool, Option("--intervals", help="also print the 95 % interval of each number")] = False,
-    as_csv: Annotated[
-        bool, Option("--csv", help="print slices, or numbers with --intervals, as comma-separated values")
-    ] = False,
-    as_markdown: Markdown = False,
-    as_latex: Latex = False,
-    shards: Shards = False,
-    memory: Memory = None,
-    work: Work = None,
-    skip_bad_shards: SkipBadShards = False,
-    engine: Engine = "local",
-    strict: Strict = False,
-) -> None:
+    context: click.Context, truth: Path | None, results: Path | None, more: Sequence[Path], *, files: Files,
+    iou_thresholds: Sequence[str], matching: str | None, by: Sequence[str], where: str | None, intervals: bool, shards: bool,
+    sharding: Sharding, rules: bool, storing: Storing, matches: Sequence[str], style: str | None,
+) -> None:  # fmt: skip
     """Evaluate detections against ground truth.
 
     The numbers are those of COCO or of another protocol. --out stores the tables behind them, and `apframe sql` queries these.
     """
-    be_strict(strict)
-    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if style == "csv" and not (by or intervals):
         raise ParameterError("--csv needs slices: name columns with --by, or give --intervals")
     chosen = files.rules(matching=matching, iou_thresholds=thresholds(iou_thresholds))  # errors come before the work
-    if not shards:
-        refuse_options_of_shards(context)
+    if not shards and (given := given_options(context, vars(sharding))):
+        raise ParameterError(f"{given[0]} needs --shards", "it is about data in shards")
+    if not shards and more:
+        context.fail(f"Got unexpected extra argument ({more[0]}); shards need --shards")
     if truth is None and rules:
         print(chosen)
         return
-    if truth is not None and not shards:
+    if truth is not None and not shards and any(is_folder(each) or is_pattern(each) for each in (truth, results or truth)):
+        from apframe.cli.sharded import hint_at_shards  # not for files
+
         hint_at_shards(truth, results)
     if truth is None or (results is None and not shards):
         context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
-    labelled = given_labels(out, "detection", name, tag)
-    if matches and out is None:
+    labelled = storing.labels("detection")
+    if matches and storing.out is None:
         raise ParameterError("--matches needs --out, the folder to store the evaluation in")
     kept = numbers("--matches", matches, float, "numbers") or []
     if unknown := [each for each in kept if chosen.threshold_number(each) is None]:
@@ -119,7 +134,9 @@ def evaluate_files(
     with progress() as say:
         say("matching shards" if shards else "reading")
         if shards or results is None:
-            own: dict[str, Any] = {"engine": engine, "memory": memory, "work": work, "skip_bad_shards": skip_bad_shards}
+            from apframe.cli.sharded import as_shards  # for this alone
+
+            own: dict[str, Any] = vars(sharding)
             first, second = as_shards(truth, results, more)
             evaluation: apf.Evaluation = apf.evaluate_shards(first, second, protocol=chosen, **files.reading(), **own)
         else:
@@ -135,9 +152,9 @@ def evaluate_files(
             every = style in ("json", "csv") or not by  # of slices, people and papers see the number that stands for all
             sure = evaluation.intervals(by=words(by), metrics=None if every else [main_headline(chosen).metric])
         summary = evaluation.summary
-        if out is not None:
-            say(f"writing {out}")
-            evaluation.write_parquet(out, **labelled, matches=kept)
+        if storing.out is not None:
+            say(f"writing {storing.out}")
+            evaluation.write_parquet(storing.out, **labelled, matches=kept)
     if rules and style is None:
         print(evaluation.protocol, end="\n\n")
     if by or (sure is not None and style is not None):

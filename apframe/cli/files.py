@@ -2,77 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, make_dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import apframe as apf
-from apframe.cli.declared import Option
 from apframe.cli.options import (
-    DECLARED,
-    Categories,
-    DropUnknownImages,
-    ImageAttributes,
-    IouType,
-    ProtocolName,
-    declared_option,
+    Declared,
+    categories_option,
+    drop_unknown_images_option,
+    grouped,
+    image_attributes_option,
     numbers,
+    option,
+    reading,
     words,
 )
 from apframe.exceptions import ParameterError
-from apframe.protocols.protocol import Protocol, as_protocol
-from apframe.similarity.pairs import Similarity
+from apframe.formats.options import ReadingOptions
+from apframe.keywords import declared_keywords
 
+if TYPE_CHECKING:
+    from apframe.protocols.protocol import Protocol
+    from apframe.similarity.pairs import Similarity
+
+_DECLARED = declared_keywords(ReadingOptions)
 # the parameter of each option: --gt-format is gt_format
-_PARAMETERS = {name: keyword.flag.lstrip("-").replace("-", "_") or name for name, (_, keyword) in DECLARED.items()}
-_fields = [
-    (_PARAMETERS[name], Annotated[keyword.kind, declared_option(name)], field(default=keyword.default))
-    for name, (_, keyword) in DECLARED.items()
-]
-_Declared: Any = make_dataclass("_Declared", _fields, frozen=True)
+_PARAMETERS = {name: keyword.flag.lstrip("-").replace("-", "_") or name for name, (_, keyword) in _DECLARED.items()}
+_Given: Any = make_dataclass("_Given", _PARAMETERS.values(), frozen=True)
 
 
-class ReadingOptions(_Declared):  # type: ignore[misc]
-    """The options for reading ground truth and results, as `apframe.formats.options` declares them."""
+def reading_option(name: str) -> Callable[[Declared], Declared]:
+    """An option of reading on the command line, as `apframe.formats.options` declares it."""
+    keyword = _DECLARED[name][1]
+    settings = {"default": keyword.default} if isinstance(keyword.default, str) else {"multiple": keyword.several}
+    flag, advanced = keyword.flag or f"--{name.replace('_', '-')}", keyword.advanced
+    return reading(flag, metavar=keyword.metavar or None, help=keyword.help, advanced=advanced, **settings)
+
+
+class Reading(_Given):  # type: ignore[misc]
+    """How to read ground truth and results: a field for each option in `apframe.formats.options`."""
 
     def reading(self) -> dict[str, Any]:
         """The arguments for `apf.check`, `apf.stats` and `apf.write_shards`."""
         given = {name: getattr(self, parameter) for name, parameter in _PARAMETERS.items()}
-        several = [name for name, (_, keyword) in DECLARED.items() if keyword.kind == list[str] | None]
-        return given | {name: words(given[name]) for name in several}
+        return given | {name: words(value) for name, value in given.items() if isinstance(value, tuple)}
 
 
 @dataclass(frozen=True)
-class Files(ReadingOptions):
-    """The options for reading and evaluating files."""
+class Files(Reading):
+    """How to read and evaluate files."""
 
-    image_attributes: ImageAttributes = None
-    protocol: ProtocolName = "coco"
-    iou_type: IouType = None
-    max_detections: Annotated[
-        list[str] | None,
-        Option(metavar="1,10,100", help="detections to keep per image and category, or all; AP uses the largest"),
-    ] = None
-    recall_positions: Annotated[int | None, Option(metavar="11", help="recall positions, if the protocol has them: 40, 11")] = (
-        None
-    )
-    sigmas: Annotated[
-        list[str] | None, Option(metavar=".1,.2", help="for keypoints: the sigma of each, in the order of the files")
-    ] = None
-    categories: Categories = None
-    agnostic: Annotated[bool, Option("--agnostic", help="treat all categories as one")] = False
-    drop_unknown_images: DropUnknownImages = False
-    invalid: Annotated[
-        str,
-        Option(
-            metavar="error|drop|keep",
-            help="rows that cannot be evaluated: stop, leave them out, or do with negative sides and the like what the "
-            "benchmark's own program does",
-        ),
-    ] = "error"
+    image_attributes: Path | None
+    protocol: str
+    iou_type: str | None
+    max_detections: Sequence[str]
+    recall_positions: int | None
+    sigmas: Sequence[str]
+    categories: Sequence[str]
+    agnostic: bool
+    drop_unknown_images: bool
+    invalid: str
 
     def rules(self, **changes: Any) -> Protocol:
         """The protocol; `changes` are those of `Protocol.with_options`."""
+        from apframe.protocols.protocol import as_protocol  # not for help
+
         protocol = as_protocol(self.protocol).variant(self.iou_type)
         return protocol.with_options(
             max_detections=numbers("--max-detections", self.max_detections, _limit, "whole numbers, or all,"),
@@ -113,6 +109,36 @@ class Files(ReadingOptions):
     def evaluate(self, truth: Path, results: Path, rules: Protocol) -> apf.Evaluation:
         """The evaluation of two files."""
         return apf.evaluate(truth, results, rules, **self.reading())
+
+
+_READING = [reading_option(name) for name in _DECLARED]
+reading_options = grouped("files", Reading, *_READING)
+evaluation_options = grouped(
+    "files", Files,
+    option("--protocol", metavar="NAME", default="coco", help="published rules; `apframe protocols` lists them"),
+    option("--iou-type", metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`"),
+    option(
+        "--max-detections", multiple=True, metavar="1,10,100",
+        help="detections to keep per image and category, or all; AP uses the largest",
+    ),
+    option(
+        "--recall-positions", type=int, metavar="11", advanced=True, help="recall positions, if the protocol has them: 40, 11"
+    ),
+    option(
+        "--sigmas", multiple=True, metavar=".1,.2", advanced=True,
+        help="for keypoints: the sigma of each, in the order of the files",
+    ),
+    categories_option,
+    option("--agnostic", help="treat all categories as one"),
+    *_READING,
+    image_attributes_option,
+    drop_unknown_images_option,
+    reading(
+        "--invalid", metavar="error|drop|keep", default="error", advanced=True,
+        help="rows that cannot be evaluated: stop, leave them out, or do with negative sides and the like what the benchmark's "
+        "own program does",
+    ),
+)  # fmt: skip
 
 
 def _limit(item: str) -> int | None:

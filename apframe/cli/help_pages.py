@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from inspect import cleandoc
-from typing import Any
 
 import click
-
-from apframe.cli.declared import HelpedArgument
 
 # the verbs by task: a short description and an example of each
 TASKS = {
@@ -38,54 +35,38 @@ TASKS = {
         "protocols": ("List the protocols: published rules of evaluation.", "apframe protocols voc2007"),
     },
 }  # fmt: skip
-SHORT_HELP = {verb: does for verbs in TASKS.values() for verb, (does, _) in verbs.items()}
-_EXAMPLES = {verb: example for verbs in TASKS.values() for verb, (_, example) in verbs.items()}
-# the headings of options, and the parameters under each
-_PURPOSES = {
-    "Reading": "source_format results_of split image_attributes invalid drop_unknown_images",
-    "Shards": "shards memory work skip_bad_shards engine",
-    "Search runs": "measures queries missing no_relevant unjudged trec_eval relevance_level max_documents own_document",
-    "Gate": "fail_if_worse max_drop sure strict",
-    "Output": "out into title images embed max_images tables n name tag matches per_query compare rules pairs "
-    "as_json as_csv as_markdown as_latex",
-}
+EXAMPLES = {verb: example for verbs in TASKS.values() for verb, (_, example) in verbs.items()}
+_HEADINGS = ("Arguments", "Options", "Reading", "Shards", "Search runs", "Gate", "Output")
 
 
-class HelpPage(click.Command):
-    """A verb whose help shows an example below its first sentence, arguments as they are typed, and options by purpose."""
+def write_help(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter, *, everything: bool) -> None:
+    """Write the usage, the description with an example, then arguments and options under their headings.
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """The arguments as they are typed, then the options."""
-        arguments = [str(each.metavar) for each in self.params if isinstance(each, HelpedArgument)]
-        return [*arguments, "[OPTIONS]"]
-
-    def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """The first sentence, the example, and the rest."""
-        first, _, rest = cleandoc(self.help or "").partition("\n\n")
+    Without `everything`, advanced options are left out, and the last line says how to see them.
+    """
+    sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _HEADINGS}
+    hidden = []
+    for param in command.get_params(ctx):
+        if isinstance(param, click.Argument):
+            sections["Arguments"].append((str(param.metavar), getattr(param, "help", "")))
+        elif getattr(param, "advanced", False) and not everything:
+            hidden.append(param)
+        else:
+            sections[getattr(param, "heading", "Options")] += filter(None, [param.get_help_record(ctx)])
+    formatter.write_usage(ctx.command_path, " ".join([*(metavar for metavar, _ in sections["Arguments"]), "[OPTIONS]"]))
+    first, _, rest = cleandoc(command.help or "").partition("\n\n")
+    formatter.write_paragraph()
+    with formatter.indentation():
+        formatter.write_text(first)
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(first)
+            formatter.write_text(EXAMPLES[str(command.name)])
+        if rest:
             formatter.write_paragraph()
-            with formatter.indentation():
-                formatter.write_text(_EXAMPLES[str(self.name)])
-            if rest:
-                formatter.write_paragraph()
-                formatter.write_text(rest)
-
-    def format_arguments(self, ctx: Any, formatter: Any) -> None:
-        """Nothing: `format_options` lists them too, as click before 8.5 asks for it alone."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """The arguments, then the options under the headings of their purposes."""
-        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", "Options", *_PURPOSES)}
-        purposes = {name: purpose for purpose, names in _PURPOSES.items() for name in names.split()}
-        for param in self.get_params(ctx):
-            if isinstance(param, HelpedArgument):
-                sections["Arguments"].append((str(param.metavar), param.help or ""))
-            elif record := param.get_help_record(ctx):
-                purpose = getattr(param, "purpose", "") or purposes.get(str(param.name), "Options")
-                sections[purpose].append(record)
-        for name, records in sections.items():
-            if records:
-                with formatter.section(name):
-                    formatter.write_dl(records, col_max=26)
+            formatter.write_text(rest)
+    for heading, records in sections.items():
+        if records:
+            with formatter.section(heading):
+                formatter.write_dl(records, col_max=26)
+    if len(hidden) > 1:  # others than --help-all
+        formatter.write(f"\nMore options: {ctx.command_path} --help-all\n")

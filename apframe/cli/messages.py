@@ -6,8 +6,6 @@ import shlex
 import sys
 from contextlib import suppress
 
-import click
-
 from apframe.exceptions import OutputError
 from apframe.keywords import declared_keywords
 from apframe.show.terminal import ReaderGoneError, one_line
@@ -23,11 +21,6 @@ def say(what: str, message: str) -> None:
         message = f"{message[:_LONGEST]} ... ({len(message):,} characters)"
     with suppress(OutputError, ReaderGoneError):  # then there is nowhere to say so
         print(f"{what}: {one_line(message)}", file=sys.stderr, flush=True)
-
-
-def be_strict(strict: bool) -> None:
-    """Have the running command end with `DOUBTFUL`, if it is `strict`, after a warning that the number is probably wrong."""
-    click.get_current_context().ensure_object(dict)["strict"] = strict
 
 
 # options of the library that the command has too, beside those of reading

@@ -1,74 +1,85 @@
-"""Options that several commands share, and the parsing of their values."""
+"""The class of all verbs, the options that several verbs share, and the parsing of their values."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, TypeVar
 
 import click
 
-from apframe.cli.declared import Argument, Option
-from apframe.cli.help_pages import HelpPage
 from apframe.exceptions import ParameterError
-from apframe.formats.options import ReadingOptions
-from apframe.keywords import declared_keywords
 from apframe.paths import is_utf8, url_of
-from apframe.protocols.published import PUBLISHED
 
-_READ = {"truth", "results", "source"}  # arguments that may be URLs, or - for the standard input
-GIVEN = "apframe.arguments"  # where a context has the arguments of its command
+Declared = TypeVar("Declared", bound=Callable[..., Any])
+PATH = click.Path(readable=False, path_type=Path)  # readers and writers say what is wrong with one
+# keys of a context's `meta`
+GIVEN = "apframe.arguments"  # the arguments of the verb
+_ALL = "apframe.help_all"  # there if the help shows all options
+_READ = {"truth", "results"}  # arguments that may be URLs, or - for the standard input
 _READ_LISTS = {"paths", "more"}  # likewise, of several paths
-DECLARED = declared_keywords(ReadingOptions)
-"""The options of reading, by their names in the library."""
 
 
-def declared_option(name: str) -> Option:
-    """An option of reading on the command line, as `apframe.formats.options` declares it."""
-    keyword = DECLARED[name][1]
-    return Option(keyword.flag, metavar=keyword.metavar or None, help=keyword.help, purpose="Reading")
+class Option(click.Option):
+    """An option with its heading in the help. Only --help-all shows `advanced` ones."""
+
+    def __init__(self, *args: Any, heading: str = "Options", advanced: bool = False, **settings: Any) -> None:
+        settings["show_default"] = True
+        super().__init__(*args, **settings)
+        self.heading, self.advanced = heading, advanced
 
 
-# options and arguments that several commands have
-Results = Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")]
-ImageAttributes = Annotated[
-    Path | None,
-    Option(metavar="FILE", help="CSV, JSON or Parquet with image_id or file_name, and more columns of the images"),
-]
-Categories = Annotated[list[str] | None, Option(metavar="person,car", help="only these categories, by name or id")]
-Where = Annotated[
-    str | None,
-    Option(metavar="\"weather = 'fog'\"", help="only data that satisfy these SQL conditions, joined by AND"),
-]
-DropUnknownImages = Annotated[
-    bool, Option("--drop-unknown-images", help="leave out detections of images that GT does not have")
-]
-ProtocolName = Annotated[str, Option(metavar="NAME", help=f"rules: {', '.join(name.lower() for name in PUBLISHED)}")]
-IouType = Annotated[
-    str | None, Option(metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`")
-]
-Markdown = Annotated[bool, Option("--markdown", help="print a table in Markdown")]
-Latex = Annotated[bool, Option("--latex", help="print a LaTeX table; it needs the package booktabs")]
-RunName = Annotated[str | None, Option(metavar="NAME", help="with --out: a name for this run, shown in leaderboards")]
-Tags = Annotated[
-    list[str] | None,
-    Option(metavar="lr=.1", help="with --out: a tag to select runs by; may be repeated"),
-]
+class Argument(click.Argument):
+    """An argument with a line of help. Click has these from 8.5."""
 
-Strict = Annotated[bool, Option("--strict", help="exit with 3 if a warning says that the number is probably wrong")]
+    def __init__(self, *args: Any, help: str, **settings: Any) -> None:  # noqa: A002
+        super().__init__(*args, **settings)
+        self.help = help
 
 
-class Command(HelpPage):
-    """A command that collects the values of an option that takes several, and refuses what no argument can be.
+def option(*names: str, metavar: str | None = None, **settings: Any) -> Callable[[Declared], Declared]:
+    """Like `click.option`. Without a metavar it is a flag; with FILE or DIR it is a path."""
+    kind = {"is_flag": True} if metavar is None else {"type": PATH} if metavar in ("FILE", "DIR") else {}
+    return click.option(*names, cls=Option, metavar=metavar, **kind | settings)
 
-    That is the repetition of an option that takes one value, an address instead of a path, and text that is none.
-    """
+
+def argument(name: str, metavar: str, **settings: Any) -> Callable[[Declared], Declared]:
+    """Like `click.argument`. It is a path by default."""
+    return click.argument(name, cls=Argument, metavar=metavar, **{"type": PATH} | settings)
+
+
+def grouped(name: str, into: Any, *options: Callable[[Any], Any]) -> Callable[[Declared], Declared]:
+    """A decorator for a group of options. The verb gets them as one value, the dataclass `into`, which has a field for each."""
+
+    def declared(function: Any) -> Any:
+        @wraps(function)
+        def called(*args: Any, **values: Any) -> Any:
+            own = {each.name: values.pop(each.name) for each in fields(into)}
+            return function(*args, **values, **{name: into(**own)})
+
+        for each in reversed(options):
+            called = each(called)
+        return called
+
+    return declared
+
+
+class Command(click.Command):
+    """A verb. It rejects repeated single-value options, URLs where nothing is read, NUL characters and undecodable text."""
+
+    def get_params(self, ctx: Any) -> list[click.Parameter]:
+        """The declared parameters, --help and --help-all."""
+        return [*super().get_params(ctx), _HELP_ALL]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments into the context, as every command does."""
+        """Parse the arguments into the context."""
         ctx.meta[GIVEN] = list(args)
+        if ctx.resilient_parsing:  # the shell completes an unfinished line
+            return super().parse_args(ctx, args)
         try:
             given: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
         except click.UsageError as error:
@@ -78,6 +89,9 @@ class Command(HelpPage):
             takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag)
             if takes_one and given.count(option) > 1:
                 raise ParameterError(f"{option.opts[0]} is given {given.count(option)} times", "it takes one value")
+        styles = [each.opts[0] for each in self.params if each.name == "style" and each in given]
+        if len(styles) > 1:
+            raise ParameterError(f"{styles[0]} and {styles[1]} cannot be combined")
         for text in args:
             if "\0" in text:
                 raise ParameterError(f"{text!r} has a NUL character, which names and values cannot have")
@@ -86,7 +100,7 @@ class Command(HelpPage):
         rest = super().parse_args(ctx, args)
         _take_urls_and_stdin(ctx.params, [text for text in args if url_of(text)])
         for value in ctx.params.values():
-            for text in value if isinstance(value, list) else [value]:
+            for text in value if isinstance(value, tuple) else [value]:
                 if isinstance(text, str) and not is_utf8(text):  # a path may be of any bytes
                     encoding = sys.getfilesystemencoding()
                     raise ParameterError(
@@ -94,22 +108,125 @@ class Command(HelpPage):
                     )
         return rest
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, see `help_pages`."""
+        from apframe.cli.help_pages import write_help  # only for help
+
+        write_help(self, ctx, formatter, everything=_ALL in ctx.meta)
+
+
+def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+_HELP_ALL = Option(
+    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, advanced=True,
+    help="Show all options and exit.",
+)  # fmt: skip
+
 
 def _take_urls_and_stdin(params: dict[str, Any], urls: list[str]) -> None:
     """Replace `-` by the standard input, and refuse URLs where no data are read."""
     read = [params[name] for name in _READ & params.keys()]
-    read += [path for name in _READ_LISTS & params.keys() for path in params[name] or ()]
+    read += [path for name in _READ_LISTS & params.keys() for path in params[name]]
     for url in urls:
         if Path(url) not in read:
             raise _refused(url)
     stdin = Path("/dev/stdin")
     params |= {name: stdin for name in _READ & params.keys() if params[name] == Path("-")}
     for name in _READ_LISTS & params.keys():
-        params[name] = params[name] and [stdin if path == Path("-") else path for path in params[name]]
+        params[name] = [stdin if path == Path("-") else path for path in params[name]]
 
 
 def _refused(url: str) -> ParameterError:
     return ParameterError(f"{url}: URLs are not read or written here", "download the file and name its path")
+
+
+# options that several commands have
+output = partial(option, heading="Output")
+reading = partial(option, heading="Reading")
+gate = partial(option, heading="Gate")
+image_attributes_option = reading(
+    "--image-attributes", metavar="FILE",
+    help="CSV, JSON or Parquet with image_id or file_name, and more columns of the images",
+)  # fmt: skip
+drop_unknown_images_option = reading(
+    "--drop-unknown-images", advanced=True, help="leave out detections of images that GT does not have"
+)
+results_argument = argument("results", "[DT]", required=False, help="detections, in any format; - is stdin")
+categories_option = option("--categories", multiple=True, metavar="person,car", help="only these categories, by name or id")
+where_option = option(
+    "--where", metavar="\"weather = 'fog'\"", help="only data that satisfy these SQL conditions, joined by AND"
+)
+
+
+def strict_option(function: Declared) -> Declared:
+    """The option --strict. Its value goes to `main`, which sets the exit status, and not to the verb."""
+
+    def be_strict(context: click.Context, _: click.Parameter, value: bool) -> None:
+        context.ensure_object(dict)["strict"] = value
+
+    words = "exit with 3 if a warning says that the number is probably wrong"
+    given: dict[str, Any] = {"expose_value": False, "callback": be_strict}
+    return gate("--strict", advanced=True, help=words, **given)(function)
+
+
+def style_options(
+    json: str = "print a list of JSON objects", csv: str = "print comma-separated values"
+) -> Callable[[Declared], Declared]:
+    """The options --json, --csv, --markdown and --latex. The verb gets the name of the given one as `style`, or None."""
+    helps = {
+        "json": json, "csv": csv, "markdown": "print a table in Markdown",
+        "latex": "print a LaTeX table; it needs the package booktabs",
+    }  # fmt: skip
+
+    def declared(function: Declared) -> Declared:
+        for name, words in reversed(helps.items()):
+            more = name in ("markdown", "latex")
+            function = output(f"--{name}", "style", flag_value=name, default=None, help=words, advanced=more)(function)
+        return function
+
+    return declared
+
+
+@dataclass(frozen=True)
+class Storing:
+    """Where to store the tables of an evaluation, and the name and tags of the run."""
+
+    out: Path | None
+    name: str | None
+    tag: Sequence[str]
+
+    def labels(self, kind: str) -> dict[str, Any]:
+        """The arguments of `write_parquet` from --name and --tag.
+
+        Raises
+        ------
+        ParameterError
+            --name or --tag without --out, or a tag that is none
+        OutputError
+            the folder holds something else than an evaluation of this kind
+        """
+        if self.out is not None:
+            from apframe.cli.labels import labels_of  # only with --out
+
+            return labels_of(self.name, self.tag, self.out, kind)
+        if self.name is not None or self.tag:
+            raise ParameterError("--name and --tag need --out, the folder to store the evaluation in")
+        return {}
+
+
+storing_options = grouped(
+    "storing", Storing,
+    output("--out", metavar="DIR", help="also write all tables to this folder, as Parquet"),
+    output("--name", metavar="NAME", advanced=True, help="with --out: a name for this run, shown in leaderboards"),
+    output(
+        "--tag", multiple=True, metavar="lr=.1", advanced=True, help="with --out: a tag to select runs by; may be repeated"
+    ),
+)  # fmt: skip
 
 
 def words(texts: Sequence[str] | None) -> list[str]:
@@ -148,39 +265,3 @@ def given_options(context: click.Context, names: Iterable[str]) -> list[str]:
     """Those of the options that were given on the command line, as they are written there."""
     given = [name for name in names if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
     return [f"--{name.replace('_', '-')}" for name in given]
-
-
-def given_labels(out: Path | None, kind: str, name: str | None, tags: Sequence[str] | None) -> dict[str, Any]:
-    """The arguments of `write_parquet` from --name and --tag; an error without --out, or if its folder holds something else."""
-    if out is None and (name is not None or tags):
-        raise ParameterError("--name and --tag need --out, the folder to store the evaluation in")
-    values: dict[str, Any] = {}
-    for tag in tags or ():
-        key, equals, text = tag.partition("=")
-        if not (key and equals) or key in values:
-            raise ParameterError(f"--tag takes NAME=VALUE, each NAME once, not {tag!r}")
-        values[key] = _value(text)
-    if out is None:
-        return {}
-    from apframe.store.parquet import labels, refuse_foreign
-
-    labelled = labels(name, values)
-    refuse_foreign(out, kind)
-    return labelled
-
-
-def _value(text: str) -> str | float | bool:
-    """A flag (true or false), a number if the text is one, else the text."""
-    if text in ("true", "false"):
-        return text == "true"
-    if re.fullmatch(r"[-+]?[0-9]+", text):
-        return int(text)
-    return float(text) if re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", text) else text
-
-
-def one_style(**styles: bool) -> str | None:
-    """The style that a table is printed in: the one flag that is given, None for people; an error if there are several."""
-    given = [name for name, is_given in styles.items() if is_given]
-    if len(given) > 1:
-        raise ParameterError(f"--{given[0]} and --{given[1]} cannot be combined")
-    return given[0] if given else None

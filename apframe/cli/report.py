@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import click
 
 import apframe as apf
-from apframe.cli.declared import Argument, Option
-from apframe.cli.files import Files
+from apframe.cli.files import Files, evaluation_options
 from apframe.cli.models import are_stored, read_models
-from apframe.cli.options import GIVEN, Where, given_options, words
+from apframe.cli.options import GIVEN, Command, argument, given_options, option, output, where_option, words
 from apframe.cli.output import is_plain, print_lines, progress, terminal_width
-from apframe.cli.searches import Searches
+from apframe.cli.searches import Searches, search_options
 from apframe.exceptions import FormatError, ParameterError
 from apframe.paths import is_pattern, kind_at, names_of, reading_once
 from apframe.retrieval.sources import is_for_search
@@ -26,41 +26,37 @@ _MOST_IMAGES = 300
 _OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # options that pages about search runs do not have
 
 
+@click.command("report", cls=Command)
+@argument(
+    "paths", "GT A [B...]", nargs=-1, required=True,
+    help="ground truth and results, or judgements and search runs; or folders that `apframe eval --out` or "
+    "`apframe rank --out` wrote: A [B...]",
+)  # fmt: skip
+@output(
+    "--out", metavar="FILE", help="where the page is written; an earlier report is replaced (default: print the first answers)"
+)
+@output("--images", metavar="DIR", help="the folder of the pictures, which the page links")
+@output("--embed", help="put thumbnails into the page instead of links")
+@output("--max-images", type=int, metavar="300", default=_MOST_IMAGES, help="how many errors are shown as pictures; 0 for none")
+@output("--tables", help="write the tables as Parquet too, into a folder beside the page")
+@option(
+    "--by", multiple=True, metavar="weather,camera",
+    help="a table of slices by each of these columns, of images or of --queries",
+)  # fmt: skip
+@output("--title", metavar="TEXT", help="the heading of the page (default: the names of the models)")
+@evaluation_options
+@search_options
+@where_option
+@option(
+    "--n-resamples", metavar="1000", default=1_000, advanced=True, help="how many resamples, for numbers without a derivative"
+)
+@option("--seed", metavar="0", default=0, advanced=True, help="start of the random draws: the same seed gives the same page")
+@click.pass_context
 def report_models(
-    context: click.Context,
-    paths: Annotated[
-        list[Path],
-        Argument(
-            metavar="GT A [B...]",
-            help="ground truth and results, or judgements and search runs; or folders that `apframe eval --out` or "
-            "`apframe rank --out` wrote: A [B...]",
-        ),
-    ],
-    *,
-    out: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            help="where the page is written; an earlier report is replaced (default: print the first answers)",
-        ),
-    ] = None,
-    images: Annotated[Path | None, Option(metavar="DIR", help="the folder of the pictures, which the page links")] = None,
-    embed: Annotated[bool, Option("--embed", help="put thumbnails into the page instead of links")] = False,
-    max_images: Annotated[int, Option(metavar="300", help="how many errors are shown as pictures; 0 for none")] = _MOST_IMAGES,
-    tables: Annotated[bool, Option("--tables", help="write the tables as Parquet too, into a folder beside the page")] = False,
-    by: Annotated[
-        list[str] | None,
-        Option(metavar="weather,camera", help="a table of slices by each of these columns, of images or of --queries"),
-    ] = None,
-    title: Annotated[
-        str | None, Option(metavar="TEXT", help="the heading of the page (default: the names of the models)")
-    ] = None,
-    files: Files,
-    searches: Searches,
-    where: Where = None,
-    n_resamples: Annotated[int, Option(metavar="1000", help="how many resamples, for numbers without a derivative")] = 1_000,
-    seed: Annotated[int, Option(metavar="0", help="start of the random draws: the same seed gives the same page")] = 0,
-) -> None:
+    context: click.Context, paths: Sequence[Path], *, out: Path | None, images: Path | None, embed: bool, max_images: int,
+    tables: bool, by: Sequence[str], title: str | None, files: Files, searches: Searches, where: str | None,
+    n_resamples: int, seed: int,
+) -> None:  # fmt: skip
     """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.
 
     For search runs, the page shows the measures, and the queries that each run wins and loses: apframe report QRELS RUN

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from apframe.cli.declared import Option
+from apframe.cli.options import grouped, option
 from apframe.exceptions import ParameterError
 from apframe.lists.measures import USUAL, as_measures
 
 
 @dataclass(frozen=True)
 class Searches:
-    """The options for evaluating search runs."""
+    """How to evaluate search runs."""
 
-    measures: Annotated[
-        list[str] | None,
-        Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help=f"measures (default: {' '.join(USUAL)})"),
-    ] = None
-    queries: Annotated[Path | None, Option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None
-    missing: Annotated[str, Option(metavar="skip|zero|error", help="judged queries that a run lacks")] = "skip"
-    no_relevant: Annotated[str, Option(metavar="zero|skip", help="queries without relevant documents")] = "zero"
-    unjudged: Annotated[str, Option(metavar="nonrelevant|remove", help="documents without a judgement")] = "nonrelevant"
-    trec_eval: Annotated[int, Option(metavar="9|10", help="version of trec_eval to agree with")] = 10
-    relevance_level: Annotated[
-        float, Option("--relevance-level", "-l", metavar="2", help="smallest relevance of a relevant document")
-    ] = 1
-    max_documents: Annotated[
-        int | None, Option("--max-documents", "-M", metavar="100", help="use only this number of documents per query")
-    ] = None
-    own_document: Annotated[
-        str | None, Option(metavar="keep|remove", help="documents with the id of their query (default: keep, with a warning)")
-    ] = None
+    measures: Sequence[str] = ()
+    queries: Path | None = None
+    missing: str = "skip"
+    no_relevant: str = "zero"
+    unjudged: str = "nonrelevant"
+    trec_eval: int = 10
+    relevance_level: float = 1
+    max_documents: int | None = None
+    own_document: str | None = None
 
-    def arguments(self, by: list[str] | None) -> dict[str, Any]:
+    def arguments(self, by: Sequence[str]) -> dict[str, Any]:
         """The arguments for `apf.evaluate_run`, without judgements and runs; `by` are attributes that will be asked for.
 
         Raises
@@ -45,3 +38,22 @@ class Searches:
         if by and self.queries is None:
             raise ParameterError("--by needs the attributes of the queries: --queries FILE")
         return vars(self) | {"measures": as_measures(" ".join(self.measures) if self.measures else USUAL)}
+
+
+_search = partial(option, heading="Search runs")
+_rare = partial(_search, advanced=True)
+
+search_options = grouped(
+    "searches", Searches,
+    _search("--measures", "-m", multiple=True, metavar='"AP nDCG@10 P@5"', help=f"measures (default: {' '.join(USUAL)})"),
+    _search("--queries", metavar="FILE", help="attributes of the queries: CSV or Parquet"),
+    _search("--missing", metavar="skip|zero|error", default="skip", help="judged queries that a run lacks"),
+    _rare("--no-relevant", metavar="zero|skip", default="zero", help="queries without relevant documents"),
+    _rare("--unjudged", metavar="nonrelevant|remove", default="nonrelevant", help="documents without a judgement"),
+    _rare("--trec-eval", type=int, metavar="9|10", default=10, help="version of trec_eval to agree with"),
+    _search("--relevance-level", "-l", type=float, metavar="2", default=1, help="smallest relevance of a relevant document"),
+    _search("--max-documents", "-M", type=int, metavar="100", help="use only this number of documents per query"),
+    _rare(
+        "--own-document", metavar="keep|remove", help="documents with the id of their query (default: keep, with a warning)"
+    ),
+)  # fmt: skip

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Any
+
+import click
 
 import apframe as apf
-from apframe.cli.declared import Argument, Option
-from apframe.cli.files import ReadingOptions
-from apframe.cli.options import DropUnknownImages, ImageAttributes
+from apframe.cli.files import Reading, reading_options
+from apframe.cli.options import PATH, Command, argument, drop_unknown_images_option, image_attributes_option, output
 from apframe.cli.output import progress, stdout
 from apframe.show.terminal import one_line
 from apframe.wording import counted
 
 
+@click.command("shard", cls=Command)
+@argument("truth", "GT", help="ground truth, in any format; or a pattern of files such as 'gt/*.json'")
+@argument("results", "DT", help="detections, in any format; or a pattern of files; - is stdin")
+@output("--into", type=PATH, required=True, metavar="DIR", help="a new folder for the shards")
+@output("--n", metavar="64", default=64, help="number of shards; there are never more than images")
+@reading_options
+@image_attributes_option
+@drop_unknown_images_option
+@output("--json", "as_json", help="print the number of rows of each shard as JSON")
 def shard_files(
-    truth: Annotated[
-        Path, Argument(metavar="GT", help="ground truth, in any format; or a pattern of files such as 'gt/*.json'")
-    ],
-    results: Annotated[Path, Argument(metavar="DT", help="detections, in any format; or a pattern of files; - is stdin")],
-    into: Annotated[Path, Option(metavar="DIR", help="a new folder for the shards")],
-    n: Annotated[int, Option(metavar="64", help="number of shards; there are never more than images")] = 64,
-    *,
-    files: ReadingOptions,
-    image_attributes: ImageAttributes = None,
-    drop_unknown_images: DropUnknownImages = False,
-    as_json: Annotated[bool, Option("--json", help="print the number of rows of each shard as JSON")] = False,
-) -> None:
+    truth: Path, results: Path, into: Path, n: int, *, files: Reading, image_attributes: Path | None,
+    drop_unknown_images: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Cut ground truth and detections into shards of whole images.
 
     Each shard is a folder in DIR with tables as Parquet. Results as COCO JSON, JSON lines, Parquet or Arrow may be larger than
@@ -34,15 +35,8 @@ def shard_files(
     """
     with progress() as say:
         say(f"writing {into}")
-        shards = apf.write_shards(
-            truth,
-            results,
-            into,
-            n,
-            unknown_images="drop" if drop_unknown_images else "error",
-            image_attributes=image_attributes,
-            **files.reading(),
-        )
+        own: Any = {"image_attributes": image_attributes, "unknown_images": "drop" if drop_unknown_images else "error"}
+        shards = apf.write_shards(truth, results, into, n, **own, **files.reading())
     if as_json:
         stdout().write_json(shards.write_json())
         return

@@ -1,55 +1,15 @@
-"""Data in shards in place of ground truth and results: the options of `apframe eval --shards`."""
+"""Data in shards in place of ground truth and results, as `apframe eval --shards` takes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import Any
 
-import click
-
-from apframe.cli.declared import Argument, Option
-from apframe.cli.options import given_options
 from apframe.exceptions import ParameterError
 from apframe.folders import matching
 from apframe.paths import is_folder, is_pattern
-
-More = Annotated[
-    list[Path] | None, Argument(metavar="[FOLDER]...", help="with --shards: more shards, as the shell lists them for shards/*")
-]
-Shards = Annotated[
-    bool,
-    Option(
-        "--shards",
-        help="GT is a folder of shards or a pattern such as 'shards/*'; with DT, both are patterns of files, in pairs by name",
-    ),
-]
-Memory = Annotated[
-    str | None, Option(metavar="4GB", help="how much memory the evaluation may take (default: half of the machine's)")
-]
-Work = Annotated[
-    Path | None, Option(metavar="DIR", help="keep the verdicts of each shard here; an interrupted run goes on where it stopped")
-]
-SkipBadShards = Annotated[bool, Option("--skip-bad-shards", help="leave out damaged shards, with a warning")]
-Engine = Annotated[str, Option(metavar="local|ray", help="where shards are matched: in this process, or on a Ray cluster")]
-_OWN = ("memory", "work", "skip_bad_shards", "engine")
-
-
-def refuse_options_of_shards(context: click.Context) -> None:
-    """An error if an option was given that needs --shards, or if there are more paths than two.
-
-    Raises
-    ------
-    ParameterError
-        an option of shards
-    UsageError
-        a third path
-    """
-    if given := given_options(context, _OWN):
-        raise ParameterError(f"{given[0]} needs --shards", "it is about data in shards")
-    if more := context.params.get("more"):
-        context.fail(f"Got unexpected extra argument ({more[0]}); shards need --shards")
 
 
 def hint_at_shards(truth: Path, results: Path | None) -> None:
@@ -95,7 +55,7 @@ def hint_at_out(path: Path, command: str) -> None:
         raise ParameterError(f"{path} has data in shards", f"{store}, then name DIR to apframe {command}")
 
 
-def as_shards(truth: Path, results: Path | None, more: Sequence[Path] | None) -> tuple[Any, Any]:
+def as_shards(truth: Path, results: Path | None, more: Sequence[Path]) -> tuple[Any, Any]:
     """The first two arguments of `evaluate_shards`.
 
     Two paths are ground truth and detections, unless the second one is a shard too. Three and more are shards: the shell makes
@@ -106,12 +66,12 @@ def as_shards(truth: Path, results: Path | None, more: Sequence[Path] | None) ->
     ParameterError
         three or more paths, of which none is a folder
 
-    >>> as_shards(Path("gt/*.json"), Path("dt/*.json"), None)
+    >>> as_shards(Path("gt/*.json"), Path("dt/*.json"), [])
     (PosixPath('gt/*.json'), PosixPath('dt/*.json'))
     """
     if results is None:
         return truth, None
-    paths = [truth, results, *(more or ())]
+    paths = [truth, results, *more]
     if more:
         if not any(is_folder(path) or _is_of_shards(path) for path in paths):
             raise ParameterError(

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+
+import click
 
 import apframe as apf
-from apframe.cli.declared import Argument, Option
-from apframe.cli.files import ReadingOptions
-from apframe.cli.options import ImageAttributes, Latex, Markdown, one_style, words
+from apframe.cli.files import Reading, reading_options
+from apframe.cli.options import Command, argument, image_attributes_option, option, style_options, words
 from apframe.cli.output import progress, show_table
 
 
+@click.command("stats", cls=Command)
+@argument("truth", "GT", help="ground truth, in any format")
+@argument("results", "[DT]", required=False, help="detections, in any format")
+@reading_options
+@image_attributes_option
+@option(
+    "--by", multiple=True, metavar="weather,occlusion",
+    help="columns to count by (default: those of the images with few values)",
+)  # fmt: skip
+@style_options()
 def count_files(
-    truth: Annotated[Path, Argument(metavar="GT", help="ground truth, in any format")],
-    results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format")] = None,
-    *,
-    files: ReadingOptions,
-    image_attributes: ImageAttributes = None,
-    by: Annotated[
-        list[str] | None,
-        Option(metavar="weather,occlusion", help="columns to count by (default: those of the images with few values)"),
-    ] = None,
-    as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
-    as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
-    as_markdown: Markdown = False,
-    as_latex: Latex = False,
+    truth: Path, results: Path | None, *, files: Reading, image_attributes: Path | None, by: Sequence[str], style: str | None
 ) -> None:
     """Count images, annotations and detections, and give median sizes, by category, area range and attribute."""
-    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     with progress() as say:
         say("reading")
-        table = apf.stats(
-            truth,
-            results,
-            by=words(by) or None,
-            image_attributes=image_attributes,
-            **files.reading(),
-        )
+        table = apf.stats(truth, results, by=words(by) or None, image_attributes=image_attributes, **files.reading())
     show_table(table, style, digits=1)

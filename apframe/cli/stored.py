@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import click
 import polars as pl
 
 import apframe as apf
-from apframe.cli.declared import Argument, Option
-from apframe.cli.options import Latex, Markdown, one_style
+from apframe.cli.options import Command, argument, option, style_options
 from apframe.cli.output import progress, show_table
 from apframe.exceptions import ParameterError, QueryError
 from apframe.formats.files import decoded, read_text
@@ -22,29 +21,22 @@ from apframe.show.terminal import one_line
 from apframe.store.parquet import RETRIEVAL, read_manifest
 
 
+@click.command("sql", cls=Command)
+@argument(
+    "folder", "DIR", type=click.Path(readable=False),
+    help="folder that `apframe eval --out` or `apframe rank --out` wrote; a pattern for many runs of eval, in quotes: "
+    '"runs/*"; or a DuckDB file',
+)  # fmt: skip
+@argument(
+    "query", "[QUERY]", required=False, type=str,
+    help="SQL in DuckDB's dialect, statements separated by ; (default: from stdin)",
+)  # fmt: skip
+@option("--file", "-f", metavar="FILE", help="read SQL from a text file; - is stdin")
+@style_options()
+@option("--unrestricted", help="let SQL read and write files, open databases, load extensions and change settings")
+@click.pass_context
 def query_evaluation(
-    context: click.Context,
-    folder: Annotated[
-        str,
-        Argument(
-            metavar="DIR",
-            help="folder that `apframe eval --out` or `apframe rank --out` wrote; a pattern for many runs of eval, in quotes: "
-            '"runs/*"; or a DuckDB file',
-        ),
-    ],
-    query: Annotated[
-        str | None,
-        Argument(metavar="[QUERY]", help="SQL in DuckDB's dialect, statements separated by ; (default: from stdin)"),
-    ] = None,
-    file: Annotated[Path | None, Option("--file", "-f", metavar="FILE", help="read SQL from a text file; - is stdin")] = None,
-    as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
-    as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
-    as_markdown: Markdown = False,
-    as_latex: Latex = False,
-    unrestricted: Annotated[
-        bool,
-        Option("--unrestricted", help="let SQL read and write files, open databases, load extensions and change settings"),
-    ] = False,
+    context: click.Context, folder: str, query: str | None, file: Path | None, style: str | None, unrestricted: bool
 ) -> None:
     """Query the tables of an evaluation with SQL.
 
@@ -60,7 +52,6 @@ def query_evaluation(
     SQL cannot read or write files, use the network, open other databases or change settings, and a DuckDB file is opened
     read-only. --unrestricted lifts all of this. CREATE TEMP TABLE always works.
     """
-    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     source, text = _query_text(context, query, file)
     from apframe.store import sql  # for this alone
 
@@ -135,9 +126,9 @@ def _read_any(folder: str) -> Any:
     return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
 
 
-def upgrade_evaluations(
-    folders: Annotated[list[Path], Argument(metavar="RUN...", help="folders that --out wrote")],
-) -> None:
+@click.command("upgrade", cls=Command)
+@argument("folders", "RUN...", nargs=-1, required=True, help="folders that --out wrote")
+def upgrade_evaluations(folders: Sequence[Path]) -> None:
     """Rewrite stored evaluations of apframe 0.4 and 0.5.0 in place, in today's layout; their numbers stay the same.
 
     They can be read without an upgrade too. If one folder cannot be read, none is rewritten.

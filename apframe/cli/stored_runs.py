@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
 
 import click
 
 import apframe as apf
-from apframe.cli.declared import Argument
 from apframe.cli.files import Files
-from apframe.cli.options import given_options
+from apframe.cli.options import argument, given_options
 from apframe.exceptions import ParameterError
 from apframe.formats.stored_sets import find_manifest
 from apframe.paths import is_folder
 
-TruthOrRun = Annotated[
-    Path,
-    Argument(metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"),
-]
+truth_or_run = argument(
+    "truth", "GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"
+)
 
 
 def is_stored_run(path: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from apframe.keywords import Keyword
@@ -57,7 +56,7 @@ class FileOptions(TypedDict, total=False):
             ),
             help="CSV or Parquet with file_name, image_width, image_height; needed if boxes are fractions",
             metavar="FILE",
-            kind=Path | None,
+            advanced=True,
         ),
     ]
 
@@ -75,7 +74,7 @@ class ImageOptions(TypedDict, total=False):
             help="text file with an image name or id in each line: evaluate only these images",
             metavar="FILE",
             flag="--images-list",
-            kind=Path | None,
+            advanced=True,
         ),
     ]
 
@@ -104,7 +103,7 @@ class BoxOptions(TypedDict, total=False):
             default=False,
             text="whether the same boxes are fractions of their image, whose size the ground truth has to say.",
             help="boxes are fractions of their image",
-            kind=bool,
+            advanced=True,
         ),
     ]
 
@@ -122,7 +121,8 @@ class NameOptions(TypedDict, total=False):
             ),
             help="match images or categories by name instead of id",
             metavar="images,categories",
-            kind=list[str] | None,
+            several=True,
+            advanced=True,
         ),
     ]
 
@@ -140,7 +140,7 @@ class ClassOptions(TypedDict, total=False):
             ),
             help="class names, if results or text files number them: a name per line, a data.yaml, or JSON",
             metavar="FILE",
-            kind=Path | None,
+            advanced=True,
         ),
     ]
 
@@ -157,7 +157,7 @@ class CategoryOptions(TypedDict, total=False):
             ),
             help='rename and merge categories: CSV with columns from and to, or JSON such as {"truck": "vehicle"}',
             metavar="FILE",
-            kind=Path | None,
+            advanced=True,
         ),
     ]
     unmapped: Annotated[
@@ -167,7 +167,7 @@ class CategoryOptions(TypedDict, total=False):
             text='"keep", drop ("drop") or refuse ("error") categories that `category_map` does not name.',
             help="what to do with categories that --category-map does not name",
             metavar="keep|drop|error",
-            kind=str,
+            advanced=True,
         ),
     ]
 

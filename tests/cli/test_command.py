@@ -366,8 +366,9 @@ def test_matches_are_stored_at_thresholds_that_are_evaluated(
 
 HELP = {
     (): ["eval", "sql", "upgrade", "--help"],
-    ("eval",): ["GT", "DT", "--out", "--json", "--max-detections", "--iou-thresholds", "--categories", "--agnostic",
-                "--drop-unknown-images", "--name", "--tag"],
+    ("eval",): ["GT", "DT", "--protocol", "--iou-type", "--by", "--where", "--categories", "--agnostic", "--intervals",
+                "--max-detections", "--iou-thresholds", "--gt-format", "--dt-format", "--split", "--shards", "--out", "--json",
+                "--csv"],
     ("sql",): ["DIR", "QUERY", "--file", "--json", "--csv"],
 }  # fmt: skip
 

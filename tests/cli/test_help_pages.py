@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
+import click
 import pytest
 
 from apframe.cli.command import app
 from apframe.cli.help_pages import TASKS
 from tests.cli.test_command import command
 
+Capture = pytest.CaptureFixture[str]
 VERBS = list(app.verbs)
 
 
@@ -17,10 +21,33 @@ def test_every_verb_has_a_task_and_an_example() -> None:
     assert all(example.startswith(f"apframe {verb}") for verb, example in listed.items())
 
 
-@pytest.mark.parametrize("verb", ["", *VERBS])
-def test_help_fits_80_columns(verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("arguments", ["--help", *(f"{verb} --help{more}" for verb in VERBS for more in ("", "-all"))])
+def test_help_fits_80_columns(arguments: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    code, out, _ = command(capsys, monkeypatch, *verb.split(), "--help")
+    verb = arguments.rpartition(" ")[0]
+    code, out, _ = command(capsys, monkeypatch, *arguments.split())
     assert code == 0 and max(map(len, out.splitlines())) <= 80
     for each in VERBS if not verb else [verb]:
         assert f" apframe {each} " in out or f" apframe {each}\n" in out
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_all_options_are_in_the_full_help(verb: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The short one says how to see it, where it leaves out something."""
+    monkeypatch.setenv("COLUMNS", "80")
+    short, full = (command(capsys, monkeypatch, verb, option)[1] for option in ("--help", "--help-all"))
+    found = app.get_command(None, verb)
+    assert found is not None
+    names = {name for param in found.params if isinstance(param, click.Option) for name in param.opts}
+    assert names <= set(re.findall(r"(?<![\w-])--?[\w-]+", full))
+    lines = [line for line in full.splitlines() if re.match(" +-", line)]
+    left_out = [line for line in lines if line.split()[0] not in short and "--help-all" not in line]
+    assert short.endswith(f"\nMore options: apframe {verb} --help-all\n") == bool(left_out)
+    assert "More options" not in full
+
+
+def test_the_help_of_eval_fits_on_a_screen(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    short = command(capsys, monkeypatch, "eval", "--help")[1]
+    assert short.count("\n") <= 60
+    assert "`apframe protocols`" in short and "voc2012" not in short

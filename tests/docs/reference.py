@@ -181,7 +181,7 @@ def _tables() -> Iterator[str]:
 
 
 def _commands() -> Iterator[str]:
-    yield "# Command line\n\nThe help of every command, as it is printed.\n\n"
+    yield "# Command line\n\nEvery command with all options; `--help` shows those that most people need.\n\n"
     yield "| exit status | meaning |\n|--:|---|\n"
     yield from (f"| {status} | {meaning} |\n" for status, meaning in STATUSES.items())
     yield (
@@ -189,7 +189,7 @@ def _commands() -> Iterator[str]:
         "something else; keys may be added without one. `apframe --version --json` prints it.\n"
     )
     for verb in VERBS:
-        yield f"\n## `apframe {verb}`\n\n```console\n$ apframe {verb} --help\n{command_output([verb, '--help'])}```\n"
+        yield f"\n## `apframe {verb}`\n\n```console\n$ apframe {verb} --help-all\n{command_output([verb, '--help-all'])}```\n"
 
 
 def _errors() -> Iterator[str]:

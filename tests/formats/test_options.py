@@ -33,7 +33,7 @@ FUNCTIONS = (apf.evaluate, apf.check, apf.stats, apf.write_shards)
 DECLARED = """
     turned: Annotated[
         int | None,
-        Keyword("turns every image by so many degrees.", "turn every image by these degrees", None, "90", kind=int | None),
+        Keyword("turns every image by so many degrees.", "turn every image by these degrees", None, "90"),
     ]
 """
 ADDED = f"""

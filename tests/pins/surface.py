@@ -73,7 +73,7 @@ def help_texts() -> Iterator[str]:
         yield f"== apframe {command}".rstrip()
         printed = io.StringIO()
         with redirect_stdout(printed), suppress(SystemExit):
-            cli.app.main([*command.split(), "--help"], prog_name="apframe", terminal_width=120)
+            cli.app.main([*command.split(), "--help-all" if command else "--help"], prog_name="apframe", terminal_width=120)
         yield from (line.rstrip() for line in printed.getvalue().splitlines())
 
 
