@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -114,7 +115,8 @@ def evaluate_files(
     if not shards and (given := given_options(context, vars(sharding))):
         raise ParameterError(f"{given[0]} needs --shards", "it is about data in shards")
     if not shards and more:
-        context.fail(f"Got unexpected extra argument ({more[0]}); shards need --shards")
+        paths = " ".join(quote(str(each)) for each in (truth, results, *more)) if len(more) < 5 else "GT A B..."
+        context.fail(f"eval takes one model, not {len(more) + 1}: use apframe compare {paths}; shards need --shards")
     if truth is None and rules:
         print(chosen)
         return

@@ -232,8 +232,26 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
     return masks
 
 
+def _conditions_for(values: Mapping[str, Any]) -> str:
+    """The call that filters by these values of columns.
+
+    >>> _conditions_for({"weather": "fog", "lane": [1, 2]})
+    'where(pl.col("weather") == "fog", pl.col("lane").is_in([1, 2]))'
+    """
+    words = []
+    for name, value in values.items():
+        several = isinstance(value, (list, tuple, set))
+        is_value = f".is_in({list(value)})" if several else f' == "{value}"' if isinstance(value, str) else f" == {value}"
+        words.append(f'pl.col("{name}"){is_value}')
+    return f"where({', '.join(words)})"
+
+
 def _listed_images(ids: Any, images: Table) -> dict[str, pl.Series]:
     known = column_of(images, "image_id")
+    if isinstance(ids, Mapping):
+        raise ParameterError(
+            "a condition is SQL text or an expression, not a column with its value", f"write {_conditions_for(ids)}"
+        )
     if isinstance(ids, (str, bytes, int, float)) or not isinstance(ids, Iterable):
         raise ParameterError(f"a condition must be SQL text, a Polars expression or a list of image ids, not {ids!r}")
     ids = ids if isinstance(ids, pl.Series) else list(ids)

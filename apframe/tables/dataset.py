@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import polars as pl
 
@@ -327,7 +327,9 @@ class Dataset:
         categories = pl.concat([self.categories, further], how="diagonal")
         return self._with(_core={**self._core, "categories": categories})
 
-    def where(self, *conditions: Condition, categories: Sequence[int | str] | None = None) -> Dataset:
+    def where(
+        self, *conditions: Condition, categories: Sequence[int | str] | None = None, **columns: Never
+    ) -> Dataset:  # fmt: skip
         """The part of the data set that meets conditions: images, categories and annotations that do not are left out.
 
         To evaluate a part of the objects, take `Evaluation.where`: detections of annotations that were left out here turn into
@@ -340,11 +342,13 @@ class Dataset:
             all must hold. Annotations are left out with their image and category
         categories
             only these, by name or id
+        columns
+            none: a column given as a keyword, as in `weather="fog"`, is an error that names the condition to write
 
         Raises
         ------
         ParameterError
-            unknown, ambiguous or mixed columns; nothing left
+            unknown, ambiguous or mixed columns; a column as a keyword or in a dict; nothing left
 
         >>> truth = Dataset({"image_id": [1, 2], "weather": ["fog", "sun"]}, {"category_id": [1]}, {})
         >>> truth.where("weather = 'fog'").images["image_id"].to_list()
@@ -354,7 +358,7 @@ class Dataset:
         from apframe.tables.conditions import choose_categories, conjunction, refuse_nothing
         from apframe.tables.parts import consistent
 
-        masks = conjunction(conditions, tables)
+        masks = conjunction((*conditions, *([columns] if columns else ())), tables)
         refuse_nothing("where", masks)
         kept = {name: frame.filter(masks[name][name]) if name in masks else frame for name, frame in tables.items()}
         chosen = choose_categories(kept["categories"], categories)

@@ -412,6 +412,7 @@ def test_a_profiler_sees_the_end_of_the_process() -> None:
     ("arguments", "problem"),
     [
         ("evl", "No such command 'evl'; did you mean eval? (see `apframe --help`)"),
+        ("--verison", "No such option: --verison; did you mean --version"),
         ("what", "No such command 'what' (see `apframe --help`)"),
         ("--jso", "No such option: --jso; did you mean --json? (see `apframe --help`)"),
         ("formats --jso", "No such option: --jso; did you mean --json? (see `apframe formats --help`)"),

@@ -138,7 +138,8 @@ def test_bad_usage_and_bad_data(shards: Path, capsys: Capture, monkeypatch: Patc
         ([TRUTH, RESULTS, "--skip-bad-shards"], 2, "--skip-bad-shards needs --shards; it is about data in shards\n"),
         ([TRUTH, RESULTS, "--engine", "local"], 2, "--engine needs --shards; it is about data in shards\n"),
         ([TRUTH, RESULTS, "--work", "work"], 2, "--work needs --shards; it is about data in shards\n"),
-        ([TRUTH, RESULTS, RESULTS], 2, f"Got unexpected extra argument ({RESULTS}); shards need --shards"),
+        ([TRUTH, RESULTS, RESULTS], 2, f"eval takes one model, not 2: use apframe compare {TRUTH} {RESULTS} "
+         f"{RESULTS}; shards need --shards"),
         (["shards"], 2, "shards has data in shards; evaluate them with apframe eval --shards shards\n"),
         (["shards/00000", RESULTS], 2, "shards/00000 has data in shards; evaluate them with apframe eval --shards"),
         (["shards/*"], 2, "shards/* is a pattern, but GT is one file or folder; evaluate data in shards with apframe eval "

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 import pytest
 
-from apframe.exceptions import ParameterError
+from apframe import Dataset, evaluate
+from apframe.exceptions import NoAnnotationsWarning, ParameterError
 from apframe.tables.conditions import conjunction, find_owners
 
 TABLES = {
@@ -82,3 +84,22 @@ def test_the_name_of_categories_and_tables_of_ones_own_are_suggested() -> None:
             find_owners(word, tables)
     with pytest.raises(ParameterError, match=r"there are .*; columns of a table of your own come with image_attributes$"):
         find_owners("weather", tables)
+
+
+def test_columns_with_values_are_no_conditions() -> None:
+    """As keywords or in a dict: the error names the expression that was meant."""
+    dataset = Dataset({"image_id": [1], "weather": ["fog"]}, {"category_id": [1]}, {})
+    with pytest.warns(NoAnnotationsWarning):
+        evaluation = evaluate(dataset, [])
+    expected = 'a condition is SQL text or an expression, not a column with its value; write where(pl.col("weather") == "fog")'
+    asked: list[Callable[[], object]] = [
+        lambda: evaluation.where(weather="fog"),  # type: ignore[arg-type]
+        lambda: evaluation.where({"weather": "fog"}),  # type: ignore[arg-type]
+        lambda: dataset.where(weather="fog"),  # type: ignore[arg-type]
+        lambda: dataset.where({"weather": "fog"}),  # type: ignore[arg-type]
+    ]
+    for ask in asked:
+        with pytest.raises(ParameterError, match=f"^{re.escape(expected)}$"):
+            ask()
+    with pytest.raises(ParameterError, match=re.escape('where(pl.col("lane").is_in([1, 2]), pl.col("n") == 3)')):
+        dataset.where(lane=[1, 2], n=3)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 import polars as pl
 
@@ -144,7 +144,7 @@ def _by_parts(
     return SliceTable(pl.concat(table.select(pl.lit(bin_).alias(key.name), pl.all()) for bin_, table in found))
 
 
-def where(self: Evaluation, *conditions: Condition) -> Evaluation:
+def where(self: Evaluation, *conditions: Condition, **columns: Never) -> Evaluation:
     """The evaluation of a subset, with the rules of a slice: all tables, metrics, slices of it.
 
     Parameters
@@ -153,11 +153,14 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
         SQL text, as in "weather = 'fog' AND occlusion < .5", expressions such as `pl.col("weather") == "fog"`, or lists of
         image ids; all must hold. Null is outside. An expression, and each part of the text between its outermost ANDs, is about
         columns of one table ("annotations.occlusion" where several have one); an OR across tables is an error.
+    columns
+        none: a column given as a keyword, as in `weather="fog"`, is an error that names the condition to write.
 
     Raises
     ------
     ParameterError
-        unknown, ambiguous or mixed columns; no condition, or SQL that cannot be read; nothing left.
+        unknown, ambiguous or mixed columns; a column as a keyword or in a dict; no condition, or SQL that cannot be read;
+        nothing left.
 
     >>> from apframe import Dataset, evaluate
     >>> truth = Dataset(
@@ -168,7 +171,7 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
     >>> evaluate(truth, found).where("weather = 'fog'").summary["value"][0]
     0.0
     """
-    part = self._subset(conjunction(conditions, self._source.tables()))
+    part = self._subset(conjunction((*conditions, *([columns] if columns else ())), self._source.tables()))
     words = [str(each) if isinstance(each, (pl.Expr, str)) else counted(len(each), "image") for each in conditions]
     part.conditions = (*self.conditions, *words)
     if not _has_annotations(part):

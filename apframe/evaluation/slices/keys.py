@@ -120,7 +120,9 @@ def bins(column: str, edges: Iterable[float], labels: Sequence[str] | None = Non
     try:
         numbers = tuple(float(edge) for edge in edges)
     except (TypeError, ValueError):
-        raise ParameterError(f"bins of {column}: edges are numbers, got {edges!r}") from None
+        meant = f'quantiles("{column}", {edges}) makes {edges} intervals with about as many rows each'
+        remedy = meant if isinstance(edges, int) else ""
+        raise ParameterError(f"bins of {column}: edges are a list of numbers, got {edges!r}", remedy) from None
     if len(numbers) < 2 or not all(a < b for a, b in pairwise(numbers)):
         raise ParameterError(f"bins of {column}: edges must increase, and be at least two, got {list(numbers)}")
     if labels is not None and (len(labels) != len(numbers) - 1 or len(set(labels)) < len(labels)):

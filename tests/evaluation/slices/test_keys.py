@@ -126,6 +126,10 @@ def test_too_many_slices_of_objects() -> None:
 # ---- bins
 
 
+def test_a_number_of_bins_is_for_quantiles() -> None:
+    refused(lambda: apf.bins("occlusion", 4), "edges are a list of numbers, got 4", 'quantiles("occlusion", 4)')
+
+
 @pytest.mark.parametrize("edges", [[], [1], [1, 1], [0, 2, 1], [0, float("nan"), 1], ["a", "b"], 3, None])
 def test_bad_edges(edges: Any) -> None:
     refused(lambda: apf.bins("occlusion", edges), "occlusion", "edges")
