@@ -51,6 +51,12 @@ class Overview(click.Group):
             ctx.fail(f"No such command {args[0]!r}{near and f'; {near}'}")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Complete the name of a verb or an option."""
+        from apframe.cli.completion import verbs_like  # only to complete
+
+        return verbs_like(incomplete) or click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """The verbs of each task with their examples."""
         from apframe.cli.help_pages import TASKS  # only for help
@@ -100,6 +106,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     and --strict of `eval` for 3, and `compare` for 4. When the reader of its output goes away, as `| head` does, that is no
     error.
     """
+    if instruction := os.environ.get("_APFRAME_COMPLETE"):
+        from apframe.cli.completion import answer  # only to complete
+
+        sys.exit(answer(app, instruction))
     said: set[str] = set()
     seen = {"strict": False, "doubt": False}  # what click's contexts share as their object
 

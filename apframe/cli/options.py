@@ -32,6 +32,12 @@ class Option(click.Option):
         super().__init__(*args, **settings)
         self.heading, self.advanced = heading, advanced
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Complete the value of this option."""
+        from apframe.cli.completion import values_like  # only to complete
+
+        return values_like(self, ctx.meta[GIVEN], incomplete) or super().shell_complete(ctx, incomplete)
+
 
 class Argument(click.Argument):
     """An argument with a line of help. Click has these from 8.5."""

@@ -188,6 +188,10 @@ def _commands() -> Iterator[str]:
         "\nThe output of `--json` has a version. A larger `json_version` means that a key was renamed or removed, or means "
         "something else; keys may be added without one. `apframe --version --json` prints it.\n"
     )
+    yield (
+        "\nThe shell completes commands, options, files and names once it has read what apframe prints for it, see "
+        "[Completion in the shell](../get_started/coco_files.md#completion-in-the-shell).\n"
+    )
     for verb in VERBS:
         yield f"\n## `apframe {verb}`\n\n```console\n$ apframe {verb} --help-all\n{command_output([verb, '--help-all'])}```\n"
 
