@@ -24,7 +24,8 @@ NAME = re.compile(rf"(?<![a-z0-9])({'|'.join(map(spelled, sorted(NAMES - WORDS))
 _SOURCE = re.compile(r"Source:.*?(?=\n\s*\n|\"\"\"|\Z)", re.DOTALL)  # up to the end of its paragraph
 
 
-_EXCUSED = {"__init__.py": ".*", "public_names.py": ".*", "metrics/": "waymo"}  # public names, and a definition for any ranked list
+# public names, and a definition for any ranked list
+_EXCUSED = {"__init__.py": ".*", "public_names.py": ".*", "metrics/": "waymo"}
 
 
 def texts() -> Iterator[tuple[str, str]]:
