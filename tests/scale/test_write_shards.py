@@ -404,7 +404,7 @@ MEMORY = """
 import sys
 import apframe as apf
 from apframe.formats import tables
-from apframe.formats.coco import format as coco
+from apframe.formats.coco import in_parts as coco
 from pathlib import Path
 coco.PIECE, tables._BATCH = 1 << 20, 1 << 14  # so that a quarter of a million rows are many parts
 apf.write_shards(sys.argv[1], sys.argv[2], sys.argv[3])
