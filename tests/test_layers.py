@@ -43,7 +43,7 @@ GROUPS = {
     "what any result can do": ["lists", "compare", "store", "show"],
     "the fronts": ["retrieval", "evaluation", "runs", "training"],
     "entry points": ["checks", "report", "pycocotools", "scale", "cli", "__main__"],
-    "imported by name alone": ["benchmarks", "static_names", "public_names"],
+    "imported by name alone": ["benchmarks", "public_names", "static_names"],
 }
 _PARSES = r"json\.loads?|.*\.raw_decode"
 PACKAGES = [package for packages in GROUPS.values() for package in packages]

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-import apframe.formats.coco.format as coco
+import apframe.formats.coco.truth as coco
 import apframe.tables.canonical as canonical
 from apframe.cli.command import main
 from apframe.exceptions import ColumnError, FormatError, InputError, InvalidRowsWarning, ParameterError, RowError

@@ -18,8 +18,8 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
 from apframe.formats.catalogue import choose_format
-from apframe.formats.coco import format as coco_format
 from apframe.formats.coco import pieces, scan
+from apframe.formats.coco import truth as coco_truth
 from apframe.formats.coco.format import Coco
 from apframe.formats.seen import see
 
@@ -284,7 +284,7 @@ def test_file_that_is_replaced_in_the_moment_in_which_it_is_read(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A later file has no stamp of an earlier one, be it replaced after the first reading or before the second."""
-    path, read, n_calls = as_file(TRUTH, tmp_path / "truth.json"), coco_format.read_unpacked, 0
+    path, read, n_calls = as_file(TRUTH, tmp_path / "truth.json"), coco_truth.read_unpacked, 0
     other = as_file(TRUTH | {"info": "another"}, tmp_path / "other.json")
 
     def replaced_meanwhile(at: Path) -> bytes:
@@ -297,7 +297,7 @@ def test_file_that_is_replaced_in_the_moment_in_which_it_is_read(
             other.replace(path)
         return content
 
-    monkeypatch.setattr(coco_format, "read_unpacked", replaced_meanwhile)
+    monkeypatch.setattr(coco_truth, "read_unpacked", replaced_meanwhile)
     truth = apf.read_coco(path)
     with pytest.raises(FormatError, match="the file has been changed or removed since it was read; read it again"):
         _ = truth.annotations
