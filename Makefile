@@ -92,8 +92,8 @@ docs: .venv/installed-docs
 dist: .venv-dist/installed
 	rm -rf dist
 	.venv-dist/bin/pyproject-build
-	$(PYTHON) -m tests.dist $(PYTHONS)
 	@ls dist/*
+	$(PYTHON) -m tests.dist $(PYTHONS)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -29,7 +29,8 @@ def main(versions: Sequence[str]) -> None:
     problems = []
     for version in versions:
         python = interpreter(version)
-        missing = f"Python {version} is not installed: install it (uv python install {version}), or leave it out of PYTHONS"
+        others = " ".join(each for each in versions if each != version)
+        missing = f'Python {version} is not installed: install it, or leave it out: make dist PYTHONS="{others}"'
         if problem := missing if python is None else run_demo(python, wheels[0]):
             problems.append(problem)
     if problems:
