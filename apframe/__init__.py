@@ -52,11 +52,21 @@ if TYPE_CHECKING:
     from apframe.static_names import *  # noqa: F403 - the protocols of benchmarks
 
 
-@pl.api.register_expr_namespace("ap")  # type: ignore[arg-type]
-def _ranked_list(relevant: pl.Expr) -> Any:  # of `pl.col("relevant").ap`
-    from apframe.lists.expressions import RankedList
+class _AllMeasures(type):
+    def __getattr__(cls, name: str) -> Any:
+        from apframe.lists.expressions import RankedList
 
-    return RankedList(relevant)
+        return getattr(RankedList, name)
+
+
+@pl.api.register_expr_namespace("ap")
+class _RankedList(metaclass=_AllMeasures):
+    """Measures of a ranked list, such as `pl.col("relevant").ap.average_precision("score", n_positives=2)`."""
+
+    def __new__(cls, relevant: pl.Expr) -> Any:
+        from apframe.lists.expressions import RankedList
+
+        return RankedList(relevant)
 
 
 # where the public names live: a module is imported when a name of it is first used, which keeps `import apframe` short

@@ -39,6 +39,14 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - the nam
             return values[self.attrname]
 
 
+class Loaded:
+    """What stands for a value until the value is asked for, in an `apframe.registry.Registry`."""
+
+    def load(self) -> Any:
+        """Return the value."""
+        raise NotImplementedError
+
+
 def methods_of(package: str, modules: str) -> Iterator[Any]:
     """Stand-ins for modules, of which a class takes functions as its methods: the first use of a method imports its module.
 
@@ -69,7 +77,14 @@ class _Method:
         self._place = owner, name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        module, function = self._home
-        method = getattr(import_module(module), function)
-        setattr(*self._place, method)
+        method, (place, name) = self._method(), self._place
+        if vars(place)[name] is self:  # another thread, or a test, may have put something else there
+            setattr(place, name, method)
         return method.__get__(instance, owner)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:  # whoever looks at the class alone sees something to call
+        return self._method()(*args, **options)
+
+    def _method(self) -> Any:
+        module, function = self._home
+        return getattr(import_module(module), function)

@@ -23,7 +23,6 @@ from apframe.wording import first_line, reason
 
 _MOST_KEPT = 1 << 25  # bytes of files that are kept for each path that is read once
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}([^/].*)")  # a `Path` keeps one slash
-_PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
 SCHEMES = ("http", "https", "s3", "s3a", "gs", "gcs", "az", "azure", "adl", "abfs", "abfss", "hf")
 
 Kind = Literal["file", "folder", "pipe", "device"]
@@ -338,22 +337,3 @@ def url_of(source: Any) -> str | None:
     if found is None or not ("://" in str(source) or (found[1] in SCHEMES and kind_at(source) is None)):
         return None
     return f"{found[1]}://{found[2]}"
-
-
-def path_of_results(results: Any) -> str | None:
-    """The path that an evaluation of these results is named after, without its ending; None where no path is a name.
-
-    That is the case for tables, patterns, the standard input, and names that are not text.
-
-    >>> Path(path_of_results("runs/model_a.json.gz")).name, path_of_results({"image_id": [1]}), path_of_results("runs/*.json")
-    ('model_a', None, None)
-    """
-    if not isinstance(results, (str, Path)) or is_pattern(results) or kind_at(results) in ("pipe", "device"):
-        return None
-    path = absolute(Path(results))
-    if path.parts[1:2] == ("dev",):  # the standard input may be a file
-        return None
-    if kind_at(path) != "folder":
-        path = path.with_suffix("") if path.suffix in _PACKED else path
-        path = path.with_suffix("")
-    return str(path) if path.name and is_utf8(str(path)) else None

@@ -10,6 +10,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
 from apframe.exceptions import PluginError, PluginWarning, warn
+from apframe.lazily import Loaded
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -23,7 +24,7 @@ LOCK = RLock()
 
 
 @dataclass(frozen=True)
-class Plugin:
+class Plugin(Loaded):
     """A protocol or a format of another package.
 
     Attributes

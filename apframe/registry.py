@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from apframe import static_table
+from apframe.lazily import Loaded
 from apframe.wording import same_name
-
-if TYPE_CHECKING:
-    from apframe.plugins import Plugin
 
 Value = TypeVar("Value")
 
@@ -49,21 +47,12 @@ class Registry(MutableMapping[str, Value], Generic[Value]):
     """
 
     def __init__(self, homes: Mapping[str, Value | str]) -> None:
-        self._homes: dict[str, Value | str] = dict(homes)
-        self._plugins: dict[str, Plugin] = {}
+        self._homes: dict[str, Value | str | Loaded] = dict(homes)
         self._imported: dict[str, Value] = {}
 
-    def home(self, name: str) -> Value | str:
+    def home(self, name: str) -> Value | str | Loaded:
         """Where a value is, or the value itself if it was given."""
         return self._homes[name]
-
-    def add_plugin(self, name: str, plugin: Plugin) -> None:
-        """Enter the value of another package under a name."""
-        self._homes[name], self._plugins[name] = f"the package {plugin.package}", plugin
-
-    def plugin(self, name: str) -> Plugin | None:
-        """What gives the value of a name, if that is of another package."""
-        return self._plugins.get(name)
 
     def known(self, name: Any) -> str | None:
         """The name here that is this one in any spelling; None if there is none.
@@ -99,23 +88,19 @@ class Registry(MutableMapping[str, Value], Generic[Value]):
 
     def __getitem__(self, name: str) -> Value:
         home = self._homes[name]
-        if not isinstance(home, str):
+        if not isinstance(home, (str, Loaded)):
             return home
         if name not in self._imported:
-            self._imported[name] = self._plugins[name].load() if name in self._plugins else imported(home)
+            self._imported[name] = imported(home) if isinstance(home, str) else home.load()
         return self._imported[name]
 
-    def __setitem__(self, name: str, value: Value | str) -> None:
-        self._forget(name)
+    def __setitem__(self, name: str, value: Value | str | Loaded) -> None:
         self._homes[name] = value
+        self._imported.pop(name, None)
 
     def __delitem__(self, name: str) -> None:
-        self._forget(name)
         del self._homes[name]
-
-    def _forget(self, name: str) -> None:
         self._imported.pop(name, None)
-        self._plugins.pop(name, None)
 
     def __repr__(self) -> str:
         return f"Registry({', '.join(self._homes)})"

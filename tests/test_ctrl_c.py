@@ -25,7 +25,7 @@ from tests.stopping import ROOT
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are a matter of Unix")
 BOX = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
 HOOK = """
-import _signal, os
+import _signal, importlib, os
 
 moment, n_events = os.environ["MOMENT"], 0
 
@@ -36,13 +36,18 @@ def hear(event, arguments):
         if moment in (str(n_events), arguments[0] if event == "import" else ""):
             os.kill(os.getpid(), _signal.SIGINT)
 
+def import_module(name, *package):  # of which there is no event
+    hear("import", [name])
+    return imported(name, *package)
+
 import sys; sys.addaudithook(hear)
+imported, importlib.import_module = importlib.import_module, import_module
 """
 SCRIPT = "import sys\nfrom apframe.__main__ import run\nif __name__ == '__main__':\n    sys.exit(run())\n"  # as pip writes it
 
 
 def interrupted(moment: object, start: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """`apframe eval`, with Ctrl-C when a statement imports the module of this name, or at the event of this number."""
+    """`apframe eval`, with Ctrl-C when it imports the module of this name, or at the event of this number."""
     (folder / "hook").mkdir()
     (folder / "hook" / "sitecustomize.py").write_text(HOOK)
     truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [BOX | {"id": 1}]}
@@ -59,8 +64,9 @@ def interrupted(moment: object, start: Sequence[str], folder: Path) -> subproces
 @pytest.mark.parametrize(
     "moment",
     [
-        1, "typing", "polars", "apframe.static_table", "apframe.cli.command", "click", "apframe.cli.files", "numpy",
-        "apframe.formats.catalogue", "apframe.metrics.plain_sums", "apframe.store.parquet",
+        1, "typing", "polars", "apframe.static_table", "apframe.cli.command", "click", "apframe.cli.evaluate",
+        "apframe.cli.files", "numpy",
+        "apframe.formats.catalogue", "apframe.evaluation.evaluate", "apframe.metrics.plain_sums", "apframe.store.parquet",
     ],
 )  # fmt: skip
 def test_ctrl_c_at_an_import(moment: object, tmp_path: Path) -> None:
@@ -82,7 +88,7 @@ def test_arguments_of_other_programs_are_not_the_command() -> None:
         assert not ctrl_c.is_command(["a.py", *arguments], ["python", "a.py", *arguments])
 
 
-@pytest.mark.parametrize("moment", ["polars", "apframe.formats.catalogue"])
+@pytest.mark.parametrize("moment", ["polars", "apframe.evaluation.evaluate"])
 def test_ctrl_c_in_the_installed_script(moment: str, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "apframe").write_text(SCRIPT)

@@ -60,10 +60,14 @@ def test_the_source_distribution_has_nothing_else(dist: Path, tracked: set[str])
     assert names >= tracked
 
 
-def test_a_python_is_found_by_its_version() -> None:
-    version = ".".join(map(str, sys.version_info[:2]))
-    folder = Path(sys.executable).parent
-    assert interpreter(version) is not None or not (folder / f"python{version}").exists()
+def test_a_python_is_found_by_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, said in (("3.97", "3.97.1"), ("3.98", "3.97.1")):  # the second one is another than its name says
+        python = tmp_path / f"python{name}"
+        python.write_text(f"#!/bin/sh\necho {python}\necho {said}\n")
+        python.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/bin")
+    assert interpreter("3.97") == str(tmp_path / "python3.97")
+    assert interpreter("3.98") is interpreter("3.9") is None
 
 
 def test_a_python_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

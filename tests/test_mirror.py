@@ -118,7 +118,7 @@ TESTED_IN = {
     "training/test_losses.py": "training/torch_losses",
     "tables/test_conditions.py": "tables/later tables/lazy_table",
 }
-IN_THEIR_DOCTESTS = ["lazily", "metrics/segments", "registry", "wording"]
+IN_THEIR_DOCTESTS = ["metrics/segments", "registry", "wording"]
 OF_MANY_MODULES = (
     "conformance",
     "docs",

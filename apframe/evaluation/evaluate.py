@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
@@ -15,7 +16,7 @@ from apframe.formats.catalogue import as_format, naming_format
 from apframe.formats.coco.format import Coco
 from apframe.formats.options import ReadingOptions
 from apframe.keywords import names_keywords
-from apframe.paths import path_of_results, reading_once
+from apframe.paths import absolute, is_pattern, is_utf8, kind_at, reading_once
 from apframe.protocols.application import check_detections, make_inputs, on_known_images, without_invalid_shapes
 from apframe.protocols.coco import COCO
 from apframe.protocols.inputs import Inputs
@@ -30,6 +31,8 @@ from apframe.wording import Note, spelled
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
     from apframe.formats.input_types import DetectionsLike, TruthLike
+
+_PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
 
 
 @names_keywords
@@ -219,3 +222,22 @@ def _sound_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, 
         drops = choice.drop_unknown_images
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=drops, are_checked=True)
     return inputs, report.faults
+
+
+def path_of_results(results: Any) -> str | None:
+    """The path that an evaluation of these results is named after, without its ending; None where no path is a name.
+
+    That is the case for tables, patterns, the standard input, and names that are not text.
+
+    >>> Path(path_of_results("runs/model_a.json.gz")).name, path_of_results({"image_id": [1]}), path_of_results("runs/*.json")
+    ('model_a', None, None)
+    """
+    if not isinstance(results, (str, Path)) or is_pattern(results) or kind_at(results) in ("pipe", "device"):
+        return None
+    path = absolute(Path(results))
+    if path.parts[1:2] == ("dev",):  # the standard input may be a file
+        return None
+    if kind_at(path) != "folder":
+        path = path.with_suffix("") if path.suffix in _PACKED else path
+        path = path.with_suffix("")
+    return str(path) if path.name and is_utf8(str(path)) else None

@@ -157,7 +157,7 @@ class Evaluation(QueryableResult):
         return metrics
 
     def _warn_of(self, metrics: pl.DataFrame) -> None:
-        from apframe.evaluation.diagnose.implausible import warn_of_metrics  # imported as the pipeline is
+        from apframe.evaluation.diagnose.implausible import warn_of_metrics
 
         warn_of_metrics(metrics, self._source.evaluated(), self.protocol, self.name)
 

@@ -60,7 +60,7 @@ def add_plugins() -> bool:
     with LOCK:
         for plugin, each in load_plugins("format"):
             if same_name(plugin.name, FORMATS) is None:
-                FORMATS.add_plugin(plugin.name, plugin)
+                FORMATS[plugin.name] = plugin
                 ROWS[plugin.name] = FormatRow("", each.writable, each.dataset_looks, each.results_looks)
     return bool(load_plugins("format"))
 
@@ -193,9 +193,9 @@ def tables_in_memory(source: Any) -> dict[str, pl.DataFrame] | None:
     if isinstance(source, Mapping) and source.keys() >= set(GROUND_TRUTH):
         are_lists = any(isinstance(source[table], list) for table in GROUND_TRUTH)  # as COCO's
         return None if are_lists else {table: to_polars(source[table], table) for table in GROUND_TRUTH}
-    url = url_of(source)
     from apframe.formats.nested_rows import has_objects, holds_columns, tables_of_rows
 
+    url = url_of(source)
     if not (url or holds_columns(source)):
         return None
     from apframe.formats.object_rows import is_of_objects, tables_of_objects

@@ -269,11 +269,11 @@ def list_definitions(name: str | None = None) -> Listing:
     >>> list_definitions("step")["formula"].item()
     'sum over k of p_k (r_k - r_(k-1))'
     """
+    from apframe.listing import Listing
+
     texts = read_texts()
     others = [DEFINITIONS[each] for each in DEFINITIONS if each not in texts["name"]]
     of_benchmarks = [[getattr(each, column, "") for column in texts.columns] for each in others]
-    from apframe.listing import Listing
-
     return Listing(texts.vstack(pl.DataFrame(of_benchmarks, texts.schema, orient="row"))).named("definition", name)
 
 

@@ -7,6 +7,7 @@ import sys
 from apframe import static_table
 from apframe.exceptions import PluginError, by_name
 from apframe.listing import Listing
+from apframe.plugins import Plugin
 from apframe.protocols.published import PUBLISHED, add_plugins
 
 
@@ -40,21 +41,23 @@ def list_protocols(name: str | None = None) -> Listing:
 
 
 def _described(name: str) -> tuple[str, str, str, str]:
-    plugin = PUBLISHED.plugin(name)
     try:
         protocol = PUBLISHED[name]
     except PluginError as error:
         return name.lower(), "", str(error), ""
-    purpose = plugin.purpose if plugin else _purposes(name)[name]
     options = static_table.TWINS.get(name, {})
     twins = [
         f"; {'up to version' if option == 'version' else option} {value}: {twin.lower()}"
         for option in options
         for value, twin in options[option].items()
     ]
-    return name.lower(), ", ".join(protocol.iou_types), "".join([purpose, *twins]), protocol.citation
+    return name.lower(), ", ".join(protocol.iou_types), "".join([_purpose(name), *twins]), protocol.citation
 
 
-def _purposes(name: str) -> dict[str, str]:
-    module = str(PUBLISHED.home(name)).partition(":")[0]
-    return vars(sys.modules[module])["PURPOSES"]
+def _purpose(name: str) -> str:
+    """What a protocol is for, as its module says it in PURPOSES; empty where there is none, as for one that a user added."""
+    home = PUBLISHED.home(name)
+    if isinstance(home, Plugin):
+        return home.purpose
+    module = sys.modules.get(home.partition(":")[0]) if isinstance(home, str) else None
+    return str(getattr(module, "PURPOSES", {}).get(name, ""))

@@ -35,7 +35,7 @@ def add_plugins() -> None:
     with LOCK:
         for plugin in find_plugins("protocol"):
             if same_name(plugin.name, PUBLISHED) is None:
-                PUBLISHED.add_plugin(plugin.name.upper(), plugin)
+                PUBLISHED[plugin.name.upper()] = plugin
 
 
 def departures(protocol: Protocol) -> list[str]:

@@ -354,10 +354,10 @@ class Dataset:
         >>> truth.where("weather = 'fog'").images["image_id"].to_list()
         [1]
         """
-        tables = {name: getattr(self, name) for name in GROUND_TRUTH}
         from apframe.tables.conditions import choose_categories, conjunction, refuse_nothing
         from apframe.tables.parts import consistent
 
+        tables = {name: getattr(self, name) for name in GROUND_TRUTH}
         masks = conjunction((*conditions, *([columns] if columns else ())), tables)
         refuse_nothing("where", masks)
         kept = {name: frame.filter(masks[name][name]) if name in masks else frame for name, frame in tables.items()}

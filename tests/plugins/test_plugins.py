@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ import apframe as apf
 from apframe.exceptions import FormatError, InvalidRowsWarning, ParameterError, PluginError, PluginWarning, RowError
 from apframe.formats.catalogue import choose_format
 from apframe.plugins import CONTRACT
+from apframe.protocols.published import PUBLISHED
 from tests.plugins.installed import TOY, installed
 
 TRUTH = "lamps\na 0 0 10 10 1\na 20 0 10 10 0\nb 0 0 10 10 1\nb 30 0 10 10 1\n"
@@ -200,3 +204,22 @@ def test_other_spellings_of_a_name_that_is_there(tmp_path: Path) -> None:
         warnings.simplefilter("ignore", PluginWarning)
         assert apf.list_protocols("wider_face")["purpose"].item().startswith("faces")
         assert apf.list_formats("wider_face")["title"].item() == "WIDER FACE"
+
+
+def test_the_names_of_the_contract_are_where_the_guide_says() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "plugins.md").read_text()
+    contract = guide.partition("## What you can rely on")[2].partition("Other modules may move")[0]
+    places = re.findall(r"((?:`\w+`(?:, | and )?)+) (?:in\s+|\()`(apframe\.[a-z_.]+)`", contract)
+    named = {(name, module) for names, module in places for name in re.findall(r"`(\w+)`", names)}
+    assert {name for name, _ in named} >= {"Rule", "Matcher", "Metric", "Format", "Look", "Seen", "AreaRange", "Level"}
+    assert [(name, module) for name, module in sorted(named) if not hasattr(import_module(module), name)] == []
+
+
+def test_a_protocol_of_a_user_is_listed_without_a_purpose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PUBLISHED, "MINE", replace(apf.COCO, name="MINE"))
+    monkeypatch.setitem(PUBLISHED, "THEIRS", "tests.plugins.test_plugins:THEIRS")
+    assert apf.list_protocols("mine").row(0)[:3] == ("mine", "bbox, segm, keypoints, boundary", "")
+    assert dict(apf.list_protocols().select("name", "purpose").rows())["theirs"] == ""
+
+
+THEIRS = replace(apf.COCO, name="THEIRS")

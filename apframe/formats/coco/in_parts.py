@@ -14,7 +14,7 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.coco.parsed_pieces import parsed_results
 from apframe.formats.coco.pieces import PIECE, Piece, pieces_of_lines, pieces_of_list, pieces_of_stream
-from apframe.formats.coco.results import HEAD, are_lines, read_result_columns, result_columns
+from apframe.formats.coco.results import FIRST_LINE, are_lines, read_result_columns, result_columns
 from apframe.formats.coco.scan import first_row, kinds_of_results, scan_rows
 from apframe.formats.files import BOM, reading
 from apframe.threads import map_lazily, pool
@@ -77,7 +77,7 @@ def _pieces_of_results(file: BinaryIO) -> Iterator[Piece | None] | None:
     size = file.seek(0, SEEK_END)
     file.seek(0)
     stream: Any = gzip.GzipFile(fileobj=file) if is_packed else file
-    head = stream.read(HEAD)
+    head = stream.read(FIRST_LINE)
     stream.seek(0)
     if are_lines(head):
         return None if size <= PIECE else pieces_of_lines(stream, PIECE)

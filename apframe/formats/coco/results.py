@@ -21,9 +21,7 @@ from apframe.validation import validating
 
 SCORE = b'"score"'
 """Text found in a data set whose annotations are results."""
-
-
-HEAD = 1 << 16  # bytes in which the first line is looked for
+FIRST_LINE = 1 << 16  # bytes in which the first line is looked for
 
 
 def read_coco_results(source: str | Path | list[dict[str, Any]] | dict[str, Any]) -> pl.DataFrame:
@@ -63,7 +61,7 @@ def read_result_columns(source: str | Path | list[dict[str, Any]] | dict[str, An
         return _of_data_set(source, "results") if isinstance(source, dict) else _results(source, "results")
     path = Path(source)
     with reading_unpacked(path) as file:
-        head = file.read(HEAD)
+        head = file.read(FIRST_LINE)
         if head.removeprefix(BOM).lstrip()[:1] == b"{":
             text = head + file.read()
             if are_lines(head):

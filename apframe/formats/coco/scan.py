@@ -310,7 +310,5 @@ def first_row(path: Path, file: BinaryIO) -> dict[str, Any]:
 
 
 def _loses_digits(ids: pl.Series) -> bool:
-    least: Any
-    most: Any
-    least, most = (ids.min(), ids.max()) if ids.dtype.is_float() else (None, None)
-    return least is not None and bool(max(-least, most) >= _LARGEST_ID)
+    ends: list[Any] = [ids.min(), ids.max()] if ids.dtype.is_float() else []
+    return any(end is not None and abs(end) >= _LARGEST_ID for end in ends)

@@ -6,12 +6,12 @@ The module of a shape is imported when one of its functions is first called.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import polars as pl
 
 from apframe.columns import Column
+from apframe.registry import imported
 from apframe.tables.shapes.boxes import BOX, BOXES
 from apframe.tables.shapes.shape import Shape
 
@@ -32,8 +32,7 @@ LABEL_MAP = Column(
 
 def _of(home: str) -> Callable[[str, Any], Any]:
     """A function of the module of a shape."""
-    module, _, function = home.partition(":")
-    return lambda table, value: getattr(import_module(f"apframe.tables.shapes.{module}"), function)(table, value)
+    return lambda table, value: imported(f"apframe.tables.shapes.{home}")(table, value)
 
 
 MASKS = Shape(
@@ -118,7 +117,7 @@ CUBOIDS = Shape(
         Column("cuboid_yaw", pl.Float64, "its heading, radians, counter-clockwise seen from above, 0 along x", standard=False),
     ),
     needs=CUBOID,
-    check=_of("cuboids:_check"),
+    check=_of("cuboids:check"),
     extents=_of("cuboids:cuboid_extents"),
     accepts=("camera_x", "cuboid_bottom"),
     accept=_of("cuboids:with_cuboids"),
@@ -146,7 +145,7 @@ SPHERES = Shape(
         Column("sphere_diameter", pl.Float64, "its diameter, millimetres; negative if it is not known", standard=False),
     ),
     needs=("sphere_x", "sphere_y", "sphere_z"),
-    check=_of("spheres:_check"),
+    check=_of("spheres:check"),
     extents=_of("spheres:sphere_extents"),
     json_field="sphere_x",
     called={

@@ -128,5 +128,6 @@ def like_degrees(frame: pl.DataFrame) -> float | None:
     return beyond[0] if len(beyond) > frame[YAW].count() / 2 else None
 
 
-def _check(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+def check(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """`check_cuboids` of whatever columns there are."""
     return check_cuboids(table, frame, ())

@@ -52,5 +52,6 @@ def check_spheres(table: str, frame: pl.DataFrame, *, needs_diameter: bool) -> p
     return sieve.sound(frame)
 
 
-def _check(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+def check(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """`check_spheres`; the ground truth needs a diameter if it has the column."""
     return check_spheres(table, frame, needs_diameter=table == "annotations" and DIAMETER in frame.columns)

@@ -11,8 +11,8 @@ import pytest
 
 import apframe as apf
 from apframe.evaluation.comparison.names import names_beside
+from apframe.evaluation.evaluate import path_of_results
 from apframe.exceptions import ParameterError
-from apframe.paths import path_of_results
 
 STREET = Path(__file__).resolve().parents[3] / "data" / "street"
 TRUTH = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from typing import Any
@@ -10,10 +11,12 @@ import polars as pl
 import pytest
 
 from apframe.formats.coco.rows import FIELDS
+from apframe.registry import imported
 from apframe.tables.shapes.catalogue import OTHERS, SHAPES, shape_of
 from apframe.tables.shapes.shape import Shape
 from apframe.tables.tables import TABLES
 
+FUNCTIONS = ("check", "extents", "decode", "accept")
 ROWS: dict[str, tuple[dict[str, list[Any]], tuple[float, ...]]] = {  # an object of each shape, its box and its area
     "bbox": ({"x": [1.0], "y": [2.0], "width": [2.0], "height": [4.0]}, (1.0, 2.0, 2.0, 4.0, 8.0)),
     "segm": ({"detection_id": [1], "mask": ['{"size": [4, 4], "counts": [4, 3, 9]}']}, (1.0, 0.0, 1.0, 3.0, 3.0)),
@@ -112,3 +115,12 @@ print(evaluation.pairs.rows(), evaluation.detections.select("x", "y", "width", "
 def test_a_shape_is_one_module_and_its_place_in_the_list() -> None:
     done = subprocess.run([sys.executable, "-c", NEW_SHAPE], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[(1, 1, 0.5)] [(3.0, 5.0, 0.0, 0.0)] 0"
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: str(shape.iou_type))
+def test_the_functions_of_shapes_are_where_they_are_said_to_be(shape: Shape) -> None:
+    for name in FUNCTIONS:
+        function = getattr(shape, name)
+        home = inspect.getclosurevars(function).nonlocals.get("home") if function is not None else None
+        assert home is None or callable(imported(f"apframe.tables.shapes.{home}"))
+    assert shape not in OTHERS or inspect.getclosurevars(shape.extents or shape.check).nonlocals["home"]
