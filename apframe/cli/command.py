@@ -79,7 +79,9 @@ class Overview(click.Group):
 def app(context: click.Context, show_version: bool, as_json: bool) -> None:  # fmt: skip
     """Average precision for object detection, search and any other ranked list, with every step as a table.
 
-    `apframe COMMAND --help` explains a command. Exit status: 0 if all went well, 1 for bad data, 2 for bad usage, 3 if `check`
+    `apframe COMMAND --help` explains a command, `--help-all` with all its options.
+
+    Exit status: 0 if all went well, 1 for bad data, 2 for bad usage, 3 if `check`
     has warnings but no errors, or if `eval`, `rank` or `compare` with --strict warns that its number is probably wrong, 4 if
     `compare` finds a model worse that must not be.
     """

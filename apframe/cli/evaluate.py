@@ -23,7 +23,6 @@ from apframe.cli.options import (
     numbers,
     option,
     output,
-    results_argument,
     storing_options,
     strict_option,
     style_options,
@@ -66,9 +65,9 @@ sharding_options = grouped(
 
 
 @click.command("eval", cls=Command)
-@argument("truth", "[GT]", required=False, help="ground truth: COCO JSON, or a file or folder of another format")
-@results_argument
-@argument("more", "[FOLDER]...", nargs=-1, help="with --shards: more shards, as the shell lists them for shards/*")
+@argument("truth", "GT", required=False, help="ground truth: COCO JSON, or a file or folder of another format")
+@argument("results", "DT", required=False, help="detections, in any format; - is stdin")
+@argument("more", "[FOLDER]...", nargs=-1, advanced=True, help="with --shards: further shards, as the shell lists shards/*")
 @evaluation_options
 @option(
     "--iou-thresholds", multiple=True, metavar="0.5,0.75",
@@ -84,8 +83,8 @@ sharding_options = grouped(
 )  # fmt: skip
 @where_option
 @option("--intervals", help="also print the 95 % interval of each number")
-@option(
-    "--shards", heading="Shards",
+@_of_shards(
+    "--shards",
     help="GT is a folder of shards or a pattern such as 'shards/*'; with DT, both are patterns of files, in pairs by name",
 )  # fmt: skip
 @sharding_options

@@ -134,9 +134,8 @@ evaluation_options = grouped(
     image_attributes_option,
     drop_unknown_images_option,
     reading(
-        "--invalid", metavar="error|drop|keep", default="error", advanced=True,
-        help="rows that cannot be evaluated: stop, leave them out, or do with negative sides and the like what the benchmark's "
-        "own program does",
+        "--invalid", metavar="error|drop|keep", default="error",
+        help="rows that cannot be evaluated: stop, leave them out, or do what the benchmark's own program does",
     ),
 )  # fmt: skip
 

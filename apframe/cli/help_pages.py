@@ -37,20 +37,23 @@ TASKS = {
 }  # fmt: skip
 EXAMPLES = {verb: example for verbs in TASKS.values() for verb, (_, example) in verbs.items()}
 _HEADINGS = ("Arguments", "Options", "Reading", "Shards", "Search runs", "Gate", "Output")
+_FEW = 4  # advanced parameters, with --help-all, that are shown as well
 
 
 def write_help(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter, *, everything: bool) -> None:
     """Write the usage, the description with an example, then arguments and options under their headings.
 
-    Without `everything`, advanced options are left out, and the last line says how to see them.
+    Without `everything`, advanced ones are left out if they are many, and the last line says how to see them.
     """
     sections: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _HEADINGS}
-    hidden = []
-    for param in command.get_params(ctx):
+    params = command.get_params(ctx)
+    hidden = [] if everything else [param for param in params if getattr(param, "advanced", False)]
+    is_short = len(hidden) > _FEW
+    for param in params:
+        if param in (hidden if is_short else hidden[-1:]):  # the last one is --help-all, of no use where nothing is left out
+            continue
         if isinstance(param, click.Argument):
             sections["Arguments"].append((str(param.metavar), getattr(param, "help", "")))
-        elif getattr(param, "advanced", False) and not everything:
-            hidden.append(param)
         else:
             sections[getattr(param, "heading", "Options")] += filter(None, [param.get_help_record(ctx)])
     formatter.write_usage(ctx.command_path, " ".join([*(metavar for metavar, _ in sections["Arguments"]), "[OPTIONS]"]))
@@ -68,5 +71,5 @@ def write_help(command: click.Command, ctx: click.Context, formatter: click.Help
         if records:
             with formatter.section(heading):
                 formatter.write_dl(records, col_max=26)
-    if len(hidden) > 1:  # others than --help-all
+    if is_short:
         formatter.write(f"\nMore options: {ctx.command_path} --help-all\n")

@@ -40,11 +40,11 @@ class Option(click.Option):
 
 
 class Argument(click.Argument):
-    """An argument with a line of help. Click has these from 8.5."""
+    """An argument with a line of help, which click has from 8.5. Only --help-all shows `advanced` ones."""
 
-    def __init__(self, *args: Any, help: str, **settings: Any) -> None:  # noqa: A002
+    def __init__(self, *args: Any, help: str, advanced: bool = False, **settings: Any) -> None:  # noqa: A002
         super().__init__(*args, **settings)
-        self.help = help
+        self.help, self.advanced = help, advanced
 
 
 def option(*names: str, metavar: str | None = None, **settings: Any) -> Callable[[Declared], Declared]:
@@ -177,7 +177,7 @@ def strict_option(function: Declared) -> Declared:
 
     words = "exit with 3 if a warning says that the number is probably wrong"
     given: dict[str, Any] = {"expose_value": False, "callback": be_strict}
-    return gate("--strict", advanced=True, help=words, **given)(function)
+    return gate("--strict", help=words, **given)(function)
 
 
 def style_options(

@@ -31,14 +31,17 @@ from apframe.store.parquet import RETRIEVAL
 @click.command("rank", cls=Command)
 @argument("qrels", "QRELS", help="relevance judgements: TREC text, TSV or CSV with a header, JSON or Parquet")
 @argument("runs", "RUN...", nargs=-1, required=True, help="runs, likewise")
-@search_options
-@output("--per-query", "-q", help="print each query instead of means")
-@output("--compare", help="compare the runs in pairs: difference, 95 % interval, corrected p (more columns with --csv)")
-@option("--test", metavar="t|randomisation|bootstrap", help="where p of --compare comes from (default: the paired t test)")
+@option("--compare", help="compare the runs in pairs: difference, 95 % interval, corrected p (more columns with --csv)")
+@option(
+    "--test", metavar="t|randomisation|bootstrap", advanced=True,
+    help="where p of --compare comes from (default: the paired t test)",
+)  # fmt: skip
 @option(
     "--by", multiple=True, metavar="topic,length",
     help="print means, or comparisons, for each value of these columns of --queries",
 )  # fmt: skip
+@search_options("Options")
+@output("--per-query", "-q", help="print each query instead of means")
 @storing_options
 @style_options()
 @strict_option

@@ -45,7 +45,7 @@ _OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # op
 )  # fmt: skip
 @output("--title", metavar="TEXT", help="the heading of the page (default: the names of the models)")
 @evaluation_options
-@search_options
+@search_options()
 @where_option
 @option(
     "--n-resamples", metavar="1000", default=1_000, advanced=True, help="how many resamples, for numbers without a derivative"

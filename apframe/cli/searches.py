@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from apframe.cli.options import grouped, option
+from apframe.cli.options import Declared, grouped, option
 from apframe.exceptions import ParameterError
 from apframe.lists.measures import USUAL, as_measures
 
@@ -40,20 +40,21 @@ class Searches:
         return vars(self) | {"measures": as_measures(" ".join(self.measures) if self.measures else USUAL)}
 
 
-_search = partial(option, heading="Search runs")
-_rare = partial(_search, advanced=True)
-
-search_options = grouped(
-    "searches", Searches,
-    _search("--measures", "-m", multiple=True, metavar='"AP nDCG@10 P@5"', help=f"measures (default: {' '.join(USUAL)})"),
-    _search("--queries", metavar="FILE", help="attributes of the queries: CSV or Parquet"),
-    _search("--missing", metavar="skip|zero|error", default="skip", help="judged queries that a run lacks"),
-    _rare("--no-relevant", metavar="zero|skip", default="zero", help="queries without relevant documents"),
-    _rare("--unjudged", metavar="nonrelevant|remove", default="nonrelevant", help="documents without a judgement"),
-    _rare("--trec-eval", type=int, metavar="9|10", default=10, help="version of trec_eval to agree with"),
-    _search("--relevance-level", "-l", type=float, metavar="2", default=1, help="smallest relevance of a relevant document"),
-    _search("--max-documents", "-M", type=int, metavar="100", help="use only this number of documents per query"),
-    _rare(
-        "--own-document", metavar="keep|remove", help="documents with the id of their query (default: keep, with a warning)"
-    ),
-)  # fmt: skip
+def search_options(heading: str = "Search runs") -> Callable[[Declared], Declared]:
+    """The options of search, under a heading of the help."""
+    search = partial(option, heading=heading)
+    rare = partial(search, advanced=True)
+    return grouped(
+        "searches", Searches,
+        search("--measures", "-m", multiple=True, metavar='"AP nDCG@10 P@5"', help=f"measures (default: {' '.join(USUAL)})"),
+        search("--queries", metavar="FILE", help="attributes of the queries: CSV or Parquet"),
+        search("--missing", metavar="skip|zero|error", default="skip", help="judged queries that a run lacks"),
+        rare("--no-relevant", metavar="zero|skip", default="zero", help="queries without relevant documents"),
+        rare("--unjudged", metavar="nonrelevant|remove", default="nonrelevant", help="documents without a judgement"),
+        rare("--trec-eval", type=int, metavar="9|10", default=10, help="version of trec_eval to agree with"),
+        search("--relevance-level", "-l", type=float, metavar="2", default=1, help="smallest relevance of a relevant document"),
+        search("--max-documents", "-M", type=int, metavar="100", help="use only this number of documents per query"),
+        rare(
+            "--own-document", metavar="keep|remove", help="documents with the id of their query (default: keep, with a warning)"
+        ),
+    )  # fmt: skip

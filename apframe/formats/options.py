@@ -42,7 +42,7 @@ class FileOptions(TypedDict, total=False):
                 "which part of a data set at a path that has several: a name, such as val, which is an image set, a folder "
                 "inside, or a list of images in `ImageSets`; or the path of such a list, see `images`."
             ),
-            help="part of the ground truth to read: a name such as val, or a file of image names",
+            help="part of the ground truth to read: a name such as val, or the file that lists it",
             metavar="NAME",
         ),
     ]
@@ -71,7 +71,7 @@ class ImageOptions(TypedDict, total=False):
                 "evaluate only these images: ids or file names (with or without folders and ending), or a text file with "
                 "one in each line. Detections of the other images are left out."
             ),
-            help="text file with an image name or id in each line: evaluate only these images",
+            help="use only these images of all that are read: a text file with an image name or id in each line",
             metavar="FILE",
             flag="--images-list",
             advanced=True,
@@ -93,7 +93,7 @@ class BoxOptions(TypedDict, total=False):
                 "differ, read the ground truth with `read_dataset(path, box_format=...)` first. Columns `x1 y1 x2 "
                 "y2`, `xmin ymin xmax ymax` and the like need no option."
             ),
-            help="how boxes are written, if the format does not say: two corners, corner and size, or centre and size",
+            help="how boxes are written, if the format does not say",
             metavar="|".join(BOX_FORMATS),
         ),
     ]

@@ -367,7 +367,7 @@ def test_matches_are_stored_at_thresholds_that_are_evaluated(
 HELP = {
     (): ["eval", "sql", "upgrade", "--help"],
     ("eval",): ["GT", "DT", "--protocol", "--iou-type", "--by", "--where", "--categories", "--agnostic", "--intervals",
-                "--max-detections", "--iou-thresholds", "--gt-format", "--dt-format", "--split", "--shards", "--out", "--json",
+                "--max-detections", "--iou-thresholds", "--gt-format", "--dt-format", "--split", "--out", "--json",
                 "--csv"],
     ("sql",): ["DIR", "QUERY", "--file", "--json", "--csv"],
 }  # fmt: skip

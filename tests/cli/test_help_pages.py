@@ -51,3 +51,16 @@ def test_the_help_of_eval_fits_on_a_screen(capsys: Capture, monkeypatch: pytest.
     short = command(capsys, monkeypatch, "eval", "--help")[1]
     assert short.count("\n") <= 60
     assert "`apframe protocols`" in short and "voc2012" not in short
+
+
+def test_where_little_is_advanced_the_help_shows_it(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    for verb in ("sql", "upgrade", "formats", "protocols"):
+        short = command(capsys, monkeypatch, verb, "--help")[1]
+        assert "More options" not in short and "--help-all" not in short
+    assert "--latex" in command(capsys, monkeypatch, "sql", "--help")[1]
+
+
+def test_the_help_of_rank_begins_with_its_own_options(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = command(capsys, monkeypatch, "rank", "--help")[1].partition("\nOptions:\n")[2]
+    names = re.findall("^  (?:-., )?(--[a-z]+)", options, re.MULTILINE)
+    assert names[:4] == ["--compare", "--by", "--measures", "--queries"]
