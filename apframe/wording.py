@@ -142,11 +142,11 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     return nearest(word, known) or f"there are {', '.join(known)}"
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
+def nearest(word: str, known: Sequence[str], most: int = 3) -> str:
     """Ask whether a near word, or one that starts with this one, was meant; empty if there is none."""
     in_case = {name.lower(): name for name in known}
-    begun = [name for name in in_case if name.startswith(word.lower())][:3] if len(word) > 1 else []
-    near = difflib.get_close_matches(word.lower(), in_case, 3, cutoff=0.65) or begun
+    begun = [name for name in in_case if name.startswith(word.lower())][:most] if len(word) > 1 else []
+    near = difflib.get_close_matches(word.lower(), in_case, most, cutoff=0.65) or begun
     return f"did you mean {', '.join(in_case[name] for name in near)}?" if near else ""
 
 

@@ -146,8 +146,9 @@ def _run(arguments: Sequence[str] | None, seen: dict[str, bool]) -> int:
     except KeyboardInterrupt:
         return ctrl_c.STATUS
     except click.UsageError as error:
-        verb = error.ctx.command_path if error.ctx else "apframe"
-        return _fail(f"{_usage(error)} (see `{verb} --help`)", 2)
+        from apframe.cli.usage_errors import usage_message  # for these alone
+
+        return _fail(usage_message(error), 2)
     except (QueryError, ParameterError) as error:
         return _fail(str(error), 2)
     except ApframeError as error:
@@ -164,6 +165,8 @@ def _run(arguments: Sequence[str] | None, seen: dict[str, bool]) -> int:
 
 
 def _invoke(arguments: list[str], seen: dict[str, bool]) -> int:
+    if arguments[:1] == ["help"] or arguments == ["--help-all"]:  # as other programs have it
+        arguments = [*arguments[1:], "--help"]
     try:  # not by `app.main`, which writes a line end after Ctrl-C
         with app.make_context("apframe", arguments, obj=seen) as context:
             app.invoke(context)
@@ -171,15 +174,6 @@ def _invoke(arguments: list[str], seen: dict[str, bool]) -> int:
         if ended.exit_code:
             return ended.exit_code
     return DOUBTFUL if all(seen.values()) else 0
-
-
-def _usage(error: click.UsageError) -> str:
-    """What click says, but the same in all of its versions where an option is unknown."""
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        from apframe.cli.unknown_options import no_such_option  # for this alone
-
-        return no_such_option(error.option_name, error.ctx)
-    return " ".join(error.format_message().split()).rstrip(".")
 
 
 def _fail(message: str, code: int) -> int:

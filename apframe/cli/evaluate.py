@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import click
@@ -114,8 +113,9 @@ def evaluate_files(
     if not shards and (given := given_options(context, vars(sharding))):
         raise ParameterError(f"{given[0]} needs --shards", "it is about data in shards")
     if not shards and more:
-        paths = " ".join(quote(str(each)) for each in (truth, results, *more)) if len(more) < 5 else "GT A B..."
-        context.fail(f"eval takes one model, not {len(more) + 1}: use apframe compare {paths}; shards need --shards")
+        from apframe.cli.usage_errors import refuse_more  # for this alone
+
+        refuse_more(context, [each for each in (truth, results, *more) if each])
     if truth is None and rules:
         print(chosen)
         return
@@ -124,7 +124,8 @@ def evaluate_files(
 
         hint_at_shards(truth, results)
     if truth is None or (results is None and not shards):
-        context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
+        missing = "ground truth (GT) is" if truth is None else "detections (DT) are"
+        context.fail(f"the {missing} missing: apframe eval GT DT")
     labelled = storing.labels("detection")
     if matches and storing.out is None:
         raise ParameterError("--matches needs --out, the folder to store the evaluation in")

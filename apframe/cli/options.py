@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial, wraps
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -91,6 +92,10 @@ class Command(click.Command):
         except click.UsageError as error:
             error.ctx = ctx  # click leaves it out where an option lacks its value
             raise
+        takes_value = {name: not getattr(each, "is_flag", True) for each in self.get_params(ctx) for name in each.opts}
+        for name, value in pairwise(args):
+            if takes_value.get(name) and value[:1] == "-" and value in takes_value:
+                ctx.fail(f"{name} needs a value, and is followed by {value}")
         for option in given:
             takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag)
             if takes_one and given.count(option) > 1:

@@ -55,7 +55,7 @@ def read_run(
         from apframe.cli.sharded import hint_at_out  # for this alone
 
         hint_at_out(truth, str(context.info_name))
-        context.fail("Missing argument 'DT'.")
+        context.fail(f"the detections (DT) are missing: {context.command_path} GT DT")
     else:
         evaluation = files.evaluate(truth, results, rules)
     if where is not None:

@@ -412,7 +412,9 @@ def test_a_profiler_sees_the_end_of_the_process() -> None:
     ("arguments", "problem"),
     [
         ("evl", "No such command 'evl'; did you mean eval? (see `apframe --help`)"),
-        ("--verison", "No such option: --verison; did you mean --version"),
+        ("--verison", "No such option: --verison; did you mean --version? (see `apframe --help`)"),
+        ("compare --by --json", "--by needs a value, and is followed by --json (see `apframe compare --help`)"),
+        ("compare a b --by --help", "--by needs a value, and is followed by --help (see `apframe compare --help`)"),
         ("what", "No such command 'what' (see `apframe --help`)"),
         ("--jso", "No such option: --jso; did you mean --json? (see `apframe --help`)"),
         ("formats --jso", "No such option: --jso; did you mean --json? (see `apframe formats --help`)"),
@@ -501,3 +503,9 @@ def test_a_manifest_that_is_cut_off_is_not_called_absent(
     (cut / "manifest.json").write_text('{"format": ')
     code, out, err = command(capsys, monkeypatch, "sql", str(cut), "SELECT 1")
     assert (code, out) == (1, "") and err.startswith(f"error: {cut / 'manifest.json'}: not JSON, or cut off")
+
+
+def test_other_ways_to_ask_for_help(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for asked, usual in (("help", "--help"), ("--help-all", "--help"), ("help eval", "eval --help")):
+        found = command(capsys, monkeypatch, *asked.split())
+        assert found[0] == 0 and found == command(capsys, monkeypatch, *usual.split())

@@ -138,7 +138,7 @@ def test_rules_alone(run: Command) -> None:
 def test_files_that_are_missing(arguments: list[str], missing: str, run: Command) -> None:
     code, out, err = command(run.capsys, run.monkeypatch, "eval", *arguments)
     assert (code, out) == (2, "")
-    assert f"Missing argument '{missing}'" in err
+    assert f"({missing})" in err and " missing: apframe eval GT DT" in err
 
 
 @pytest.mark.parametrize("matching", ["score", "best_overlap", "similarity", "optimal"])

@@ -116,7 +116,7 @@ def test_damaged_shards_stop_it_or_are_left_out(shards: Path, capsys: Capture, m
 def test_bad_usage_and_bad_data(shards: Path, capsys: Capture, monkeypatch: Patch) -> None:
     (shards.parent / "empty").mkdir()
     cases = [
-        (["--shards"], 2, "Missing argument 'GT'"),
+        (["--shards"], 2, "the ground truth (GT) is missing: apframe eval GT DT"),
         (["--shards", "shardz/*"], 1, "shardz/*: no file or folder matches this pattern\n"),
         (["--shards", "shardz"], 1, "shardz: there is no such file or folder\n"),
         (["--shards", "empty"], 1, "empty: has neither shards.json nor images.parquet in it; name a folder that"),
@@ -138,8 +138,9 @@ def test_bad_usage_and_bad_data(shards: Path, capsys: Capture, monkeypatch: Patc
         ([TRUTH, RESULTS, "--skip-bad-shards"], 2, "--skip-bad-shards needs --shards; it is about data in shards\n"),
         ([TRUTH, RESULTS, "--engine", "local"], 2, "--engine needs --shards; it is about data in shards\n"),
         ([TRUTH, RESULTS, "--work", "work"], 2, "--work needs --shards; it is about data in shards\n"),
-        ([TRUTH, RESULTS, RESULTS], 2, f"eval takes one model, not 2: use apframe compare {TRUTH} {RESULTS} "
-         f"{RESULTS}; shards need --shards"),
+        ([TRUTH, RESULTS, RESULTS], 2, f"eval takes one model, not 2: use apframe compare {TRUTH} {RESULTS} {RESULTS} (see"),
+        (["shards", "shards", "shards"], 2, "eval takes one model, not 2: use apframe compare shards shards "
+         "shards; shards need --shards (see"),
         (["shards"], 2, "shards has data in shards; evaluate them with apframe eval --shards shards\n"),
         (["shards/00000", RESULTS], 2, "shards/00000 has data in shards; evaluate them with apframe eval --shards"),
         (["shards/*"], 2, "shards/* is a pattern, but GT is one file or folder; evaluate data in shards with apframe eval "

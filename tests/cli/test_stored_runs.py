@@ -32,7 +32,7 @@ def test_what_is_refused(run: Any, tmp_path: Path) -> None:
     stored, (gt, dt) = str(tmp_path / "run"), files(tmp_path, TRUTH, FOUND)
     for name in ("errors", "confusion"):
         for arguments, status, message in (
-            ((gt,), 2, "Missing argument 'DT'"),
+            ((gt,), 2, f"the detections (DT) are missing: apframe {name} GT DT"),
             ((stored, dt), 2, f"{stored} is a stored evaluation, which has its results already; leave out {dt}"),
             ((stored, "--protocol", "voc2012"), 2, "--protocol is about files of ground truth and results"),
             ((stored, "--iou-threshold", "0.42"), 2, "0.42 was not evaluated"),

@@ -1,4 +1,4 @@
-"""Options that a command has not: those of trec_eval that have other names here."""
+"""Options that a command does not have, with the names that they have here, and surplus arguments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apframe.cli.unknown_options import OF_TREC_EVAL
+from apframe.cli.usage_errors import OF_TREC_EVAL
 from tests.cli.test_rank import DENSE, QRELS, Done, apframe, rank
 
 STREET = Path(__file__).parents[2] / "data" / "street" / "instances.json"
@@ -40,3 +40,29 @@ def test_only_commands_that_have_the_option_name_it() -> None:
 def test_the_page_for_users_of_trec_eval_says_the_same() -> None:
     rows = dict(re.findall(r"^\| `(-\w)`.*? \| `(.*?)`.* \|$", PAGE.read_text(), re.MULTILINE))
     assert {option: rows[option] for option in OF_TREC_EVAL} == OF_TREC_EVAL
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("eval --classes car", "No such option: --classes; did you mean --categories?"),
+        ("eval --filter car", "No such option: --filter; did you mean --where?"),
+        ("eval --format coco", "No such option: --format; did you mean --gt-format?"),
+        ("formats --filter x", "No such option: --filter"),
+        ("eval --categores car", "No such option: --categores; did you mean --categories?"),
+        ("eval {gt} {dt} --by weather camera", "Got unexpected extra argument (camera); several names are written with commas: "
+         "--by weather,camera"),
+        ("eval --by a b c {gt} {dt}", "Got unexpected extra arguments ({gt} {dt}); several names are written with commas: "
+         "--by a,b,c"),
+        ("errors {gt} {dt} --categories car bus --json", "Got unexpected extra argument (bus); several names are written with "
+         "commas: --categories car,bus"),
+        ("eval {gt} {dt} --intervals camera", "Got unexpected extra argument (camera)"),
+        ("eval {gt} {dt} {dt}", "eval takes one model, not 2: use apframe compare {gt} {dt} {dt}"),
+        ("eval {gt} {dt} {dt} {dt} {dt} {dt} {dt}", "eval takes one model, not 6: use apframe compare GT A [B...]"),
+        ("eval {gt} {dt} x*", "eval takes one model, not 2: use apframe compare {gt} {dt} 'x*'; shards need --shards"),
+    ],
+)  # fmt: skip
+def test_other_words(line: str, message: str) -> None:
+    paths = {"gt": STREET, "dt": STREET.with_name("model_a.json")}
+    arguments = line.format(**paths).split()
+    assert apframe(*arguments) == Done(2, "", f"error: {message.format(**paths)} (see `apframe {arguments[0]} --help`)\n")
