@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import polars as pl
 
@@ -81,7 +82,7 @@ def conjunction(conditions: Iterable[Any], tables: Tables) -> dict[str, dict[str
     found: dict[str, dict[str, pl.Series]] = {}
     parts = [part for each in conditions for part in (_parts_of_sql(each, tables) if isinstance(each, str) else [each])]
     for condition in parts:
-        masks = _evaluated(condition, tables) if isinstance(condition, pl.Expr) else _listed_images(condition, tables["images"])
+        masks = _evaluated(condition, tables) if isinstance(condition, pl.Expr) else _listed_images(condition, tables)
         of_table = found.setdefault(next(iter(masks)), {})
         for owner, mask in masks.items():
             of_table[owner] = mask & of_table[owner] if owner in of_table else mask
@@ -232,26 +233,39 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
     return masks
 
 
-def _conditions_for(values: Mapping[str, Any]) -> str:
-    """The call that filters by these values of columns.
+def _refuse_values(values: Mapping[Any, Any], tables: Tables) -> NoReturn:
+    """The error for a dict of columns and values in place of a condition: it says which call filters by these."""
+    if not values:
+        raise ParameterError("a condition is SQL text or an expression, not an empty dict")
+    problem = "a condition is SQL text or an expression, not a column with its value"
+    try:
+        for name in values:
+            find_owners(str(name), tables)
+    except ParameterError as error:
+        raise ParameterError(problem, str(error)) from None
+    words = [_condition_for(str(name), value) for name, value in values.items()]
+    raise ParameterError(problem, f"write where({', '.join(words)})" if all(words) else "")
 
-    >>> _conditions_for({"weather": "fog", "lane": [1, 2]})
-    'where(pl.col("weather") == "fog", pl.col("lane").is_in([1, 2]))'
+
+def _condition_for(name: str, value: Any) -> str:
+    """The expression that is true where a column has a value, or one of several; empty if it takes more than that.
+
+    >>> _condition_for("weather", "fog"), _condition_for("lane", [1, 2]), _condition_for("lane", None)
+    ('pl.col("weather") == "fog"', 'pl.col("lane").is_in([1, 2])', 'pl.col("lane").is_null()')
     """
-    words = []
-    for name, value in values.items():
-        several = isinstance(value, (list, tuple, set))
-        is_value = f".is_in({list(value)})" if several else f' == "{value}"' if isinstance(value, str) else f" == {value}"
-        words.append(f'pl.col("{name}"){is_value}')
-    return f"where({', '.join(words)})"
+    column = f"pl.col({json.dumps(name, ensure_ascii=False)})"
+    if value is None:
+        return f"{column}.is_null()"
+    if isinstance(value, (str, int, float)):
+        return f"{column} == {json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)}"
+    are_values = isinstance(value, (list, tuple, set)) and all(isinstance(each, (str, int, float)) for each in value)
+    return f"{column}.is_in({list(value)})" if are_values else ""
 
 
-def _listed_images(ids: Any, images: Table) -> dict[str, pl.Series]:
-    known = column_of(images, "image_id")
+def _listed_images(ids: Any, tables: Tables) -> dict[str, pl.Series]:
+    known = column_of(tables["images"], "image_id")
     if isinstance(ids, Mapping):
-        raise ParameterError(
-            "a condition is SQL text or an expression, not a column with its value", f"write {_conditions_for(ids)}"
-        )
+        _refuse_values(ids, tables)
     if isinstance(ids, (str, bytes, int, float)) or not isinstance(ids, Iterable):
         raise ParameterError(f"a condition must be SQL text, a Polars expression or a list of image ids, not {ids!r}")
     ids = ids if isinstance(ids, pl.Series) else list(ids)

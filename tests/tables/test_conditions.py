@@ -101,5 +101,22 @@ def test_columns_with_values_are_no_conditions() -> None:
     for ask in asked:
         with pytest.raises(ParameterError, match=f"^{re.escape(expected)}$"):
             ask()
-    with pytest.raises(ParameterError, match=re.escape('where(pl.col("lane").is_in([1, 2]), pl.col("n") == 3)')):
-        dataset.where(lane=[1, 2], n=3)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=re.escape("no column 'wether'; did you mean weather?")):
+        dataset.where(wether="fog")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"n": [1, 2], "weather": "fog"}, '; write where(pl.col("n").is_in([1, 2]), pl.col("weather") == "fog")'),
+        ({"weather": 'a "b"\n'}, r'; write where(pl.col("weather") == "a \"b\"\n")'),
+        ({"weather": None, "n": 2.5}, '; write where(pl.col("weather").is_null(), pl.col("n") == 2.5)'),
+        ({"n": [1, None]}, "not a column with its value"),
+        ({"n": pl.col("n") > 1}, "not a column with its value"),
+        ({}, "not an empty dict"),
+    ],
+)
+def test_which_condition_was_meant(values: dict[str, Any], message: str) -> None:
+    tables = {"images": pl.DataFrame({"image_id": [1], "weather": ["fog"], "n": [1]})}
+    with pytest.raises(ParameterError, match=f"{re.escape(message)}$"):
+        conjunction([values], tables)

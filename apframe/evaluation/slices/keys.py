@@ -118,11 +118,13 @@ def bins(column: str, edges: Iterable[float], labels: Sequence[str] | None = Non
     (0.0, 0.3, 1.0)
     """
     try:
-        numbers = tuple(float(edge) for edge in edges)
+        numbers = None if isinstance(edges, str) else tuple(float(edge) for edge in edges)
     except (TypeError, ValueError):
-        meant = f'quantiles("{column}", {edges}) makes {edges} intervals with about as many rows each'
-        remedy = meant if isinstance(edges, int) else ""
-        raise ParameterError(f"bins of {column}: edges are a list of numbers, got {edges!r}", remedy) from None
+        numbers = None
+    if numbers is None:
+        meant = f"quantiles({column!r}, {edges}) makes {edges} intervals with about as many rows each"
+        remedy = meant if isinstance(column, str) and isinstance(edges, int) and not isinstance(edges, bool) else ""
+        raise ParameterError(f"bins of {column}: edges are a list of numbers, got {edges!r}", remedy)
     if len(numbers) < 2 or not all(a < b for a, b in pairwise(numbers)):
         raise ParameterError(f"bins of {column}: edges must increase, and be at least two, got {list(numbers)}")
     if labels is not None and (len(labels) != len(numbers) - 1 or len(set(labels)) < len(labels)):

@@ -127,7 +127,13 @@ def test_too_many_slices_of_objects() -> None:
 
 
 def test_a_number_of_bins_is_for_quantiles() -> None:
-    refused(lambda: apf.bins("occlusion", 4), "edges are a list of numbers, got 4", 'quantiles("occlusion", 4)')
+    refused(lambda: apf.bins("occlusion", 4), "edges are a list of numbers, got 4", "quantiles('occlusion', 4)")
+
+
+@pytest.mark.parametrize(("column", "edges"), [("wear", "4"), ("wear", "0123"), ("wear", True), (pl.col("a"), 4)])
+def test_what_are_no_edges_gets_no_suggestion(column: Any, edges: Any) -> None:
+    with pytest.raises(ParameterError, match=f"edges are a list of numbers, got {edges!r}$"):
+        apf.bins(column, edges)
 
 
 @pytest.mark.parametrize("edges", [[], [1], [1, 1], [0, 2, 1], [0, float("nan"), 1], ["a", "b"], 3, None])
