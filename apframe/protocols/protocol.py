@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from apframe.exceptions import ParameterError, by_name, one_of
+from apframe.exceptions import ParameterError, one_of
 from apframe.keywords import names_keywords
 from apframe.lazily import cached_property, methods_of
 from apframe.matching.matchers import TIES, ByScore, Matcher
@@ -432,14 +432,11 @@ def as_protocol(value: Any) -> Protocol:
     """
     if isinstance(value, Protocol):
         return value
-    if not isinstance(value, str):
-        raise ParameterError(f"must be a value such as apframe.COCO or its name, not {value!r}", option="protocol")
     if same_name(value, PUBLISHED) is None:
         add_plugins()
-    try:
-        return PUBLISHED[by_name("protocol", value, {name.lower(): name for name in PUBLISHED})]
-    except ParameterError as error:
-        if as_iou_type(value) in PUBLISHED["COCO"].iou_types:
-            remedy = f"{error.remedy}; choose a similarity with {spelled('iou_type', '')}"
-            raise ParameterError(error.problem, remedy) from None
-        raise
+    name = same_name(value, PUBLISHED)
+    if name is None:
+        from apframe.protocols.unknown import refuse_unknown_protocol  # for this alone
+
+        refuse_unknown_protocol(value)
+    return PUBLISHED[name]

@@ -523,6 +523,9 @@ def test_names_in_any_case() -> None:
         apf.evaluate(ONE_OF_TWO, ONE_HIT, "lviss")
     with pytest.raises(ParameterError, match=r"^no protocol 'segm'; .*choose a similarity with iou_type=$"):
         apf.evaluate(ONE_OF_TWO, ONE_HIT, "segm")
+    for model in ("model_b.json", Path("model_b.json"), __file__):
+        with pytest.raises(ParameterError, match="is a path, not a protocol; to compare models, evaluate each, then"):
+            apf.evaluate(ONE_OF_TWO, ONE_HIT, model)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=r"^protocol must be a value such as apframe.COCO or its name, not 3$"):
         apf.evaluate(ONE_OF_TWO, ONE_HIT, 3)  # type: ignore[arg-type]
 
