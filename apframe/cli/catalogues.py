@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 import apframe as apf
@@ -9,7 +11,15 @@ from apframe.cli.options import Command, argument, output
 from apframe.cli.output import stdout, terminal_width
 from apframe.listing import Listing
 
-_name = argument("name", "[NAME]", required=False, type=str, help="describe only this one")
+
+def _names_like(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Complete the name."""
+    from apframe.cli.completion import values_like  # only to complete
+
+    return values_like(ctx, param, [], incomplete)
+
+
+_name = argument("name", "[NAME]", required=False, type=str, shell_complete=_names_like, help="describe only this one")
 _json = output("--json", "as_json", help="print a list of JSON objects")
 
 

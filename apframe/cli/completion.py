@@ -2,40 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, suppress
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import click
-from click.shell_completion import CompletionItem, FishComplete, add_completion_class, shell_complete
+import polars as pl
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+    shell_complete,
+)
 
 import apframe as apf
+from apframe import static_table
 from apframe.cli.help_pages import TASKS
+from apframe.cli.messages import say
+from apframe.evaluation.diagnose.cuts import BEST_F1
 from apframe.formats.catalogue import ROWS
-from apframe.protocols.published import PUBLISHED
+from apframe.formats.format import FormatRow
+from apframe.formats.stored_sets import find_manifest
+from apframe.matching.matchers import MATCHERS
+from apframe.paths import kind_at
+from apframe.plugins import find_plugins
+from apframe.protocols.published import PUBLISHED, add_plugins
+from apframe.tables.files import read_table
 from apframe.tables.tables import GROUND_TRUTH, TABLES
 
+_Names = Callable[[click.Context, Sequence[str]], Iterable[str]]  # of a command, and the words of the line after the verb
 _LARGEST = 50_000_000  # bytes of a file that is read for its columns
 
 
-class _Fish(FishComplete):
+class _Bash(BashComplete):
+    """Bash has three words of `--by=weather`, and replaces the last one."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        args, incomplete = super().get_completion_args()
+        return [word for before, word in pairwise(["", *args]) if word != "=" or before[:2] != "--"], incomplete
+
+
+class _WholeWord(ShellComplete):
+    """The other shells have one word, and replace all of it."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        items = super().get_completions(args, incomplete)
+        option, equals, _ = incomplete.partition("=")
+        if equals and option.startswith("--"):
+            for item in items:
+                item.value = f"{option}={item.value}"
+        return items
+
+
+class _Zsh(_WholeWord, ZshComplete):
+    """Click's script for zsh needs no change."""
+
+
+class _Fish(_WholeWord, FishComplete):
     """Click's script for fish cuts values off at a comma."""
 
     source_template = FishComplete.source_template.replace("string split ", "string split --max 1 ")
 
 
-add_completion_class(_Fish)
+for _shell in (_Bash, _Zsh, _Fish):
+    add_completion_class(_shell)
 
 
 def answer(app: click.Command, instruction: str) -> int:
-    """Print what the shell asks for in environment variables, and return the exit status. Failures print nothing.
+    """Print what the shell asks for in environment variables, and return the exit status. Failed answers print nothing.
 
     `instruction` is bash_source, which asks for the script that the shell runs, bash_complete, or the same of another shell.
     """
+    status = 1
     with redirect_stderr(StringIO()), suppress(Exception):
-        return shell_complete(app, {}, "apframe", "_APFRAME_COMPLETE", instruction)
-    return 1
+        status = shell_complete(app, {}, "apframe", "_APFRAME_COMPLETE", instruction)
+    if status and not instruction.endswith("_complete"):
+        say("error", "_APFRAME_COMPLETE is bash_source, zsh_source or fish_source")
+    return status
 
 
 def verbs_like(incomplete: str) -> list[CompletionItem]:
@@ -44,46 +93,104 @@ def verbs_like(incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(verb, help=does) for verb, does in described.items() if verb.startswith(incomplete)]
 
 
-def values_like(option: click.Option, words: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """Complete the value of an option, or the last one of several with commas between them.
+def values_like(ctx: click.Context, param: click.Parameter, words: Sequence[str], incomplete: str) -> list[CompletionItem]:
+    """Complete the value of an option or an argument, or the last one of several with commas between them.
 
     `words` are the words of the line after the verb.
     """
-    metavar = str(option.metavar)
-    if str(option.name) in _NAMES:
-        known: Iterable[str] = _NAMES[str(option.name)](words)
+    metavar, kind = str(param.metavar), str(param.name)
+    if kind == "name" and isinstance(param, click.Argument):
+        kind = str(ctx.command.name)
+    if kind in _NAMES:
+        known: Iterable[str] = _NAMES[kind](ctx, words)
     else:
         known = metavar.split("|") if "|" in metavar and "=" not in metavar else ()
-    before, comma, last = incomplete.rpartition(",") if option.multiple else ("", "", incomplete)
-    return [CompletionItem(f"{before}{comma}{each}") for each in known if each.startswith(last)]
+    before, comma, last = incomplete.rpartition(",") if getattr(param, "multiple", False) else ("", "", incomplete)
+    known = [each for each in known if each not in before.split(",") and each.lower().startswith(last.lower())]
+    return [CompletionItem(f"{before}{comma}{each}") for each in known]
 
 
-def columns(words: Iterable[str]) -> list[str]:
-    """The columns for --by: those that all data have, after the attributes of the ground truth if it is among the words.
+def columns(given: Mapping[str, Any], tables: Collection[str] = (*GROUND_TRUTH, "detections")) -> list[str]:
+    """The columns of these tables: those that all data have, after the attributes of the ground truth or run that is given.
 
-    >>> columns([])[:4]
+    `given` has the words of the line by parameter.
+
+    >>> columns({}, ["images"])
     ['image_id', 'image_width', 'image_height', 'file_name']
     """
-    usual = {column.name: column for table in (*GROUND_TRUTH, "detections") for column in TABLES[table]}
+    usual = {column.name: column for table in tables for column in TABLES[table]}
     attributes: list[str] = []
-    path = next(filter(Path.is_file, (Path(each).expanduser() for each in words)), None)
-    if path is not None and path.stat().st_size <= _LARGEST:
-        dataset = apf.read_dataset(path)
-        tables = (dataset.images, dataset.categories, dataset.annotations)
-        attributes = [name for table in tables for name in table.columns if name not in usual]
+    with suppress(Exception):  # what cannot be read has no attributes
+        attributes = [name for found in _read_columns(given, tables) for name in found if name not in usual]
     return [*dict.fromkeys(attributes), *(name for name, column in usual.items() if column.standard)]
 
 
-def _formats(role: str) -> Callable[[Iterable[str]], Iterable[str]]:
-    return lambda _: [name for name, row in ROWS.items() if row.looks(role)]
+def _read_columns(given: Mapping[str, Any], tables: Collection[str]) -> list[Iterable[str]]:
+    """The columns of the tables at the first path of the line: a stored run, or a file of ground truth that is not large."""
+    words = [given.get(name) for name in ("truth", "paths", "sources")]
+    first = next(word[0] if isinstance(word, tuple) else word for word in words if word and isinstance(word, (str, tuple)))
+    path = Path(first).expanduser()
+    if find_manifest(path) is not None:
+        return [pl.read_parquet_schema(path / f"{table}.parquet") for table in tables]
+    if not _is_small(path):
+        return []
+    split = given.get("split")
+    named = None if split and "=" in split else split  # `convert` may divide by shares
+    dataset = apf.read_dataset(path, given.get("gt_format") or given.get("source_format"), split=named)
+    return [getattr(dataset, table).columns for table in tables if table in GROUND_TRUTH]
 
 
-# the values of options by their parameter
-_NAMES: dict[str, Callable[[Iterable[str]], Iterable[str]]] = {
-    "protocol": lambda _: [name.lower() for name in PUBLISHED],
-    "gt_format": _formats("dataset"),
-    "dt_format": _formats("results"),
-    "source_format": lambda _: ROWS,
-    "to": lambda _: [name for name, row in ROWS.items() if row.is_written],
-    "by": columns,
+def _columns(*tables: str) -> _Names:
+    """The columns for an option: of --queries if that is given, or else of these tables."""
+
+    def known(ctx: click.Context, words: Sequence[str]) -> list[str]:
+        # click stops where the option on which the cursor stands lacks its value
+        given = ctx.command.make_parser(ctx).parse_args(args=[*words, ""])[0]
+        if given.get("queries"):
+            path = Path(given["queries"]).expanduser()
+            return [name for name in read_table(path, "queries").columns if name != "query_id"] if _is_small(path) else []
+        return [] if ctx.command.name == "rank" else columns(given, tables)
+
+    return known
+
+
+def _is_small(path: Path) -> bool:
+    return kind_at(path) == "file" and path.stat().st_size <= _LARGEST
+
+
+def _protocols(*_: Any) -> list[str]:
+    add_plugins()
+    return [name.lower() for name in PUBLISHED]
+
+
+def _formats(fits: Callable[[FormatRow], Any]) -> _Names:
+    """The formats that this is true of, and those of other packages, of which no more is known than their names."""
+    return lambda *_: [
+        *(name for name, row in ROWS.items() if fits(row)),
+        *(plugin.name for plugin in find_plugins("format") if plugin.name not in ROWS),
+    ]
+
+
+def _iou_types(*_: Any) -> list[str]:
+    benchmarks = (iou_type for _, own in static_table.PROTOCOLS.values() for iou_type in own)
+    return list(dict.fromkeys([*apf.COCO.iou_types, *benchmarks]))
+
+
+_OF_IMAGES = _columns("images")
+_OF_ALL = _columns(*GROUND_TRUTH, "detections")
+# the values of options by their parameter, and names to look up by their verb
+_NAMES: dict[str, _Names] = {
+    "protocol": _protocols,
+    "protocols": _protocols,
+    "formats": _formats(lambda _: True),
+    "gt_format": _formats(lambda row: row.looks("dataset")),
+    "dt_format": _formats(lambda row: row.looks("results")),
+    "source_format": _formats(lambda _: True),
+    "to": _formats(lambda row: row.is_written),
+    "iou_type": _iou_types,
+    "matching": lambda *_: MATCHERS,
+    "min_score": lambda *_: [BEST_F1],
+    "by": lambda ctx, words: (_OF_IMAGES if ctx.command.name == "convert" else _OF_ALL)(ctx, words),
+    "unit": _OF_IMAGES,
+    "within": _OF_IMAGES,
 }

@@ -37,7 +37,7 @@ class Option(click.Option):
         """Complete the value of this option."""
         from apframe.cli.completion import values_like  # only to complete
 
-        return values_like(self, ctx.meta[GIVEN], incomplete) or super().shell_complete(ctx, incomplete)
+        return values_like(ctx, self, ctx.meta[GIVEN], incomplete) or super().shell_complete(ctx, incomplete)
 
 
 class Argument(click.Argument):
