@@ -23,6 +23,7 @@ from apframe.cli.options import (
 from apframe.cli.output import print_lines, progress, show_table, terminal_width
 from apframe.cli.searches import Searches, search_options
 from apframe.exceptions import ParameterError, one_of
+from apframe.formats.catalogue import format_of_truth
 from apframe.show.comparison import P_OF, p_texts
 from apframe.show.runs import run_lines
 from apframe.store.parquet import RETRIEVAL
@@ -64,6 +65,8 @@ def evaluate_rankings(
         one_of("test", test, [*P_OF])
     if compare and len(runs) < 2:
         raise ParameterError("--compare needs two runs or more")
+    if qrels.suffix == ".json" and getattr(format_of_truth(qrels, None), "name", "") == "coco":
+        raise ParameterError(f"{qrels} is COCO's JSON, not relevance judgements", "evaluate detections with apframe eval")
     arguments = searches.arguments(by)  # a wrong name is an error before the files are read
     labelled = storing.labels(RETRIEVAL)
     with progress() as say:

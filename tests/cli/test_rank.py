@@ -225,3 +225,14 @@ def test_names_and_tags_of_search_runs(tmp_path: Path) -> None:
     assert rank(QRELS, DENSE, "-m", "AP", "--out", str(tmp_path / "a"), "--name", "dense", "--tag", "k1=.9").returncode == 0
     manifest = json.loads((tmp_path / "a" / "manifest.json").read_text())
     assert (manifest["name"], manifest["tags"]) == ("dense", {"k1": 0.9})
+
+
+def test_ground_truth_of_detections_is_named(tmp_path: Path) -> None:
+    street = Path(__file__).parents[2] / "data" / "street"
+    done = rank(str(street / "instances.json"), str(street / "model_a.json"))
+    assert done.returncode == 2 and done.stderr.endswith(
+        "instances.json is COCO's JSON, not relevance judgements; evaluate detections with apframe eval\n"
+    )
+    (tmp_path / "qrels.json").write_text('{"301": {"d1": 1, "d2": 0}}')
+    (tmp_path / "run.json").write_text('{"301": {"d1": 0.5, "d2": 0.7}}')
+    assert rank(str(tmp_path / "qrels.json"), str(tmp_path / "run.json")).returncode == 0
