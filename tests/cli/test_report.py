@@ -131,7 +131,7 @@ def test_targets_are_checked_before_anything_is_read(tmp_path: Path) -> None:
         (FILES[:1], "Missing argument: the ground truth and results of a model"),
         ([*FILES, "--embed"], "--embed needs --images"),
         ([*FILES, "--max-images", "-1"], "--max-images is a whole number of at least 0, not -1"),
-        ([*FILES, "--imges", "x"], "did you mean --images,"),
+        ([*FILES, "--imges", "x"], "did you mean --images?"),
         ([*FILES, "--by", "wether"], "weather"),
         ([*FILES, "--out", FILES[0]], "a file that apframe did not write"),
     ],
