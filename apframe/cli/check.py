@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import apframe as apf
-from apframe.cli.files import Reading, reading_options
+from apframe.cli.files import FilesToRead, reading_options
 from apframe.cli.messages import as_flag
 from apframe.cli.options import Command, argument, output
 from apframe.cli.output import print_lines, progress, stdout
@@ -20,7 +20,7 @@ from apframe.wording import spelling
 @argument("results", "[RESULTS]", required=False, help="detections, or a search run")
 @reading_options
 @output("--json", "as_json", help="print a list of JSON objects")
-def check_files(truth: Path, results: Path | None, *, files: Reading, as_json: bool) -> None:
+def check_files(truth: Path, results: Path | None, *, files: FilesToRead, as_json: bool) -> None:
     """Find errors and suspicious values in a data set and its results, or in relevance judgements and a search run.
 
     Exit status: 0 if there are at most notes, 1 with errors (evaluation would refuse the data), 3 with warnings.

@@ -22,7 +22,7 @@ from apframe.cli.options import (
     image_attributes_option,
     option,
     output,
-    reading,
+    under_reading,
     where_option,
     words,
 )
@@ -43,11 +43,17 @@ _FILES = f"{', '.join(_DATASETS)}, and for results in {', '.join(name for name i
 @argument("sources", "SOURCE...", nargs=-1, required=True, help="a data set; several are merged; with --results-of, results")
 @argument("target", "TARGET", help=f"a new file for {_FILES}; otherwise a new folder")
 @option("--to", required=True, metavar="NAME", help="format to write; see `apframe formats`")
-@reading("--from", "source_format", metavar="NAME", help="format of SOURCE, if the path does not show it")
-@reading("--results-of", type=PATH, metavar="GT", help="the data set that SOURCE are results of; its ids and names are used")
+@under_reading("--from", "source_format", metavar="NAME", help="format of SOURCE, if the path does not show it")
+@under_reading(
+    "--results-of", type=PATH, metavar="GT",
+    help="the data set that SOURCE are results of; its ids and names are used",
+)  # fmt: skip
 @reading_option("format")
 @reading_option("images")
-@reading("--split", metavar="NAME|train=.8,val=.2", help="the part of SOURCE to read, or the parts to write and their shares")
+@under_reading(
+    "--split", metavar="NAME|train=.8,val=.2",
+    help="the part of SOURCE to read, or the parts to write and their shares",
+)  # fmt: skip
 @option("--by", multiple=True, metavar="scene", help="with --split: keep images of one value together")
 @reading_option("image_sizes")
 @reading_option("box_format")

@@ -16,7 +16,7 @@ from apframe.cli.options import (
     image_attributes_option,
     numbers,
     option,
-    reading,
+    under_reading,
     words,
 )
 from apframe.exceptions import ParameterError
@@ -38,10 +38,10 @@ def reading_option(name: str) -> Callable[[Declared], Declared]:
     keyword = _DECLARED[name][1]
     settings = {"default": keyword.default} if isinstance(keyword.default, str) else {"multiple": keyword.several}
     flag, advanced = keyword.flag or f"--{name.replace('_', '-')}", keyword.advanced
-    return reading(flag, metavar=keyword.metavar or None, help=keyword.help, advanced=advanced, **settings)
+    return under_reading(flag, metavar=keyword.metavar or None, help=keyword.help, advanced=advanced, **settings)
 
 
-class Reading(_Given):  # type: ignore[misc]
+class FilesToRead(_Given):  # type: ignore[misc]
     """How to read ground truth and results: a field for each option in `apframe.formats.options`."""
 
     def reading(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Reading(_Given):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class Files(Reading):
+class Files(FilesToRead):
     """How to read and evaluate files."""
 
     image_attributes: Path | None
@@ -112,7 +112,7 @@ class Files(Reading):
 
 
 _READING = [reading_option(name) for name in _DECLARED]
-reading_options = grouped("files", Reading, *_READING)
+reading_options = grouped("files", FilesToRead, *_READING)
 evaluation_options = grouped(
     "files", Files,
     option("--protocol", metavar="NAME", default="coco", help="published rules; `apframe protocols` lists them"),
@@ -133,7 +133,7 @@ evaluation_options = grouped(
     *_READING,
     image_attributes_option,
     drop_unknown_images_option,
-    reading(
+    under_reading(
         "--invalid", metavar="error|drop|keep", default="error",
         help="rows that cannot be evaluated: stop, leave them out, or do what the benchmark's own program does",
     ),

@@ -158,13 +158,13 @@ def _refused(url: str) -> ParameterError:
 
 # options that several commands have
 output = partial(option, heading="Output")
-reading = partial(option, heading="Reading")
+under_reading = partial(option, heading="Reading")
 gate = partial(option, heading="Gate")
-image_attributes_option = reading(
+image_attributes_option = under_reading(
     "--image-attributes", metavar="FILE",
     help="CSV, JSON or Parquet with image_id or file_name, and more columns of the images",
 )  # fmt: skip
-drop_unknown_images_option = reading(
+drop_unknown_images_option = under_reading(
     "--drop-unknown-images", advanced=True, help="leave out detections of images that GT does not have"
 )
 results_argument = argument("results", "[DT]", required=False, help="detections, in any format; - is stdin")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import apframe as apf
-from apframe.cli.files import Reading, reading_options
+from apframe.cli.files import FilesToRead, reading_options
 from apframe.cli.options import PATH, Command, argument, drop_unknown_images_option, image_attributes_option, output
 from apframe.cli.output import progress, stdout
 from apframe.show.terminal import one_line
@@ -25,7 +25,7 @@ from apframe.wording import counted
 @drop_unknown_images_option
 @output("--json", "as_json", help="print the number of rows of each shard as JSON")
 def shard_files(
-    truth: Path, results: Path, into: Path, n: int, *, files: Reading, image_attributes: Path | None,
+    truth: Path, results: Path, into: Path, n: int, *, files: FilesToRead, image_attributes: Path | None,
     drop_unknown_images: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Cut ground truth and detections into shards of whole images.

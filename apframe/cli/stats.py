@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import apframe as apf
-from apframe.cli.files import Reading, reading_options
+from apframe.cli.files import FilesToRead, reading_options
 from apframe.cli.options import Command, argument, image_attributes_option, option, style_options, words
 from apframe.cli.output import progress, show_table
 
@@ -24,7 +24,13 @@ from apframe.cli.output import progress, show_table
 )  # fmt: skip
 @style_options()
 def count_files(
-    truth: Path, results: Path | None, *, files: Reading, image_attributes: Path | None, by: Sequence[str], style: str | None
+    truth: Path,
+    results: Path | None,
+    *,
+    files: FilesToRead,
+    image_attributes: Path | None,
+    by: Sequence[str],
+    style: str | None,
 ) -> None:
     """Count images, annotations and detections, and give median sizes, by category, area range and attribute."""
     with progress() as say:

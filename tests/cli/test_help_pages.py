@@ -9,6 +9,8 @@ import pytest
 
 from apframe.cli.command import app
 from apframe.cli.help_pages import TASKS
+from apframe.scale.evaluate_shards import ENGINES
+from apframe.tables.category_map import UNMAPPED
 from tests.cli.test_command import command
 
 Capture = pytest.CaptureFixture[str]
@@ -64,3 +66,20 @@ def test_the_help_of_rank_begins_with_its_own_options(capsys: Capture, monkeypat
     options = command(capsys, monkeypatch, "rank", "--help")[1].partition("\nOptions:\n")[2]
     names = re.findall("^  (?:-., )?(--[a-z]+)", options, re.MULTILINE)
     assert names[:4] == ["--compare", "--by", "--measures", "--queries"]
+
+
+def test_choices_in_the_help_are_those_of_the_library() -> None:
+    """They are written out there, as the help imports none of these modules."""
+    shown = {option.opts[0]: option.metavar for option in app.get_command(None, "eval").params}  # type: ignore[union-attr]
+    assert shown["--engine"] == "|".join(ENGINES)
+    assert shown["--unmapped"] == "|".join(UNMAPPED)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_is_called_a_file_is_a_path(verb: str) -> None:
+    found = app.get_command(None, verb)
+    assert found is not None
+    options = [each for each in found.params if isinstance(each, click.Option)]
+    not_a_file = {each.opts[0] for each in options if isinstance(each.type, click.Path) and each.metavar not in ("FILE", "DIR")}
+    assert not_a_file <= {"--results-of"}
+    assert all(isinstance(each.type, click.Path) for each in options if each.metavar in ("FILE", "DIR"))
