@@ -878,9 +878,11 @@ def test_more_than_any_limit() -> None:
 
 
 def assert_same(left: apf.Evaluation, right: apf.Evaluation) -> None:
-    """Everything that is shown of both is equal."""
+    """Everything that is shown of both is equal, apart from why a printed table has no numbers of another iou_type."""
     protocol = right.protocol
-    assert left.protocol == protocol and str(left) == str(right)
+    assert left.protocol == protocol
+    shown = [[line for line in str(each).splitlines() if not line.startswith(" no ")] for each in (left, right)]
+    assert shown[0] == shown[1]
     for table in ("images", "categories", "annotations"):
         assert_frame_equal(getattr(left.dataset, table), getattr(right.dataset, table), check_exact=True)
     assert_frame_equal(left.detections, right.detections, check_exact=True)
