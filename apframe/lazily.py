@@ -1,8 +1,9 @@
-"""What is computed or imported when it is first asked for, and kept."""
+"""Values that are computed, and methods that are imported, when they are first asked for; then they are kept."""
 
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -39,12 +40,12 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - the nam
             return values[self.attrname]
 
 
-class Loaded:
-    """What stands for a value until the value is asked for, in an `apframe.registry.Registry`."""
+class Loaded(ABC):
+    """A stand-in for a value in an `apframe.registry.Registry`, until the value is asked for."""
 
+    @abstractmethod
     def load(self) -> Any:
         """Return the value."""
-        raise NotImplementedError
 
 
 def methods_of(package: str, modules: str) -> Iterator[Any]:

@@ -14,15 +14,13 @@ import polars as pl
 from apframe.exceptions import (
     BoxFormatWarning,
     ColumnError,
-    MostlyUnknownImagesWarning,
     UnitWarning,
-    UnknownImageWarning,
     warn,
 )
 from apframe.protocols.inputs import Inputs
 from apframe.protocols.list_thresholds import thresholds_of
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.rules.known import FIND_OUT, KnownImagesOnly, are_most, describe_dropped
+from apframe.protocols.rules.known import KnownImagesOnly, warn_of_unknown
 from apframe.protocols.rules.rule import Rule
 from apframe.registry import published_for
 from apframe.rows import KEY_OF, MALFORMED_KEPT, treating_malformed
@@ -264,12 +262,8 @@ def warn_of_dropped(found: pl.DataFrame, on_known: pl.Series, dataset: Dataset, 
     by_rule = protocol.rule(KnownImagesOnly) is not None
     if on_known.all() or not (by_rule or not on_known.any()):
         return
-    dropped = describe_dropped("image_id", found, ~on_known, dataset.core("images")["image_id"])
     kit = f"; the program of the benchmark {protocol.name} drops them too" if by_rule else ""
-    if are_most(~on_known):
-        warn(f"{dropped}{kit}; {FIND_OUT}", MostlyUnknownImagesWarning)
-    else:
-        warn(f"{dropped}{kit}", UnknownImageWarning)
+    warn_of_unknown("image_id", found, ~on_known, dataset.core("images")["image_id"], kit)
 
 
 def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.Series:

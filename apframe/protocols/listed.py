@@ -55,7 +55,7 @@ def _described(name: str) -> tuple[str, str, str, str]:
 
 
 def _purpose(name: str) -> str:
-    """What a protocol is for, as its module says it in PURPOSES; empty where there is none, as for one that a user added."""
+    """The purpose of a protocol from PURPOSES in its module; empty if there is none, as for a protocol that a user added."""
     home = PUBLISHED.home(name)
     if isinstance(home, Plugin):
         return home.purpose

@@ -1,4 +1,4 @@
-"""What is evaluated apart: ranges of areas; levels of difficulty are in `apframe.protocols.levels`."""
+"""Parts of the data with numbers of their own: ranges of areas. Levels of difficulty are in `apframe.protocols.levels`."""
 
 from __future__ import annotations
 

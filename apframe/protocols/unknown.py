@@ -1,4 +1,4 @@
-"""What is given as a protocol and is none."""
+"""The error for something that is given as a protocol but is not one."""
 
 from __future__ import annotations
 

@@ -7,6 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.exceptions import (
+    MostlyUnknownCategoriesWarning,
+    MostlyUnknownImagesWarning,
+    UnknownCategoryWarning,
+    UnknownImageWarning,
+    warn,
+)
 from apframe.protocols.rules.rule import Rule
 from apframe.tables.ids import is_known, unknown_ids
 from apframe.wording import counted, listed, nearest, spelled
@@ -15,6 +22,10 @@ if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
 
 FIND_OUT = "run `apframe check` on both to find out why"
+_WARNINGS = {  # of some, and of most detections
+    "image_id": (UnknownImageWarning, MostlyUnknownImagesWarning),
+    "category_id": (UnknownCategoryWarning, MostlyUnknownCategoriesWarning),
+}
 
 
 @dataclass(frozen=True)
@@ -26,7 +37,7 @@ class DetectedImagesOnly(Rule):
     needs_all_data: ClassVar[bool] = True
 
     def rows(self, inputs: Inputs) -> Inputs:
-        """What is on images with a detection."""
+        """The rows of images with a detection."""
         return inputs.subset({"images": {"images": is_known(inputs.image_ids, inputs.detections["image_id"].unique())}})
 
 
@@ -60,13 +71,17 @@ class KnownImagesOnly(Rule):
     description: ClassVar[str] = "detections on images that the ground truth lacks are left out"
 
 
-def are_most(unknown: pl.Series) -> bool:
-    """Whether more than half of the detections are unknown, so that the numbers are in doubt.
+def warn_of_unknown(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series, note: str = "") -> None:
+    """Warn of detections that are dropped because their image or category is unknown.
 
-    >>> are_most(pl.Series([True, False])), are_most(pl.Series([True, False, True]))
-    (False, True)
+    If these are more than half, the numbers are in doubt, and the warning is another one.
     """
-    return 2 * int(unknown.sum()) > len(unknown)
+    usual, mostly = _WARNINGS[key]
+    dropped = describe_dropped(key, found, unknown, known) + note
+    if 2 * int(unknown.sum()) > len(unknown):
+        warn(f"{dropped}; {FIND_OUT}", mostly)
+    else:
+        warn(dropped, usual)
 
 
 def describe_dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.exceptions import (
-    MostlyUnknownCategoriesWarning,
     NoAnnotationsWarning,
     TurnedBoxesWarning,
-    UnknownCategoryWarning,
     UnnamedCategoryWarning,
     warn,
 )
 from apframe.protocols.rules.crowds import CrowdsIgnored
-from apframe.protocols.rules.known import FIND_OUT, are_most, describe_dropped
+from apframe.protocols.rules.known import warn_of_unknown
 from apframe.protocols.rules.rule import Rule
 from apframe.registry import published_for
 from apframe.similarity.extents import lacks_boxes, prepare_shapes, with_boxes, with_upright_boxes
@@ -152,11 +150,7 @@ class EvaluatedCategories(Rule):
         if unknown.any():
             has_copies = "expanded_from" in found.columns
             own = found["expanded_from"].is_null() if has_copies else pl.repeat(True, found.height, eager=True)
-            dropped = describe_dropped("category_id", found.filter(own), unknown.filter(own), listed_ids)
-            if are_most(unknown.filter(own)):
-                warn(f"{dropped}; {FIND_OUT}", MostlyUnknownCategoriesWarning)
-            else:
-                warn(dropped, UnknownCategoryWarning)
+            warn_of_unknown("category_id", found.filter(own), unknown.filter(own), listed_ids)
         if unknown.any() or len(chosen) < len(listed_ids):
             found = found.filter(is_known(found["category_id"], chosen))
         annotations = annotations.filter(is_known(annotations["category_id"], chosen))

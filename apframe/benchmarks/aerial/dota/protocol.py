@@ -44,7 +44,7 @@ class MalformedSigned(MalformedCounts):
     )
 
     def treat(self, table: str, frame: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
-        """The table as it is."""
+        """Return the table unchanged."""
         del table, inputs
         return frame
 
