@@ -39,7 +39,7 @@ from apframe.show.console import lines_within, summary_lines
 
 @dataclass(frozen=True)
 class Sharding:
-    """How to evaluate data in shards."""
+    """The options for evaluating data in shards."""
 
     memory: str | None
     work: Path | None

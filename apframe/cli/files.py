@@ -42,7 +42,7 @@ def reading_option(name: str) -> Callable[[Declared], Declared]:
 
 
 class FilesToRead(_Given):  # type: ignore[misc]
-    """How to read ground truth and results: a field for each option in `apframe.formats.options`."""
+    """The options for reading ground truth and results, one field for each option in `apframe.formats.options`."""
 
     def reading(self) -> dict[str, Any]:
         """The arguments for `apf.check`, `apf.stats` and `apf.write_shards`."""
@@ -52,7 +52,7 @@ class FilesToRead(_Given):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class Files(FilesToRead):
-    """How to read and evaluate files."""
+    """The options for reading files and evaluating them."""
 
     image_attributes: Path | None
     protocol: str

@@ -50,7 +50,7 @@ def write_help(command: click.Command, ctx: click.Context, formatter: click.Help
     hidden = [] if everything else [param for param in params if getattr(param, "advanced", False)]
     is_short = len(hidden) > _FEW
     for param in params:
-        if param in (hidden if is_short else hidden[-1:]):  # the last one is --help-all, of no use where nothing is left out
+        if param in (hidden if is_short else hidden[-1:]):  # the last one is --help-all: here it would show nothing more
             continue
         if isinstance(param, click.Argument):
             sections["Arguments"].append((str(param.metavar), getattr(param, "help", "")))

@@ -76,7 +76,7 @@ def grouped(name: str, into: Any, *options: Callable[[Any], Any]) -> Callable[[D
 
 
 class Command(click.Command):
-    """A verb. It rejects repeated single-value options, URLs where nothing is read, NUL characters and undecodable text."""
+    """A verb. It refuses an option given twice that takes one value, an address where nothing is read, and broken text."""
 
     def get_params(self, ctx: Any) -> list[click.Parameter]:
         """The declared parameters, --help and --help-all."""
@@ -205,7 +205,7 @@ def style_options(
 
 @dataclass(frozen=True)
 class Storing:
-    """Where to store the tables of an evaluation, and the name and tags of the run."""
+    """The folder in which to store the tables of an evaluation, and the name and tags of the run."""
 
     out: Path | None
     name: str | None

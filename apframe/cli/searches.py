@@ -15,7 +15,7 @@ from apframe.lists.measures import USUAL, as_measures
 
 @dataclass(frozen=True)
 class Searches:
-    """How to evaluate search runs."""
+    """The options for evaluating search runs."""
 
     measures: Sequence[str] = ()
     queries: Path | None = None

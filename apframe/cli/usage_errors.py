@@ -21,7 +21,7 @@ _OF_OTHERS = {"--classes": "--categories", "--filter": "--where", "--format": "-
 
 
 def usage_message(error: click.UsageError) -> str:
-    """What is wrong with a command line, and where its help is; the same in all versions of click."""
+    """Say what is wrong with a command line and how to get help, in the same words for all versions of click."""
     if error.ctx is None:
         return f"{_in_one_line(error)} (see `apframe --help`)"
     unknown = error.option_name if isinstance(error, click.NoSuchOption) else ""
@@ -58,7 +58,7 @@ def _in_one_line(error: click.UsageError) -> str:
 
 
 def _with_commas(context: click.Context) -> str:
-    """How the values of an option are written that blanks separate, if there is such an option on the command line."""
+    """Show the values of an option with commas, if blanks separate them on the command line; otherwise nothing."""
     several = {name for each in context.command.params if getattr(each, "multiple", False) for name in each.opts}
     given: list[str] = context.meta.get(GIVEN, [])
     for place, option in enumerate(given):

@@ -1,4 +1,4 @@
-"""What is matched, as tables: detections, annotations, and the links between them."""
+"""Detections, annotations and the links between them, as tables for matching."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ COUNTED = (
         standard=False,
     ),
 )
-"""What detections have besides, once pixels are counted."""
+"""A further column of detections, once pixels are counted."""
 OTHERS: tuple[Shape, ...] = (MASKS, KEYPOINTS, CORNERS, INTERVALS, CUBOIDS, SPHERES, RELATIONS, SEGMENTS)
 """Shapes from which boxes are made, in order of preference, if a table has no boxes."""
 SHAPES: tuple[Shape, ...] = (BOXES, *OTHERS)
