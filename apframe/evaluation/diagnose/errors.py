@@ -269,7 +269,7 @@ def _of_slices(
     whole = _find(self, threshold, background)
     fixed: dict[str, Verdicts] = {}
     last: Masks | None = None  # slices of other categories alone follow one another
-    parts = []
+    slices, tables = [], []
     for values, masks in masks_of_slices(self, keys, {*columns, *ENDS}):
         within = {table: masks[table] for table in ("images", "detections", "annotations")}
         if last is None or not _are_equal(last, within):
@@ -283,23 +283,27 @@ def _of_slices(
             impact = Impact.of(*found, self.protocol, of_kinds, images)
         categories = masks["categories"]["categories"].to_numpy()
         kept = np.array([True]) if whole[0].is_pooled else categories
-        table = _with_threshold(self, impact.mean(kept), threshold).select(columns)
+        table = impact.mean(kept)
         if draws is not None:
             image = numbers_of_images(whole[0].images, found[0])
             image = image if images is None else np.where(images, image, -1)
             resampled = Rises.of(found[0], of_kinds, self.protocol, draws, image)
             table = table.hstack(resampled.interval(np.flatnonzero(kept), table["delta_ap"].to_numpy()))
-        parts.append(values.join(table, how="cross", maintain_order="left_right"))
-    if not parts:
+        slices.append(values)
+        tables.append(table)
+    if not slices:
         raise ParameterError("there are no slices, as the table of the keys has no rows", option="by")
-    return pl.concat(parts, how="vertical_relaxed")
+    of_slices = pl.concat(slices, how="vertical_relaxed")[np.repeat(np.arange(len(slices)), len(ERROR_KINDS))]
+    table = _with_threshold(self, pl.concat(tables), threshold)
+    return of_slices.hstack(table.select(*columns, pl.exclude(columns)))
 
 
 def _are_equal(one: Masks, other: Masks) -> bool:
     """Whether two slices are of the same images, detections and annotations."""
     return all(
-        one[table].keys() == other[table].keys() and all(one[table][name].equals(mask) for name, mask in other[table].items())
-        for table in other
+        one[table] is masks
+        or (one[table].keys() == masks.keys() and all(one[table][name].equals(mask) for name, mask in masks.items()))
+        for table, masks in other.items()
     )
 
 

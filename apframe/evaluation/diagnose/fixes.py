@@ -139,17 +139,18 @@ class Impact:
     def mean(self, lists: np.ndarray) -> pl.DataFrame:
         """A row for each kind, of some of the lists: the sum of n, and the means over those with positives."""
         kept = lists & self.has_positives
-        weights = self.weights[kept]
-        ap = np.average(self.ap[kept], weights=weights) if kept.any() else None
-        rise = [np.average((self.after[kind] - self.ap)[kept], weights=weights) if kept.any() else None for kind in ERROR_KINDS]
+        ap = self.ap[kept]
+        values = [ap, *(self.after[kind][kept] - ap for kind in ERROR_KINDS)]
+        means = np.average(values, axis=1, weights=self.weights[kept]) if kept.any() else np.full(len(values), np.nan)
         return pl.DataFrame(
             {
                 "error": pl.Series(list(ERROR_KINDS), dtype=ERRORS),
                 "n": [int(self.counts[kind][lists].sum()) for kind in ERROR_KINDS],
-                "ap": [ap] * len(ERROR_KINDS),
-                "delta_ap": rise,
+                "ap": np.repeat(means[:1], len(ERROR_KINDS)),
+                "delta_ap": means[1:],
             },
-            schema_overrides={"n": pl.Int64, "ap": pl.Float64, "delta_ap": pl.Float64},
+            schema_overrides={"n": pl.Int64},
+            nan_to_null=True,
         )
 
 

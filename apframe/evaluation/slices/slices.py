@@ -189,14 +189,24 @@ def walk(
 ) -> Iterator[tuple[pl.DataFrame, dict[str, dict[str, pl.Series]]]]:
     """Every slice: the values of its keys as a table of one row, and its masks as `Inputs.subset` takes them."""
     for slicing in slicings:
-        for places in product(*(range(len(groups)) for groups in slicing.axes.values())):
+        for places, masks in _places(list(slicing.axes.items()), heights):
             at = {axis: np.array([place]) for axis, place in zip(slicing.axes, places, strict=True)}
             values = {key.name: key.values.gather(_code(key, slicing, at)) for key in keys}
-            masks = {
-                table: mask_of(groups, place, table, heights[table])
-                for (table, groups), place in zip(slicing.axes.items(), places, strict=True)
-            }
             yield pl.DataFrame(values), masks
+
+
+def _places(
+    axes: Sequence[tuple[str, Groups | ObjectGroups]], heights: Mapping[str, int]
+) -> Iterator[tuple[tuple[int, ...], dict[str, dict[str, pl.Series]]]]:
+    """Every combination of groups and its masks; those of a group stay the same objects while the axes after it vary."""
+    if not axes:
+        yield (), {}
+        return
+    (table, groups), *others = axes
+    for place in range(len(groups)):
+        own = mask_of(groups, place, table, heights[table])
+        for places, masks in _places(others, heights):
+            yield (place, *places), {table: own, **masks}
 
 
 def parts_of_objects(slicing: Slicing, heights: Mapping[str, int]) -> Iterator[tuple[Masks, Slicing]]:
@@ -221,8 +231,9 @@ def mask_of(groups: Groups | ObjectGroups, group: int, table: str, height: int) 
     if isinstance(groups, ObjectGroups):
         inside = {owner: groups.inside(group, owner) for owner in ("annotations", "detections")}
         return {owner: pl.Series(flags) for owner, flags in inside.items() if flags is not None}
-    rows = groups.members["row"].filter(groups.members["group"] == group)
-    return {table: pl.int_range(height, eager=True).is_in(rows.implode())}
+    flags = np.zeros(height, dtype=bool)
+    flags[groups.members["row"].filter(groups.members["group"] == group).to_numpy()] = True
+    return {table: pl.Series(flags)}
 
 
 def _code(key: Key, slicing: Slicing, places: Mapping[str, np.ndarray]) -> pl.Series:
