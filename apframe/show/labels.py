@@ -83,7 +83,8 @@ class _Sheet:
         places = [(start, top, start + long, top + high) for start, top in starts]
         fitting = [p for p in places if 0 <= p[1] <= self.down - high and p[0] <= max(left, self.across - long)]
         top = max(0.0, min(y, self.down - high))
-        best = min(fitting or [(left, top, left + long, top + high)], key=self.covered)
+        places = fitting or [(left, top, left + long, top + high)]
+        best = next((place for place in places if not self.covered(place)), None) or min(places, key=self.covered)
         for cell in self.cells(best):
             self.taken[cell].append(best)
         if is_last and len(lines) == 1:  # letters may be narrower than expected
