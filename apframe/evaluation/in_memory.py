@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from apframe.matching.rows import Rows
     from apframe.matching.verdicts import Verdicts
     from apframe.protocols.inputs import Inputs
-    from apframe.tables.conditions import Masks
+    from apframe.tables.conditions import Masks, Tables
     from apframe.tables.dataset import Dataset
 
 Made = TypeVar("Made")
@@ -145,9 +146,10 @@ class InMemory:
         of = self.dataset if name in GROUND_TRUTH else self.inputs
         return LazyTable(lambda: getattr(of, name).lazy())
 
-    def tables(self) -> dict[str, pl.DataFrame]:
-        """See `Source`."""
-        return self.inputs.tables()
+    def tables(self) -> Tables:
+        """See `Source`; attributes of the annotations are read when columns of these are looked at."""
+        later = LazyTable(cache(lambda: self.inputs.table("annotations").lazy()))
+        return {name: later if name == "annotations" else self.inputs.table(name) for name in (*GROUND_TRUTH, "detections")}
 
     def evaluated(self) -> Evaluated:
         """See `Source`."""

@@ -14,7 +14,7 @@ from apframe.protocols.rules.rule import States
 from apframe.rows import Malformed, malformed_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
-from apframe.tables.tables import OUTSIDE, TABLES
+from apframe.tables.tables import GROUND_TRUTH, OUTSIDE, TABLES
 from apframe.wording import Note, in_words
 
 if TYPE_CHECKING:
@@ -101,17 +101,17 @@ class Inputs:
         copied = "expanded_from" in self.detections.columns
         return self.detections["expanded_from"].null_count() if copied else self.detections.height
 
+    def table(self, name: str) -> pl.DataFrame:
+        """One of the four tables with its attributes; rows of images and categories in the order of their ids."""
+        rows: pl.DataFrame = self.detections if name == "detections" else getattr(self.dataset, name)
+        if name in ("categories", "annotations"):
+            rows = rows.filter(is_known(rows["category_id"], self.category_ids))
+        key = {"images": "image_id", "categories": "category_id"}.get(name)
+        return rows.sort(key) if key else self.in_order(rows) if name == "annotations" else rows
+
     def tables(self) -> dict[str, pl.DataFrame]:
-        """The four tables with their attributes; rows of images and categories in the order of their ids."""
-        categories = self.dataset.categories.sort("category_id")
-        annotations = self.dataset.annotations
-        annotations = annotations.filter(is_known(annotations["category_id"], self.category_ids))
-        return {
-            "images": self.dataset.images.sort("image_id"),
-            "categories": categories.filter(is_known(categories["category_id"], self.category_ids)),
-            "annotations": self.in_order(annotations),
-            "detections": self.detections,
-        }
+        """The four tables, as `table` has them."""
+        return {name: self.table(name) for name in (*GROUND_TRUTH, "detections")}
 
     def with_dataset(self, dataset: Dataset) -> Inputs:
         """The input with another ground truth."""

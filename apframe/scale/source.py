@@ -235,9 +235,8 @@ class Shards:
             )
         found: dict[str, list[pl.DataFrame]] = {name: [] for name in OBJECTS}
         for source in self.objects.each(f"to have them all in memory, about {in_words(n_bytes)}"):
-            for name, table in source.tables().items():
-                if name in OBJECTS:
-                    found[name].append(self._of_part(table.lazy()).collect())
+            for name in OBJECTS:
+                found[name].append(self._of_part(source.inputs.table(name).lazy()).collect())
         tables = {name: pl.concat(frames, how="diagonal_relaxed") for name, frames in found.items()}
         annotations, detections = (table.with_columns(unique_ids(table, name)) for name, table in tables.items())
         if self.engine.job.is_numbered(detections):
@@ -271,7 +270,7 @@ class Shards:
         def select(*columns: Any) -> pl.DataFrame:
             each = self.objects.each(f"for columns of {name}")
             return pl.concat(
-                [self._of_part(source.tables()[name].lazy()).select(*columns).collect() for source in each],
+                [self._of_part(source.inputs.table(name).lazy()).select(*columns).collect() for source in each],
                 how="vertical_relaxed",
             )
 

@@ -116,7 +116,7 @@ def label_cards(self: Evaluation, rows: pl.DataFrame) -> pl.DataFrame:
     target_name is the category that is proposed; of duplicates that of the other annotation.
     """
     categories = self.dataset.categories.select(other_category_id="category_id", other_name="name")
-    others = self.dataset.annotations.select(other_annotation_id="annotation_id", other_category_id="category_id")
+    others = self.dataset.core("annotations").select(other_annotation_id="annotation_id", other_category_id="category_id")
     others = others.join(categories, on="other_category_id", how="left", maintain_order="left")
     rows = rows.join(others, on="other_annotation_id", how="left", maintain_order="left")
     name, proposed = _named("name", "category_id"), _named("proposed_name", "proposed_category_id")

@@ -29,7 +29,7 @@ def section(compared: Compared) -> Section:
         f", but with other {', '.join(changed)}" if changed else ", as published"
     )
     data = (
-        f"{counted(dataset.images.height, 'image')}, {counted(dataset.annotations.height, 'annotation')}, "
+        f"{counted(dataset.images.height, 'image')}, {counted(dataset.core('annotations').height, 'annotation')}, "
         f"{counted(dataset.categories.height, 'category')}"
     )
     facts = {
