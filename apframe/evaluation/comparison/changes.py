@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -92,36 +92,65 @@ def changes(
     min_score = None if min_score is None else as_score(min_score)
     threshold, area = place_at(self.protocol, iou_threshold, area_range)
     both = agree([self, other], names_beside([self, other]), on_images)
-    outcomes = [_outcomes(each, threshold, area, min_score) for each in both]
-    found = [each.filter(pl.col("outcome") == "tp").select("annotation_id", *_OF_ONE) for each in outcomes]
-    objects = _objects(both[0], outcomes[0])
-    for name, each in zip("ab", found, strict=True):
-        of_one = each.rename({column: f"{column}_{name}" for column in _OF_ONE})
+    sides = [_outcomes(each, threshold, area, min_score) for each in both]
+    objects = sides[0].objects
+    for name, side in zip("ab", sides, strict=True):
+        of_one = side.found.rename({column: f"{column}_{name}" for column in _OF_ONE})
         objects = objects.join(of_one, on="annotation_id", how="left", maintain_order="left")
     is_found = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
     rows = [objects.with_columns(change=_change(is_found, ("found", "lost", "won", "missed")))]
     least = self._pipeline.outline.thresholds[threshold]
     pooled = self._pipeline.outline.is_pooled
-    wrong = _false_positives(both, outcomes, least if least > 0 else _SAME, pooled=pooled)
+    wrong = _false_positives(sides[0].wrong, sides[1].wrong, least if least > 0 else _SAME, pooled=pooled)
     is_wrong = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
     rows.append(wrong.with_columns(change=_change(is_wrong, ("fp_kept", "fp_removed", "fp_added", "fp_kept"))))
     table = pl.concat(rows, how="diagonal")
     return _listed(both[0], table) if level == "object" else _counted(both[0], table, level)
 
 
-def _outcomes(self: Evaluation, threshold: int, area: int, min_score: float | None) -> pl.DataFrame:
-    """The table of matches at a threshold, area range and lowest score; as `matches` has it without one."""
-    from apframe.matching.outcomes import expand_matches  # brings in NumPy
+class _Outcomes(NamedTuple):
+    """What became of the objects and detections of one evaluation.
+
+    Attributes
+    ----------
+    objects
+        annotation_id, image_id and category_id of the annotations that count, found or missed
+    found
+        annotation_id, detection_id, score and similarity of the true positives
+    wrong
+        detection_id, image_id, category_id, the box and score of the false positives
+    """
+
+    objects: pl.DataFrame
+    found: pl.DataFrame
+    wrong: pl.DataFrame
+
+
+def _outcomes(self: Evaluation, threshold: int, area: int, min_score: float | None) -> _Outcomes:
+    """The outcomes that `matches` has at a threshold, area range and lowest score."""
+    from apframe.evaluation.diagnose.outcomes import outcomes, verdicts_at  # brings in NumPy
 
     verdicts = self._pipeline.verdicts if min_score is None else self._pipeline.at_score(min_score)
-    return expand_matches(verdicts, self._inputs.detections, self._inputs.annotations, threshold, area).collect()
-
-
-def _objects(self: Evaluation, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """The annotations that count: those that are found or missed."""
-    counted = outcomes.filter(pl.col("outcome").is_in(["tp", "fn"])).select("annotation_id")
-    return self._inputs.annotations.select("annotation_id", "image_id", "category_id").join(
-        counted, on="annotation_id", how="semi", maintain_order="left"
+    verdicts = verdicts_at(verdicts, threshold, area)
+    detections, annotations, hits = verdicts.detections, verdicts.annotations, verdicts.hits
+    became = outcomes(verdicts)
+    is_object = became.is_missed
+    is_object[hits["annotation"].to_numpy()] = False  # what a detection matches that is ignored is not missed
+    is_object |= became.is_found
+    objects = self._inputs.annotations.select("annotation_id", "image_id", "category_id")
+    true = hits.filter(hits["true"] > 0)
+    wrong = detections.select("row", "score").filter(pl.Series(became.is_false))
+    return _Outcomes(
+        objects[annotations["row"].filter(pl.Series(is_object)).sort()],
+        pl.DataFrame(
+            [
+                objects["annotation_id"].gather(annotations["row"].gather(true["annotation"])),
+                self.detections["detection_id"].gather(detections["row"].gather(true["detection"])),
+                detections["score"].gather(true["detection"]),
+                true["similarity"],
+            ]
+        ),
+        self.detections.select("detection_id", "image_id", "category_id", *BOX)[wrong["row"]].with_columns(wrong["score"]),
     )
 
 
@@ -132,23 +161,16 @@ def _change(present: list[pl.Expr], words: tuple[str, str, str, str]) -> pl.Expr
     return pl.when(a & b).then(both).when(a).then(only_a).when(b).then(only_b).otherwise(neither)
 
 
-def _false_positives(both: list[Evaluation], outcomes: list[pl.DataFrame], least: float, *, pooled: bool) -> pl.DataFrame:
+def _false_positives(a: pl.DataFrame, b: pl.DataFrame, least: float, *, pooled: bool) -> pl.DataFrame:
     """The false positives of both: image_id, category_id, and detection_id and score of each; a row for each pair."""
-    sides = []
-    for each, table in zip(both, outcomes, strict=True):
-        wrong = table.filter(pl.col("outcome") == "fp").select("detection_id", "image_id", "category_id", "score")
-        boxes = each.detections.select("detection_id", *BOX)
-        sides.append(wrong.join(boxes, on="detection_id", how="left").sort("score", "detection_id", descending=[True, False]))
-    pairs = _same(sides[0], sides[1], least, pooled=pooled)
+    pairs = _same(a, b, least, pooled=pooled)
     keys = ["image_id", "category_id"]
-    a, b = (
-        side.select(*keys, pl.col("detection_id", "score").name.suffix(f"_{name}"), row=pl.int_range(pl.len(), dtype=pl.UInt32))
-        for side, name in zip(sides, "ab", strict=True)
+    of_a, of_b = (
+        side.select(*keys, pl.col("detection_id", "score").name.suffix(f"_{name}")) for side, name in ((a, "a"), (b, "b"))
     )
-    paired = a.join(pairs, left_on="row", right_on="detection", how="left", maintain_order="left")
-    paired = paired.join(b.drop(keys), left_on="annotation", right_on="row", how="left", maintain_order="left")
-    alone = b.join(pairs, left_on="row", right_on="annotation", how="anti", maintain_order="left")
-    return pl.concat([paired, alone], how="diagonal").drop("row", "annotation")
+    partner = pl.repeat(None, a.height, dtype=pl.UInt32, eager=True).scatter(pairs["detection"], pairs["annotation"])
+    is_alone = pl.repeat(True, b.height, eager=True).scatter(pairs["annotation"], False)
+    return pl.concat([of_a.hstack(of_b.drop(keys)[partner]), of_b.filter(is_alone)], how="diagonal")
 
 
 def _same(a: pl.DataFrame, b: pl.DataFrame, least: float, *, pooled: bool) -> pl.DataFrame:
@@ -167,9 +189,17 @@ def _same(a: pl.DataFrame, b: pl.DataFrame, least: float, *, pooled: bool) -> pl
         .filter(pl.col("similarity") >= least)
         .collect(engine="streaming")
     )
-    nothing = np.zeros(b.height, dtype=bool)
+    ranked = {}  # the rows of each side that are in pairs: of equally similar ones those with the highest scores come first
+    for name, side in (("detection", a), ("annotation", b)):
+        rows = pairs.select(row=pl.col(name).unique())
+        rows = rows.hstack(side.select("score", "detection_id")[rows["row"]])
+        ranked[name] = rows.sort("score", "detection_id", descending=[True, False])["row"]
+        rank = np.empty(side.height, dtype=np.uint32)
+        rank[ranked[name].to_numpy()] = np.arange(len(ranked[name]))
+        pairs = pairs.with_columns(pl.Series(name, rank[pairs[name].to_numpy()]))
+    nothing = np.zeros(len(ranked["annotation"]), dtype=bool)
     matched = match_by_similarity(pairs, nothing, nothing[None], np.array([least]), strict=False)
-    return matched.select(pl.col("detection", "annotation").cast(pl.UInt32))
+    return matched.select(rows.gather(matched[name]).alias(name) for name, rows in ranked.items())
 
 
 def _listed(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
