@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -79,6 +80,17 @@ def command_of(topic: Topic, job: str, tool: str, files: tuple[Path, ...]) -> tu
     return False, [topic.worker, tool, job, *names, *other]
 
 
+@contextmanager
+def restricted(n: int) -> Iterator[None]:
+    """A process that is started meanwhile may use n cores; with 0, all of them."""
+    every = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(every)[: n or None])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, every)
+
+
 def measure(topic: Topic, set_: str, job: str, tool: str, files: tuple[Path, ...]) -> Run:
     """One cell's process. It runs in the folder of its files, so that what it prints need not name that folder."""
     cell: Run = {"set": set_, "job": job, "tool": tool}
@@ -86,7 +98,8 @@ def measure(topic: Topic, set_: str, job: str, tool: str, files: tuple[Path, ...
     done, peaks, verdict = threading.Event(), Peaks(), list[str]()
     with TemporaryFile() as out, TemporaryFile() as err:
         busy, start = busy_seconds(), time.perf_counter()
-        child = subprocess.Popen([sys.executable, *command], cwd=files[0].parent, stdout=out, stderr=err)
+        with restricted(topic.cpus):
+            child = subprocess.Popen([sys.executable, *command], cwd=files[0].parent, stdout=out, stderr=err)
         watcher = threading.Thread(target=watch, args=(child, done, peaks, verdict), daemon=True)
         watcher.start()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # its id stays taken until wait4

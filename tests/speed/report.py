@@ -126,6 +126,7 @@ class Topic:
     iou_type: str = ""  # of detections that are not boxes
     unpackaged: tuple[str, ...] = ()  # tools that have no version of their own
     per_row: tuple[str, str] = ("", "")  # the set and job whose time for each row the page compares the others' with
+    cpus: int = 0  # that a process may use; all of them unless it is said
     compiled: tuple[str, ...] = ()  # tools that compile at their first run and keep the result on disk: it is not counted
 
 

@@ -83,7 +83,20 @@ def test_tables_are_written_between_their_marks(monkeypatch: pytest.MonkeyPatch,
 
 def test_the_page_has_marks_for_its_tables() -> None:
     text = driver.PAGE.read_text()
-    names = ("detection", "masks", "keypoints", "threads", "stages", "compare", "errors", "interfaces", "shards", "sharding")
+    names = (
+        "detection",
+        "one_cpu",
+        "lvis",
+        "masks",
+        "keypoints",
+        "threads",
+        "stages",
+        "compare",
+        "errors",
+        "interfaces",
+        "shards",
+        "sharding",
+    )
     for name in names:
         assert text.count(f"<!-- {name} -->") == text.count(f"<!-- end of {name} -->") == 1
 

@@ -1,4 +1,4 @@
-"""What `make bench` measures: detection, masks, keypoints, VOC, slices, comparison, errors, retrieval, shards and more."""
+"""What `make bench` measures: detection, masks, keypoints, LVIS, VOC, slices, comparisons, retrieval, shards and more."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from . import (
     errors_worker,
     fields_worker,
     interfaces_worker,
+    lvis_worker,
     page_worker,
     per_batch_worker,
     reading_worker,
@@ -28,11 +29,24 @@ METRICS = slices_worker.METRICS
 KEYPOINT_METRICS = ("AP", "AP50", "AP75", "APm", "APl", "AR", "AR50", "AR75", "ARm", "ARl")
 MAKE_5K = "data/generate.py --images 5000 --categories 80 --annotations 35000 --detections 45000 --detections 450000"
 MAKE_SECOND = "tests/speed/generate_second.py --detections 45000 --detections 450000"
-MAKE_80K = "data/generate.py --images 80000 --categories 365 --annotations 1200000 --detections 5000000"
+MAKE_80K = "data/generate.py --images 80000 --categories 365 --annotations 1200000 --detections 5000000 --detections 1060000"
+MAKE_LVIS = "tests/speed/generate_federated.py --images 60"
 MAKE_QUERIES = "data/generate_retrieval.py --documents 1000 --relevant 20 --queries"
 MAKE_SHARDS = "tests/speed/generate_shards.py --categories"
 MAKE_MASKS = "tests/speed/generate_shapes.py masks --images 60"
 MAKE_KEYPOINTS = "tests/speed/generate_shapes.py keypoints --images 60"
+
+JOBS = {
+    "process": Job("two JSON files to the numbers, the whole process from the interpreter's start to its end", ".json"),
+    "warm": Job("two JSON files to the numbers in a warm process", ".json", inside=True),
+    "loaded": Job("tables or objects already loaded, to complete metrics, in a warm process", ".json", inside=True),
+}
+
+
+def of_boxes(set_: str, limits: tuple[float, float, float]) -> tuple[Bar, ...]:
+    """The jobs' limits against the fastest tool."""
+    return tuple(Bar(job, set_, limit) for job, limit in zip(JOBS, limits, strict=True))
+
 
 DETECTION = Topic(
     name="detection",
@@ -50,31 +64,26 @@ DETECTION = Topic(
             ("5k/instances", "5k/detections_450000"),
             MAKE_5K,
         ),
+        "objects365": Set(
+            "1,060,000 detections, 80,000 images, 365 categories, 1,200,000 annotations, as Objects365 has",
+            ("80k/instances", "80k/detections_1060000"),
+            MAKE_80K,
+        ),
         "5m": Set(
             "5,000,000 detections, 80,000 images, 365 categories, 1,200,000 annotations",
             ("80k/instances", "80k/detections_5000000"),
             MAKE_80K,
         ),
     },
-    jobs={
-        "process": Job("two JSON files to the numbers, the whole process from the interpreter's start to its end", ".json"),
-        "warm": Job("two JSON files to the numbers in a warm process", ".json", inside=True),
-        "loaded": Job("tables or objects already loaded, to complete metrics, in a warm process", ".json", inside=True),
-    },
+    jobs=JOBS,
     bars=(
-        Bar("process", "45k", 1.9),
-        Bar("process", "450k", 1.3),
-        Bar("process", "5m", 0.6),
-        Bar("warm", "45k", 1.1),
-        Bar("warm", "450k", 0.9, below=True),
-        Bar("warm", "5m", 0.6),
-        Bar("loaded", "45k", 1.1),
-        Bar("loaded", "450k", 0.75, below=True),
-        Bar("loaded", "5m", 0.45),
+        *of_boxes("45k", (1.6, 0.9, 0.9)),
+        *of_boxes("450k", (1.1, 0.8, 0.5)),
+        *of_boxes("5m", (0.5, 0.45, 0.35)),
         Bar("warm", "450k", 10.0, base="45k"),
         Bar("loaded", "450k", 10.0, base="45k"),
-        Bar("process", "450k", 1.5, quantity="peak memory", peer="hotcoco"),
-        Bar("process", "5m", 0.6, quantity="peak memory", peer="hotcoco"),
+        Bar("process", "450k", 1.2, quantity="peak memory", peer="hotcoco"),
+        Bar("process", "5m", 0.5, quantity="peak memory", peer="hotcoco"),
     ),
     reference="pycocotools",
     numbers=len(METRICS),
@@ -86,9 +95,8 @@ DETECTION = Topic(
 
 def of_shapes(set_: str, times: float, limits: tuple[float, float, float], memory: float) -> tuple[Bar, ...]:
     """So many times as fast as pycocotools; limits of the jobs against the fastest tool, and of the peak against hotcoco's."""
-    against_pycocotools = [Bar(job, set_, 1 / times, peer="pycocotools") for job in DETECTION.jobs]
-    against_all = [Bar(job, set_, limit) for job, limit in zip(DETECTION.jobs, limits, strict=True)]
-    return (*against_pycocotools, *against_all, Bar("process", set_, memory, quantity="peak memory", peer="hotcoco"))
+    against_pycocotools = [Bar(job, set_, 1 / times, peer="pycocotools") for job in JOBS]
+    return (*against_pycocotools, *of_boxes(set_, limits), Bar("process", set_, memory, quantity="peak memory", peer="hotcoco"))
 
 
 MASKS = replace(
@@ -107,7 +115,7 @@ MASKS = replace(
             f"{MAKE_MASKS} --images 5000",
         ),
     },
-    bars=of_shapes("masks", 5, (1.5, 1.2, 1.2), 2),
+    bars=of_shapes("masks", 5, (1.3, 1.1, 1.1), 2),
     iou_type="segm",
 )
 
@@ -127,11 +135,48 @@ KEYPOINTS = replace(
             f"{MAKE_KEYPOINTS} --images 2700",
         ),
     },
-    bars=of_shapes("persons", 10, (2, 1.3, 1.5), 3),
+    bars=of_shapes("persons", 10, (1.6, 1.2, 1.2), 2.5),
     numbers=len(KEYPOINT_METRICS),
     numbers_are="the ten numbers",
     metrics=KEYPOINT_METRICS,
     iou_type="keypoints",
+)
+
+LVIS = Topic(
+    name="lvis",
+    worker=lvis_worker.__file__,
+    tools=lvis_worker.TOOLS,
+    sets={
+        "lvis_60": Set(
+            "6,000 detections, 60 images, 1,203 categories, 741 annotations",
+            ("lvis/instances_60", "lvis/results_60"),
+            MAKE_LVIS,
+            sample=True,
+        ),
+        "lvis": Set(
+            "2,000,000 detections, 20,000 images, 1,203 categories, 247,000 annotations, as LVIS has",
+            ("lvis/instances_20000", "lvis/results_20000"),
+            f"{MAKE_LVIS} --images 20000",
+        ),
+    },
+    jobs={
+        "script": replace(JOBS["process"], meaning=JOBS["process"].meaning.replace("process from", "process of a script from")),
+        "warm": JOBS["warm"],
+        "loaded": JOBS["loaded"],
+    },
+    bars=(),
+    reference="hotcoco",
+    numbers=len(lvis_worker.METRICS),
+    numbers_are="the thirteen numbers",
+    tolerance=1e-12,
+)
+
+ONE_CPU = replace(
+    DETECTION,
+    name="one_cpu",
+    sets={name: DETECTION.sets[name] for name in ("street", "45k", "450k")},
+    bars=(),
+    cpus=1,
 )
 
 VOC = Topic(
@@ -318,6 +363,7 @@ RETRIEVAL = Topic(
     },
     bars=(
         Bar("text", "5m", 1 / 3),
+        Bar("text", "5m", 0.17, peer="pytrec_eval-terrier"),
         Bar("parquet", "5m", 1 / 4),
         Bar("frame", "5m", 1 / 4),
         *(Bar(job, "5m", 1.0, below=True, quantity="peak memory") for job in ("text", "parquet", "frame")),
@@ -523,7 +569,7 @@ PAGE = Topic(
     tools=page_worker.TOOLS,
     sets={name: COMPARE.sets[name] for name in ("street", "450k")},
     jobs={job: Job(meaning, ".json", inside=True, answer=job) for job, meaning in page_worker.JOBS.items()},
-    bars=(),
+    bars=(Bar("page", "450k", 6.0, quantity="seconds"),),
     reference=OURS,
     numbers=1,
     numbers_are="the bytes of the page",
@@ -622,6 +668,6 @@ FIELDS = Topic(
     unpackaged=("loop",),
 )
 
-ALL = (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, COMPARE, ERRORS, RETRIEVAL, INTERFACES, BATCHES)
+ALL = (DETECTION, MASKS, KEYPOINTS, LVIS, ONE_CPU, VOC, SLICES, COMPARE, ERRORS, RETRIEVAL, INTERFACES, BATCHES)
 OF_SHAPES = (batches_of(MASKS, "masks"), batches_of(KEYPOINTS, "persons"), stages_of(MASKS), stages_of(KEYPOINTS))
 TOPICS = {topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING, SHARDS, SHARDING, PAGE, DRIVING, FIELDS)}
