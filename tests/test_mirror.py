@@ -64,6 +64,7 @@ TESTED_IN = {
     "formats/test_files.py": "formats/hidden_folders formats/replacing",
     "formats/test_ids.py": "formats/by_name formats/names",
     "formats/test_in_memory.py": "formats/outputs",
+    "formats/test_decoded.py": "formats/coco/decoded",
     "formats/test_json_types.py": "formats/coco/json_types",
     "formats/test_open_images.py": "formats/open_images/class_hierarchy formats/open_images/format formats/open_images/tables",
     "formats/test_shapes.py": "formats/outlines",

@@ -43,8 +43,8 @@ def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
     _refuse_empty(path, content)
     try:
         text = content.decode(json.detect_encoding(content))
-        _refuse_halves(path, text)
-        with _uncollected():
+        refuse_halves(path, text)
+        with uncollected():
             return json.loads(text, **hooks)
     except FormatError:
         raise  # of a hook, or half of a character
@@ -68,7 +68,7 @@ def read_xml(path: Path) -> ElementTree.Element:
     if any(_DOCTYPE.encode(encoding) in content for encoding in ("ascii", "utf-16-le", "utf-16-be")):
         raise FormatError(f"declares a document type ({_DOCTYPE} ...), which is not allowed", "remove it", path=path)
     try:
-        with _uncollected():
+        with uncollected():
             return ElementTree.fromstring(content)
     except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last two are of encodings
         raise FormatError(f"not XML, cut off, or in another encoding than it says ({error})", path=path) from None
@@ -105,7 +105,7 @@ def _refuse_empty(path: Path, content: bytes) -> None:
         raise FormatError("the file is empty", path=path)
 
 
-def _refuse_halves(path: Path, text: str) -> None:
+def refuse_halves(path: Path, text: str) -> None:
     """An error for half of a character beyond `\\uffff`, which JSON writes as a pair: no table can hold it alone."""
     if not _HALF.search(text):
         return  # nearly all files
@@ -118,7 +118,7 @@ def _refuse_halves(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Without looking for garbage: of many new objects, none of which is garbage, that takes three times as long as parsing."""
     was_enabled = gc.isenabled()
     gc.disable()

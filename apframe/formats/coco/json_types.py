@@ -12,7 +12,7 @@ import numpy as np
 
 from apframe.formats.coco.cuts import last_cut
 
-_BLOCK = 1 << 18  # with what is made of it, this much fits a processor's cache
+_BLOCK = 1 << 17  # with what is made of it, this much fits a processor's cache
 _QUOTE, _COLON, _BACKSLASH, _SPACE = b'":\\ '
 
 

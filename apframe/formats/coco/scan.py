@@ -39,6 +39,8 @@ _DUCKDB = {
 _HEAD = 1 << 16  # bytes in which the first row, or a place to cut, is looked for first
 _PIECE = 1 << 20  # bytes that are copied at once
 _OPENING = Lock()
+SHORT = 1 << 20
+"""Bytes of a list that DuckDB, which reads with several threads, is not worth starting for."""
 _LARGE = 1 << 24  # bytes of a list whose reading takes so much memory that it is worth giving back
 NOWHERE = Path("a part of a file")  # whose errors are not shown
 _CUT = ["\0 the annotations were cut out here"]  # no file holds this
@@ -196,26 +198,45 @@ def scan_list(
     is_whole = is_bare or file.read(place.stop - tail).rstrip().endswith(b"]")
     if not is_whole or any(kinds.get(name) == "number" for name in is_text):
         return None
-    import duckdb  # reading JSON needs it, `import apframe` does not
-
     kinds = {name: "text" if kind == "id" and name in is_text else kind for name, kind in kinds.items()}
+    if place.stop - place.start <= SHORT:
+        from apframe.formats.coco.decoded import decode_list
+
+        file.seek(place.start)
+        text = file.read(place.stop - place.start)
+        frame = decode_list(b"[" + text + b"]" if is_bare else text, kinds, first)
+    else:
+        frame = _by_database(file, place, kinds, first, is_bare=is_bare)
+    if frame is None or any(_loses_digits(frame[name]) for name, kind in kinds.items() if kind == "id"):
+        return None
+    return frame
+
+
+def _by_database(
+    file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[str, Any], *, is_bare: bool
+) -> pl.DataFrame | None:
+    """The same of a long list, by DuckDB."""
+    import duckdb  # reading long lists needs it, `import apframe` does not
+
     types = {name: _DUCKDB[kind] for name, kind in kinds.items()}
     try:
         with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder, pool() as others:
             parts = _write_parts(file, place, folder, is_bare=is_bare)
-            checking = others.submit(_have_other_types, parts, kinds)
+            usual = {name: kind for name, kind in kinds.items() if kind != "text" or name in first}
+            checking = others.submit(_have_other_types, parts, usual)
             paths: Any = [duckdb_literal(part) for part in parts]  # which the types of DuckDB 2.0.0 do not know
             reader = json_database().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)
             frame = from_arrow_stream(reader)
             del reader
             if place.stop - place.start > _LARGE:
                 Thread(target=_end_threads).start()  # beside what follows
-            if checking.result():
+            rare = {name: kind for name, kind in kinds.items() if name not in usual and frame[name].count()}
+            if checking.result() or (rare and _have_other_types(parts, rare)):
                 return None
     # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
     except (duckdb.Error, pl.exceptions.PolarsError, OSError):
         return None
-    return None if any(_loses_digits(frame[name]) for name, kind in kinds.items() if kind == "id") else frame
+    return frame
 
 
 def _have_other_types(parts: list[Path], kinds: dict[str, str]) -> bool:
@@ -226,7 +247,7 @@ def _have_other_types(parts: list[Path], kinds: dict[str, str]) -> bool:
     texts = {name for name, kind in kinds.items() if kind == "text"}
     if "rle" in kinds.values():
         numbers, texts = numbers | {"size"}, texts | {"counts"}
-    ids = {name for name in numbers if kinds.get(name) in ("id", "float")}  # these are never true or false
+    ids = {name for name in numbers if kinds.get(name) != "number"}  # these are never true or false
     for part in parts:
         with part.open("rb") as file:
             if has_other_types(file, numbers=numbers, ids=ids, texts=texts):
