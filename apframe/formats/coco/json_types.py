@@ -106,7 +106,8 @@ def _has_other_values(
         key = keys[suspects]
         called = begin[key] + 1
         length = end[key] - called
-        return any(len(_where(characters, called[length == len(name)], name)) for name in names)
+        lengths = set(np.flatnonzero(np.bincount(length)))
+        return any(len(_where(characters, called[length == len(name)], name)) for name in names if len(name) in lengths)
 
     is_flag, is_no_text = np.isin(first, list(b"tf")), ~np.isin(first, list(b'"n'))
     return among(numbers, n_texts > 0) or among(ids, is_flag) or among(texts, is_no_text)
@@ -115,6 +116,8 @@ def _has_other_values(
 def _where(characters: np.ndarray, places: np.ndarray, word: bytes) -> np.ndarray:
     """Those of the places where the word begins."""
     for offset, letter in enumerate(word):
+        if not len(places):
+            break
         places = places[_at(characters, places + offset) == letter]
     return places
 
