@@ -22,6 +22,7 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 _VARIABLE = "APFRAME_THREADS"
 PART_ROWS = 1 << 16  # of a part, whose columns then fit a second-level cache
+_MOST_KEPT = (1 << 25) - (1 << 13)  # bytes: the largest piece that raises glibc's limits when it is freed; it is never touched
 
 _chosen: int | None = None
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
@@ -176,6 +177,16 @@ def part_bounds(sizes: np.ndarray) -> list[tuple[int, int]]:
     cuts = np.searchsorted(ends - sizes / 2, np.arange(1, n_parts) * (total / max(n_parts, 1)))
     bounds = sorted({0, *cuts.tolist(), len(sizes)})
     return list(pairwise(bounds)) or [(0, 0)]
+
+
+def keep_pages() -> None:
+    """Have glibc keep what is freed for the next array, rather than map and clear the same pages again (mallopt(3)).
+
+    >>> keep_pages()
+    """
+    import numpy as np
+
+    np.empty(_MOST_KEPT, dtype=np.uint8)
 
 
 def map_parts(function: Callable[[Given], Made], parts: Sequence[Given]) -> list[Made]:

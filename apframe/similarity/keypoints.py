@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.registry import imported, published_for
-from apframe.similarity.pairs import Similarity, join_on_cell, require
+from apframe.similarity.pairs import Similarity, require
 from apframe.static_table import PROTOCOLS
 from apframe.tables.shapes.catalogue import KEYPOINTS
 from apframe.tables.shapes.shape import Shape
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+    from apframe.tables.shapes.keypoints import Places
 
 # tenths, as the references write them: 0.35 / 10 is another double than 0.035
 COCO_SIGMAS = tuple(
@@ -87,21 +85,28 @@ class OKS(Similarity):
         """The columns that it compares in plain words."""
         return f"keypoints (x, y, visibility of {len(self.sigmas)})"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        """Return the pairs of a cell: see `Similarity.pair`."""
-        import numpy as np
+    def prepare(self, table: str, objects: pl.DataFrame) -> Places | None:
+        """Return the keypoints as arrays, see `Similarity.prepare`; None if some cannot be right, which `pair` reports."""
+        from apframe.tables.shapes.keypoints import are_sound, place_keypoints
 
-        from apframe.similarity.poses import Poses
+        del table
+        lists, number = objects["keypoints"].rechunk(), len(self.sigmas)
+        return place_keypoints(lists, number) if are_sound(lists, number) else None
+
+    def pair(
+        self,
+        detections: pl.DataFrame,
+        annotations: pl.DataFrame,
+        least: float,
+        found: Places | None = None,
+        expected: Places | None = None,
+    ) -> pl.DataFrame:
+        """Return the pairs of a cell: see `Similarity.pair`. `found` and `expected` come from `prepare`."""
+        from apframe.similarity.poses import pair_poses
 
         require(self, detections, annotations)
         self._refuse_other_number(detections, annotations)
-        found = self._points("detections", detections, 2)
-        expected = self._points("annotations", annotations)
-        poses = Poses(
-            found, expected[:2], expected[2] > 0, _enlarged(annotations), np.array(self.sigmas), self._areas(annotations)
-        )
-        pairs = join_on_cell(detections, annotations, []).select("detection", "annotation")
-        return poses.compare(pairs.collect(engine="streaming"), least)
+        return pair_poses(self, detections, annotations, least, found, expected)
 
     def check(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
         """Report objects that cannot be compared: see `Similarity.check`."""
@@ -110,11 +115,6 @@ class OKS(Similarity):
 
         for table, frame in (("annotations", annotations), ("detections", detections)):
             check_keypoints(table, frame, len(self.sigmas))
-
-    def _areas(self, annotations: pl.DataFrame) -> Array:
-        if self.box_area_factor is None:
-            return annotations["area"].to_numpy()
-        return annotations["height"].to_numpy() * annotations["width"].to_numpy() * self.box_area_factor
 
     def _refuse_other_number(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
         """An error where all keypoint lists have one length, and it is that of other sigmas."""
@@ -128,17 +128,3 @@ class OKS(Similarity):
                 f"give {number} sigmas, one for each keypoint: similarity=apf.OKS(sigmas=...), or --sigmas in the command"
                 f"{or_another}",
             )
-
-    def _points(self, table: str, frame: pl.DataFrame, n_columns: int = 3) -> Array:
-        """x, y and visibility, or the first of these, each of shape (keypoints, rows)."""
-        from apframe.tables.shapes.keypoints import check_keypoints, keypoint_rows
-
-        return keypoint_rows(check_keypoints(table, frame, len(self.sigmas)), len(self.sigmas), n_columns)
-
-
-def _enlarged(annotations: pl.DataFrame) -> Array:
-    """The boxes with their size added on every side, of shape (x and y, first and last, rows)."""
-    import numpy as np
-
-    first, size = annotations.select("x", "y").to_numpy().T, annotations.select("width", "height").to_numpy().T
-    return np.stack([first - size, first + size * 2], axis=1)

@@ -4,57 +4,83 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from apframe.lazily import cached_property
-from apframe.threads import pool
+from apframe.similarity.pairs import join_on_cell
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.keypoints import Places, check_keypoints, complex_of, place_keypoints
+from apframe.threads import keep_pages, pool
+
+if TYPE_CHECKING:
+    from apframe.similarity.keypoints import OKS
 
 _BLOCK = 1 << 15  # distances at a time: the few arrays of a block stay in the processor's cache
-_TINY = -700.0  # smaller exponents, whose results are denormal or 0, take many times as long
-_SLACK = 1e-9  # more than rounding adds to a similarity
+_TINY = -87.0  # smaller exponents, whose results are denormal or 0 in single precision, take many times as long
+_SLACK = 1e-6  # more than rounding to single precision adds to a similarity: an exponent e is off by 6e-8 e, so exp(-e) by 2e-8
 
 
-@dataclass(frozen=True)
+def pair_poses(
+    oks: OKS,
+    detections: pl.DataFrame,
+    annotations: pl.DataFrame,
+    least: float,
+    found: Places | None = None,
+    expected: Places | None = None,
+) -> pl.DataFrame:
+    """`OKS.pair`, of tables that have the columns."""
+    sides = []
+    for table, frame, places in (("detections", detections, found), ("annotations", annotations, expected)):
+        n = len(oks.sigmas)
+        sides.append(place_keypoints(check_keypoints(table, frame, n)["keypoints"], n) if places is None else places)
+    x, y, width, height = (annotations[name].to_numpy() for name in BOX)
+    enlarged = complex_of(x - width, y - height), complex_of(x + width * 2, y + height * 2)
+    areas = annotations["area"].to_numpy() if oks.box_area_factor is None else height * width * oks.box_area_factor
+    pairs = join_on_cell(detections, annotations, []).select("detection", "annotation").collect(engine="streaming")
+    return Poses(sides[0], sides[1], enlarged, np.array(oks.sigmas), areas).compare(pairs, least)
+
+
+@dataclass(frozen=True, eq=False)
 class Poses:
-    """The keypoints of both sides of some pairs.
+    """The keypoints of both sides of some pairs. Places are complex numbers, x + iy.
 
     Attributes
     ----------
     found, expected
-        places, of shape (x and y, keypoints, rows)
-    visible
-        which of the expected ones are, of shape (keypoints, rows)
+        the keypoints of the detections and annotations
     enlarged
-        the boxes of the annotations with their size added on every side, of shape (x and y, first and last, rows)
+        the first and the last corners of the boxes of the annotations with their size added on every side
     sigmas
         one for each keypoint
     areas
         of the annotations; those of negative area, which are malformed, are alike to every pose, as exp(distance²) is above 1
     """
 
-    found: np.ndarray
-    expected: np.ndarray
-    visible: np.ndarray
-    enlarged: np.ndarray
+    found: Places
+    expected: Places
+    enlarged: tuple[np.ndarray, np.ndarray]
     sigmas: np.ndarray
     areas: np.ndarray
 
     @cached_property
     def n_visible(self) -> np.ndarray:
         """How many keypoints of each annotation are visible."""
-        return self.visible.sum(axis=0, dtype=np.intp)
+        return self.expected.visible.sum(axis=1, dtype=np.intp)
 
     def compare(self, pairs: pl.DataFrame, least: float) -> pl.DataFrame:
         """The pairs (`detection`, `annotation`: row numbers) that are at least so similar, and their `similarity`.
 
-        >>> places, visible = np.array([[[1.0, 5.0]], [[1.0, 5.0]]]), np.array([[True, True]])
-        >>> poses = Poses(places, places, visible, np.zeros((2, 2, 2)), np.array([0.1]), np.array([4.0, 4.0]))
+        >>> places, nowhere = Places(np.array([[1 + 1j], [5 + 5j]]), np.array([[True], [True]])), np.zeros(2, dtype=complex)
+        >>> poses = Poses(places, places, (nowhere, nowhere), np.array([0.1]), np.array([4.0, 4.0]))
         >>> poses.compare(pl.DataFrame({"detection": [0, 1], "annotation": [0, 0]}), least=0.5).rows()
         [(0, 0, 1.0)]
         """
+        if pairs.height > _BLOCK:
+            keep_pages()
         rows = self._near(pairs["detection"].to_numpy(), pairs["annotation"].to_numpy(), least)
         none_visible = self.n_visible[rows[1]] == 0
         are_inside = (none_visible & self._are_inside(rows)) | (self.areas < 0).take(rows[1])
@@ -89,21 +115,16 @@ class Poses:
         # a little more than the bound, for what rounding may add
         farthest = -2.0001 * math.log(least) * (2 * self.sigmas.max()) ** 2 if least > 1e-300 else math.inf
         reach = np.where(self.areas < 0, math.inf, farthest * (self.areas + 1e-9))
-        expected = []
-        unseen = np.where(self.visible, 0, np.inf)
-        for places, (first, last) in zip(self.expected, self.enlarged, strict=True):
-            low, high = (places + unseen).min(axis=0), (places - unseen).max(axis=0)
-            expected.append((np.where(self.n_visible > 0, low, first), np.where(self.n_visible > 0, high, last)))
+        (low, high), (first, last) = self.found.hull, self._expected_hull
 
         def of_block(start: int) -> np.ndarray:
             rows = np.array([each[start : start + _BLOCK] for each in (detection, annotation)], dtype=np.intp)
-            square = np.zeros(rows.shape[1])
             with np.errstate(over="ignore"):
-                for (low, high), (first, last) in zip(self._hulls, expected, strict=True):
-                    gap = np.maximum(first.take(rows[1]) - high.take(rows[0]), low.take(rows[0]) - last.take(rows[1]))
-                    np.maximum(gap, 0, out=gap)
-                    square += np.multiply(gap, gap, out=gap)
-            return rows.take(np.flatnonzero(square <= reach.take(rows[1])), axis=1)
+                before, behind = first.take(rows[1]) - high.take(rows[0]), low.take(rows[0]) - last.take(rows[1])
+                gap = np.maximum(before.view(float), behind.view(float))
+                np.maximum(gap, 0, out=gap)
+                gap *= gap
+                return rows.take(np.flatnonzero(gap[::2] + gap[1::2] <= reach.take(rows[1])), axis=1)
 
         with pool() as others:
             near = others.map(of_block, range(0, len(detection), _BLOCK))
@@ -111,54 +132,59 @@ class Poses:
 
     def _are_inside(self, rows: np.ndarray) -> np.ndarray:
         """Flags: pairs in which all keypoints found are inside the enlarged box."""
-        flags = np.ones(rows.shape[1], dtype=bool)
-        for (low, high), (first, last) in zip(self._hulls, self.enlarged, strict=True):
-            flags &= low.take(rows[0]) >= first.take(rows[1])
-            flags &= high.take(rows[0]) <= last.take(rows[1])
-        return flags
+        (low, high), (first, last) = self.found.hull, self.enlarged
+        flags = low.take(rows[0]).view(float) >= first.take(rows[1]).view(float)
+        flags &= high.take(rows[0]).view(float) <= last.take(rows[1]).view(float)
+        return flags[::2] & flags[1::2]
 
     def _may_reach(self, rows: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
         """The pairs that may be so similar, by a quick sum that may be wrong by a little; and their exponents, exact.
 
         Either all annotations have visible keypoints, or none.
         """
-        outside = not self.n_visible[rows[1, 0]]
         with np.errstate(over="ignore"):  # what is so far away has exp(-inf) = 0
-            square, dy = (self._distances(side, *rows, outside=outside) for side in (0, 1))
-            square *= square
-            dy *= dy
-            square += dy
-            terms = np.multiply(square, self._factors.take(rows[1], axis=1), out=dy)
+            apart = self._distances(*rows)
+            square = np.square(apart.real)
+            square += np.square(apart.imag)
+            terms = np.multiply(square, self._factors.take(rows[1], axis=0), out=np.empty(square.shape, np.float32))
             np.exp(np.maximum(terms, _TINY, out=terms), out=terms)
-            kept = np.flatnonzero(terms.sum(axis=0) >= self._n_counted.take(rows[1]) * (least - _SLACK))
-            rows = rows[:, kept]
+            reached = np.einsum("ij->i", terms) >= self._n_counted.take(rows[1]) * (least - _SLACK)
+            kept = np.flatnonzero(reached)
+            rows = rows.take(kept, axis=1)
             # in the order of the reference, for the last bit
-            return rows, (square[:, kept] / self._variances / (-2 * (self.areas[rows[1]] + np.spacing(1)))).T
+            exponents = square.take(kept, axis=0)
+            exponents /= self._variances
+            exponents /= (-2 * (self.areas[rows[1]] + np.spacing(1)))[:, None]
+            return rows, exponents
 
-    def _distances(self, side: int, detection: np.ndarray, annotation: np.ndarray, *, outside: bool) -> np.ndarray:
+    def _distances(self, detection: np.ndarray, annotation: np.ndarray) -> np.ndarray:
         """How far the keypoints are from those expected, or from the enlarged boxes that they are outside of."""
-        places: np.ndarray = self.found[side].take(detection, axis=1)
-        if outside:
-            first, last = self.enlarged[side].take(annotation, axis=1)
-            nearest = np.maximum(places, first)
-            places -= np.minimum(nearest, last, out=nearest)
+        places: np.ndarray = self.found.points.take(detection, axis=0)
+        if self.n_visible[annotation[0]]:
+            places -= self.expected.points.take(annotation, axis=0)
         else:
-            places -= self.expected[side].take(annotation, axis=1)
+            first, last = (corner.take(annotation)[:, None] for corner in self.enlarged)
+            for along, low, high in ((places.real, first.real, last.real), (places.imag, first.imag, last.imag)):
+                nearest = np.maximum(along, low)
+                along -= np.minimum(nearest, high, out=nearest)
         return places
 
     @cached_property
-    def _hulls(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The first and last place of the keypoints found, in x and y."""
-        return [(each.min(axis=0), each.max(axis=0)) for each in self.found]
+    def _expected_hull(self) -> tuple[np.ndarray, np.ndarray]:
+        """The corners around the visible keypoints of each annotation; those of the enlarged box where there are none."""
+        places, seen, (first, last) = self.expected, self.n_visible > 0, self.enlarged
+        any_visible = np.take_along_axis(places.points, places.visible.argmax(axis=1)[:, None], axis=1)
+        low, high = replace(places, points=np.where(places.visible, places.points, any_visible)).hull
+        return np.where(seen, low, first), np.where(seen, high, last)
 
     @cached_property
     def _variances(self) -> np.ndarray:
-        return np.square(self.sigmas * 2)[:, None]
+        return np.square(self.sigmas * 2)
 
     @cached_property
     def _counted(self) -> np.ndarray:
         """Flags: the keypoints whose mean is taken, which are the visible ones, or all without any."""
-        return np.ascontiguousarray((self.visible | (self.n_visible == 0)).T)
+        return self.expected.visible | (self.n_visible == 0)[:, None]
 
     @cached_property
     def _n_counted(self) -> np.ndarray:
@@ -167,7 +193,7 @@ class Poses:
     @cached_property
     def _factors(self) -> np.ndarray:
         """What a squared distance is multiplied by for the exponent; hugely negative for a keypoint that does not count."""
-        return np.where(self._counted.T, -0.5 / self._variances / (self.areas + np.spacing(1)), -1e300)
+        return np.where(self._counted, -0.5 / self._variances / (self.areas + np.spacing(1))[:, None], -1e300)
 
 
 def _alike(n_visible: np.ndarray, size: int) -> Iterator[np.ndarray]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.lazily import cached_property
 from apframe.validation import Sieve, sound_rows
 
 if TYPE_CHECKING:
@@ -14,11 +16,37 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-_BLOCK = 256  # rows whose keypoints are laid out at a time
 REMEDY = "keypoints without a position are 0, 0, 0"
 
 
-def keypoint_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The keypoints of some rows, equally many in each.
+
+    Attributes
+    ----------
+    points
+        x + iy, of shape (rows, keypoints)
+    visible
+        which of them are, of the same shape
+    """
+
+    points: Array
+    visible: Array
+
+    def take(self, rows: Array) -> Places:
+        """Some of the rows, in any order."""
+        return Places(self.points[rows], self.visible[rows])
+
+    @cached_property
+    def hull(self) -> tuple[Array, Array]:
+        """The corners of the rectangle around the keypoints of each row, first and last."""
+        import numpy as np
+
+        return _hull(self.points.reshape(-1), np.arange(0, self.points.size, self.points.shape[1]))
+
+
+def keypoint_extents(table: str, shapes: pl.DataFrame | Places) -> pl.DataFrame:
     """The box columns of keypoints: the rectangle around all of them, whatever their visibility: x, y, width, height, area.
 
     Rows stay in their order. `table` is the name that errors use: lists that are missing or empty, that are not three
@@ -29,18 +57,14 @@ def keypoint_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     >>> keypoint_extents("detections", pl.DataFrame({"keypoints": [[3.0, 1.0, 2.0, 1.0, 5.0, 0.0]]})).rows()
     [(1.0, 1.0, 2.0, 4.0, 8.0)]
     """
-    frame = check_keypoints(table, frame)
-    length = frame["keypoints"].list.len()
-    import numpy as np
-
-    if length.n_unique() == 1:
-        points = keypoint_rows(frame, length[0] // 3, 2)
-        low, high = points.min(axis=1), points.max(axis=1)
+    if isinstance(shapes, pl.DataFrame):
+        frame = check_keypoints(table, shapes)
+        length = frame["keypoints"].list.len()
+        low, high = _hull(_points(frame["keypoints"].explode().to_numpy()), (length.cum_sum() - length).to_numpy() // 3)
     else:
-        numbers, starts = frame["keypoints"].explode().to_numpy(), (length.cum_sum() - length).to_numpy() // 3
-        low, high = ([ends.reduceat(numbers[side::3], starts) for side in (0, 1)] for ends in (np.minimum, np.maximum))
-    boxes = pl.DataFrame({"x": low[0], "y": low[1], "width": high[0] - low[0], "height": high[1] - low[1]})
-    return boxes.with_columns(area=pl.col("width") * pl.col("height"))
+        low, high = shapes.hull
+    width, height = high.real - low.real, high.imag - low.imag
+    return pl.DataFrame({"x": low.real, "y": low.imag, "width": width, "height": height, "area": width * height})
 
 
 def check_keypoints(table: str, frame: pl.DataFrame, number: int | None = None) -> pl.DataFrame:
@@ -62,19 +86,56 @@ def check_keypoints(table: str, frame: pl.DataFrame, number: int | None = None) 
     return sound_rows(table, frame, are_not_finite(frame), "keypoints holds a number that is missing or not finite", REMEDY)
 
 
-def keypoint_rows(frame: pl.DataFrame, number: int, n_columns: int = 3) -> Array:
-    """x, y and visibility, or the first of these, of equally many keypoints in each row, of shape (columns, keypoints, rows).
+def place_keypoints(lists: pl.Series, number: int) -> Places:
+    """The keypoints of lists that have so many each, all of them finite numbers.
 
-    >>> keypoint_rows(pl.DataFrame({"keypoints": [[1.0, 2.0, 2.0], [3.0, 4.0, 0.0]]}), 1).tolist()
-    [[[1.0, 3.0]], [[2.0, 4.0]], [[2.0, 0.0]]]
+    >>> places = place_keypoints(pl.Series([[1.0, 2.0, 2.0], [3.0, 4.0, 0.0]]), 1)
+    >>> places.points.tolist(), places.visible.tolist()
+    ([[(1+2j)], [(3+4j)]], [[True], [False]])
     """
+    numbers = lists.explode().to_numpy()
+    return Places(_points(numbers).reshape(-1, number), (numbers[2::3] > 0).reshape(-1, number))
+
+
+def are_sound(lists: pl.Series, number: int) -> bool:
+    """Whether `place_keypoints` may be called, by a quick look that may also say no where numbers are huge.
+
+    >>> are_sound(pl.Series([[1.0, 2.0, 2.0]]), 1), are_sound(pl.Series([[1.0, 2.0, 2.0], None]), 1)
+    (True, False)
+    """
+    return bool((lists.list.len() == 3 * number).fill_null(False).all()) and _are_finite(lists.explode())
+
+
+def _are_finite(numbers: pl.Series) -> bool:
+    return not numbers.null_count() and math.isfinite(numbers.sum())  # much cheaper than a look at every list
+
+
+def _points(numbers: Array) -> Array:
     import numpy as np
 
-    numbers = frame["keypoints"].explode().to_numpy().reshape(-1, number, 3)
-    points = np.empty((n_columns, number, len(numbers)))
-    for start in range(0, len(numbers), _BLOCK):  # which the processor's cache holds
-        points[:, :, start : start + _BLOCK] = numbers[start : start + _BLOCK, :, :n_columns].transpose(2, 1, 0)
-    return points
+    return np.ascontiguousarray(numbers.reshape(-1, 3)[:, :2].view(complex)[:, 0])
+
+
+def _hull(points: Array, starts: Array) -> tuple[Array, Array]:
+    """The corners of the rectangle around the points of each row, whose first ones are given."""
+    import numpy as np
+
+    low, high = (
+        complex_of(ends.reduceat(points.real, starts), ends.reduceat(points.imag, starts)) for ends in (np.minimum, np.maximum)
+    )
+    return low, high
+
+
+def complex_of(real: Array, imaginary: Array) -> Array:
+    """The complex numbers with these parts.
+
+    >>> import numpy as np
+    >>> complex_of(np.array([1.0]), np.array([2.0])).tolist()
+    [(1+2j)]
+    """
+    numbers = real.astype(complex)
+    numbers.imag = imaginary
+    return numbers
 
 
 def are_not_finite(frame: pl.DataFrame) -> pl.Series:
@@ -84,7 +145,6 @@ def are_not_finite(frame: pl.DataFrame) -> pl.Series:
     [False, True]
     """
     finite = pl.element().is_finite().fill_null(False).all()
-    numbers = frame["keypoints"].explode()
-    if not numbers.null_count() and math.isfinite(numbers.sum()):  # much cheaper than a look at every list
+    if _are_finite(frame["keypoints"].explode()):
         return pl.repeat(False, frame.height, eager=True)
     return ~frame["keypoints"].list.eval(finite).list.first()

@@ -14,13 +14,12 @@ import numpy as np
 
 from apframe.exceptions import InputError
 from apframe.tables.shapes.limits import MOST_RUNS, RUNS_PER_NUMBER
-from apframe.threads import pool
+from apframe.threads import keep_pages, pool
 from apframe.wording import spelled
 
 BLOCK = 1 << 20  # runs or pixels that are worked on together: few enough for a cache, enough that two threads seldom wait
 Made = TypeVar("Made")
 Fault = tuple[str, np.ndarray]  # what is wrong, and the numbers of the masks
-_MOST_KEPT = (1 << 25) - (1 << 13)  # bytes: the largest piece that raises glibc's limits when it is freed; it is never touched
 _OF_MASKS, _OF_RUNS = ("height", "width", "start", "stop", "area", "box"), ("column", "top", "bottom")
 TOO_MANY = (
     f"all masks together have too many runs of pixels (over 2**{MOST_RUNS.bit_length() - 1}, "
@@ -129,8 +128,7 @@ def in_blocks(function: Callable[[int, int], Made], weight: np.ndarray, most: in
     bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(weight)]
     if len(bounds) == 2:
         return [function(*bounds)]
-    # glibc then keeps what a block has freed for the next one, rather than map and clear the same pages again (mallopt(3))
-    np.empty(_MOST_KEPT, dtype=np.uint8)
+    keep_pages()
     with pool() as others:
         return list(others.map(function, bounds[:-1], bounds[1:]))
 
