@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
 
+Made = TypeVar("Made")
+
 
 class Pipeline:
     """The steps from the verdicts of a source to metrics, by the rules of a protocol."""
 
     def __init__(self, source: Source, protocol: Protocol) -> None:
         self.source, self.protocol, self.matcher = source, protocol, protocol.matcher
-        self._across: tuple[float, pl.DataFrame] | None = None
+        self._last: dict[Callable[..., Any], tuple[Any, Any]] = {}
 
     @property
     def inputs(self) -> Inputs:
@@ -57,13 +59,12 @@ class Pipeline:
         """The verdicts without their rows; nothing is matched."""
         return self.source.outline
 
-    def across(self, least: float) -> pl.DataFrame:
-        """The pairs of each image across categories, see `pair_across`; the last ones are kept."""
-        from apframe.protocols.across import pair_across  # as below: not for the headline numbers
-
-        if self._across is None or self._across[0] != least:
-            self._across = least, pair_across(self.inputs, least)
-        return self._across[1]
+    def last(self, function: Callable[..., Made], *options: Any) -> Made:
+        """What a function makes of these steps by some options; what it made last is kept."""
+        if function not in self._last or self._last[function][0] != options:
+            self._last[function] = options, function(self, *options)
+        made: Made = self._last[function][1]
+        return made
 
     @cached_property
     def cells(self) -> Cells:

@@ -143,7 +143,7 @@ def test_pairs_are_placed_where_their_rows_are() -> None:
     found = [{"image_id": key, "category_id": 1, "score": key / 10, "bbox": [0, 0, 10, 10]} for key in (1, 2)]
     evaluation = apf.evaluate(truth, found)
     verdicts = evaluation._pipeline.verdicts
-    pairs = evaluation._pipeline.across(0.1)
+    pairs = pair_across(evaluation._inputs, 0.1)
     assert pairs.select("detection", "annotation").sort(pl.all()).rows() == [(0, 0), (1, 1)]
     placed = place_pairs(pairs, verdicts, evaluation._inputs)
     assert placed.select("detection", "annotation").sort(pl.all()).rows() == [(0, 1), (1, 0)]  # the better score ranks first

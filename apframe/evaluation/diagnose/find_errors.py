@@ -12,7 +12,7 @@ from apframe.evaluation.diagnose.error_kinds import OF_DETECTIONS
 from apframe.evaluation.diagnose.outcomes import Outcomes, outcomes, verdicts_at
 from apframe.matching.by_best_overlap import find_best
 from apframe.matching.verdicts import Verdicts
-from apframe.protocols.across import place_pairs
+from apframe.protocols.across import pair_across, place_pairs
 from apframe.protocols.list_thresholds import thresholds_of
 
 if TYPE_CHECKING:
@@ -50,11 +50,27 @@ class Errors:
 
 
 def errors_of(pipeline: Pipeline, threshold: int, background: float) -> tuple[Verdicts, Outcomes, Errors]:
-    """The verdicts of the area range of the headline numbers at a threshold, by number, with their outcomes and errors."""
+    """The verdicts of the area range of the headline numbers at a threshold, by number, with their outcomes and errors.
+
+    The last ones are kept.
+    """
+    return pipeline.last(_errors_of, threshold, background)
+
+
+def pairs_of(pipeline: Pipeline, background: float) -> pl.DataFrame:
+    """The pairs of each image across categories, see `pair_across`; the last ones are kept."""
+    return pipeline.last(_pairs_of, background)
+
+
+def _pairs_of(pipeline: Pipeline, background: float) -> pl.DataFrame:
+    return pair_across(pipeline.inputs, background)
+
+
+def _errors_of(pipeline: Pipeline, threshold: int, background: float) -> tuple[Verdicts, Outcomes, Errors]:
     whole, inputs = pipeline.verdicts, pipeline.inputs
     verdicts = verdicts_at(whole, threshold, whole.ranges.index(pipeline.protocol.headline_range))
     found = outcomes(verdicts)
-    pairs = place_pairs(pipeline.across(background), verdicts, inputs)
+    pairs = place_pairs(pairs_of(pipeline, background), verdicts, inputs)
     foreground = thresholds_of(inputs, inputs.protocol, whole.thresholds[threshold])
     return verdicts, found, find_errors(verdicts, found, pairs, foreground=foreground, background=background)
 

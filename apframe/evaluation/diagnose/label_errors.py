@@ -81,7 +81,7 @@ def suspicious_labels(self: Evaluation, iou_threshold: float | None, min_score: 
     """The table of `label_errors`, without the names of files and categories."""
     import numpy as np
 
-    from apframe.evaluation.diagnose.find_errors import errors_of
+    from apframe.evaluation.diagnose.find_errors import errors_of, pairs_of
     from apframe.evaluation.diagnose.suspects import Evidence, find_suspects
     from apframe.protocols.list_thresholds import thresholds_of
 
@@ -93,7 +93,7 @@ def suspicious_labels(self: Evaluation, iou_threshold: float | None, min_score: 
     of_row = inputs.detections.select("category_id").join(least, on="category_id", how="left", maintain_order="left")
     score = verdicts.detections["score"].to_numpy()
     confident = score >= of_row["min_score"].fill_null(-np.inf).gather(verdicts.detections["row"]).to_numpy()
-    evidence = Evidence(verdicts, outcomes, errors, self._pipeline.across(background), confident)
+    evidence = Evidence(verdicts, outcomes, errors, pairs_of(self._pipeline, background), confident)
     found = find_suspects(evidence, inputs, thresholds_of(inputs, inputs.protocol, verdicts.thresholds[0]), background)
 
     detections, annotations = inputs.detections, inputs.annotations
