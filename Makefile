@@ -14,7 +14,7 @@ SHARE ?= 8
 # hundreds of tests start a process, and each would compile apframe anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo run-demo environments kits test test-slow test-full test-lowest bench bench-shards sample notebooks docs dist clean
+.PHONY: demo run-demo environments kits test test-slow test-full test-lowest bench bench-quick bench-shards sample notebooks docs dist clean
 
 demo: .venv/installed
 	@$(MAKE) --no-print-directory run-demo
@@ -59,6 +59,10 @@ test-lowest: .venv-lowest/installed
 # the peers, in an environment of their own
 bench: .venv-bench/installed
 	.venv-bench/bin/python -m tests.speed $(BENCH)
+
+# a few of these against the fastest peers, at the end of a change: at most 3 minutes; writes its table into docs/speed.md
+bench-quick: .venv-bench/installed
+	.venv-bench/bin/python -m tests.speed.quick $(BENCH)
 
 # shards of up to 50 million detections, and the plan for a billion; writes the tables of docs/speed.md and
 # docs/decisions/growth.md; about 15 minutes, 3 GB of disk

@@ -1,4 +1,4 @@
-"""Make a set of the shape of LVIS for `make bench`: the scenes of `data/generate.py`, with many categories, few of them checked.
+"""Make a set of the shape of LVIS for `make bench`: scenes as in `data/generate.py` with many categories.
 
     python tests/speed/generate_federated.py --out DIR --images 60
 
