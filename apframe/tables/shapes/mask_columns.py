@@ -326,7 +326,10 @@ def _exploded(lists: pl.Series) -> pl.Series:
 def _without_written_bitmaps(table: str, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows whose polygons are not the rows of an image in truth: they would be outlines of next to nothing."""
     n_polygons = rows["mask"].list.len()
-    maybe = rows.filter((n_polygons == rows["image_height"]) & (n_polygons > 1))
+    is_tall = (n_polygons == rows["image_height"]) & (n_polygons > 1)
+    if not is_tall.any():
+        return rows
+    maybe = rows.filter(is_tall)
     lines, pixels = pl.element().list.len(), pl.element().explode()
     widths = pl.col("mask").list.eval(lines).list
     is_wide = (widths.min() == pl.col("image_width")) & (widths.max() == pl.col("image_width"))
