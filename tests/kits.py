@@ -23,9 +23,9 @@ KITS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "nuscenes": (("nuscenes-devkit==1.2.0",), ()),
     # PyTorch for the CPU, from an index that has it: that of PyPI takes gigabytes, and is not installed here
     "training": (
-        ("click", "duckdb>=2,<3", "lightning==2.6.6", "matplotlib", "opencv-python-headless", "pillow", "polars>=2.1,<3",
-         "psutil", "pyarrow", "pyyaml", "requests", "rich", "tensorboard==2.21.0", "tensorboardX==2.6.5", "torch==2.13.0+cpu",
-         "wandb==0.31.0"),
+        ("click", "duckdb>=2,<3", "lightning==2.6.6", "matplotlib", "msgspec", "opencv-python-headless", "pillow",
+         "polars>=2.1,<3", "psutil", "pyarrow", "pyyaml", "requests", "rich", "tensorboard==2.21.0", "tensorboardX==2.6.5",
+         "torch==2.13.0+cpu", "wandb==0.31.0"),
         ("ultralytics==8.4.190", "ultralytics-thop"),  # without torchvision, of which a stub is enough
     ),
     "scalabel": (("scalabel==0.3.1", "pydantic<2", "setuptools<81"), ()),

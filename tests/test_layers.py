@@ -140,7 +140,7 @@ def test_every_package_has_its_place() -> None:
 
 
 def test_import_brings_in_polars_alone() -> None:
-    heavy = ["click", "rich", "numpy", "duckdb", "pandas", "pyarrow", "altair", "pycocotools"]
+    heavy = ["click", "rich", "numpy", "duckdb", "msgspec", "pandas", "pyarrow", "altair", "pycocotools"]
     for use in ("", "apframe.Evaluation; apframe.evaluate;"):  # whose files are read while NumPy is imported
         script = f"import sys, apframe; {use} print([name for name in {heavy} if name in sys.modules])"
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
