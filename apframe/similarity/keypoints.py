@@ -106,7 +106,7 @@ class OKS(Similarity):
 
         require(self, detections, annotations)
         self._refuse_other_number(detections, annotations)
-        return pair_poses(self, detections, annotations, least, found, expected)
+        return pair_poses(self, detections, annotations, least, (found, expected))
 
     def check(self, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
         """Report objects that cannot be compared: see `Similarity.check`."""

@@ -25,16 +25,11 @@ _SLACK = 1e-6  # more than rounding to single precision adds to a similarity: an
 
 
 def pair_poses(
-    oks: OKS,
-    detections: pl.DataFrame,
-    annotations: pl.DataFrame,
-    least: float,
-    found: Places | None = None,
-    expected: Places | None = None,
+    oks: OKS, detections: pl.DataFrame, annotations: pl.DataFrame, least: float, prepared: tuple[Places | None, Places | None]
 ) -> pl.DataFrame:
     """`OKS.pair`, of tables that have the columns."""
     sides = []
-    for table, frame, places in (("detections", detections, found), ("annotations", annotations, expected)):
+    for table, frame, places in zip(("detections", "annotations"), (detections, annotations), prepared, strict=True):
         n = len(oks.sigmas)
         sides.append(place_keypoints(check_keypoints(table, frame, n)["keypoints"], n) if places is None else places)
     x, y, width, height = (annotations[name].to_numpy() for name in BOX)
