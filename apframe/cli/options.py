@@ -76,7 +76,7 @@ def grouped(name: str, into: Any, *options: Callable[[Any], Any]) -> Callable[[D
 
 
 class Command(click.Command):
-    """A verb. It refuses an option given twice that takes one value, an address where nothing is read, and broken text."""
+    """A verb. It refuses broken text, an address where nothing is read, and a second value for an option that takes one."""
 
     def get_params(self, ctx: Any) -> list[click.Parameter]:
         """The declared parameters, --help and --help-all."""

@@ -60,7 +60,7 @@ class Pipeline:
         return self.source.outline
 
     def last(self, function: Callable[..., Made], *options: Any) -> Made:
-        """What a function makes of these steps by some options; what it made last is kept."""
+        """The result of a function that takes these steps and some options; its latest result is kept."""
         if function not in self._last or self._last[function][0] != options:
             self._last[function] = options, function(self, *options)
         made: Made = self._last[function][1]

@@ -109,7 +109,7 @@ def changes(
 
 
 class _Outcomes(NamedTuple):
-    """What became of the objects and detections of one evaluation.
+    """The objects and the detections of one evaluation, apart by their outcome.
 
     Attributes
     ----------

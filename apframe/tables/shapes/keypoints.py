@@ -98,7 +98,7 @@ def place_keypoints(lists: pl.Series, number: int) -> Places:
 
 
 def are_sound(lists: pl.Series, number: int) -> bool:
-    """Whether `place_keypoints` may be called, by a quick look that may also say no where numbers are huge.
+    """Look quickly whether `place_keypoints` may be called; where numbers are huge, the answer may be no for sound lists, too.
 
     >>> are_sound(pl.Series([[1.0, 2.0, 2.0]]), 1), are_sound(pl.Series([[1.0, 2.0, 2.0], None]), 1)
     (True, False)
