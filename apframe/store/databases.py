@@ -15,9 +15,12 @@ from apframe.formats.replacing import replacing
 from apframe.paths import is_folder, is_utf8, kind_at, literal, to_write
 from apframe.store.aggregate import average_precision_macro
 from apframe.store.sql import sql_names, warn_of_renamed
+from apframe.threads import pool
 from apframe.wording import reason
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import duckdb
 
 _MARK = "apframe"  # the table that marks a file as ours
@@ -119,13 +122,23 @@ def refuse_foreign_file(path: str | Path) -> None:
 def _write_table(connection: duckdb.DuckDBPyConnection, name: str, parts: Iterable[pl.LazyFrame]) -> None:
     quoted = '"{}"'.format(name.replace('"', '""'))
     as_text = pl.col(pl.Enum, pl.Categorical).cast(pl.String)
-    verb = f"CREATE TABLE {quoted} AS"
-    for frame in _of_some_length(parts):
+
+    def write(verb: str, frame: pl.DataFrame) -> None:
         connection.register("apframe part", frame.with_columns(as_text))
         connection.execute(f'{verb} FROM "apframe part"')
         connection.unregister("apframe part")
-        verb = f"INSERT INTO {quoted}"
-    if verb.startswith("CREATE"):
+
+    verb = f"CREATE TABLE {quoted} AS"
+    insertion: Future[None] | None = None
+    with pool() as others:  # one part is written while the next is made
+        for frame in _of_some_length(parts):
+            if insertion:
+                insertion.result()
+            insertion = others.submit(write, verb, frame)
+            verb = f"INSERT INTO {quoted}"
+    if insertion:
+        insertion.result()
+    else:
         raise ParameterError(f"{name}: no frame was given", "a table without rows is a frame without rows")
 
 
