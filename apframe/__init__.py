@@ -36,7 +36,10 @@ All errors and warnings are in apframe.exceptions. help(apframe.evaluate) and so
 the classes follow here in full, and the functions after them.
 """
 
-import apframe.ctrl_c  # noqa: F401 - first of all, as what follows takes a while
+import apframe.ctrl_c  # first of all, as what follows takes a while
+
+# isort: split
+import apframe.allocators  # noqa: F401 - before Polars is loaded
 
 # isort: split
 import sys

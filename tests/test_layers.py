@@ -20,6 +20,7 @@ PACKAGE = Path(__file__).parents[1] / "apframe"
 GROUPS = {
     "what everything uses": [
         "ctrl_c",
+        "allocators",
         "collecting",
         "wording",
         "exceptions",
