@@ -1,4 +1,4 @@
-"""How often an interval contains the truth: `python -m tests.speed.coverage`, tables on standard output.
+"""How often an interval contains the truth: `python -m tests.speed.interval_coverage`, tables on standard output.
 
 `data/generate.py` draws two populations of images, with the detections of two models: street scenes of twelve categories, and
 scenes of a long tail of 120 categories, most of which are rare. The numbers of a whole population are the truth. Samples of its
@@ -226,7 +226,7 @@ def table(rows: pl.DataFrame, on: str, values: Sequence[str], index: Sequence[st
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.speed.coverage", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.speed.interval_coverage", description=__doc__)
     parser.add_argument("--images", type=int, nargs="+", default=[100, 300, 1_000], help="sizes of the samples")
     parser.add_argument("--bootstrap", type=int, nargs="*", default=[100, 300], help="sizes that are resampled, too")
     parser.add_argument("--samples", type=int, default=500, help="how many of each size")

@@ -15,8 +15,8 @@ import apframe as apf
 from apframe.compare.standard_errors import HALVES
 from apframe.evaluation.comparison.sampling import LEVEL, Sampling
 
-from . import coverage
-from .coverage import STREET, Population, count, cover, report, texts, with_other_divisors
+from . import interval_coverage
+from .interval_coverage import STREET, Population, count, cover, report, texts, with_other_divisors
 from .test_diagnosis import SAMPLE
 
 
@@ -107,11 +107,11 @@ def test_intervals_are_those_of_the_library(street: Population) -> None:
 
 def test_a_small_run(street: Population, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every kind of number has its rows, and too few intervals for a share of them."""
-    monkeypatch.setattr(coverage, "make_population", lambda *_: street)
+    monkeypatch.setattr(interval_coverage, "make_population", lambda *_: street)
     options = Namespace(samples=2, population=300, resamples=40, bootstrap=[300])
-    coverage.truth_of.cache_clear()
+    interval_coverage.truth_of.cache_clear()
     counted = pl.concat(cover(STREET, 300, method, options) for method in ("influence", "bootstrap"))
-    coverage.truth_of.cache_clear()
+    interval_coverage.truth_of.cache_clear()
     whole = counted.filter(of="all", number="AP of a")
     assert dict(whole.select("method", "shown").iter_rows()) == {
         "influence": 2, "bootstrap": 2, "no correction": 2, ".414": 2, "1": 2
@@ -131,13 +131,13 @@ def test_the_script_writes_its_tables(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{coverage.BEGIN}\nold\n{coverage.END}\nafter\n")
-    monkeypatch.setattr(coverage, "PAGE", page)
-    monkeypatch.setattr(coverage, "LEAST", 10)
+    page.write_text(f"before\n{interval_coverage.BEGIN}\nold\n{interval_coverage.END}\nafter\n")
+    monkeypatch.setattr(interval_coverage, "PAGE", page)
+    monkeypatch.setattr(interval_coverage, "LEAST", 10)
     words = "--images 100 --bootstrap 100 --samples 20 --resamples 40 --population 500 --write"
-    coverage.main(words.split())
+    interval_coverage.main(words.split())
     printed, text = capsys.readouterr().out, page.read_text()
-    assert text == f"before\n{coverage.BEGIN}\n\n{printed.strip()}\n\n{coverage.END}\nafter\n"
+    assert text == f"before\n{interval_coverage.BEGIN}\n\n{printed.strip()}\n\n{interval_coverage.END}\nafter\n"
     row = next(line for line in text.splitlines() if re.match(r"\| street +\| all +\| AP, b − a", line))
     influence, bootstrap = (float(share) for share in re.findall(r"([\d.]+)\** ±", row))
     assert influence > 75
