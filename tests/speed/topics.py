@@ -179,6 +179,15 @@ ONE_CPU = replace(
     cpus=1,
 )
 
+SLOWER = replace(
+    DETECTION,
+    name="slower",
+    tools=(OURS, "vernier", "faster-coco-eval", "pycocotools"),
+    sets=ONE_CPU.sets,
+    jobs={name: JOBS[name] for name in ("process", "loaded")},
+    bars=(),
+)
+
 VOC = Topic(
     name="voc",
     worker=voc_worker.__file__,
@@ -670,4 +679,6 @@ FIELDS = Topic(
 
 ALL = (DETECTION, MASKS, KEYPOINTS, LVIS, ONE_CPU, VOC, SLICES, COMPARE, ERRORS, RETRIEVAL, INTERFACES, BATCHES)
 OF_SHAPES = (batches_of(MASKS, "masks"), batches_of(KEYPOINTS, "persons"), stages_of(MASKS), stages_of(KEYPOINTS))
-TOPICS = {topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING, SHARDS, SHARDING, PAGE, DRIVING, FIELDS)}
+TOPICS = {
+    topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING, SHARDS, SHARDING, PAGE, DRIVING, FIELDS, SLOWER)
+}
