@@ -76,7 +76,7 @@ def grouped(name: str, into: Any, *options: Callable[[Any], Any]) -> Callable[[D
 
 
 class Command(click.Command):
-    """A verb. It refuses broken text, an address where nothing is read, and a second value for an option that takes one."""
+    """A command such as `eval`. It rejects broken text, URLs that it cannot read, and single-value options given twice."""
 
     def get_params(self, ctx: Any) -> list[click.Parameter]:
         """The declared parameters, --help and --help-all."""
