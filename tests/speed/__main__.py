@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from .processes import Peaks
-from .report import OURS, Run, Topic, all_equal, page, render
+from .report import OURS, Run, Topic, all_equal, marked, page, put, render
 from .topics import TOPICS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +47,18 @@ def input_files(topic: Topic, set_: str, job: str, data: Path) -> tuple[Path, ..
             script, *arguments = command.split()
             subprocess.run([sys.executable, ROOT / script, "--out", files[0].parent, *arguments], check=True)
     return files
+
+
+def files_of(topic: Topic, set_: str, jobs: Iterable[str], data: Path) -> dict[str, tuple[Path, ...]]:
+    """The files of each job that has some, see `input_files`."""
+    found = {job: input_files(topic, set_, job, data) for job in jobs}
+    return {job: files for job, files in found.items() if files}
+
+
+def make_folder() -> None:
+    """Make the folder of large sets and results, which Git does not see."""
+    OUT.mkdir(exist_ok=True)
+    (OUT / ".gitignore").write_text("*\n")
 
 
 def watch(child: subprocess.Popen[bytes], done: threading.Event, peaks: Peaks, verdict: list[str]) -> None:
@@ -190,8 +202,7 @@ def write_page(topic: Topic, about: dict[str, str], runs: list[Run], options: ar
     given = {"topics": [topic.name], **{part: getattr(options, part) for part in ("sets", "jobs", "tools")}}
     words = [word for part, names in given.items() if names for word in (f"--{part}", *names)]
     table = page(topic, about, runs, f'make bench BENCH="{" ".join([*words, "--runs", str(options.runs)])}"')
-    begin, end = f"<!-- {topic.name} -->", f"<!-- end of {topic.name} -->"
-    PAGE.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n\n{table}\n\n{end}", PAGE.read_text(), flags=re.DOTALL))
+    put(PAGE, marked(topic.name, table))
 
 
 def chosen(names: Iterable[str], wanted: list[str] | None) -> list[str]:
@@ -208,8 +219,7 @@ def run_topic(topic: Topic, options: argparse.Namespace) -> str:
     default = [set_ for set_, files in topic.sets.items() if files.sample == options.quick]
     for set_ in chosen(topic.sets, options.sets or default):
         jobs = chosen(chosen(topic.jobs, list(topic.sets[set_].jobs) or None), options.jobs)
-        found = {job: input_files(topic, set_, job, options.data.resolve()) for job in jobs}
-        files = {job: pair for job, pair in found.items() if pair}
+        files = files_of(topic, set_, jobs, options.data.resolve())
         inputs.update({f"{file.parent.name}/{file.name}": sha256(file) for pair in files.values() for file in pair})
         tools = chosen(topic.sets[set_].tools or topic.tools, options.tools)
         for run in measure_set(topic, set_, tools, files, 1 if options.quick else options.runs):
@@ -238,8 +248,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the tables into docs/speed.md, where it has marks")
     options = parser.parse_args()
 
-    OUT.mkdir(exist_ok=True)
-    (OUT / ".gitignore").write_text("*\n")
+    make_folder()
     failed = False
     for name in options.topics:
         if reason := run_topic(TOPICS[name], options):

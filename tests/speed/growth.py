@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import resource
 import subprocess
 import sys
@@ -17,11 +16,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
 from .__main__ import OUT, ROOT, busy_seconds, describe, input_files
 from .growth_worker import REST
+from .report import marked, paragraph, put
 from .topics import SHARDS
 
 PAGE = ROOT / "docs" / "decisions" / "growth.md"
@@ -274,16 +273,8 @@ def cpu_of_children() -> float:
 
 def write_page(tables: Mapping[str, Sequence[str]]) -> None:
     """Put each text between its marks."""
-    text = PAGE.read_text()
     for name, lines in tables.items():
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        made = "\n".join([begin, "", *lines, "", end]).replace("\\", r"\\")
-        text = re.sub(f"{begin}.*{end}", made, text, flags=re.DOTALL)
-    PAGE.write_text(text)
-
-
-def paragraph(text: str) -> list[str]:
-    return wrap(text, 120, break_long_words=False, break_on_hyphens=False)
+        put(PAGE, marked(name, "\n".join(lines)))
 
 
 def report(grown: Mapping[str, Grown], whole: Mapping[str, Any], measured_by: str) -> dict[str, list[str]]:

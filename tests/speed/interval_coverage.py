@@ -9,7 +9,6 @@ docs/concepts/intervals.md.
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
 import sys
 import warnings
@@ -31,6 +30,8 @@ from apframe.evaluation.comparison.sampling import LEVEL, Sampling, sample
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Step
 from apframe.metrics.points import SPACING
+
+from .report import put
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "concepts" / "intervals.md"
@@ -241,8 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         text = report(pl.concat(processes.map(cover, *zip(*jobs, strict=True))), options)
     print(text)
     if options.write:
-        page = re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n\n{text}\n\n{END}", PAGE.read_text(), flags=re.DOTALL)
-        PAGE.write_text(page)
+        put(PAGE, f"{BEGIN}\n\n{text}\n\n{END}")
 
 
 if __name__ == "__main__":

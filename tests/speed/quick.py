@@ -11,10 +11,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from textwrap import wrap
 
 from . import __main__ as driver
-from .report import OURS, Run, Topic, all_equal, disturbance, summarize
+from .report import OURS, Run, Topic, all_equal, disturbance, paragraph, put, summarize
 from .topics import TOPICS
 
 FASTEST = (OURS, "hotcoco", "ultrafast-pycocotools")
@@ -55,31 +54,28 @@ def table(found: Mapping[Key, tuple[float, str, float]], old: tuple[str, dict[Ke
     for (set_, job), (ours, peer, theirs) in found.items():
         shown = (set_, job, f"{ours:.3f}", f"{theirs:.3f} ({peer})", f"{ours / theirs:.2f}", of_old.get((set_, job), ""))
         lines.append(f"| {' | '.join(shown)} |")
-    return "\n".join([BEGIN, "", *lines, "", *wrap(says, 120, break_long_words=False, break_on_hyphens=False), "", END])
+    return "\n".join([BEGIN, "", *lines, "", *paragraph(says), "", END])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.speed.quick", description=__doc__)
     parser.add_argument("--runs", type=int, default=2, help="processes for each tool, set and job; default: 2")
     n_runs: int = parser.parse_args().runs
-    driver.OUT.mkdir(exist_ok=True)
-    (driver.OUT / ".gitignore").write_text("*\n")
+    driver.make_folder()
     measured: list[tuple[Topic, list[Run]]] = []
     for name, sets, tools in PARTS:
         topic, runs = TOPICS[name], list[Run]()
         for set_ in sets:
             jobs = ("text",) if name == "retrieval" else tuple(topic.jobs)
-            files = {job: driver.input_files(topic, set_, job, driver.OUT) for job in jobs}
-            runs += driver.measure_set(topic, set_, [*tools], {job: pair for job, pair in files.items() if pair}, n_runs)
+            runs += driver.measure_set(topic, set_, [*tools], driver.files_of(topic, set_, jobs, driver.OUT), n_runs)
         measured.append((topic, runs))
     every = [run for _, runs in measured for run in runs]
     about = driver.describe(list(FASTEST))
     git = ("git", "rev-parse", "--short=8", "HEAD")
     commit = subprocess.run(git, capture_output=True, text=True, cwd=driver.ROOT, check=True).stdout.strip()
     says = f"On top of commit {commit}, {about['date']}, {about['machine']}: `make bench-quick`. {disturbance(every)}"
-    page = driver.PAGE.read_text()
-    made = table(ratios(every), before(page), says)
-    driver.PAGE.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: made, page, flags=re.DOTALL))
+    made = table(ratios(every), before(driver.PAGE.read_text()), says)
+    put(driver.PAGE, made)
     print(made)
     wrong = [topic.name for topic, runs in measured if not all_equal(topic, runs)]
     if wrong or any(run["tool"] == OURS and "error" in run for run in every):

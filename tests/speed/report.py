@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
+from pathlib import Path
 from statistics import median
 from textwrap import wrap
 from typing import Required, TypedDict
@@ -263,4 +265,20 @@ def page(topic: Topic, machine: dict[str, str], runs: Sequence[Run], command: st
         shown += of_rows(topic, cells, set_, job) if any(topic.per_row) else []
         lines.append(f"| {' | '.join([set_, topic.jobs[job].meaning, *shown])} |")
     says = f"{versions[OURS]}, {machine['date']}, {machine['machine']}: `{command}`. {disturbance(runs)}"
-    return "\n".join([*lines, "", *wrap(says, 120, break_long_words=False, break_on_hyphens=False)])
+    return "\n".join([*lines, "", *paragraph(says)])
+
+
+def paragraph(text: str) -> list[str]:
+    """The lines of a paragraph of a page."""
+    return wrap(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def marked(name: str, text: str) -> str:
+    """A text between the marks of its name, as pages have them."""
+    return f"<!-- {name} -->\n\n{text}\n\n<!-- end of {name} -->"
+
+
+def put(page: Path, block: str) -> None:
+    """Put a marked text in place of the one that a page has between the same marks; a page without them stays as it is."""
+    begin, *_, end = block.splitlines()
+    page.write_text(re.sub(f"{begin}.*{end}", lambda _: block, page.read_text(), flags=re.DOTALL))

@@ -85,6 +85,7 @@ def test_the_page_has_marks_for_its_tables() -> None:
     text = driver.PAGE.read_text()
     names = (
         "detection",
+        "slower",
         "one_cpu",
         "lvis",
         "masks",
@@ -96,6 +97,13 @@ def test_the_page_has_marks_for_its_tables() -> None:
         "interfaces",
         "shards",
         "sharding",
+        "page",
+        "driving",
+        "fields",
+        "slices",
+        "voc",
+        "retrieval",
+        "reading",
     )
     for name in names:
         assert text.count(f"<!-- {name} -->") == text.count(f"<!-- end of {name} -->") == 1
