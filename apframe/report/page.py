@@ -19,6 +19,7 @@ from apframe.show.elements import Markup, element, scrolling
 
 POLICY = "default-src 'none'; img-src 'self' file: data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 _GENERATOR = element("meta", name="generator", content="apframe report")
+_SCRIPTS = ("base", "tables", "gallery", "viewer")  # in this order: each uses what is above it
 _HEAD = 2_000  # bytes within which a page says what made it
 
 
@@ -47,7 +48,7 @@ def page(title: str, sections: Sequence[Section], pictures: Mapping[str, str] | 
         element("main", [_section(section) for section in sections], id="main"),
         Markup(drawings.definitions(pictures)) if pictures else None,
         element("footer", element("p", f"Made with apframe {version('apframe')}.")),
-        element("script", _resource("page.js")),
+        [element("script", _resource(f"scripts/{name}.js")) for name in _SCRIPTS],
     ]
     whole = element("html", element("head", head), element("body", body), lang="en")
     return f"<!doctype html>\n{whole}\n"
