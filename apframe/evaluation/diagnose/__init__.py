@@ -9,6 +9,7 @@ label_errors      label_errors: annotations that confident detections contradict
   suspects
 confusion         confusion, confusion_pairs: what is mistaken for what
   mistaken
+  confusion_ranges: the same at many scores at once
 calibration       calibration, reliability: whether scores are honest
   score_bins, calibration_intervals
 

@@ -122,11 +122,16 @@ def confusion_table(self: Evaluation) -> pl.DataFrame:
     return _count(self, rows, cuts, 0, area)
 
 
-def _confused(self: Evaluation, threshold: int, area: int, min_score: ScoreCuts) -> tuple[pl.DataFrame, Verdicts, pl.Series]:
-    """The rows of `confuse`, the verdicts that they are positions in, and the cut-off of every list (null: none)."""
+def require_categories(self: Evaluation) -> None:
+    """An error where the categories are pooled."""
     if self._pipeline.outline.is_pooled:
         problem = "the categories are pooled, so none can be mistaken for another"
         raise ParameterError(problem, "evaluate without pooling them to see which are")
+
+
+def _confused(self: Evaluation, threshold: int, area: int, min_score: ScoreCuts) -> tuple[pl.DataFrame, Verdicts, pl.Series]:
+    """The rows of `confuse`, the verdicts that they are positions in, and the cut-off of every list (null: none)."""
+    require_categories(self)
     from apframe.evaluation.diagnose.mistaken import confuse  # brings in NumPy, as the next one does
     from apframe.evaluation.diagnose.outcomes import verdicts_at
 

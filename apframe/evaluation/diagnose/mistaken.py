@@ -43,7 +43,8 @@ def confuse(verdicts: Verdicts, inputs: Inputs) -> pl.DataFrame:
     """
     became = outcomes(verdicts)
     free, missed = became.is_false, became.is_missed
-    mistaken = _mistaken(verdicts, inputs, np.flatnonzero(free), np.flatnonzero(missed))
+    candidates = find_candidates(verdicts, inputs, np.where(free, 0, -1), np.where(missed, 0, 1))
+    mistaken = choose(verdicts, candidates, strict=inputs.protocol.matcher.strict).drop("stretch")
     matched = pl.concat([verdicts.hits.filter(pl.col("true") > 0).select(mistaken.columns).cast(mistaken.schema), mistaken])
     missed[mistaken["annotation"].to_numpy()] = False
     free[mistaken["detection"].to_numpy()] = False
@@ -56,33 +57,81 @@ def confuse(verdicts: Verdicts, inputs: Inputs) -> pl.DataFrame:
     )
 
 
-def _mistaken(verdicts: Verdicts, inputs: Inputs, free: np.ndarray, wanted: np.ndarray) -> pl.DataFrame:
-    """detection, annotation (positions in the verdicts) and similarity of those that are mistaken for each other."""
-    detections, annotations = verdicts.detections, verdicts.annotations
-    at_annotated = np.zeros(verdicts.images.height, dtype=bool)
-    at_annotated[annotations["image"].to_numpy()[wanted]] = True
-    free = free[at_annotated[detections["image"].to_numpy()[free]]]
-    # the matcher takes the later one of equally similar annotations, and the earlier one is asked for: they come backwards
-    wanted = wanted[np.argsort(annotations["row"].to_numpy()[wanted])[::-1]]
-    rows = detections["row"].to_numpy()[free], annotations["row"].to_numpy()[wanted]
+def find_candidates(verdicts: Verdicts, inputs: Inputs, until: np.ndarray, since: np.ndarray) -> pl.DataFrame:
+    """The annotations that detections may be mistaken for, at some of the positions 0, 1, ... in a list of score cut-offs.
+
+    Parameters
+    ----------
+    verdicts, inputs
+        as in `confuse`
+    until
+        of each detection, the last position at which it may be mistaken for an annotation; -1 if it is never
+    since
+        of each annotation, the first position at which it is missed; greater than all of `until` if it never is
+
+    Returns
+    -------
+    detection, annotation (positions in the verdicts) and similarity, which reaches the threshold. There is a position at which
+    both are left. In no order.
+    """
+    image = [table["image"].to_numpy() for table in (verdicts.detections, verdicts.annotations)]
+    wanted = np.flatnonzero(since <= until.max(initial=-1))
+    earliest = np.full(verdicts.images.height, until.max(initial=-1) + 1)
+    np.minimum.at(earliest, image[1][wanted], since[wanted])
+    free = np.flatnonzero(until >= earliest[image[0]])
+    rows = verdicts.detections["row"].to_numpy()[free], verdicts.annotations["row"].to_numpy()[wanted]
     prepared = {name: each.take(rows[0 if name == "found" else 1]) for name, each in inputs.prepared.items()}
     part = replace(inputs, detections=inputs.detections[rows[0]], annotations=inputs.annotations[rows[1]], prepared=prepared)
-    strict = inputs.protocol.matcher.strict
-    least = thresholds_of(inputs, inputs.protocol, verdicts.thresholds[0])[annotations["list"].to_numpy()[wanted]]
     pairs = pair_across(part, min(verdicts.thresholds[0], NEARLY_ONE)).filter(~pl.col("is_same"))
-    similarity, at = pairs["similarity"].to_numpy(), pairs["annotation"].to_numpy()
-    pairs = pairs.filter(pl.Series(reaches(similarity, least[at], strict=strict)))
+    detection, annotation = free[pairs["detection"].to_numpy()], wanted[pairs["annotation"].to_numpy()]
+    similarity = pairs["similarity"].to_numpy()
+    least = thresholds_of(inputs, inputs.protocol, verdicts.thresholds[0])[verdicts.annotations["list"].to_numpy()[annotation]]
+    kept = reaches(similarity, least, strict=inputs.protocol.matcher.strict) & (since[annotation] <= until[detection])
+    return pl.DataFrame({"detection": detection[kept], "annotation": annotation[kept], "similarity": similarity[kept]})
+
+
+def choose(verdicts: Verdicts, candidates: pl.DataFrame, stretch: np.ndarray | None = None, *, strict: bool) -> pl.DataFrame:
+    """The detections with the annotation that they are mistaken for: step 2 of `confuse`.
+
+    Parameters
+    ----------
+    verdicts, candidates
+        the result of `find_candidates`, whose rows may be repeated in different stretches
+    stretch
+        a number of each candidate. Each stretch is matched on its own, as if there were no others
+    strict
+        whether a similarity must exceed the threshold
+
+    Returns
+    -------
+    detection, annotation, similarity and stretch of the pairs that are chosen.
+    """
+    stretch = np.zeros(candidates.height, dtype=np.int64) if stretch is None else stretch
+    found, expected = (candidates[name].to_numpy() for name in ("detection", "annotation"))
     # numbered in the order in which they choose: by score, equal ones as they came
-    rivals, number = np.unique(free[pairs["detection"].to_numpy()], return_inverse=True)
-    score, row = (detections[name].gather(rivals).to_numpy() for name in ("score", "row"))
-    order = np.lexsort((row, -score))
-    pairs = pairs.with_columns(pl.Series("detection", np.argsort(order)[number], dtype=pl.UInt32))
-    nothing = np.zeros(len(wanted), dtype=bool)
+    rivals, number = np.unique(found, return_inverse=True)
+    score, row = (verdicts.detections[name].gather(rivals).to_numpy() for name in ("score", "row"))
+    rank = np.argsort(np.lexsort((row, -score)))[number]
+    # the matcher takes the later one of equally similar annotations, and the earlier one is asked for: they come backwards
+    place = -verdicts.annotations["row"].gather(expected).to_numpy().astype(np.int64)
+    n = int(stretch.max(initial=0)) + 1
+    _, chosen, number = np.unique(rank * n + stretch, return_index=True, return_inverse=True)
+    _, taken, target = np.unique(place * n + stretch, return_index=True, return_inverse=True)
+    pairs = pl.DataFrame(
+        {
+            "detection": number.astype(np.uint32),
+            "annotation": target.astype(np.uint32),
+            "similarity": candidates["similarity"],
+        }
+    )
+    nothing = np.zeros(len(taken), dtype=bool)
     assigned = match_by_score(pairs, nothing, nothing[None, :], np.array([-np.inf]), strict=strict)
+    chosen, taken = chosen[assigned["detection"].to_numpy()], taken[assigned["annotation"].to_numpy()]
     return pl.DataFrame(
         {
-            "detection": rivals[order][assigned["detection"].to_numpy()].astype(np.uint32),
-            "annotation": wanted[assigned["annotation"].to_numpy()].astype(np.uint32),
+            "detection": found[chosen].astype(np.uint32),
+            "annotation": expected[taken].astype(np.uint32),
             "similarity": assigned["similarity"],
+            "stretch": stretch[chosen],
         }
     )
