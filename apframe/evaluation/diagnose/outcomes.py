@@ -56,19 +56,21 @@ class Outcomes:
     ----------
     is_true, is_false
         of the detections; one that is neither is ignored
-    counts, is_found
-        of the annotations: whether it is a positive, and whether a true positive matches it
+    counts, is_found, is_taken
+        of the annotations: whether it is a positive, whether a true positive matches it, and whether any detection does: one
+        that is ignored keeps it from being missed
     """
 
     is_true: np.ndarray
     is_false: np.ndarray
     counts: np.ndarray
     is_found: np.ndarray
+    is_taken: np.ndarray
 
     @property
     def is_missed(self) -> np.ndarray:
-        """The positives that no true positive matches."""
-        return self.counts & ~self.is_found
+        """The positives that no detection matches."""
+        return self.counts & ~self.is_taken
 
 
 def outcomes(verdicts: Verdicts) -> Outcomes:
@@ -81,9 +83,10 @@ def outcomes(verdicts: Verdicts) -> Outcomes:
     """
     detection, annotation, true = (verdicts.hits[name].to_numpy() for name in ("detection", "annotation", "true"))
     is_hit, is_true = np.zeros((2, verdicts.detections.height), dtype=bool)
-    is_found = np.zeros(verdicts.annotations.height, dtype=bool)
+    is_found, is_taken = np.zeros((2, verdicts.annotations.height), dtype=bool)
     is_hit[detection] = True
     is_true[detection[true > 0]] = True
     is_found[annotation[true > 0]] = True
+    is_taken[annotation] = True
     inside = verdicts.detections["inside"].to_numpy() > 0
-    return Outcomes(is_true, inside & ~is_hit, verdicts.annotations["counts"].to_numpy() > 0, is_found)
+    return Outcomes(is_true, inside & ~is_hit, verdicts.annotations["counts"].to_numpy() > 0, is_found, is_taken)
