@@ -82,16 +82,16 @@ def _draw_matrix(alt: Any, table: pl.DataFrame, cells: pl.DataFrame, most: int, 
     cells, labels, n_others = _fold(cells, most)
     axes = {side: [*labels, _NOTHING[side]] for side in _SIDES}
     grey = "missed, or nothing is there" + (", or among the others" if n_others else "")
-    notes = [*_conditions(table), f"blue: right; orange: found as another category; grey: {grey}"]
+    notes = [*_conditions(table), f"blue: right; orange: predicted as another category; grey: {grey}"]
     notes += [f"{most:,} of {most + n_others:,} categories: those with the most mistakes"] if n_others else []
     step = min(max(width / len(axes["found"]), 26), 60)
     axis_x = alt.Axis(labelAngle=-40, labelLimit=160, ticks=False, domain=False, orient="top")
     axis_y = alt.Axis(labelLimit=160, ticks=False, domain=False)
     chart = alt.Chart(cells).encode(
-        alt.X("found:N", title="found as", axis=axis_x, scale=alt.Scale(domain=axes["found"], padding=0.03)),
+        alt.X("found:N", title="predicted as", axis=axis_x, scale=alt.Scale(domain=axes["found"], padding=0.03)),
         alt.Y("true:N", title="true category", axis=axis_y, scale=alt.Scale(domain=axes["true"], padding=0.03)),
     )
-    tooltip = ["true:N", alt.Tooltip("found:N", title="found as"), alt.Tooltip("n:Q", format=",")]
+    tooltip = ["true:N", alt.Tooltip("found:N", title="predicted as"), alt.Tooltip("n:Q", format=",")]
     tooltip += [alt.Tooltip(f"of_{side}:Q", title=f"share of {side}", format=".1%") for side in _SIDES]
     layers = []
     for name, (scheme, end) in _KINDS.items():
@@ -100,7 +100,7 @@ def _draw_matrix(alt: Any, table: pl.DataFrame, cells: pl.DataFrame, most: int, 
         layers.append(chart.mark_rect().encode(color=colour, tooltip=tooltip).transform_filter(f"datum.kind == '{name}'"))
     white = alt.when(f"datum.kind != 'other' && datum.depth > {_DARK}").then(alt.value("white")).otherwise(alt.value("black"))
     numbers = chart.mark_text(fontSize=11 if step >= 34 else 9).encode(text=alt.Text("n:Q", format=","), color=white)
-    heading = head_chart(alt, "What is mistaken for what", notes)
+    heading = head_chart(alt, "Confusion matrix", notes)
     sides = {"width": round(step * len(axes["found"])), "height": round(min(step, 30) * len(axes["true"]))}
     return alt.layer(*layers, numbers).resolve_scale(color="independent").properties(**sides, title=heading)
 
@@ -148,7 +148,7 @@ def _draw_cells(alt: Any, table: pl.DataFrame, cells: pl.DataFrame, most: int, w
     rows = rows.select(pl.concat_str("true_label", pl.lit(" → "), "found_label").alias("cell"), "n", "share")
     rows = rows.with_columns(text=pl.Series([f"{n:,} · {share:.1%}" for n, share in rows.select("n", "share").iter_rows()]))
     chart = alt.Chart(rows).encode(
-        alt.Y("cell:N", title="true → found as", sort=None, axis=alt.Axis(labelLimit=320, ticks=False)),
+        alt.Y("cell:N", title="true → predicted as", sort=None, axis=alt.Axis(labelLimit=320, ticks=False)),
         alt.X("n:Q", title="Annotations", axis=alt.Axis(gridColor="#eeeeee", tickMinStep=1)),
     )
     bars = chart.mark_bar(color=PALETTE[1]).encode(tooltip=["cell:N", "n:Q", alt.Tooltip("share:Q", format=".1%")])
@@ -156,7 +156,7 @@ def _draw_cells(alt: Any, table: pl.DataFrame, cells: pl.DataFrame, most: int, w
     left_out = mistaken.height - rows.height
     notes = [*_conditions(table), "beside each bar: the share of the annotations of the true category"]
     notes += [f"the {rows.height:,} largest of {counted(mistaken.height, 'cell')}"] if left_out else []
-    heading = head_chart(alt, "What is mistaken for what", notes)
+    heading = head_chart(alt, "Confusion matrix", notes)
     return alt.layer(bars, texts).properties(width=width, height=alt.Step(20), title=heading)
 
 

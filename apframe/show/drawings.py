@@ -25,6 +25,9 @@ MODELS = tuple(ascii_lowercase)
 SIGNS = {"tp": "✓", "fp": "✗", "fn": "○", "ignored": "–"}
 IN_WORDS = {"tp": "found", "fp": "false positive", "fn": "missed", "ignored": "ignored"}
 """The outcomes; a detection is found where it is a true positive."""
+RATIO = 4 / 3
+"""The width of a crop by its height."""
+CROP = ("crop_x", "crop_y", "crop_width")
 _VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the height of a lane in it, and of the bar there
 _ABOVE, _BELOW = 20, 8  # units: what is free above the lanes of a video, for the first label, and below them
 _GROUND, _MARGIN = 1_000, 0.05  # units: the longer side of the ground seen from above; and what is free at each edge, a share
@@ -82,8 +85,11 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.DataFrame:
         - is_subject: whether the picture is about the object; about none if the column is absent
         - x, y, width, height, and the columns of other shapes as tables have them; for masks outline, as `outlines` gives it;
           with keypoints also skeleton: pairs of numbers of keypoints, from 1, that are joined by a line
+        - score: elements of detections carry it, rounded to six digits, if the column is there
+        - crop_x, crop_y, crop_width: the part of the picture that is seen, as `crop_pictures` gives it. Labels are inside it
     pixels
-        about how wide pictures will be on the screen, and 0.7 of it how high at most: labels are as large as can be read there
+        about how wide pictures, or their crops, will be on the screen, and 0.7 of it how high at most: labels are as large as
+        can be read there
 
     Returns
     -------
@@ -108,17 +114,26 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.DataFrame:
     frame = _with_paths(_placed(frame))
     subject = pl.when("is_subject").then(pl.lit("subject"))
     kinds = pl.concat_str(pl.col("role", "outcome").cast(pl.String), subject, separator=" ", ignore_nulls=True)
+    attributes = pl.concat_str(pl.format('class="{}"', kinds), _scores(frame), ignore_nulls=True)
     strokes = (("halo", "path"), ("halo dots", "dots"), ("line", "path"), ("line dots", "dots"))
     parts = [
-        pl.format('<g class="{}"><title>{}</title>', kinds, _escaped(pl.coalesce("title", "label", pl.lit("")))),
+        pl.format("<g {}><title>{}</title>", attributes, _escaped(pl.coalesce("title", "label", pl.lit("")))),
         *(pl.format(f'<path class="{kind}" d="{{}}"/>', path) for kind, path in strokes),
         pl.lit("</g>"),
     ]
-    text = pl.format('<text class="{}" {}', kinds, _texts(frame, pixels))
+    text = pl.format("<text {} {}", attributes, _texts(frame, pixels))
     return frame.select(shape=pl.concat_str(parts, ignore_nulls=True), text=text)
 
 
-def picture(elements: Iterable[str], width: float, height: float, *, href: str | None, title: str) -> str:
+def picture(
+    elements: Iterable[str],
+    width: float,
+    height: float,
+    *,
+    href: str | None,
+    title: str,
+    crop: tuple[float, float, float] | None = None,
+) -> str:
     """Return a picture with drawings over it, as HTML.
 
     Parameters
@@ -131,16 +146,27 @@ def picture(elements: Iterable[str], width: float, height: float, *, href: str |
         where the picture is, or "#" and its id among the `definitions` of the page; without one there is a grey frame
     title
         what can be seen, in words
+    crop
+        crop_x, crop_y and crop_width: show only this part, see `crop_pictures`
 
     >>> print(picture([], 4, 3, href="a b.jpg", title="No objects"))
-    <div class="drawing" style="aspect-ratio:4/3"><img src="a b.jpg" alt="" loading="lazy">\
-<svg viewBox="0 0 4 3" role="img" aria-label="No objects"></svg></div>
+    <div class="drawing" style="aspect-ratio:4/3"><div class="whole"><img src="a b.jpg" alt="" loading="lazy">\
+<svg viewBox="0 0 4 3" role="img" aria-label="No objects"></svg></div></div>
+    >>> picture([], 400, 200, href=None, title="No objects", crop=(20, 10, 200))[:95]
+    '<div class="drawing" style="aspect-ratio:4/3"><div class="whole" style="left:-10%;top:-6.66667%'
     """
     is_held = href is not None and href.startswith("#")
     image = "" if href is None or is_held else f'<img src="{escape(href)}" alt="" loading="lazy">'
     drawn = "".join([f'<use href="{escape(href or "")}"/>'] * is_held + [*elements])
     drawing = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">{drawn}</svg>'
-    return f'<div class="drawing" style="aspect-ratio:{width}/{height}">{image}{drawing}</div>'
+    shape, place = f"{width}/{height}", ""
+    if crop is not None:
+        left, top, across = crop
+        down = across / RATIO
+        sides = {"left": -left / across, "top": -top / down, "width": width / across, "height": height / down}
+        place = ";".join(f"{side}:{100 * share + 0:.6g}%" for side, share in sides.items())
+        shape, place = "4/3", f' style="{place}"'
+    return f'<div class="drawing" style="aspect-ratio:{shape}"><div class="whole"{place}>{image}{drawing}</div></div>'
 
 
 def definitions(pictures: Mapping[str, str]) -> str:
@@ -223,7 +249,7 @@ def _are_intervals(objects: pl.DataFrame) -> bool:
 
 
 def _texts(frame: pl.DataFrame, pixels: int) -> pl.Series:
-    """The labels of objects as SVG, without the beginning of their elements.
+    """The labels of objects as SVG, without the beginning of their elements. Where there is a crop they are placed inside it.
 
     Those of the ground truth are rather below the object, those of models above it. In videos each object has a lane of its
     own, with room above it.
@@ -237,7 +263,22 @@ def _texts(frame: pl.DataFrame, pixels: int) -> pl.Series:
         is_below=is_truth & (not _are_intervals(frame)),
         is_subject=is_subject,
     )
-    return place_labels(labels, pixels)
+    if CROP[0] not in frame.columns:
+        return place_labels(labels, pixels)
+    start, across = [pl.col(name).clip(0) for name in CROP[:2]], pl.col(CROP[2])
+    sides = [pl.min_horizontal(across, "across"), pl.min_horizontal(across / RATIO, "down")]
+    inside = labels.with_columns(pl.col("x") - start[0], pl.col("y") - start[1], across=sides[0], down=sides[1])
+    moved = pl.format('transform="translate({} {})" {}', *map(_number, start), place_labels(inside, pixels))
+    return labels.select(moved.alias("text")).to_series()
+
+
+def _scores(frame: pl.DataFrame) -> pl.Expr:
+    """The scores of detections as an attribute; null for annotations."""
+    if "score" not in frame.columns:
+        return pl.lit(None, pl.String)
+    is_detection = pl.col("role").cast(pl.String) != TRUTH
+    score = pl.col("score").cast(pl.Float64).round_sig_figs(6).cast(pl.String).str.strip_suffix(".0")
+    return pl.format(' data-score="{}"', pl.when(is_detection).then(score))
 
 
 def _with_paths(frame: pl.DataFrame) -> pl.DataFrame:

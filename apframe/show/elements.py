@@ -54,13 +54,15 @@ def joined(*children: Child) -> Markup:
     return Markup("".join(parts))
 
 
-def svg(parts: Child, class_: str, width: int, height: int, label: str | None = None) -> Markup:
+def svg(parts: Child, class_: str, width: int, height: int, label: str | None = None, role: str = "img") -> Markup:
     """Return a drawing of this size. Screen readers say its label, or skip a drawing that has none.
+
+    One with links is a "group": they are not read inside an "img".
 
     >>> svg([], "bars", 4, 3)
     '<svg class="bars" viewBox="0 0 4 3" width="4" height="3" aria-hidden="true"></svg>'
     """
-    said = {"aria_hidden": "true"} if label is None else {"role": "img", "aria_label": label}
+    said = {"aria_hidden": "true"} if label is None else {"role": role, "aria_label": label}
     return element("svg", parts, class_=class_, viewBox=f"0 0 {width} {height}", width=width, height=height, **said)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OWN = ["category_id", "name", "iou_threshold", "error", "n", "ap", "delta_ap"]
 _COLOURS = dict(zip(ERRORS.categories, [*PALETTE, "#999999"], strict=False))
 KIND_WORDS = {
-    "cls": "wrong category", "loc": "wrong place", "both": "wrong category and place", "dupe": "duplicate",
+    "cls": "classification", "loc": "localization", "both": "classification and localization", "dupe": "duplicate",
     "bkg": "background", "miss": "missed", "fp": "all false positives", "fn": "all missed",
 }  # fmt: skip
 _MOST_BARS = 60

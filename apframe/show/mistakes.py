@@ -30,10 +30,10 @@ def confusion_totals(table: pl.DataFrame) -> str:
 
     >>> cells = {"true_category_id": [1, 1, None], "found_category_id": [1, 2, 1], "n": [9, 2, 5]}
     >>> confusion_totals(pl.DataFrame(cells))
-    '9 detections right, 2 found as another category, 5 where nothing is; 0 annotations missed'
+    '9 detections right, 2 predicted as another category, 5 on background; 0 annotations missed'
     """
     true, found = (pl.col(f"{side}_category_id") for side in _SIDES)
     parts = (true == found, true != found, true.is_null(), found.is_null())
     right, others, nothing, missed = (int(table.filter(part)["n"].sum()) for part in parts)
-    found_so = f"{counted(right, 'detection')} right, {others:,} found as another category, {nothing:,} where nothing is"
+    found_so = f"{counted(right, 'detection')} right, {others:,} predicted as another category, {nothing:,} on background"
     return f"{found_so}; {counted(missed, 'annotation')} missed"

@@ -70,7 +70,7 @@ def plot_reliability(reliability: Any, by: Keys | None = None, *, width: int = 2
         raise InputError(f"{too_many} too many for one chart", "filter them", table="reliability")
     what = "Mean similarity" if "target" in table.columns and set(table["target"]) == {"similarity"} else "Share that is right"
     panels = [_panel(alt, name, rows.filter(pl.col("panel") == name), what, width, height) for name in names]
-    heading = head_chart(alt, "Are the scores honest?", _conditions(table))
+    heading = head_chart(alt, "Calibration", _conditions(table))
     return alt.concat(*panels, columns=_A_ROW, spacing=28).properties(title=heading)
 
 

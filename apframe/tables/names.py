@@ -45,6 +45,19 @@ def label_of(table: str) -> pl.Expr:
     return pl.coalesce(NAMES[table], pl.col(KEYS[table]).cast(pl.String))
 
 
+def unique_names(categories: pl.DataFrame) -> pl.DataFrame:
+    """Return category_id and label of categories: the name, with the id behind it where several have the same, or the id.
+
+    >>> unique_names(pl.DataFrame({"category_id": [7, 8, 9], "name": ["cat", "cat", None]}))["label"].to_list()
+    ['cat (7)', 'cat (8)', 'category 9']
+    """
+    known = pl.coalesce("name", pl.format("category {}", "category_id"))
+    table = categories.select("category_id", name=known)
+    is_double = pl.col("name").is_duplicated()
+    with_id = pl.format("{} ({})", "name", "category_id")
+    return table.select("category_id", label=pl.when(is_double).then(with_id).otherwise("name"))
+
+
 def called(table: str, frame: pl.DataFrame) -> pl.Series:
     """Return `label_of` each image or category.
 

@@ -22,7 +22,7 @@ def confusion(*cells: tuple[int | None, int | None, int], **columns: Any) -> pl.
     return pl.DataFrame(rows, schema=names, orient="row").with_columns(**columns)
 
 
-ORANGE = "orange: found as another category"
+ORANGE = "orange: predicted as another category"
 TABLE = confusion((1, 1, 6), (1, 2, 3), (1, None, 1), (2, 2, 4), (3, 3, 5), (3, 2, 1), (None, 3, 5))
 
 

@@ -47,6 +47,30 @@ def test_true_positives_have_no_text() -> None:
     assert [len(list(element.iter("text"))) for element in drawn(*kinds)] == [0, 1, 1, 1]
 
 
+def test_detections_carry_their_score() -> None:
+    """Rounded, as the page rounds thresholds; annotations have that of what found them in their words only."""
+    one, two, none = drawn({"score": 0.123456789}, {"score": 0.5, "role": "truth"}, {"score": None})
+    assert [each.attrib.get("data-score") for element in (one, two, none) for each in element] == ["0.123457"] * 2 + [None] * 4
+    assert [each.attrib.get("data-score") for each in drawn({"score": 1.0})[0]] == ["1"] * 2
+
+
+def test_crops_move_and_shrink_labels() -> None:
+    shape, text = drawn({})[0]
+    cropped, moved = drawn({"crop_x": 10.0, "crop_y": 40.0, "crop_width": 40.0})[0]
+    assert paths(cropped) == paths(shape)
+    assert moved.attrib["transform"] == "translate(10 40)"
+    assert float(moved.attrib["font-size"]) == pytest.approx(float(text.attrib["font-size"]) * 40 / 200, rel=0.1)
+    assert 0 <= float(moved.attrib["x"]) < 40 and 0 < float(moved.attrib["y"]) < 30
+    striped = drawn({"crop_x": -20.0, "crop_y": 0.0, "crop_width": 240.0})[0][1]
+    assert striped.attrib["transform"] == "translate(0 0)", "labels are on the picture, not on the stripes"
+
+
+def test_a_picture_is_moved_so_that_its_crop_is_seen() -> None:
+    text = picture([], 400, 200, href=None, title="", crop=(100, 50, 100))
+    assert 'style="aspect-ratio:4/3"><div class="whole" style="left:-100%;top:-66.6667%;width:400%;height:266.667%"' in text
+    assert 'style="aspect-ratio:400/200"><div class="whole"><svg' in picture([], 400, 200, href=None, title="")
+
+
 def test_text_is_never_markup() -> None:
     name = '<img src=x onerror="alert(1)"> & </text>'
     (element,) = drawn({"label": name, "title": name})

@@ -34,7 +34,7 @@ def test_the_pieces_are_the_rises_of_the_mean(street: apf.Evaluation) -> None:
     assert [row["delta_ap"] for row in pieces] == mean["delta_ap"].to_list()
     assert [row["n"] for row in pieces] == mean["n"].to_list()
     assert [row["kind"] for row in pieces] == [
-        "wrong category", "wrong place", "wrong category and place", "duplicate", "background", "missed",
+        "classification", "localization", "classification and localization", "duplicate", "background", "missed",
     ]  # fmt: skip
     assert [row["text"] for row in drawn(apf.plot_error_impact(impact), 1)] == ["AP 0.458"]
     assert [row["text"] for row in drawn(apf.plot_error_impact(impact.with_columns(ap=0.39)), 1)] == ["AP 0.390"]

@@ -24,6 +24,6 @@ def test_largest_mistakes_first_and_ids_where_names_are_missing() -> None:
 
 def test_totals_count_every_cell_once() -> None:
     assert confusion_totals(CELLS) == (
-        "1,501 detections right, 7 found as another category, 2 where nothing is; 7 annotations missed"
+        "1,501 detections right, 7 predicted as another category, 2 on background; 7 annotations missed"
     )
     assert confusion_totals(CELLS.clear()).startswith("0 detections right")

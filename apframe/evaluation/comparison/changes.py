@@ -92,23 +92,28 @@ def changes(
     min_score = None if min_score is None else as_score(min_score)
     threshold, area = place_at(self.protocol, iou_threshold, area_range)
     both = agree([self, other], names_beside([self, other]), on_images)
-    sides = [_outcomes(each, threshold, area, min_score) for each in both]
+    table = change_rows(both[0], both[1], threshold, area, min_score)
+    return _listed(both[0], table) if level == "object" else _counted(both[0], table, level)
+
+
+def change_rows(self: Evaluation, other: Evaluation, threshold: int, area: int, min_score: float | None = None) -> pl.DataFrame:
+    """The rows of `changes` of two evaluations that agree, in no order, without names; threshold and range by number."""
+    sides = [outcomes_of(each, threshold, area, min_score) for each in (self, other)]
     objects = sides[0].objects
     for name, side in zip("ab", sides, strict=True):
         of_one = side.found.rename({column: f"{column}_{name}" for column in _OF_ONE})
         objects = objects.join(of_one, on="annotation_id", how="left", maintain_order="left")
     is_found = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
     rows = [objects.with_columns(change=_change(is_found, ("found", "lost", "won", "missed")))]
-    least = self._pipeline.outline.thresholds[threshold]
-    pooled = self._pipeline.outline.is_pooled
-    wrong = _false_positives(sides[0].wrong, sides[1].wrong, least if least > 0 else _SAME, pooled=pooled)
+    outline = self._pipeline.outline
+    least = outline.thresholds[threshold]
+    wrong = _false_positives(sides[0].wrong, sides[1].wrong, least if least > 0 else _SAME, pooled=outline.is_pooled)
     is_wrong = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
     rows.append(wrong.with_columns(change=_change(is_wrong, ("fp_kept", "fp_removed", "fp_added", "fp_kept"))))
-    table = pl.concat(rows, how="diagonal")
-    return _listed(both[0], table) if level == "object" else _counted(both[0], table, level)
+    return pl.concat(rows, how="diagonal")
 
 
-class _Outcomes(NamedTuple):
+class ObjectOutcomes(NamedTuple):
     """The objects and the detections of one evaluation, apart by their outcome.
 
     Attributes
@@ -126,7 +131,7 @@ class _Outcomes(NamedTuple):
     wrong: pl.DataFrame
 
 
-def _outcomes(self: Evaluation, threshold: int, area: int, min_score: float | None) -> _Outcomes:
+def outcomes_of(self: Evaluation, threshold: int, area: int, min_score: float | None = None) -> ObjectOutcomes:
     """The outcomes that `matches` has at a threshold, area range and lowest score."""
     from apframe.evaluation.diagnose.outcomes import outcomes, verdicts_at  # brings in NumPy
 
@@ -134,13 +139,11 @@ def _outcomes(self: Evaluation, threshold: int, area: int, min_score: float | No
     verdicts = verdicts_at(verdicts, threshold, area)
     detections, annotations, hits = verdicts.detections, verdicts.annotations, verdicts.hits
     became = outcomes(verdicts)
-    is_object = became.is_missed
-    is_object[hits["annotation"].to_numpy()] = False  # what a detection matches that is ignored is not missed
-    is_object |= became.is_found
+    is_object = became.is_missed | became.is_found
     objects = self._inputs.annotations.select("annotation_id", "image_id", "category_id")
     true = hits.filter(hits["true"] > 0)
     wrong = detections.select("row", "score").filter(pl.Series(became.is_false))
-    return _Outcomes(
+    return ObjectOutcomes(
         objects[annotations["row"].filter(pl.Series(is_object)).sort()],
         pl.DataFrame(
             [

@@ -7,10 +7,10 @@ errors            errors, error_impact: the kinds of errors (TIDE), and what eac
   error_kinds, find_errors, fixes, impact_intervals
 label_errors      label_errors: annotations that confident detections contradict
   suspects
-confusion         confusion, confusion_pairs: what is mistaken for what
+confusion         confusion, confusion_pairs: which categories are predicted as which others
   mistaken
   confusion_ranges: the same at many scores at once
-calibration       calibration, reliability: whether scores are honest
+calibration       calibration, reliability: whether scores are calibrated
   score_bins, calibration_intervals
 
 thresholds        the table of counts and rates at every score

@@ -1,4 +1,4 @@
-"""Whether scores are honest: how far they are from the share of detections that are right."""
+"""Calibration: how far scores are from the share of detections that are right."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def calibration(
     is 1 for a true positive and 0 for a false one, or the similarity of the true positive.
 
     The error falls when detections of low scores are included, as most detections have low scores. So compare models only at
-    the same min_score and max_detections. With few detections it is too high, even for honest scores: see n.
+    the same min_score and max_detections. With few detections it is too high, even for calibrated scores: see n.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is mistaken for what: the confusion matrix, and the rows behind its cells."""
+"""The confusion matrix: categories predicted as others, and the rows behind its cells."""
 
 from __future__ import annotations
 

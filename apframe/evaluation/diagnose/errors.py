@@ -78,8 +78,13 @@ def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: f
     >>> evaluate(truth, found).errors().select("detection_id", "error", "annotation_id", "is_fixable").rows()
     [(2, 'loc', 5, False), (1, 'cls', 5, True)]
     """
+    return with_labels(self, error_rows(self, iou_threshold, background))
+
+
+def error_rows(self: Evaluation, iou_threshold: float | None, background: float | None = None) -> pl.DataFrame:
+    """`errors` without file_name and the names of categories."""
     refuse_scores(self.protocol, "kinds of errors")
-    return with_labels(self, stored_or_computed(self, "errors", *checked_thresholds(self, iou_threshold, background)))
+    return stored_or_computed(self, "errors", *checked_thresholds(self, iou_threshold, background))
 
 
 def error_impact(

@@ -1,4 +1,4 @@
-"""What became of every detection and annotation when each that is left may be mistaken for one of another category."""
+"""The fate of every detection and annotation when each that is left may be mistaken for one of another category."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which errors are shown: of every kind in turn, and within a kind of every category, the highest scores."""
+"""The rows that cards can be about, and the choice of those that are shown: some for each mark of a page."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.evaluation.comparison.changes import changes
+from apframe.evaluation.comparison.changes import change_rows, changes, outcomes_of
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
+from apframe.evaluation.diagnose.errors import error_rows
+from apframe.evaluation.side_by_side import of_each
 from apframe.evaluation.tables import with_labels
+from apframe.protocols.places import place_at
+from apframe.tables.names import unique_names
 from apframe.tables.results import LABEL_ERRORS
 
 if TYPE_CHECKING:
@@ -17,11 +21,12 @@ if TYPE_CHECKING:
 
 MODELS = ("a", "b")
 _PAIR = 2
+_TURNS = 12  # cards that each of many marks may have
 # of each model: the other one, the changes of objects that it misses and of false positives that it has alone, and their name
 _CHANGES = (("a", "b", "won", "fp_removed", "removed"), ("b", "a", "lost", "fp_added", "added"))
 _OBJECTS = ("lost", "won")
 _LABELS = tuple(LABEL_ERRORS.categories[:4])  # those of one run
-_TURNS = ["kind", "change", "model", "category_id"]  # the first ones take turns first
+_OUTCOME = pl.Enum(["tp", "fp", "fn"])
 _MODEL, _CHANGE = pl.Enum(MODELS), pl.Enum(["lost", "won", "added", "removed", "both"])
 
 
@@ -30,56 +35,153 @@ def find_cards(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.Da
 
     Returns
     -------
-    model ("a" or "b"), kind (see `apframe.error_kinds`), image_id, file_name, category_id, name, detection_id, score (null for
-    missed annotations), annotation_id (what the error is about, if anything), target_name (its category), similarity, change,
-    found_score. `change` is null for one model. Of a pair it says what b changed: "lost" and "won" are objects, "added" and
-    "removed" false positives that only one model has; "both" are annotations that both missed and false positives that both
-    have. `found_score` is the score with which the other model found an object that was lost or won.
+    The columns of `find_rows` but for outcome and is_of_both, with file_name; kind is never null.
     """
-    tables = [
-        each.errors(iou_threshold).select(
-            pl.lit(model, _MODEL).alias("model"), pl.col("error").alias("kind"), "image_id", "file_name", "category_id",
-            _named("name", "category_id"), "detection_id", "score", "annotation_id",
-            _named("target_name", "target_category_id"), "similarity",
-        )
-        for model, each in zip(MODELS, evaluations, strict=False)
-    ]  # fmt: skip
-    if len(tables) < _PAIR:
-        return tables[0].with_columns(change=pl.lit(None, _CHANGE), found_score=pl.lit(None, pl.Float64))
-    changed = changes(evaluations[0], evaluations[1], iou_threshold)
+    first = evaluations[0]
+    rows = find_rows(evaluations, iou_threshold).filter(pl.col("kind").is_not_null()).drop("outcome", "is_of_both")
+    files = first.dataset.images.select("image_id", "file_name")
+    rows = rows.join(files, on="image_id", how="left", maintain_order="left")
+    return rows.select("model", "kind", "image_id", "file_name", pl.exclude("model", "kind", "image_id", "file_name"))
+
+
+def find_rows(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.DataFrame:
+    """Everything that a card can be about: the errors of one model or two, true positives, and the other missed annotations.
+
+    An error `miss` of both models is there once, as one of a.
+
+    Returns
+    -------
+    model ("a" or "b"), kind (see `apframe.error_kinds`; null for true positives, and for a missed annotation that an error
+    `cls` or `loc` is about, which has a row of its own), image_id, category_id, name, detection_id, score (null for missed
+    annotations), annotation_id (what it is about, if anything), target_name (its category), similarity, change, found_score,
+    outcome ("tp", "fp" or "fn") and is_of_both.
+
+    `change` is null for one model and for what is no error. Of a pair it says what b changed: "lost" and "won" are objects,
+    "added" and "removed" false positives that only one model has; "both" are annotations that both missed and false positives
+    that both have. `found_score` is the score with which the other model found an object that was lost or won.
+    """
+    first = evaluations[0]
+    threshold, area = place_at(first.protocol, iou_threshold, None)
+    parts = of_each(lambda each: _of_model(each, iou_threshold), evaluations[:_PAIR])
+    parts = [each.with_columns(pl.lit(model, _MODEL).alias("model")) for model, each in zip(MODELS, parts, strict=False)]
+    if len(parts) == _PAIR:
+        parts = _with_changes(parts, change_rows(first, evaluations[1], threshold, area))
+    else:
+        parts = [parts[0].with_columns(change=pl.lit(None, _CHANGE), found_score=pl.lit(None, pl.Float64))]
+    missed = [each.filter(kind="miss")["annotation_id"] for each in parts]
+    is_miss = (pl.col("kind") == "miss").fill_null(False)
+    shared = missed[0].filter(missed[0].is_in(missed[-1].implode())) if len(parts) == _PAIR else missed[0].clear()
+    is_shared = is_miss & pl.col("annotation_id").is_in(shared.implode()).fill_null(False)
+    rows = [parts[0].with_columns(is_of_both=is_shared)]
+    rows += [each.filter(~is_shared).with_columns(is_of_both=pl.lit(False)) for each in parts[1:]]
+    names = unique_names(first.dataset.categories).rename({"label": "name"})
+    table = pl.concat(rows).join(names, on="category_id", how="left", maintain_order="left")
+    names = names.rename({"category_id": "target_category_id", "name": "target_name"})
+    table = table.join(names, on="target_category_id", how="left", maintain_order="left")
+    return table.select(
+        "model", "kind", "image_id", "category_id", "name", "detection_id", "score", "annotation_id", "target_name",
+        "similarity", "change", "found_score", "outcome", "is_of_both",
+    )  # fmt: skip
+
+
+def _of_model(self: Evaluation, iou_threshold: float) -> pl.DataFrame:
+    """The rows of one model: its errors, its true positives, and annotations that it missed and errors are about."""
+    outcome = pl.when(pl.col("detection_id").is_null()).then(pl.lit("fn")).otherwise(pl.lit("fp"))
+    errors = error_rows(self, iou_threshold).select(
+        pl.col("error").alias("kind"), "image_id", "category_id", "detection_id", "score",
+        "annotation_id", "target_category_id", "similarity", outcome=outcome.cast(_OUTCOME),
+    )  # fmt: skip
+    objects, found, _ = outcomes_of(self, *place_at(self.protocol, iou_threshold, None))
+    known = pl.concat([found["annotation_id"], errors.filter(kind="miss")["annotation_id"]])
+    others = [
+        found.join(objects, on="annotation_id", maintain_order="left").with_columns(outcome=pl.lit("tp", _OUTCOME)),
+        objects.filter(~pl.col("annotation_id").is_in(known.implode())).with_columns(outcome=pl.lit("fn", _OUTCOME)),
+    ]
+    return pl.concat([errors, *others], how="diagonal")
+
+
+def _with_changes(parts: Sequence[pl.DataFrame], changed: pl.DataFrame) -> list[pl.DataFrame]:
+    """The rows of both models with `change` and `found_score`."""
     joined = []
-    for (model, other, missed, wrong, named), table in zip(_CHANGES, tables, strict=True):
-        rows = changed.filter(change=missed)
-        objects = rows.select("annotation_id", of_object=pl.lit(missed, _CHANGE), found_score=f"score_{other}")
-        rows = changed.filter(change=wrong)
-        detections = rows.select(pl.col(f"detection_id_{model}").alias("detection_id"), of_detection=pl.lit(named, _CHANGE))
+    for (model, other, missed, wrong, named), table in zip(_CHANGES, parts, strict=True):
+        objects = changed.filter(change=missed)
+        objects = objects.select("annotation_id", of_object=pl.lit(missed, _CHANGE), found_score=f"score_{other}")
+        detections = changed.filter(change=wrong)[f"detection_id_{model}"]
         table = table.join(objects, on="annotation_id", how="left", maintain_order="left")
-        table = table.join(detections, on="detection_id", how="left", maintain_order="left")
-        joined.append(table.with_columns(change=pl.coalesce("of_object", "of_detection", pl.lit("both", _CHANGE))))
-    of_a, of_b = (table.drop("of_object", "of_detection") for table in joined)
-    is_missed = (pl.col("kind") == "miss") & (pl.col("change") == "both")
-    again = of_b.filter(is_missed).join(of_a.filter(is_missed), on="annotation_id", how="semi")
-    return pl.concat([of_a, of_b.join(again, on=["kind", "annotation_id"], how="anti", maintain_order="left")])
+        is_alone = pl.col("detection_id").is_in(detections.implode())
+        of_detection = pl.when(is_alone).then(pl.lit(named, _CHANGE))
+        is_error = pl.col("kind").is_not_null()
+        change = pl.when(is_error).then(pl.coalesce("of_object", of_detection, pl.lit("both", _CHANGE)))
+        found_score = pl.when(is_error).then("found_score")
+        joined.append(table.with_columns(change=change, found_score=found_score).drop("of_object"))
+    return joined
 
 
-def choose_cards(cards: pl.DataFrame, most: int) -> pl.DataFrame:
-    """At most so many cards: kinds take turns, within a kind changes, then models, then categories, the highest scores first.
+def of_model(letter: str) -> pl.Expr:
+    """Return whether a row of `find_rows` is about a model, "a" or "b"."""
+    return (pl.col("model") == letter) | pl.col("is_of_both")
 
-    Every kind has cards as long as there are no more kinds than cards, however many categories there are. For objects that the
-    other model found, its score counts. Rows without a score come last. Equal scores keep their order.
 
-    >>> cards = {"model": ["a"] * 3, "change": ["both"] * 3, "kind": ["cls", "cls", "loc"], "category_id": [1, 1, 1],
-    ...          "score": [0.9, 0.8, 0.1], "found_score": [None] * 3, "detection_id": [1, 2, 3]}
-    >>> choose_cards(pl.DataFrame(cards), 2)["detection_id"].to_list()
-    [1, 3]
+def by_score(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the highest scores first, as `choose_cards` takes them. Those without a score come last.
+
+    For objects that the other model found, its score counts. Equal scores keep their order.
     """
     score = pl.coalesce("score", "found_score").cast(pl.Float64)
-    ordered = cards.select(*_TURNS, score=score).with_row_index("row")
-    ordered = ordered.sort("score", descending=True, nulls_last=True, maintain_order=True)
-    for n in range(len(_TURNS), 0, -1):
-        ordered = ordered.with_columns(turn=pl.int_range(pl.len()).over(_TURNS[:n]))
-        ordered = ordered.filter(pl.col("turn") < most).sort("turn", maintain_order=True)  # later ones never have their turn
-    return cards[ordered["row"].head(most)]
+    return rows.sort(score, descending=True, nulls_last=True, maintain_order=True)
+
+
+def choose_cards(rows: pl.DataFrame, marks: Sequence[pl.DataFrame], most: int) -> pl.DataFrame:
+    """At most so many rows, so that each mark has some of them, the first ones; a row may be one of several marks.
+
+    Marks take turns: in each turn, every mark that has fewer cards than there were turns gets one, if it has any left. If not
+    all marks can have one, the first tables come first, and in a table marks of many rows. Marks of the first
+    table may have any number of cards, the others a dozen if they are many.
+
+    Parameters
+    ----------
+    rows
+        in the order in which they are chosen, see `by_score`
+    marks
+        for each kind of mark a table: row (the number of one of `rows`, in their order), and what tells marks apart
+    most
+        how many are chosen
+
+    >>> rows = pl.DataFrame({"score": [0.9, 0.8, 0.1], "kind": ["cls", "cls", "loc"]})
+    >>> choose_cards(rows, [marks_by(rows, "kind")], 2)["score"].to_list()
+    [0.9, 0.1]
+    """
+    waiting = [_first_ones(table, most, most if place == 0 else _TURNS) for place, table in enumerate(marks)]
+    chosen = pl.DataFrame(schema={"row": pl.UInt32})
+    turn = 0
+    while chosen.height < most and any(table.height for table in waiting):
+        for place in range(len(waiting)):
+            new = waiting[place].filter(pl.col("n") <= turn).unique("mark", keep="first", maintain_order=True)
+            new = new.select("row").unique(maintain_order=True).head(most - chosen.height)
+            chosen = pl.concat([chosen, new])
+            waiting = [_without(each, new) for each in waiting]
+        turn += 1
+    return rows[chosen["row"]]
+
+
+def marks_by(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """The rows of marks that are about values of columns, as `choose_cards` takes them; a null is no mark."""
+    return rows.select(*columns).with_row_index("row").drop_nulls()
+
+
+def _first_ones(table: pl.DataFrame, most: int, turns: int) -> pl.DataFrame:
+    """mark (a number, small for marks of many rows), row, and n (how many cards the mark has): the first rows of each mark."""
+    keys = [name for name in table.columns if name != "row"]
+    marks = table.group_by(keys, maintain_order=True).agg(pl.len().alias("size"), pl.col("row").head(most))
+    marks = marks.sort("size", descending=True, maintain_order=True).with_row_index("mark")
+    enough = max(turns, 2 * most // max(marks.height, 1))
+    return marks.select("mark", pl.col("row").list.head(enough), n=pl.lit(0, pl.UInt32)).explode("row")
+
+
+def _without(waiting: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+    """The rows of marks that are not chosen yet, once some are: their marks have more cards."""
+    is_new = pl.col("row").is_in(new["row"].implode())
+    return waiting.with_columns(n=pl.col("n") + is_new.sum().over("mark").cast(pl.UInt32)).filter(~is_new)
 
 
 def card_kinds(*, are_two: bool) -> list[str]:

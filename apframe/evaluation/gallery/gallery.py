@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,7 +11,8 @@ from apframe.evaluation.gallery.cards import MODELS
 from apframe.evaluation.gallery.objects import objects_of, shape_compared, with_outlines
 from apframe.evaluation.gallery.pictures import Pictures
 from apframe.show.cards import card
-from apframe.show.drawings import TRUTH, draw_objects, picture, picture_sizes
+from apframe.show.crops import crop_pictures
+from apframe.show.drawings import CROP, TRUTH, draw_objects, picture, picture_sizes
 from apframe.show.elements import Markup
 from apframe.tables.ids import is_known
 from apframe.tables.shapes.catalogue import CUBOIDS, INTERVALS
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
 
 MOST_OBJECTS = 10  # of a card: those nearest to what is in question
-_CLOSED, _OPENED = 400, 960  # pixels: about how wide pictures are on cards among others, and on one that is opened
+_CLOSED, _OPENED = 300, 960  # pixels: about how wide pictures are on cards among others, and on one that is opened
+_LEAST_CROP, _LEAST_OF_THUMBNAIL = 0.25, 0.5  # of the longer side of a picture: what a card among others shows of it
 LEAST_SCORE = 0.3  # of detections that are not in question
-_SCORES = ("suspicion", "score", "found_score")  # cards are sorted by the first one that they have
 _OF_MATCHES = ("detection_id", "annotation_id", "other_annotation_id")
 _CHANGES = {
     "lost": "{a} found it",
@@ -41,9 +41,9 @@ def draw_cards(
     cards: pl.DataFrame,
     pictures: Pictures,
     iou_threshold: float,
-    slices: Sequence[pl.Series] = (),
+    data: Sequence[Mapping[str, str]] = (),
 ) -> list[Markup]:
-    """Draw the cards of a table such as `choose_cards` gives, in its order.
+    """Draw the cards of a table such as `choose_cards` gives, in its order, each cropped to what is in question.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def draw_cards(
         where pictures are
     iou_threshold
         that of the errors
-    slices
-        for each key a list of its slices for each card
+    data
+        what a page filters and sorts them by, for each card; none by default
     """
     if cards.is_empty():
         return []
@@ -69,24 +69,23 @@ def draw_cards(
     near = _near(cards, objects_of(evaluations, names, image_ids, iou_threshold))
     near = with_outlines(evaluations, near).join(images, on="image_id", how="left", maintain_order="left")
     near = near.with_columns(image_id="card")  # each card is a picture of its own
-    sizes = {card: (width, height) for card, width, height in picture_sizes(near).iter_rows()}
-    elements = near.select("card").hstack(_drawn(near)).unpivot(index="card").drop_nulls()  # texts over shapes
-    drawn = dict(elements.group_by("card", maintain_order=True).agg("value").iter_rows())
+    sizes = {card: size for card, *size in picture_sizes(near).iter_rows()}
+    crops = dict[int, tuple[float, float, float]]()
+    if are_on_pictures(evaluations[0]):
+        found = crop_pictures(near, _LEAST_OF_THUMBNAIL if pictures.held else _LEAST_CROP)
+        near = near.join(found.select("image_id", *CROP), on="image_id", how="left", maintain_order="left")
+        crops = {card: (x, y, width) for card, x, y, width in found.select("image_id", *CROP).iter_rows()}
+    drawn = {card: elements for card, *elements in _drawn(near).iter_rows()}
     called = dict(zip(MODELS, names, strict=False))
     whole = evaluations[0].protocol.headline_range
     made = []
-    for row in cards.iter_rows(named=True):
+    for row, of_card in zip(cards.iter_rows(named=True), data or [{}] * cards.height, strict=True):
         width, height = sizes[row["card"]]
         heading, facts = _words(row, called)
-        score = next((row[name] for name in _SCORES if row.get(name) is not None), None)
-        of_models = [*called.values()] if _is_missed_by_both(row) else [called[row["model"]]]
-        data = {"kind": row["kind"], "category": row["name"], "model": _listed(of_models), "change": row["change"] or ""}
-        data |= {"score": "" if score is None else f"{score:.4g}"}
-        data |= {f"slice{number}": _listed(lists[row["card"]]) for number, lists in enumerate(slices)}
         image_id = row["image_id"]
         title = f"{heading} on {files[image_id]}"
-        drawing = picture(drawn[row["card"]], width, height, href=hrefs[image_id], title=title)
-        made.append(card(drawing, heading, facts, _ids(row), _sql(row, called[row["model"]], iou_threshold, whole), data))
+        drawing = picture(drawn[row["card"]], width, height, href=hrefs[image_id], title=title, crop=crops.get(row["card"]))
+        made.append(card(drawing, heading, facts, _ids(row), _sql(row, called[row["model"]], iou_threshold, whole), of_card))
     return made
 
 
@@ -146,21 +145,26 @@ def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
     return rows.sort("card", "is_subject", "number").drop("across", "down", "distance")
 
 
-def _listed(values: Iterable[Any]) -> str:
-    """Values of which a card has several, as the page reads them."""
-    return json.dumps([*values], ensure_ascii=False)
-
-
 def _is_missed_by_both(row: Mapping[str, Any]) -> bool:
     return row["kind"] == "miss" and row["change"] == "both"
 
 
 def _drawn(near: pl.DataFrame) -> pl.DataFrame:
-    """Shapes; labels of a card among others, for what is in question only; and labels of a card that is opened."""
+    """For each card its shapes, and over them three groups of labels, of which one is seen.
+
+    Those of a card among others are for what is in question only, and inside its crop. On a card that is opened, all objects
+    have labels, or on narrow screens what is in question.
+    """
     in_question = near.with_columns(label=pl.when("is_subject").then("label"))
-    closed, opened = draw_objects(in_question, _CLOSED)["text"], draw_objects(near, _OPENED)
-    groups = {"closed": closed, "opened": opened["text"]}
-    return opened.select("shape", **{name: pl.format(f'<g class="{name}">{{}}</g>', text) for name, text in groups.items()})
+    opened, narrow = (draw_objects(each.drop(CROP, strict=False), n) for each, n in ((near, _OPENED), (in_question, _CLOSED)))
+    groups = {"narrow": narrow["text"], "opened": opened["text"]}
+    if CROP[0] in near.columns:
+        groups["closed"] = draw_objects(in_question, _CLOSED)["text"]
+    else:
+        groups["closed narrow"] = groups.pop("narrow")
+    elements = opened.select(near["image_id"], "shape", **groups).group_by("image_id", maintain_order=True)
+    texts = [pl.format(f'<g class="{name}">{{}}</g>', pl.col(name).str.join("")).alias(name) for name in groups]
+    return elements.agg(pl.col("shape").str.join(""), *texts)
 
 
 def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]:
@@ -169,21 +173,21 @@ def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]
     target = row["target_name"]
     headings = {
         "miss": f"{name} missed",
-        "cls": f"{target} found as {name}",
-        "loc": f"{name} in the wrong place",
-        "both": f"{target} found as {name}, in the wrong place",
-        "dupe": f"{name} found twice",
-        "bkg": f"{name} where there is none",
+        "cls": f"{target} predicted as {name}",
+        "loc": f"{name} poorly localized",
+        "both": f"{target} predicted as {name}, poorly localized",
+        "dupe": f"{name} predicted twice",
+        "bkg": f"{name} predicted on background",
         "missing": f"{target} without an annotation",
         "wrong_class": f"{name} may be {target}",
-        "misplaced": f"{name} may be in the wrong place",
+        "misplaced": f"{name} may be poorly localized",
         "duplicate": f"{name} annotated twice" if target in (name, None) else f"{name} also annotated as {target}",
     }
     facts = [f"by {model}"]
     if row["score"] is not None:
-        facts.append(f"score {row['score']:.2f}")
+        facts.append(f"score {row['score']:.3f}")
     if kind == "duplicate":
-        facts = [f"missed by {model}", f"similarity {row['suspicion']:.2f} to the other annotation"]
+        facts = [f"missed by {model}", f"similarity {row['suspicion']:.3f} to the other annotation"]
     elif "suspicion" in row:
         facts[0] = f"suggested by {model}"
     if _is_missed_by_both(row):
@@ -192,8 +196,9 @@ def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]
         other = next(name for letter, name in called.items() if letter != row["model"])
         facts.append(_CHANGES[row["change"]].format(**called, other=other))
     if row["found_score"] is not None:
-        facts[-1] += f" with a score of {row['found_score']:.2f}"
-    return headings.get(kind, f"{kind}: {name}"), ", ".join(facts)
+        facts[-1] += f" with a score of {row['found_score']:.3f}"
+    plain = f"{name} missed" if row["detection_id"] is None else f"{name} found"  # no error of its own
+    return headings.get(kind, plain), ", ".join(facts)
 
 
 def _ids(row: Mapping[str, Any]) -> str:

@@ -54,6 +54,8 @@ class Pictures:
     ----------
     folder
         where the pictures are
+    embeds
+        whether the page holds thumbnails instead of links
     held
         the thumbnails that `links` has referred to, by their ids: addresses that hold the whole picture. A page has each once
 
@@ -78,6 +80,10 @@ class Pictures:
             raise FormatError(problem, "name the folder that holds the pictures", path=folder)
         if embed:
             self._pillow = import_optional("PIL.Image", "thumbnails need Pillow", "pillow", "report")
+
+    @property
+    def embeds(self) -> bool:  # noqa: D102 - see the class
+        return self._pillow is not None
 
     def find(self, file_names: Iterable[str | None]) -> list[Path | None]:
         """The file of each name; None where there is none."""

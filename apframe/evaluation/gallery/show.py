@@ -13,7 +13,7 @@ from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.comparison.names import names_beside
 from apframe.evaluation.diagnose.cuts import as_score
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS
-from apframe.evaluation.gallery.cards import card_kinds, cards_of_kind, choose_cards
+from apframe.evaluation.gallery.cards import by_score, card_kinds, cards_of_kind, choose_cards, marks_by
 from apframe.evaluation.gallery.gallery import draw_cards, images_of
 from apframe.evaluation.gallery.objects import objects_of, with_outlines
 from apframe.evaluation.gallery.pictures import PicturesInside
@@ -146,8 +146,8 @@ def show_errors(
 ) -> Shown:
     """Show some errors of one kind in a notebook, each on its picture: of every category the highest scores in turn.
 
-    Strokes and signs are those of `show`. What an error is about is drawn bold, with the objects nearest to it. Detections that
-    are not in question are drawn from a score of 0.3.
+    Strokes and signs are those of `show`. What an error is about is drawn bold, with the objects nearest to it, and the part of
+    the picture around it is shown. Detections that are not in question are drawn from a score of 0.3.
 
     Parameters
     ----------
@@ -198,11 +198,17 @@ def show_errors(
     evaluations, called = _beside(self, others, names)
     threshold = self._pipeline.outline.thresholds[threshold_at(self.protocol, iou_threshold)]
     cards = cards_of_kind(evaluations, kind, threshold)
-    chosen = cards.head(n) if "suspicion" in cards.columns else choose_cards(cards, n)
+    chosen = cards.head(n) if "suspicion" in cards.columns else _chosen(cards, n)
     what = f" {ERROR_KINDS[kind].description}" if kind in ERROR_KINDS else ""
     title = f"{kind} at {threshold_words(self.protocol, threshold)}: {chosen.height:,} of {cards.height:,}.{what}"
     drawn = draw_cards(evaluations, called, chosen, PicturesInside(images), threshold)
     return Shown(title, chosen, _page(called, element("p", title), element("div", drawn, class_="cards")))
+
+
+def _chosen(cards: pl.DataFrame, n: int) -> pl.DataFrame:
+    """So many errors of one kind, some of each change and category."""
+    rows = by_score(cards)
+    return choose_cards(rows, [marks_by(rows, "category_id"), marks_by(rows, "change")], n)
 
 
 def _beside(

@@ -16,24 +16,33 @@ from apframe.tables.conditions import columns_of
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
     from apframe.evaluation.slices.keys import Key, SliceKey
+    from apframe.protocols.ranges import AreaRange
     from apframe.tables.conditions import Masks, Tables
 
+_OF_CARDS = ("images", "categories", "annotations", "detections")
 NOTHING = "–"  # what the slice of null is called
 
 
 @dataclass(frozen=True, eq=False)
 class CardSlices:
-    """A key of slices, what its slices are called in their order, and a list of those of each card."""
+    """A key of slices, what its slices are called in their order, and card and value: the cards of each slice."""
 
     name: str
     values: Sequence[str]
-    of_cards: pl.Series
+    members: pl.DataFrame
+
+    def lists(self, cards: pl.Series) -> pl.Series:
+        """The slices of some cards, by their numbers, as a list for each."""
+        wanted = cards.cast(pl.UInt32).alias("card").to_frame()
+        own = self.members.filter(pl.col("card").is_in(wanted["card"].implode()))
+        lists = own.group_by("card", maintain_order=True).agg("value")
+        return wanted.join(lists, on="card", how="left", maintain_order="left")["value"].fill_null([])
 
 
 def slices_of_cards(
     evaluations: Sequence[Evaluation], cards: pl.DataFrame, keys: Sequence[SliceKey | Sequence[SliceKey]]
 ) -> list[CardSlices]:
-    """The slices of each card, for every key that `Evaluation.by` takes, each once.
+    """The slices that cards are in, for every key that `Evaluation.by` takes, each once.
 
     A card is in the slices of its image and of its category. By a key of the objects it is in those of the detection, and where
     there is none, or detections do not carry the key, in those of the annotation that the error is about. It may be in several
@@ -49,20 +58,47 @@ def slices_of_cards(
         as in `by`; a list stands for the combinations of its keys, which are taken one by one
     """
     tables = [_tables(each) for each in evaluations]
-    of_models = [cards.with_row_index("card").filter(model=model) for model in MODELS[: len(tables)]]
+    ids = cards.with_row_index("card").select("card", "model", *(KEY_OF[name] for name in _OF_CARDS))
+    of_models = [ids.filter(model=model) for model in MODELS[: len(tables)]]
     found: list[CardSlices] = []
     for key in keys:
         for made in zip(*(make_keys([key], each) for each in tables), strict=True):  # one key, of each model
             parts = [_slices(*each) for each in zip(made, tables, of_models, strict=True)]
-            lists = pl.concat(parts).group_by("card", maintain_order=True).agg("value")
-            lists = cards.select(card=pl.int_range(pl.len(), dtype=pl.UInt32)).join(
-                lists, on="card", how="left", maintain_order="left"
-            )
             names = list(dict.fromkeys(name for each in made for name in _names(each)))
-            new = CardSlices(made[0].name, names, lists["value"].fill_null([]))
+            new = CardSlices(made[0].name, names, pl.concat(parts))
             if (new.name, new.values) not in [(each.name, each.values) for each in found]:
                 found.append(new)
     return found
+
+
+def size_slices(evaluations: Sequence[Evaluation], cards: pl.DataFrame, ranges: Sequence[AreaRange]) -> list[CardSlices]:
+    """The sizes of objects as slices: by the area of the detection, and where there is none, of what was missed.
+
+    It is what `slices_of_cards` gives for a key of bins of the area, in a quarter of the time. `ranges` follow on one another.
+    Without any, or if a table has no areas, there are no slices.
+    """
+    ids = cards.with_row_index("card").select("card", "model", "detection_id", "annotation_id")
+    parts = [_areas(each, ids.filter(model=letter)) for letter, each in zip(MODELS, evaluations, strict=False)]
+    known = [each for each in parts if each is not None]
+    if not ranges or len(known) < len(parts):
+        return []
+    areas = pl.concat(known)
+    code = areas.select(pl.sum_horizontal((pl.col("area") >= each.low).cast(pl.UInt32) for each in ranges[1:])).to_series()
+    names = pl.Series([each.name for each in ranges])
+    return [CardSlices("area", names.to_list(), areas.select("card", value=names.gather(code)))]
+
+
+def _areas(self: Evaluation, cards: pl.DataFrame) -> pl.DataFrame | None:
+    """card and area of the cards of one model; None if there are no areas."""
+    detections, annotations = self._inputs.detections, self._inputs.annotations
+    if "area" not in detections.columns or "area" not in annotations.columns:
+        return None
+    missed = cards.filter(pl.col("detection_id").is_null())
+    of_detections = cards.join(detections.select("detection_id", "area"), on="detection_id")
+    return pl.concat(
+        each.select("card", pl.col("area").cast(pl.Float64))
+        for each in (of_detections, missed.join(annotations.select("annotation_id", "area"), on="annotation_id"))
+    )
 
 
 def _tables(self: Evaluation) -> Tables:
@@ -97,9 +133,12 @@ def _codes(all_members: Mapping[str, pl.DataFrame], tables: Tables, cards: pl.Da
         is_second = table == "annotations" and "detections" in all_members
         rows = cards.filter(pl.col("detection_id").is_null()) if is_second else cards
         ids = columns_of(tables[table], KEY_OF[table]).with_row_index("row")
-        rows = rows.select("card", KEY_OF[table]).join(ids, on=KEY_OF[table])
-        parts.append(rows.join(members.cast({"row": pl.UInt32}), on="row").select("card", "code"))
-    return pl.concat(parts).unique().sort("card", "code")
+        if members["row"].n_unique() < members.height:  # values of lists
+            members = members.unique().sort("row", "code")
+        codes = ids.join(members.cast({"row": pl.UInt32}), on="row", maintain_order="right").select(KEY_OF[table], "code")
+        parts.append(rows.select("card", KEY_OF[table]).join(codes, on=KEY_OF[table], maintain_order="left_right"))
+    together = [each.select("card", "code") for each in parts]
+    return together[0] if len(together) == 1 else pl.concat(together).sort("card", "code")
 
 
 def _names(key: Key) -> pl.Series:

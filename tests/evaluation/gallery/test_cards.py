@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.evaluation.gallery.cards import choose_cards, find_cards
+from apframe.evaluation.gallery.cards import by_score, choose_cards, find_cards, find_rows, marks_by, of_model
 from tests.conformance.tiny import ELSEWHERE, ONE_HIT, ONE_OF_TWO
 from tests.protocols.test_protocol_values import RANKED, tiny
 
@@ -50,29 +50,67 @@ def test_annotations_that_both_missed_have_one_card(models: list[apf.Evaluation]
     assert set(both.filter(model="a")["annotation_id"]) >= of_each[0] & of_each[1]
 
 
-def test_every_kind_has_its_turn(models: list[apf.Evaluation]) -> None:
-    cards = find_cards(models, 0.5)
-    n_kinds = cards["kind"].n_unique()
-    chosen = choose_cards(cards, n_kinds)
-    assert chosen["kind"].n_unique() == n_kinds
+def test_every_mark_has_its_turn(models: list[apf.Evaluation]) -> None:
+    cards = by_score(find_cards(models, 0.5)).with_row_index("number")
     groups = ["kind", "change", "model"]
-    few = choose_cards(cards, 100)
-    assert few.select(groups).unique().height == cards.select(groups).unique().height
-    # within a kind, a category that has an error comes before the second error of another one
+    marks = [marks_by(cards, *groups), marks_by(cards, *groups, "category_id")]
+    n_groups = cards.select(groups).unique().height
+    assert choose_cards(cards, marks, n_groups).select(groups).unique().height == n_groups
+    few = choose_cards(cards, marks, 100)
+    assert few.height == 100 and few["number"].is_unique().all()
+    # within a type, a category that has an error comes before the second error of another one
     for keys, rows in few.group_by(groups):
-        of_all = cards.filter(pl.struct(groups).eq_missing(pl.struct(**dict(zip(groups, map(pl.lit, keys), strict=True)))))
+        of_all = cards.filter(pl.col(name).eq_missing(pl.lit(key)) for name, key in zip(groups, keys, strict=True))
         assert rows["category_id"].n_unique() == min(rows.height, of_all["category_id"].n_unique())
-    assert choose_cards(cards, 10**6).height == cards.height
-    assert choose_cards(find_cards(models, 0.5), 300).equals(choose_cards(cards, 300))
+    assert choose_cards(cards, marks, 10**6).height == cards.height
+    again = [marks_by(by_score(find_cards(models, 0.5)), *columns) for columns in (groups, [*groups, "category_id"])]
+    assert choose_cards(cards, again, 300).equals(choose_cards(cards, marks, 300))
 
 
-def test_many_categories_do_not_hide_a_kind() -> None:
-    """1,000 categories with false positives of high scores, and one rare kind with low ones."""
+def test_cards_have_the_highest_scores_of_their_mark(models: list[apf.Evaluation]) -> None:
+    """A mark has as many cards as there were turns, or all that it has."""
+    cards = by_score(find_cards(models[:1], 0.5)).with_row_index("number")
+    n_kinds = cards["kind"].n_unique()
+    chosen = choose_cards(cards, [marks_by(cards, "kind")], 3 * n_kinds)
+    for (kind,), rows in chosen.group_by("kind"):
+        assert rows["number"].sort().to_list() == cards.filter(kind=kind)["number"].head(3).to_list()
+
+
+def test_many_categories_do_not_hide_an_error_type() -> None:
+    """1,000 categories with false positives of high scores, and one rare type with low ones."""
     n = 1_000
     rows = {"kind": ["bkg"] * n + ["dupe", "miss"], "category_id": [*range(n), 0, 0], "score": [0.9] * n + [0.1, None]}
-    cards = pl.DataFrame(rows).with_columns(model=pl.lit("a"), change=pl.lit(None, pl.String), found_score=pl.lit(None))
-    assert choose_cards(cards, 3)["kind"].to_list() == ["bkg", "dupe", "miss"]
-    assert choose_cards(cards, 300)["kind"].n_unique() == 3
+    cards = by_score(pl.DataFrame(rows).with_columns(found_score=pl.lit(None)))
+    marks = [marks_by(cards, "kind"), marks_by(cards, "category_id")]
+    assert choose_cards(cards, marks, 3)["kind"].to_list() == ["bkg", "dupe", "miss"]
+    assert choose_cards(cards, marks, 300)["kind"].n_unique() == 3
+
+
+def test_rows_of_several_marks_and_of_none() -> None:
+    """One card may be enough for two marks; rows without a mark are not chosen."""
+    cards = pl.DataFrame({"kind": ["cls", "cls", None], "name": ["cat", "dog", None]})
+    marks = [marks_by(cards, "kind"), marks_by(cards, "name")]
+    assert marks[0]["row"].to_list() == [0, 1]
+    assert choose_cards(cards, marks, 1)["name"].to_list() == ["cat"]
+    assert choose_cards(cards, marks, 10)["name"].to_list() == ["cat", "dog"]
+    assert choose_cards(cards, marks, 0).height == 0
+
+
+def test_found_scores_count_and_missing_ones_come_last() -> None:
+    rows = pl.DataFrame({"score": [0.2, None, None], "found_score": [None, 0.9, None]})
+    assert by_score(rows.with_row_index("n"))["n"].to_list() == [1, 0, 2]
+
+
+def test_rows_are_all_that_was_matched(models: list[apf.Evaluation]) -> None:
+    """Each true positive, false positive and missed annotation of a model is in exactly one row of it."""
+    rows = find_rows(models, 0.5)
+    for model, each in zip("ab", models, strict=True):
+        matches, own = each.matches(0.5), rows.filter(of_model(model))
+        for outcome, name in (("tp", "detection_id"), ("fp", "detection_id"), ("fn", "annotation_id")):
+            found = own.filter(outcome=outcome)[name]
+            assert found.is_unique().all() and set(found) == set(matches.filter(outcome=outcome)[name])
+        n_of = dict(each.errors(0.5)["error"].cast(pl.String).value_counts().rows())
+        assert dict(own.drop_nulls("kind")["kind"].cast(pl.String).value_counts().rows()) == n_of
 
 
 @pytest.mark.slow

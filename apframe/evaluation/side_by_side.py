@@ -1,0 +1,41 @@
+"""The same work for several evaluations at once, each in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from apframe.collecting import collecting
+from apframe.exceptions import warn_again
+from apframe.threads import pool
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+
+Made = TypeVar("Made")
+
+
+def of_each(compute: Callable[[Evaluation], Made], evaluations: Sequence[Evaluation]) -> list[Made]:
+    """Return what is computed for each evaluation, in their order; warnings come in that order too.
+
+    An evaluation that is there twice is computed once.
+
+    >>> from apframe.evaluation.evaluate import evaluate
+    >>> box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [box | {"id": 1}]}
+    >>> a, b = evaluate(truth, [box | {"score": 0.5}]), evaluate(truth, [])
+    >>> of_each(lambda each: each.detections.height, [a, b, a])
+    [1, 0, 1]
+    """
+
+    def with_warnings(evaluation: Evaluation) -> tuple[Made, list[tuple[str, str]]]:
+        with collecting() as found:
+            made = compute(evaluation)
+        return made, found
+
+    distinct = {id(each): each for each in evaluations}
+    with pool() as threads:
+        made = dict(zip(distinct, threads.map(with_warnings, distinct.values()), strict=True))
+    for _, found in made.values():
+        warn_again(found)
+    return [made[id(each)][0] for each in evaluations]
