@@ -91,7 +91,7 @@ TESTED_IN = {
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines pycocotools/one_cell "
     "pycocotools/params",
-    "report/sections/test_look.py": "evaluation/gallery/gallery show/cards",
+    "report/sections/test_card_gallery.py": "show/cards",
     "report/sections/test_search.py": "report/searched",
     "report/test_page.py": "report/section",
     "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key retrieval/one_run show/runs",

@@ -1,4 +1,4 @@
-"""`apframe confusion`: what is mistaken for what."""
+"""`apframe confusion`: which categories are predicted as which others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def show_confusion(
     context: click.Context, truth: Path, results: Path | None, *, files: Files, iou_threshold: float | None,
     min_score: str | None, where: str | None, pairs: bool, style: str | None,
 ) -> None:  # fmt: skip
-    """Show what is mistaken for what.
+    """Show the confusion matrix: which categories are predicted as which others.
 
     True positives are those of `apframe eval`. Each other detection is matched to the most similar annotation of another
     category. Without a style, the largest mistakes are printed; --json and --csv have all cells, the diagonal, background

@@ -35,7 +35,7 @@ def show_errors(
     """Show how much AP each kind of error costs (TIDE).
 
     A row for each kind: the number of errors, and by how much AP at --iou-threshold rises if they alone are fixed. The kinds:
-    cls (wrong category), loc (wrong place), both, dupe (duplicate), bkg (no object), miss (missed annotation). fp and fn are
+    cls (classification), loc (localization), both, dupe (duplicate), bkg (background), miss (missed annotation). fp and fn are
     all false positives and all missed annotations. Where categories are pooled, there is no cls and no both.
     """
     if rows and by:

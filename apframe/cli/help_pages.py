@@ -18,7 +18,7 @@ TASKS = {
     },
     "Explain the numbers": {
         "errors": ("Show how much AP each kind of error costs.", "apframe errors instances.json detections.json --by weather"),
-        "confusion": ("Show what is mistaken for what.", "apframe confusion instances.json detections.json --min-score 0.3"),
+        "confusion": ("Show the confusion matrix.", "apframe confusion instances.json detections.json --min-score 0.3"),
     },
     "Check and convert data": {
         "check": ("Find errors and suspicious values.", "apframe check instances.json detections.json"),

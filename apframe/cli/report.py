@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
@@ -33,12 +34,13 @@ _OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # op
     "`apframe rank --out` wrote: A [B...]",
 )  # fmt: skip
 @output(
-    "--out", metavar="FILE", help="where the page is written; an earlier report is replaced (default: print the first answers)"
-)
+    "--out", metavar="FILE",
+    help="where the page is written; an earlier report is replaced (default: print the answer and its tables)",
+)  # fmt: skip
 @output("--images", metavar="DIR", help="the folder of the pictures, which the page links")
 @output("--embed", help="put thumbnails into the page instead of links")
 @output("--max-images", type=int, metavar="300", default=_MOST_IMAGES, help="how many errors are shown as pictures; 0 for none")
-@output("--tables", help="write the tables as Parquet too, into a folder beside the page")
+@output("--tables", help="write the tables as Parquet too, into a folder beside the page, where its SQL queries find them")
 @option(
     "--by", multiple=True, metavar="weather,camera",
     help="a table of slices by each of these columns, of images or of --queries",
@@ -62,7 +64,8 @@ def report_models(
     For search runs, the page shows the measures, and the queries that each run wins and loses: apframe report QRELS RUN
     [RUN...].
 
-    Without --out, the first answers are printed: whether a model is better, where, and what kinds of errors it makes.
+    Without --out, the answer is printed in a sentence, and the tables behind it: whether a model is better, where, and which
+    types of errors it makes.
 
     The page needs no network and no server: mail it, archive it, compare it with an earlier one. The same input gives the same
     bytes.
@@ -115,13 +118,30 @@ def report_models(
             lines = report_lines(evaluations, width=terminal_width(), plain=is_plain(), **options)
         else:
             say(f"writing {out}")
-            command = shlex.join([*context.command_path.split(), *context.meta[GIVEN]])
+            given = _from_page(context.meta[GIVEN], [*paths, out, *([images] if images else [])], target.parent)
+            command = shlex.join([*context.command_path.split(), *given])
             written = apf.write_report(out, *evaluations, **page, command=command, **options)
             lines = [f"{out}: {_size(written.stat().st_size)}; open it in a browser"]
             if beside is not None:
                 folder = beside if out.is_symlink() else out.with_name(beside.name)
                 lines.append(f"{folder}: {counted(len([*folder.glob('*.parquet')]), 'table')} as Parquet")
     print_lines(lines)
+
+
+def _from_page(given: Sequence[str], paths: Sequence[Path], folder: Path) -> list[str]:
+    """The words of a command with its paths as they are seen from the folder of the page, where it can be moved to.
+
+    >>> paths = [Path("/data/a.json"), Path("/data/out/r.html")]
+    >>> _from_page(["/data/a.json", "--out=/data/out/r.html", "--by", "a"], paths, Path("/data/out"))
+    ['../a.json', '--out=r.html', '--by', 'a']
+    """
+    texts = {str(path) for path in paths}
+    words = []
+    for word in given:
+        option, equals, value = word.rpartition("=") if word.startswith("--") else ("", "", word)
+        seen = os.path.relpath(Path(value).absolute(), folder) if str(Path(value)) in texts else value
+        words.append(f"{option}{equals}{PurePath(seen).as_posix() if seen != value else value}")
+    return words
 
 
 def _refuse_others(context: click.Context, path: Path, *, of_search: bool, is_stored: bool) -> None:

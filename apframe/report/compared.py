@@ -1,8 +1,9 @@
-"""What a report is about: evaluations with their names and options, and the tables that several sections read."""
+"""The subject of a report: evaluations with their names and options, and the tables that several sections read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +12,26 @@ import polars as pl
 from apframe.collecting import collecting
 from apframe.compare.intervals import COARSE
 from apframe.evaluation.gallery.pictures import Pictures
-from apframe.exceptions import FewResamplesWarning, warn_again
+from apframe.evaluation.side_by_side import of_each
+from apframe.exceptions import FewResamplesWarning, ParameterError, warn_again
 from apframe.lazily import cached_property
 from apframe.protocols.headlines import headlines, is_of_whole, main_headline
 from apframe.protocols.places import threshold_words
-from apframe.tables.names import label_of
+from apframe.report.marks import Mark
+from apframe.report.operating_point import NOTHING, OperatingPoint, operating_point
+from apframe.tables.names import unique_names
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
     from apframe.evaluation.slices.keys import SliceKey
+    from apframe.report.matrix import Matrix
+    from apframe.report.pictured import Rows
 
     SliceKeys = SliceKey | Sequence[SliceKey]
 
+ALL_SCORES = "all scores"
 _PAIR = 2
+_FIRST = 24  # images of which each has a card
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +48,8 @@ class Compared:
         where the pictures are, and how many cards are shown
     command
         what makes the page again
+    folder
+        what the folder of tables beside the page is called
     n_resamples
         for numbers without a derivative
     seed
@@ -52,6 +62,7 @@ class Compared:
     pictures: Pictures = field(default_factory=lambda: Pictures(None))
     max_images: int = 300
     command: str = ""
+    folder: str = "report_tables"
     n_resamples: int = 1_000
     seed: int = 0
 
@@ -62,12 +73,12 @@ class Compared:
 
     @property
     def is_pair(self) -> bool:
-        """Whether there are two models."""
+        """True if there are two models."""
         return len(self.evaluations) == _PAIR
 
     @property
     def are_several(self) -> bool:
-        """Whether there are three models or more."""
+        """True if there are three models or more."""
         return len(self.evaluations) > _PAIR
 
     @cached_property
@@ -88,18 +99,23 @@ class Compared:
         return self.first.protocol.usual_threshold
 
     @property
+    def all_scores(self) -> str:
+        """The words in the headings of sections in which detections of all scores count; nothing where there are no scores."""
+        return ALL_SCORES if self.first.protocol.has_scores else ""
+
+    @property
     def threshold(self) -> str:
         """That threshold in words: "IoU 0.5"."""
         return threshold_words(self.first.protocol, self.iou_threshold)
 
     @cached_property
     def are_pooled(self) -> bool:
-        """Whether the categories are pooled: the metrics are of all together."""
+        """True if the categories are pooled: the metrics are of all together."""
         return self.first.metrics["category_id"].null_count() > 0
 
     @property
     def is_drawn(self) -> bool:
-        """Whether some numbers have no derivative, so that their intervals are from resamples."""
+        """True if some numbers have no derivative, so that their intervals are from resamples."""
         return bool((self._of_all[0]["method"] == "bootstrap").any())
 
     @cached_property
@@ -126,7 +142,7 @@ class Compared:
         return rows.join(self._positives(), on="category_id", how="left", maintain_order="left")
 
     def _is_of_categories(self, warning: str, message: str) -> bool:
-        """Whether a warning is of p values that are corrected for the number of categories: they are more than the pairs."""
+        """Return whether a warning is of p values corrected for the number of categories: they are more than the pairs."""
         is_of_rows = warning == FewResamplesWarning.__name__ and message.startswith(COARSE)
         return is_of_rows and self.categories.height > len(self.evaluations) - 1
 
@@ -135,15 +151,184 @@ class Compared:
         """category_id of the evaluated categories, in the order of the ground truth, and their label: the name, or the id."""
         evaluated = self.first.metrics.select("category_id").unique()
         known = self.first.dataset.categories.join(evaluated, on="category_id", how="semi", maintain_order="left")
-        return known.select("category_id", label=label_of("categories"))
+        return unique_names(known)
+
+    def labels(self, category_ids: pl.Series) -> pl.Series:
+        """Return the labels of categories, as cards have them; null for none."""
+        wanted = pl.DataFrame({"category_id": category_ids})
+        return wanted.join(self.categories, on="category_id", how="left", maintain_order="left")["label"]
 
     @cached_property
     def error_impact(self) -> pl.DataFrame:
-        """What each kind of error costs, as `error_impact` has it, of all models one after the other: `model` is the name."""
-        tables = (each.error_impact(self.iou_threshold) for each in self.evaluations)
+        """The cost of each error type, as `error_impact` has it, of all models one after the other: `model` is the name."""
+        tables = of_each(lambda each: each.error_impact(self.iou_threshold), self.evaluations)
         return pl.concat(
             table.select(pl.lit(name).alias("model"), pl.all()) for name, table in zip(self.names, tables, strict=True)
         )
+
+    @cached_property
+    def curves(self) -> list[pl.DataFrame]:
+        """Counts and rates of each model from each score upwards, over all categories; empty if nothing was detected.
+
+        Raises
+        ------
+        ParameterError
+            the protocol has no score thresholds
+        """
+        return of_each(lambda each: each.thresholds(self.iou_threshold, per_category=False), self.evaluations)
+
+    @cached_property
+    def point(self) -> OperatingPoint | None:
+        """The operating point of the page; None where no score is best, or there are no scores."""
+        try:
+            curves = self.curves
+        except ParameterError:
+            return None
+        n = next((table["tp"][0] + table["fn"][0] for table in curves if table.height), 0)
+        return operating_point(curves, n)
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """The confusion matrix of the models that charts show, at all positions of the slider.
+
+        Raises
+        ------
+        ParameterError
+            the categories are pooled
+        """
+        from apframe.report.charts.lines import CLASSES
+        from apframe.report.matrix import matrix_of  # brings in NumPy
+
+        categories = self.categories
+        known = self.first.dataset.categories
+        if "supercategory" in known.columns:
+            groups = known.select("category_id", "supercategory")
+            categories = categories.join(groups, on="category_id", how="left", maintain_order="left")
+        return matrix_of(self.evaluations[: len(CLASSES)], self.iou_threshold, self.point, categories)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows that cards can be about: the detections and missed annotations of the first two models.
+
+        Raises
+        ------
+        ParameterError
+            the protocol has no types of errors
+        """
+        from apframe.report.pictured import rows_of
+
+        return rows_of(self.evaluations[:_PAIR], self.names[:_PAIR], self.iou_threshold, self.by)
+
+    @cached_property
+    def has_gallery(self) -> bool:
+        """True if there are errors to show cards of, and cards were requested."""
+        if not self.first.protocol.has_precision or not self.max_images:
+            return False
+        try:
+            return not self.rows.errors.is_empty()
+        except ParameterError:
+            return False
+
+    @cached_property
+    def cells(self) -> pl.DataFrame | None:
+        """The cells of the matrix that the rows are in, as `cells_of` has them; None where there is no matrix."""
+        from apframe.report.pictured import cells_of
+
+        try:
+            return cells_of(self.rows, self.matrix) if self.point is not None and self.has_gallery else None
+        except ParameterError:
+            return None
+
+    @cached_property
+    def chosen(self) -> pl.DataFrame:
+        """The rows that have cards, with their number among all."""
+        from apframe.report.pictured import chosen_rows
+
+        return chosen_rows(self.rows, self.cells, self.point, self.worst_images["image_id"].head(_FIRST), self.max_images)
+
+    @cached_property
+    def worst_images(self) -> pl.DataFrame:
+        """The images of the first two models, the worst first: image_id, file_name, and influence on the number of the page.
+
+        The influence is that on the difference of two models. Where there is none, images with most errors come first, and the
+        column is null.
+        """
+        from apframe.report.worst_images import worst_images
+
+        return worst_images(self.evaluations[:_PAIR], self.metric, self.rows)
+
+    @cached_property
+    def label_rows(self) -> pl.DataFrame:
+        """Annotations that are likely to be wrong, the most suspicious first: `label_errors` of two models, and model.
+
+        Raises
+        ------
+        ParameterError
+            the protocol compares distances, or has no scores
+        """
+        from apframe.evaluation.gallery.cards import MODELS
+
+        found = of_each(lambda each: each.label_errors(self.iou_threshold), self.evaluations[:_PAIR])
+        of_models = [table.with_columns(model=pl.lit(model)) for model, table in zip(MODELS, found, strict=False)]
+        rows = pl.concat(of_models).with_columns(pl.col("kind").cast(pl.String))
+        rows = rows.sort("suspicion", descending=True, maintain_order=True)
+        # both models may point at the same annotation, and at either one of a pair
+        same = pl.struct("kind", "image_id", pl.concat_list("annotation_id", "other_annotation_id").list.sort())
+        return rows.filter(pl.col("annotation_id").is_null() | same.is_first_distinct())
+
+    def _label_file(self) -> pl.DataFrame:
+        """The doubtful labels with the names that cards have."""
+        from apframe.evaluation.gallery.cards import MODELS, label_cards
+
+        called = dict(zip(MODELS, self.names, strict=False))
+        names = label_cards(self.first, self.label_rows)["name"]
+        model = pl.col("model").replace_strict(called, return_dtype=pl.String)
+        return self.label_rows.with_columns(names, model).with_row_index("row")
+
+    def files(self) -> dict[str, pl.DataFrame]:
+        """The tables that the queries of the page are about, by the names of their files."""
+        files = dict[str, pl.DataFrame]()
+        if self.has_gallery:
+            files["outcomes"] = self.rows.table()
+            if self.cells is not None:
+                files["confusion_cells"] = self.cells.drop("is_first")
+            with suppress(ParameterError):
+                files["label_candidates"] = self._label_file()
+        return files
+
+    @cached_property
+    def linked(self) -> Sequence[str]:
+        """The models whose rows the gallery has: the first two, if there is one."""
+        return self.names[:_PAIR] if self.has_gallery else ()
+
+    def category_marks(self, category_ids: pl.Series) -> list[Mark | None]:
+        """Return the errors behind categories."""
+        n = self.rows.counts("name") if self.has_gallery else {}
+        return [Mark({"category": name}, n[name,]) if (name,) in n else None for name in self.labels(category_ids)]
+
+    def slice_marks(self, frame: pl.DataFrame, columns: Mapping[str, str]) -> list[Mark | None]:
+        """Return the errors behind slices: the values of keys, each in a column of a frame."""
+        if not self.has_gallery:
+            return [None] * frame.height
+        keys = {each.name: key for each, key in zip(self.rows.slices, self.rows.keys, strict=True)}
+        if not {*columns} <= {*keys}:
+            return [None] * frame.height
+        chosen = [keys[name] for name in columns]
+        n = self.rows.counts(*chosen)
+        values = frame.select(pl.col([*columns.values()]).cast(pl.String).fill_null(NOTHING)).rows()
+        return [Mark(dict(zip(chosen, each, strict=True)), n[each]) if each in n else None for each in values]
+
+    def size_marks(self, metrics: Iterable[str]) -> list[Mark | None]:
+        """Return the errors behind headline numbers: of a range of areas, or all; None for other numbers."""
+        lines = {line.metric: line for line in headlines(self.first.protocol)}
+        of_size = {
+            name: line.area_range
+            for name, line in lines.items()
+            if line.area_range != self.first.protocol.headline_range and line.part is None
+        }
+        frame = pl.DataFrame({"size": [of_size.get(name) for name in metrics]}, schema={"size": pl.String})
+        marks = self.slice_marks(frame, {"area": "size"})
+        return [None if size is None else mark for size, mark in zip(frame["size"], marks, strict=True)]
 
     @cached_property
     def ranks(self) -> pl.DataFrame:

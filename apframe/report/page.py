@@ -12,6 +12,9 @@ from apframe.exceptions import OutputError
 from apframe.formats.files import writing
 from apframe.formats.replacing import write_whole
 from apframe.paths import kind_at, to_write
+from apframe.report.first_screen import FirstScreen, first_screen_markup
+from apframe.report.marks import listed, number_text
+from apframe.report.operating_point import OperatingPoint
 from apframe.report.section import Block, Chart, Details, Section, Table
 from apframe.report.tables import minus, table_markup
 from apframe.show import drawings
@@ -19,17 +22,32 @@ from apframe.show.elements import Markup, element, scrolling
 
 POLICY = "default-src 'none'; img-src 'self' file: data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 _GENERATOR = element("meta", name="generator", content="apframe report")
-_SCRIPTS = ("base", "tables", "gallery", "viewer")  # in this order: each uses what is above it
+_SCRIPTS = ("base", "tables", "slider", "gallery", "viewer")  # in this order: each uses what is above it
 _HEAD = 2_000  # bytes within which a page says what made it
 
 
-def page(title: str, sections: Sequence[Section], pictures: Mapping[str, str] | None = None) -> str:
+def page(
+    title: str,
+    sections: Sequence[Section],
+    pictures: Mapping[str, str] | None = None,
+    first: FirstScreen | None = None,
+    slider: Markup | None = None,
+) -> str:
     """Return the whole page as HTML. The same sections give the same text.
 
-    `pictures` are those that drawings refer to, by their ids: addresses that hold a whole picture. The page has each once.
+    Parameters
+    ----------
+    title, sections
+        the heading of the page, and what it consists of
+    pictures
+        those that drawings refer to, by their ids: addresses that hold a whole picture. The page has each once
+    first
+        what it says first
+    slider
+        what moves the score threshold, see `slider_markup`
 
-    >>> text = page("a and b", [Section("better", "Is b better?", ("No.",))])
-    >>> '<section id="better"' in text, "://" in text
+    >>> text = page("a and b", [Section("comparison", "Is b better?", ("No.",))])
+    >>> '<section id="comparison"' in text, "://" in text
     (True, False)
     """
     head = [
@@ -41,17 +59,45 @@ def page(title: str, sections: Sequence[Section], pictures: Mapping[str, str] | 
         element("style", _resource("style.css"), Markup(drawings.style())),
     ]
     links = [element("li", element("a", section.heading, href=f"#{section.key}")) for section in sections]
+    bar = element("nav", element("ol", links), aria_label="Sections")
     body = [
         element("a", "Skip to the first section", href="#main", class_="skip"),
-        element("header", element("h1", title)),
-        element("nav", element("ol", links), aria_label="Sections"),
+        first_screen_markup(title, first),
+        element("div", bar, slider, class_="sections"),
         element("main", [_section(section) for section in sections], id="main"),
         Markup(drawings.definitions(pictures)) if pictures else None,
         element("footer", element("p", f"Made with apframe {version('apframe')}.")),
-        [element("script", _resource(f"scripts/{name}.js")) for name in _SCRIPTS],
+        element("script", [_resource(f"scripts/{name}.js") for name in _SCRIPTS]),
     ]
     whole = element("html", element("head", head), element("body", body), lang="en")
     return f"<!doctype html>\n{whole}\n"
+
+
+def slider_markup(point: OperatingPoint, names: Sequence[str]) -> Markup:
+    """Return the slider of the score threshold, which the page's script shows; without scripts it is not there.
+
+    >>> markup = slider_markup(OperatingPoint([0.42], [0.5, 1.0], (0.0, 1.0), []), ["new"])
+    >>> 'data-scores="[[&quot;0.42&quot;, &quot;0.5&quot;, &quot;1.0&quot;]]"' in markup
+    True
+    >>> '<input type="range" min="1" max="2" value="1"' in markup, '>best F1</output>' in markup
+    (True, True)
+    """
+    scores = [[number_text(score) for score in point.scores(k)] for k in range(len(names))]
+    best = "best F1 of each" if len(names) > 1 else "best F1"
+    nearest = min(range(len(point.even)), key=lambda k: (abs(point.even[k] - min(point.best)), k)) + 1
+    knob = element("input", type="range", min=1, max=len(point.even), value=nearest, autocomplete="off")
+    return element(
+        "form",
+        element("label", "Threshold", knob),
+        element("output", best, aria_live="polite"),
+        element("button", "Best F1", type="reset"),
+        class_="slider",
+        aria_label="Score threshold",
+        data_names=listed(names),
+        data_scores=listed(scores),
+        data_best=best,
+        hidden=True,
+    )
 
 
 def write_page(path: str | Path, text: str) -> Path:
@@ -93,7 +139,8 @@ def free_path(path: str | Path) -> Path:
 
 
 def _section(section: Section) -> Markup:
-    heading = element("h2", section.heading, id=f"{section.key}-heading")
+    scope = [" ", element("small", section.scope)] if section.scope else None
+    heading = element("h2", section.heading, scope, id=f"{section.key}-heading")
     answer = [element("p", minus(sentence), class_="answer") for sentence in section.sentences]
     notes = [element("p", note, class_="note") for note in section.notes]
     blocks = [_block(block) for block in section.blocks]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -31,12 +31,13 @@ def folder_beside(page: Path) -> Path:
     return folder
 
 
-def write_parquet_tables(folder: Path, sections: Sequence[Section]) -> None:
+def write_parquet_tables(folder: Path, sections: Sequence[Section], rows: Mapping[str, pl.DataFrame]) -> None:
     """Write all tables of these sections, including rows that a page cuts, as one Parquet file each.
 
-    A file is named after its section and the table's caption. Earlier tables are replaced together, or not at all.
+    A file is named after its section and the table's caption; `rows` are files that the page's queries are about, by their
+    names. Earlier tables are replaced together, or not at all.
     """
-    write_tables(folder, named_tables(sections), {"kind": REPORT})
+    write_tables(folder, {**named_tables(sections), **rows}, {"kind": REPORT})
 
 
 def named_tables(sections: Sequence[Section]) -> dict[str, pl.DataFrame]:

@@ -1,4 +1,4 @@
-"""What a report of search runs is about: one evaluation of all runs, their names and options."""
+"""The subject of a report of search runs: one evaluation of all runs, their names and options."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import NotComparableError, ParameterError
+from apframe.lazily import cached_property
 from apframe.wording import counted, listed
 
 if TYPE_CHECKING:
@@ -54,13 +55,23 @@ class Searched:
 
     @property
     def is_pair(self) -> bool:
-        """Whether there are two runs."""
+        """True if there are two runs."""
         return len(self.names) == _PAIR
 
     @property
     def columns(self) -> dict[str, str]:
         """The names by the columns of tables that have one for each run: names may be those of other columns."""
         return {f"run {number}": name for number, name in enumerate(self.names)}
+
+    @cached_property
+    def differences(self) -> pl.DataFrame:
+        """The differences of the other runs from the first one, of all measures that are plain means."""
+        return self.evaluation.compare(self.names[0])
+
+    @cached_property
+    def board(self) -> pl.DataFrame:
+        """The runs by measure, the best first."""
+        return self.evaluation.leaderboard(seed=self.seed)
 
     def beside(self, table: pl.DataFrame, index: Sequence[str]) -> pl.DataFrame:
         """Put the values of the runs beside each other: from run and value to a column for each run, as `columns` has them."""

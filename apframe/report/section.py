@@ -1,4 +1,4 @@
-"""What a report is made of: sections, and the tables, charts and other pieces in them. All are frozen values."""
+"""The parts of a report: sections, and the tables, charts and other pieces in them. All are frozen values."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TypeAlias
 import polars as pl
 
 from apframe.exceptions import ApframeError
+from apframe.report.marks import Mark
 from apframe.show.elements import Markup
 
 MOST_ROWS = 200
@@ -34,6 +35,14 @@ class Table:
         what is shown in place of the numbers of columns, by name, such as "< 0.001"
     most
         how many rows are shown
+    links
+        the rows behind each number of columns, by name
+    folded
+        columns that are shown on request
+    series
+        the texts of each number at all positions of the page's slider, by the name of the column, see `operating_point.series`
+    n_means
+        how many rows in front are about all others together: sorting leaves them there
     """
 
     frame: pl.DataFrame
@@ -43,6 +52,10 @@ class Table:
     drawn: Mapping[str, Sequence[Markup]] = field(default_factory=dict)
     texts: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     most: int = MOST_ROWS
+    links: Mapping[str, Sequence[Mark | None]] = field(default_factory=dict)
+    folded: Sequence[str] = ()
+    series: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    n_means: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,6 +98,8 @@ class Section:
         its name in links to it
     heading
         the question
+    scope
+        which detections it is about, such as "all scores"
     sentences
         the answer in words
     blocks
@@ -98,13 +113,14 @@ class Section:
     sentences: Sequence[str] = ()
     blocks: Sequence[Block] = ()
     notes: Sequence[str] = ()
+    scope: str = ""
 
 
 def without_numbers(key: str, heading: str, error: ApframeError) -> Section:
     """Return the section of a question that an evaluation has no answer to; it says why, and what to do about it.
 
     >>> error = ApframeError("the categories are pooled", "evaluate each of them", option="protocol")
-    >>> section = without_numbers("mistaken", "What is mistaken for what?", error)
+    >>> section = without_numbers("confusion", "Confusion", error)
     >>> section.sentences, section.notes
     (('The categories are pooled.',), ('Evaluate each of them.',))
     """

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from apframe.report.marks import Mark, link
 from apframe.report.section import Table
 from apframe.show.elements import Markup, element, joined, scrolling
 from apframe.wording import counted
 
 NOTHING = "–"
+MOST_UNSCROLLED = 30  # rows of a table that is shown whole
 _DIGITS = 3  # of numbers that are not integers
 _LONG = 60  # characters of texts that go on in the next line
 _BEFORE_NUMBER = re.compile(r"(?<![\w.])-(?=\d)")
@@ -27,27 +29,59 @@ def table_markup(table: Table) -> Markup:
     """
     frame, texts = table.frame.head(table.most), cell_texts(table)
     numbers = {name for name in texts if frame.schema[name].is_numeric()}
-    columns: dict[str, Sequence[str]] = {name: texts.get(name, []) for name in frame.columns}
-    columns |= {name: [minus(text) for text in texts[name]] for name in numbers}
-    columns |= {name: [*cells][: frame.height] for name, cells in table.drawn.items()}
     long = {name for name in texts if max(map(len, texts[name]), default=0) > _LONG}
-    kinds = [
-        "n" if name in numbers else "drawn" if name in table.drawn else "long" if name in long else None for name in columns
-    ]
+    columns = list(dict.fromkeys([*frame.columns, *table.drawn]))
+    cells, kinds = [], []
+    for name in columns:
+        kind = "n" if name in numbers else "drawn" if name in table.drawn else "long" if name in long else None
+        kinds.append(" ".join(filter(None, [kind, "folded" * (name in table.folded)])) or None)
+        cells.append(_column(table, name, texts, frame.height, is_number=name in numbers))
     heads = [
         element("th", table.heads.get(name, name), scope="col", class_=kind) for name, kind in zip(columns, kinds, strict=True)
     ]
-    rows = [element("tr", _cells(cells, kinds)) for cells in zip(*columns.values(), strict=True)]
+    rows = [
+        element("tr", _cells(row, kinds), class_="mean" if place < table.n_means else None)
+        for place, row in enumerate(zip(*cells, strict=True))
+    ]
     drawn = element(
         "table",
         element("caption", table.caption),
         element("thead", element("tr", heads)),
         element("tbody", rows),
-        class_="sortable" if frame.height > 1 else None,
+        class_="sortable" if frame.height > 1 + table.n_means else None,
     )
+    is_long = " long" * (frame.height > MOST_UNSCROLLED)
+    box = scrolling(drawn, f"table{is_long}", table.caption)
     cut = table.frame.height - frame.height
     line = f"The first {frame.height:,} of {counted(table.frame.height, 'row')} are shown."
-    return joined(scrolling(drawn, "table", table.caption), element("p", line, class_="note") if cut else None)
+    return joined(_folding(table, box), element("p", line, class_="note") if cut else None)
+
+
+def _column(table: Table, name: str, texts: Mapping[str, Sequence[str]], n: int, *, is_number: bool) -> Sequence[Markup | str]:
+    """The cells of a column: texts, or links around them, or numbers that follow the slider."""
+    if name in table.drawn:
+        return [*table.drawn[name]][:n]
+    shown = [minus(text) for text in texts[name]] if is_number else texts[name]
+    if name not in table.links and name not in table.series:
+        return shown
+    marks, series = table.links.get(name, [None] * n), table.series.get(name, [None] * n)
+    return [_cell(text, mark, at) for text, mark, at in zip(shown, marks, series, strict=False)]
+
+
+def _cell(text: str, mark: Mark | None, at: str | None) -> Markup | str:
+    """A text, as a link if there are rows behind it, and with its texts at all positions of the slider if it follows that."""
+    if mark and text != NOTHING:
+        return link(mark, text or NOTHING, data_at=at)
+    return element("span", text, data_at=at) if at else text
+
+
+def _folding(table: Table, box: Markup) -> Markup:
+    """The table with a switch that shows its folded columns, if it has some."""
+    if not table.folded:
+        return box
+    words = ", ".join(table.heads.get(name, name) for name in table.folded)
+    switch = element("label", element("input", type="checkbox", class_="unfold"), f" {words}")
+    return element("div", box, switch, class_="foldable")
 
 
 def _cells(cells: Iterable[str], kinds: Iterable[str | None]) -> list[Markup]:

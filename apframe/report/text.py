@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.report.section import Section, Table
 from apframe.report.tables import cell_texts
-from apframe.report.write import IN_TEXT, about, sections_of
+from apframe.report.write import IN_TEXT, about, first_screen, sections_of
 from apframe.show.tables import table_lines
 from apframe.wording import counted
 
@@ -78,7 +78,7 @@ def report_lines(
     width: int | None = None,
     plain: bool = False,
 ) -> list[str]:
-    """Return what `write_report` says first, as lines: which model is better, where, and what kinds of errors they make.
+    """Return what `write_report` says first, as lines: which model is better, where, and which types of errors they make.
 
     Options and errors are those of `write_report` and `text_of`.
 
@@ -87,8 +87,9 @@ def report_lines(
     >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
     ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
     >>> ev = evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(30)])
-    >>> report_lines([ev])[:2]
-    ['How good is a?', 'AP is 0.752; with other images of the same kind, 0.612 to 0.893.']
+    >>> report_lines([ev])[1]
+    'Error types that cost most AP at IoU 0.5: ▼ missed −0.248'
     """
     subject = about(evaluations, names, by, {"n_resamples": n_resamples}, seed=seed)
-    return text_of(sections_of(subject, IN_TEXT), width=width, plain=plain)
+    lines = text_of(sections_of(subject, IN_TEXT), width=width, plain=plain)  # first, as they collect the warnings
+    return [*first_screen(subject).lines, "", *lines]

@@ -16,58 +16,61 @@ from apframe.evaluation.gallery.pictures import Pictures
 from apframe.protocols.refused import counts_mistakes
 from apframe.report.arguments import check_page, columns_of_queries, keys_of_slices, split_evaluations
 from apframe.report.compared import Compared, in_words
-from apframe.report.page import free_path, page, write_page
+from apframe.report.first_screen import FirstScreen
+from apframe.report.page import free_path, page, slider_markup, write_page
 from apframe.report.parquet_tables import folder_beside, write_parquet_tables
 from apframe.report.searched import Searched, together
 from apframe.report.section import Section
 from apframe.report.sections import (
-    better,
-    honest,
-    kinds,
-    labels,
+    by_slice,
+    card_gallery,
+    confusion_matrix,
+    error_types,
+    how_computed,
+    image_table,
+    label_candidates,
     leaderboard,
-    look,
-    mistaken,
+    models_compared,
+    overview,
     queries,
-    rules,
+    score_calibration,
+    score_threshold,
     search,
-    thresholds,
-    what,
-    where,
-)  # fmt: skip
+)
+from apframe.report.sections.overview import doubts_about
 from apframe.retrieval.evaluation import RunEvaluation
+from apframe.show.elements import Markup
 
 if TYPE_CHECKING:
     from apframe.evaluation.slices.keys import SliceKey
 
 SECTIONS: Mapping[str, Callable[[Compared], Section | None]] = {
-    "what": what.section,
-    "better": better.section,
-    "where": where.section,
-    "kinds": kinds.section,
-    "mistaken": mistaken.section,
-    "thresholds": thresholds.section,
-    "honest": honest.section,
-    "look": look.section,
-    "labels": labels.section,
-    "rules": rules.section,
+    "comparison": models_compared.section,
+    "slices": by_slice.section,
+    "error_types": error_types.section,
+    "confusion": confusion_matrix.section,
+    "threshold": score_threshold.section,
+    "calibration": score_calibration.section,
+    "images": image_table.section,
+    "gallery": card_gallery.section,
+    "labels": label_candidates.section,
+    "computed": how_computed.section,
 }
 """The sections about detections by their keys, in the order of the page. One that has nothing to say is None."""
-OF_SEVERAL = {"better": leaderboard.best, "where": leaderboard.where, "kinds": leaderboard.kinds}
+OF_SEVERAL = {"comparison": leaderboard.best, "slices": leaderboard.where, "error_types": leaderboard.error_types}
 """Those that take the place of others if there are three models or more."""
-OF_PRECISION = ("kinds", "mistaken", "thresholds", "honest", "look", "labels")
-"""Those that are left out where the protocol has no precision, but for mistakes that are counted: `what.left_out` says so."""
+OF_PRECISION = ("error_types", "confusion", "threshold", "calibration", "images", "gallery", "labels")
+"""Those that are left out where the protocol has no precision, but for a confusion that is counted: `left_out` says so."""
 OF_SEARCH: Mapping[str, Callable[[Searched], Section | None]] = {
-    "what": search.what,
-    "better": search.better,
-    "where": search.where,
+    "comparison": search.better,
+    "slices": search.where,
     "changed": queries.changed,
     "queries": queries.each,
     "coverage": queries.coverage,
-    "rules": search.rules,
+    "computed": search.rules,
 }
 """The sections about search runs."""
-IN_TEXT = ("better", "where", "kinds", "changed")
+IN_TEXT = ("comparison", "slices", "error_types", "changed")
 """The keys of those that a terminal shows."""
 
 
@@ -150,12 +153,15 @@ def write_report(
     target = free_path(path)
     beside = folder_beside(target) if tables else None
     pictures = Pictures(images, target.parent, embed=embed)
-    of_models = {"pictures": pictures, "max_images": max_images, "n_resamples": n_resamples}
+    of_models = {"pictures": pictures, "max_images": max_images, "n_resamples": n_resamples, "folder": f"{target.stem}_tables"}
     subject = about(evaluations, names, by, of_models, command=command, seed=seed)
-    made = [*sections_of(subject), *sections]
-    text = page(title or in_words(subject.names), made, pictures=pictures.held)
+    made = [
+        *sections_of(subject),
+        *sections,
+    ]  # before the first screen, so that each warning is in the section that it is about
+    text = page(title or in_words(subject.names), made, pictures.held, first_screen(subject), _slider(subject))
     if beside is not None:
-        write_parquet_tables(beside, made)
+        write_parquet_tables(beside, made, subject.files() if isinstance(subject, Compared) else {})
     return write_page(target, text)
 
 
@@ -178,6 +184,18 @@ def about(
     return Compared(agree(models, called, has_option=False), called, by=keys_of_slices(by), **(of_models or {}), **options)
 
 
+def _slider(subject: Compared | Searched) -> Markup | None:
+    """Return the slider of the score threshold; None where there is nothing to move."""
+    if not isinstance(subject, Compared) or not subject.first.protocol.has_precision or subject.point is None:
+        return None
+    return slider_markup(subject.point, subject.names)
+
+
+def first_screen(subject: Compared | Searched) -> FirstScreen:
+    """Return what a page says first."""
+    return overview.of_models(subject) if isinstance(subject, Compared) else overview.of_runs(subject)
+
+
 def sections_of(subject: Compared | Searched, keys: Collection[str] | None = None) -> list[Section]:
     """Return the sections that have something to say, in the order of the page: all, or those of some keys."""
     makers: Mapping[str, Callable[[Any], Section | None]] = OF_SEARCH
@@ -185,17 +203,17 @@ def sections_of(subject: Compared | Searched, keys: Collection[str] | None = Non
         makers = {**SECTIONS, **(OF_SEVERAL if subject.are_several else {})}
         protocol = subject.first.protocol
         if not protocol.has_precision:
-            left_out = [key for key in OF_PRECISION if key != "mistaken" or not counts_mistakes(protocol)]
+            left_out = [key for key in OF_PRECISION if key != "confusion" or not counts_mistakes(protocol)]
             makers = {key: make for key, make in makers.items() if key not in left_out}
     chosen = [make for key, make in makers.items() if keys is None or key in keys]
-    told = set[str]()
+    told = set(doubts_about(subject)) if isinstance(subject, Compared) else set[str]()
     return [section for make in chosen if (section := _with_warnings(make, subject, told)) is not None]
 
 
 def _with_warnings(make: Callable[[Any], Section | None], subject: Compared | Searched, told: set[str]) -> Section | None:
     """A section, with what was warned of while it was made among its notes: the readers of the page need it, not a terminal.
 
-    `told` are the warnings of earlier sections, which are not repeated.
+    `told` are the warnings of the first screen and of earlier sections, which are not repeated.
     """
     with collecting() as found:
         section = make(subject)

@@ -40,7 +40,7 @@ def test_the_totals_and_the_largest_mistakes(run: Any) -> None:
     assert (code, err) == (0, "")
     first, *table = out.splitlines()
     assert first == (
-        "At IoU 0.5, all scores: 1 detection right, 1 found as another category, 1 where nothing is; 0 annotations missed."
+        "At IoU 0.5, all scores: 1 detection right, 1 predicted as another category, 1 on background; 0 annotations missed."
     )
     assert [[cell.strip("│ ") for cell in line.split("┆")] for line in table if "thing" in line] == [
         ["thing 2", "thing 1", "1", "1.000", "0.500"]
@@ -51,7 +51,7 @@ def test_without_mistakes_there_is_no_table(run: Any) -> None:
     for score, said in (("0.5", "scores from 0.5"), ("best_f1", "scores from the best F1 of each category")):
         code, out, _ = run("--min-score", score)
         assert code == 0 and out == (
-            f"At IoU 0.5, {said}: 1 detection right, 0 found as another category, 0 where nothing is; 1 annotation missed.\n"
+            f"At IoU 0.5, {said}: 1 detection right, 0 predicted as another category, 0 on background; 1 annotation missed.\n"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,8 +28,8 @@ def test_files_and_stored_evaluations_give_the_same_page(tmp_path: Path) -> None
         done = apframe("report", *paths, "--out", str(page), "--n-resamples", "500")
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith(f"{page}: ")
-        text = page.read_text()
-        assert f"apframe report {paths[0]}" in text
+        text = page.read_text().replace(f"{name}_tables", "the folder of tables")
+        assert f"apframe report {os.path.relpath(paths[0], page.parent)}" in text
         pages.append([line for line in text.split("<dt>") if not line.startswith("Made with")])
     assert pages[0] == pages[1]
 
@@ -57,7 +58,8 @@ def test_files_of_search_give_the_page_of_stored_runs(tmp_path: Path) -> None:
     done = apframe("report", QRELS, *RUNS, *options, "--queries", QUERIES, "--by", "topic", "--out", out[3])
     assert (done.returncode, done.stderr) == (0, "")
     of_sets, of_files = (Path(page).read_text() for page in out[2:])
-    assert f"apframe report {QRELS}" in of_files and "Is run_hybrid better?" in of_files and "AP(rel=2) by topic" in of_files
+    assert f"apframe report {os.path.relpath(QRELS, tmp_path)}" in of_files
+    assert "Is run_hybrid better?" in of_files and "AP(rel=2) by topic" in of_files
     pages = [[line for line in text.split("<dt>") if not line.startswith("Made with")] for text in (of_sets, of_files)]
     assert pages[0] == pages[1]
 
@@ -66,8 +68,8 @@ def test_files_of_search_give_the_page_of_stored_runs(tmp_path: Path) -> None:
 def test_search_runs_without_a_file_and_of_a_pipe() -> None:
     done = apframe("report", QRELS, RUNS[0])
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[:2] == [
-        "How good is run_lexical?", "AP is 0.483; with other queries of the same kind, 0.417 to 0.549.",
+    assert done.stdout.splitlines()[:3] == [
+        "AP is 0.483; with other queries of the same kind, 0.417 to 0.549.", "", "How good is run_lexical?",
     ]  # fmt: skip
     piped = subprocess.run(
         [sys.executable, "-m", "apframe", "report", "-", RUNS[0]],
@@ -150,9 +152,8 @@ def test_without_a_file_the_first_answers_are_printed(tmp_path: Path) -> None:
     done = apframe("report", *FILES, "--by", "weather", "--n-resamples", "500")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert (
-        lines[0] == "Is model_b better?" and "Where?" in lines and "What kind of error?" in lines and "AP by weather" in lines
-    )
+    assert lines[0] == "No significant difference in AP: +0.008 for model_b (95 % CI −0.016 to +0.032)."
+    assert {"Is model_b better?", "Where?", "Error types", "AP by weather"} <= {*lines}
     for option in (["--title", "x"], ["--images", str(tmp_path)], ["--max-images", "10"], ["--embed"]):
         refused = apframe("report", *FILES, *option)
         assert (refused.returncode, refused.stderr) == (

@@ -29,7 +29,7 @@ def take(page: Path) -> bytes:
     from PIL import Image
 
     with running() as browser, opened(browser, page, viewport=SIZE) as tab:
-        tab.evaluate("document.querySelector('#look').scrollIntoView()")
+        tab.evaluate("document.querySelector('#gallery').scrollIntoView()")
         wait_until(tab, "[...document.images].slice(0, 9).every((each) => each.complete)")
         shot = Image.open(BytesIO(tab.screenshot()))
     small = BytesIO()

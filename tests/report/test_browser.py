@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
+import duckdb
+import polars as pl
 import pytest
 
 import apframe as apf
@@ -30,6 +33,7 @@ def street(models: list[apf.Evaluation], tmp_path_factory: pytest.TempPathFactor
         *models,
         by=["weather", "time_of_day"],
         images=PICTURES,
+        tables=True,
     )
 
 
@@ -45,7 +49,7 @@ def column(page: object, caption: str, head: str) -> list[str]:
     table = page.locator("table", has=page.locator("caption", has_text=caption))  # type: ignore[attr-defined]
     names = [text.split(" ")[0] for text in table.locator("thead th").all_inner_texts()]
     cells = "(rows, at) => rows.map((row) => row.querySelectorAll('th, td')[at].innerText)"
-    return list(table.locator("tbody tr").evaluate_all(cells, names.index(head)))
+    return list(table.locator("tbody tr:not(.mean)").evaluate_all(cells, names.index(head)))
 
 
 def test_tables_are_sorted_by_mouse_and_keyboard(browser: Any, street: Path) -> None:
@@ -70,6 +74,9 @@ def test_contrast_and_labels(browser: Any, few: Path, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is missing")
     with opened(browser, few, color_scheme=scheme) as page:
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        found = axe.Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        open_card(page)
         found = axe.Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
 
@@ -124,31 +131,276 @@ def test_pictures_with_odd_names_load_and_missing_ones_are_counted(browser: Any,
         assert page.get_by_text("The pictures of 1 of 4 images are missing").count() >= 1
 
 
+WALK = """() => [...document.querySelectorAll("a[data-select]")].map((mark) => {
+  for (const each of document.querySelectorAll("details")) each.open = true;
+  mark.dispatchEvent(new Event("focusin", { bubbles: true }));
+  const gallery = galleryOf(mark).box, title = mark.getAttribute("title");
+  go(galleryOf(mark), wantedOf(mark));
+  read();
+  const more = gallery.querySelector(".more");
+  while (!more.hidden) more.click();
+  return {
+    href: mark.getAttribute("href"), select: mark.dataset.select, said: mark.dataset.rows ?? mark.textContent, title,
+    hash: location.hash, sql: gallery.querySelector(".selected .sql").textContent,
+    line: gallery.querySelector("output").textContent,
+    cards: [...gallery.querySelectorAll(".card")].filter((card) => !card.hidden).map((card) => Number(card.dataset.row)),
+    held: [...gallery.querySelectorAll(".card")].map((card) => Number(card.dataset.row)),
+  };
+})"""
+
+
+def wrong_marks(walked: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """The marks of which a click does not show exactly the cards that its query returns, or that say other numbers."""
+    database = duckdb.connect()
+    database.execute(f"SET file_search_path = '{folder}'")
+    wrong = []
+    for mark in walked:
+        rows = [row for (row,) in database.execute(mark["sql"].replace("SELECT *", 'SELECT "row"')).fetchall()]
+        of_cards, n = set(rows) & set(mark["held"]), len(mark["cards"])
+        title = f"{n} {'card' if n == 1 else 'cards'} of {len(rows):,} {'row' if len(rows) == 1 else 'rows'}"
+        is_said = mark["line"].endswith(f" · {title}")
+        said = int(mark["said"].replace(",", "")) == len(rows)
+        if (
+            of_cards != set(mark["cards"])
+            or len(mark["cards"]) != len(of_cards)
+            or not said
+            or not is_said
+            or title != mark["title"]
+        ):
+            wrong.append({**mark, "held": None, "cards": n, "wanted": len(of_cards), "rows": len(rows), "expected": title})
+    return wrong
+
+
+def test_every_mark_shows_the_cards_that_its_query_returns(browser: Any, street: Path) -> None:
+    with opened(browser, street) as page:
+        walked = page.evaluate(WALK)
+    kinds = {name for mark in walked for name, _ in parse_qsl(mark["select"])}
+    assert kinds >= {"category", "error", "model", "weather", "area", "image", "true", "found", "outcome", "from", "at", "kind"}
+    assert len(walked) > 500
+    assert wrong_marks(walked, street.parent) == []
+
+
+KEYS = ["frame", "row", "labels", "gallery", "sort", "Name", "weather", "Weather", "const", "score_from", "w x"]
+NAMES = ["same", "same", "missed", "background", "", "a'b & c=d"]
+
+
+def test_marks_of_odd_names_show_their_cards(browser: Any, tmp_path: Path) -> None:
+    """Of ids, categories, and keys of slices that are called as something else is, or that have one value."""
+    images = [{"id": f"im '&={k}+%"} | dict.fromkeys(KEYS, f"v{k % 2}") | {"const": "x"} for k in range(12)]
+    boxes = [{"image_id": images[k % 12]["id"], "bbox": [k % 7, k % 5, 20, 20]} for k in range(48)]
+    truth = {
+        "images": [{"width": 90, "height": 90} | image for image in images],
+        "categories": [{"id": k, "name": name} for k, name in enumerate(NAMES)],
+        "annotations": [{"id": k, "category_id": k % 6} | box for k, box in enumerate(boxes)],
+    }
+    found = [
+        [{"category_id": (k + (k % 3 == model)) % 6, "score": 1e-6 * (1 + k)} | box for k, box in enumerate(boxes)]
+        for model in (0, 1)
+    ]
+    models = [apf.evaluate(truth, each) for each in found]
+    page_of = apf.write_report(tmp_path / "odd.html", *models, by=KEYS, tables=True, max_images=40, n_resamples=100)
+    with opened(browser, page_of) as page:
+        walked = page.evaluate(WALK)
+    assert len(walked) > 200
+    assert wrong_marks(walked, tmp_path) == []
+
+
+def test_pages_without_detections_have_marks_that_work(browser: Any, tmp_path: Path) -> None:
+    truth = {
+        "images": [{"id": k, "width": 90, "height": 90} for k in range(12)],
+        "categories": [{"id": k, "name": name} for k, name in enumerate("ab")],
+        "annotations": [{"id": k, "image_id": k, "category_id": k % 2, "bbox": [0, 0, 9, 9]} for k in range(12)],
+    }
+    found = [{"image_id": k, "category_id": k % 2, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(9)]
+    for name, models in (("none", [[]]), ("one", [found, []])):
+        evaluations = [apf.evaluate(truth, each) for each in models]
+        page_of = apf.write_report(tmp_path / f"{name}.html", *evaluations, tables=True, n_resamples=100)
+        with opened(browser, page_of) as page:
+            walked = page.evaluate(WALK)
+        assert walked and wrong_marks(walked, tmp_path) == []
+
+
+def test_selections_that_make_no_sense_show_something(browser: Any, street: Path) -> None:
+    """Names that are unknown are left out, and so is what is of one model where none is named; labels are reset too."""
+    with opened(browser, street) as page:
+        for address in ("foo=1", "true=car&found=van", "outcome=tp", "at=0.5"):
+            page.evaluate(f"location.hash = '{address}'")
+            wait_until(page, "document.querySelector('#gallery output').textContent.startsWith('all errors')")
+        page.evaluate("location.hash = 'labels&kind=missing'")
+        wait_until(page, "document.querySelector('#labels output').textContent.startsWith('kind: missing')")
+        page.locator("#labels").get_by_role("button", name="Show all").click()
+        wait_until(page, "document.querySelector('#labels output').textContent.startsWith('all errors')")
+        page.evaluate("location.hash = 'category=worker'")
+        wait_until(page, "document.querySelector('#gallery output').textContent.startsWith('category: worker')")
+        page.locator("nav").get_by_role("link", name="Confusion").click()
+        assert page.locator("#gallery output").inner_text().startswith("category: worker")
+        page.locator("#slices").get_by_role("link", name="night").click()
+        assert page.evaluate("document.activeElement.tagName") == "OUTPUT"
+
+
+def test_every_kind_of_mark_has_cards(browser: Any, street: Path) -> None:
+    """Each error type of each model, each category and slice, each cell of the matrix and each range of scores."""
+    with opened(browser, street) as page:
+        walked = page.evaluate(WALK)
+    alone = [
+        mark
+        for mark in walked
+        if len(parse_qsl(mark["select"])) == 1 or {"error", "model"} == dict(parse_qsl(mark["select"])).keys()
+    ]
+    assert len(alone) > 60
+    assert [mark["select"] for mark in alone if not mark["cards"] and "image" not in mark["select"]] == []
+
+
+def test_a_click_selects_and_back_returns(browser: Any, street: Path) -> None:
+    with opened(browser, street) as page:
+        cards = page.locator("#gallery .card:visible")
+        page.locator("#slices").get_by_role("link", name="worker").click()
+        assert page.evaluate("location.hash") == "#category=worker"
+        assert set(cards.evaluate_all("(all) => all.map((each) => each.dataset.category)")) == {"worker"}
+        assert page.locator("#gallery output").inner_text().startswith("category: worker · ")
+        assert page.evaluate("document.querySelector('#gallery').getBoundingClientRect().top") < 100
+        page.locator("#error_types table").first.get_by_role("link").first.click()
+        assert page.evaluate("location.hash") == "#model=model_a&error=cls"
+        assert set(cards.evaluate_all("(all) => all.map((each) => each.dataset.error)")) == {"cls"}
+        page.go_back()
+        assert page.evaluate("location.hash") == "#category=worker"
+        assert set(cards.evaluate_all("(all) => all.map((each) => each.dataset.category)")) == {"worker"}
+        assert page.locator("#gallery").get_by_label("Category").input_value() == "worker"
+        page.go_back()
+        assert page.evaluate("location.hash") == ""
+        wait_until(page, "document.querySelector('#gallery output').textContent.startsWith('all errors')")
+    address = f"{street.as_uri()}#category=worker&error=miss"
+    with opened(browser, street) as page:
+        page.goto(address)
+        page.reload()
+        seen = page.locator("#gallery .card:visible").evaluate_all(
+            "(all) => all.map((e) => e.dataset.category + e.dataset.error)"
+        )
+        assert set(seen) == {"workermiss"}
+
+
+def test_the_keyboard_follows_marks(browser: Any, street: Path) -> None:
+    with opened(browser, street) as page:
+        page.locator(".chip").first.focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate("location.hash") == "#time_of_day=night"
+        cell = page.locator(".matrix td a:visible").first
+        cell.focus()
+        page.keyboard.press("Enter")
+        assert "true=" in page.evaluate("location.hash")
+        assert page.locator("#gallery .card:visible").count() > 0
+
+
+NUMBERS = """() => {
+  const texts = (table) => [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent));
+  const number = (text) => Number(text.replaceAll(",", ""));
+  const matrices = [...document.querySelectorAll(".matrix")];
+  return {
+    point: texts(document.querySelector("#threshold table")),
+    cells: matrices.map((matrix) => texts(matrix).map(([name, ...row]) => row.map(number))),
+    heads: [...matrices[0].tHead.rows[0].cells].slice(1).map((head) => head.title),
+    images: texts(document.querySelector("#images table")),
+  };
+}"""
+
+
+def numbers(page: Any) -> dict[str, Any]:
+    """What follows the slider: counts and rates, the cells of both matrices, and the counts of images."""
+    return dict(page.evaluate(NUMBERS))
+
+
+def check_numbers(shown: dict[str, Any], models: list[apf.Evaluation], scores: list[float]) -> None:
+    """The numbers that a page shows are those of the tables at these scores."""
+    heads = shown["heads"][:-1]
+    place = {name: at for at, name in enumerate(heads)}
+    for k, (each, score) in enumerate(zip(models, scores, strict=True)):
+        cells = each.confusion(0.5, min_score=score)
+        wanted = [[0] * (len(heads) + 1) for _ in range(len(heads) + 1)]
+        for true, found, n in cells.select("true_name", "found_name", "n").iter_rows():
+            wanted[place.get(true, len(heads))][place.get(found, len(heads))] += n
+        assert shown["cells"][k] == wanted
+        tp = sum(wanted[at][at] for at in range(len(heads)))
+        _, _, precision, recall, f1, *counts = shown["point"][k]
+        assert [int(text.replace(",", "")) for text in counts] == [
+            tp,
+            sum(map(sum, zip(*wanted, strict=True))) - sum(row[-1] for row in wanted) - tp,
+            sum(map(sum, wanted[:-1])) - tp,
+        ]
+        table = each.thresholds(0.5, per_category=False).sort("score_threshold").filter(pl.col("score_threshold") >= score)
+        rates = [None, 0.0, 0.0] if table.is_empty() else table.select("precision", "recall", "f1").row(0)
+        assert [precision, recall, f1] == ["–" if rate is None else f"{rate:.3f}" for rate in rates]
+        of_images = each.per_image(0.5, min_score=score)
+        by_image = {name: row for name, *row in of_images.select("file_name", "tp", "fp", "fn").iter_rows()}
+        for name, *texts in shown["images"]:
+            assert [int(text) for text in texts[-6:][3 * k : 3 * k + 3]] == by_image[name]
+
+
+def test_numbers_equal_the_tables_at_every_position(browser: Any, street: Path, models: list[apf.Evaluation]) -> None:
+    best = [each.thresholds(0.5, per_category=False).filter("is_best")["score_threshold"][0] for each in models]
+    with opened(browser, street) as page:
+        check_numbers(numbers(page), models, best)
+        slider = page.locator(".slider input")
+        for position in range(1, 51):
+            slider.evaluate("(input, to) => { input.value = to; input.dispatchEvent(new Event('input')); }", str(position))
+            score = position / 50
+            wait_until(page, f"document.querySelector('.slider output').textContent === 'from {score:.3f}'")
+            check_numbers(numbers(page), models, [score, score])
+        page.get_by_role("button", name="Best F1").click()
+        check_numbers(numbers(page), models, best)
+
+
+def test_marks_follow_the_slider(browser: Any, street: Path) -> None:
+    """At another threshold they show, and ask for, what is counted there."""
+    with opened(browser, street) as page:
+        page.locator(".slider input").focus()
+        for _ in range(20):
+            page.keyboard.press("ArrowRight")
+        wait_until(page, "position > 10")
+        walked = [mark for mark in page.evaluate(WALK) if "at=" in mark["hash"] and "at=" not in mark["select"]]
+        assert len(walked) > 500
+        assert wrong_marks(walked, street.parent) == []
+
+
+def test_opened_cards_follow_the_slider(browser: Any, street: Path) -> None:
+    with opened(browser, street) as page:
+        page.locator("#gallery .card:visible").first.click()
+        page.evaluate("move(49)")
+        hidden = page.locator("dialog .drawing g[data-score].below").count()
+        shown = page.locator("dialog .drawing g[data-score]:not(.below)").evaluate_all(
+            "(all) => all.map((e) => Number(e.dataset.score))"
+        )
+        assert hidden > 0 and all(score >= 0.98 for score in shown)
+        page.evaluate("move(1)")
+        assert page.locator("dialog .drawing g[data-score].below").count() == 0
+
+
 def test_cards_are_filtered_sorted_and_opened(browser: Any, street: Path) -> None:
     with opened(browser, street) as page:
-        gallery = page.locator("#look .gallery")
+        gallery = page.locator("#gallery .gallery")
         cards = gallery.locator(".card:visible")
-        assert cards.count() == 300
-        gallery.locator("select[name=kind]").select_option("miss")
-        missed = cards.count()
-        assert 0 < missed < 300
-        assert gallery.locator("output").inner_text() == f"{missed} of 300 shown"
+        assert cards.count() == 24
+        gallery.get_by_role("button", name="more of").click()
+        assert cards.count() == 48
+        gallery.get_by_label("Error type").select_option("miss")
+        assert set(cards.evaluate_all("(all) => all.map((each) => each.dataset.error)")) == {"miss"}
         gallery.get_by_label("Change").select_option("lost")
         assert set(cards.evaluate_all("(all) => all.map((each) => each.dataset.change)")) == {"lost"}
         gallery.get_by_label("time_of_day").select_option("dusk")
         assert set(cards.evaluate_all("(all) => all.map((each) => each.dataset.slice1)")) == {'["dusk"]'}
-        gallery.get_by_label("Order").select_option("score up")
-        scores = [float(text) for text in cards.evaluate_all("(all) => all.map((each) => each.dataset.score)")]
-        assert scores == sorted(scores)
+        assert page.evaluate("location.hash") == "#error=miss&change=lost&time_of_day=dusk"
         gallery.get_by_role("button", name="Show all").click()
-        wait_until(page, "document.querySelectorAll('#look .card:not([hidden])').length === 300")
+        wait_until(page, "location.hash === '#gallery'")
+        gallery.get_by_label("Order").select_option("score up")
+        scores = [float(text) for text in cards.evaluate_all("(all) => all.map((each) => each.dataset.score)") if text]
+        assert scores == sorted(scores)
+        gallery.get_by_label("Order").select_option("")
         cards.nth(0).focus()
         page.keyboard.press("Enter")
         dialog = page.get_by_role("dialog")
         first = dialog.locator(".ids").inner_text()
-        assert first == cards.nth(0).locator(".ids").inner_text()
+        assert first == cards.nth(0).locator(".ids").text_content()
         page.keyboard.press("ArrowRight")
-        assert dialog.locator(".ids").inner_text() == cards.nth(1).locator(".ids").inner_text()
+        assert dialog.locator(".ids").inner_text() == cards.nth(1).locator(".ids").text_content()
         page.keyboard.press("ArrowLeft")
         assert dialog.locator(".ids").inner_text() == first
         assert "SELECT" in dialog.locator(".sql").inner_text()
@@ -158,6 +410,33 @@ def test_cards_are_filtered_sorted_and_opened(browser: Any, street: Path) -> Non
         assert dialog.is_visible()
         dialog.get_by_role("button", name="Close").click()
         assert not dialog.is_visible()
+
+
+def test_page_is_not_too_high(browser: Any, street: Path) -> None:
+    with opened(browser, street) as page:
+        assert page.evaluate("document.documentElement.scrollHeight") <= 12_000
+
+
+def test_first_screen_has_the_answer(browser: Any, street: Path) -> None:
+    for size in ({"width": 1280, "height": 900}, {"width": 400, "height": 800}):
+        with opened(browser, street, viewport=size) as page:
+            for selector in (".sentence", ".figure.a", ".figure.b", ".chip", ".sections"):
+                box = page.locator(selector).first.bounding_box()
+                assert box is not None and box["y"] + box["height"] <= size["height"]
+
+
+def test_matrices_are_sorted_by_supercategory(browser: Any, street: Path, models: list[apf.Evaluation]) -> None:
+    groups = dict(models[0].dataset.categories.select("name", "supercategory").iter_rows())
+    with opened(browser, street) as page:
+        before = numbers(page)
+        page.locator("#confusion select").first.select_option("supercategory")
+        after = numbers(page)
+        assert [groups[name] for name in after["heads"][:-1]] == sorted(groups.values())
+        old, new = ({name: k for k, name in enumerate(each["heads"])} for each in (before, after))
+        for name in old:
+            for other in old:
+                row = (old.get(name, -1), new.get(name, -1))
+                assert before["cells"][0][row[0]][old[other]] == after["cells"][0][row[1]][new[other]]
 
 
 def test_captions_are_whole_on_narrow_screens(browser: Any, street: Path) -> None:
@@ -198,12 +477,165 @@ def test_labels_can_be_read_and_are_inside_their_pictures(
     with opened(browser, request.getfixturevalue(name), viewport={"width": width, "height": 900}) as page:
         found = page.evaluate(LABELS, ".cards .drawing")
         assert found["cut"] == found["covered"] == 0
-        page.locator("#look .card").first.click(position={"x": 9, "y": 9})
+        page.locator("#gallery .card").first.click(position={"x": 9, "y": 9})
         for _ in range(30):
             found = page.evaluate(LABELS, "dialog .drawing")
             assert found["cut"] == found["covered"] == 0
             assert found["smallest"] > 9
             page.keyboard.press("ArrowRight")
+
+
+def zoom(page: Any) -> tuple[float, ...]:
+    """How large the open picture is as a share of its frame, and where it begins."""
+    frame, whole = (page.locator(f"dialog {name}").bounding_box() for name in (".drawing", ".whole"))
+    return (
+        whole["width"] / frame["width"],
+        (whole["x"] - frame["x"]) / frame["width"],
+        (whole["y"] - frame["y"]) / frame["height"],
+    )
+
+
+def middle(page: Any, across: float = 0.5, down: float = 0.5) -> tuple[float, float]:
+    box = page.locator("dialog .drawing").bounding_box()
+    return box["x"] + across * box["width"], box["y"] + down * box["height"]
+
+
+def open_card(page: Any, number: int = 0) -> Any:
+    page.locator("#gallery .card").nth(number).click(position={"x": 9, "y": 9})
+    return page.get_by_role("dialog")
+
+
+def test_open_pictures_are_whole_and_zoomed_by_wheel_keys_and_buttons(browser: Any, few: Path) -> None:
+    with opened(browser, few) as page:
+        dialog, whole = open_card(page, 1), pytest.approx((1, 0, 0), abs=1e-3)
+        assert zoom(page) == whole
+        width, height = map(float, dialog.locator(".drawing svg").get_attribute("viewBox").split()[2:])
+        box = dialog.locator(".drawing").bounding_box()
+        assert box["width"] / box["height"] == pytest.approx(width / height, rel=0.01)
+        page.mouse.move(*middle(page, 0.25, 0.75))
+        page.mouse.wheel(0, -300)
+        wait_until(page, "view.zoom > 1")
+        size, left, top = zoom(page)
+        assert (0.25 - left) / size == pytest.approx(0.25, abs=0.01), "what is under the mouse stays there"
+        assert (0.75 - top) / size == pytest.approx(0.75, abs=0.01)
+        page.keyboard.press("0")
+        assert zoom(page) == whole
+        for press, back in (("+", "-"), ("=", "0")):
+            page.keyboard.press(press)
+            assert zoom(page)[0] == pytest.approx(1.5, rel=0.01)
+            page.keyboard.press(back)
+            assert zoom(page) == whole
+        page.keyboard.press("-")
+        assert zoom(page) == whole, "it never is smaller than its frame"
+        dialog.get_by_role("button", name="Zoom in").click(click_count=20)
+        assert zoom(page)[0] == pytest.approx(16, rel=0.01)
+        subject = dialog.locator("g.subject").last.bounding_box()
+        frame = dialog.locator(".drawing").bounding_box()
+        assert frame["x"] < subject["x"] + subject["width"] / 2 < frame["x"] + frame["width"], "it stays in sight"
+        dialog.get_by_role("button", name="Zoom out").click()
+        assert 1 < zoom(page)[0] < 16
+        dialog.get_by_role("button", name="Whole picture").click()
+        assert zoom(page) == whole
+        page.mouse.dblclick(*middle(page))
+        assert zoom(page)[0] == pytest.approx(3, rel=0.01)
+        page.keyboard.press("ArrowRight")
+        assert zoom(page) == whole, "the next card is whole again"
+
+
+def test_zoomed_pictures_are_moved_but_not_out_of_their_frame(browser: Any, few: Path) -> None:
+    with opened(browser, few) as page:
+        open_card(page)
+        page.mouse.dblclick(*middle(page))
+        _, left, top = zoom(page)
+        page.mouse.move(*middle(page))
+        page.mouse.down()
+        page.mouse.move(*middle(page, 0.6, 0.4), steps=3)
+        page.mouse.up()
+        page.mouse.move(*middle(page, 0.1, 0.1))
+        assert zoom(page) == pytest.approx((3, left + 0.1, top - 0.1), abs=0.01)
+        page.keyboard.press("Shift+ArrowLeft")
+        assert zoom(page)[1] == pytest.approx(left + 0.2, abs=0.01)
+        for _ in range(30):
+            page.keyboard.press("Shift+ArrowDown")
+        assert zoom(page)[2] == pytest.approx(-2, abs=0.01)
+
+
+def test_two_fingers_zoom(browser: Any, few: Path) -> None:
+    with opened(browser, few, has_touch=True) as page:
+        open_card(page)
+        fingers = page.context.new_cdp_session(page)
+
+        def touch(kind: str, *shares: float) -> None:
+            points = [dict(zip("xy", middle(page, share, 0.5), strict=True)) for share in shares]
+            named = [{"id": number} | point for number, point in enumerate(points)]
+            fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": named})
+
+        touch("touchStart", 0.4, 0.6)
+        touch("touchMove", 0.3, 0.7)
+        touch("touchMove", 0.2, 0.8)
+        wait_until(page, "view.zoom > 2.9")
+        touch("touchEnd")
+        assert zoom(page) == pytest.approx((3, -1, -1), abs=0.05)
+        touch("touchStart", 0.5)
+        touch("touchMove", 0.7)
+        touch("touchEnd")
+        assert zoom(page) == pytest.approx((3, -0.8, -1), abs=0.05), "one finger moves it"
+        page.keyboard.press("0")
+        assert zoom(page)[0] == pytest.approx(1, abs=0.01)
+
+
+SEEN = """(selector) => [...document.querySelectorAll(`dialog .drawing ${selector}`)]
+  .filter((each) => getComputedStyle(each).display !== "none").length"""
+
+
+def test_switches_hide_what_is_drawn_on_this_card_and_the_next(browser: Any, few: Path) -> None:
+    with opened(browser, few) as page:
+        dialog = open_card(page)
+        names = {"truth": "ground truth", "a": "model_a", "b": "model_b", "ignored": "ignored objects"}
+        for role, name in names.items():
+            switch = dialog.get_by_role("checkbox", name=name)
+            assert switch.is_checked()
+            switch.focus()
+            page.keyboard.press("Space")
+            seen = [page.evaluate(SEEN, f".{role}")]
+            for _ in range(11):
+                page.keyboard.press("ArrowRight")
+                seen.append(page.evaluate(SEEN, f".{role}"))
+            assert seen == [0] * 12
+            page.keyboard.press("ArrowRight")
+        assert page.evaluate(SEEN, "g.subject") == 0
+        for name in names.values():
+            assert not dialog.get_by_role("checkbox", name=name).is_checked()
+            dialog.get_by_role("checkbox", name=name).check()
+        assert page.evaluate(SEEN, "g.subject") > 0
+
+
+def test_one_model_has_no_switch_for_another(browser: Any, models: list[apf.Evaluation], tmp_path: Path) -> None:
+    written = apf.write_report(tmp_path / "page.html", models[0], max_images=3, n_resamples=100)
+    with opened(browser, written) as page:
+        names = [each.get_attribute("name") for each in open_card(page).get_by_role("checkbox").all()]
+        assert names[:2] == ["truth", "a"]
+        assert "b" not in names
+
+
+def test_detections_below_the_threshold_of_their_model_are_hidden(browser: Any, few: Path) -> None:
+    scores = """() => [...document.querySelectorAll("dialog g[data-score]")].map((each) =>
+      [each.classList[0], Number(each.dataset.score), getComputedStyle(each).display !== "none"])"""
+    with opened(browser, few) as page:
+        open_card(page)
+        drawn = page.evaluate(scores)
+        assert {role for role, *_ in drawn} == {"a", "b"}
+        assert all(is_seen for *_, is_seen in drawn)
+        page.evaluate("least = { a: 0.6, b: 2 }; thresholdOf = (role) => least[role]")
+        page.evaluate("document.dispatchEvent(new Event('threshold'))")
+        assert [is_seen for *_, is_seen in page.evaluate(scores)] == [
+            score >= {"a": 0.6, "b": 2}[role] for role, score, _ in drawn
+        ]
+        page.keyboard.press("ArrowRight")
+        after = page.evaluate(scores)
+        assert after and all(is_seen == (score >= {"a": 0.6, "b": 2}[role]) for role, score, is_seen in after)
+        page.evaluate("least = { a: 0, b: 0 }; document.dispatchEvent(new Event('threshold'))")
+        assert all(is_seen for *_, is_seen in page.evaluate(scores))
 
 
 def test_names_with_line_breaks_and_without_letters_are_filtered(browser: Any, tmp_path: Path) -> None:
@@ -215,7 +647,7 @@ def test_names_with_line_breaks_and_without_letters_are_filtered(browser: Any, t
     }
     written = apf.write_report(tmp_path / "page.html", apf.evaluate(truth, []), by="weather", n_resamples=100)
     with opened(browser, written) as page:
-        gallery = page.locator("#look .gallery")
+        gallery = page.locator("#gallery .gallery")
         for heading in ("Category", "weather"):
             for place in range(1, 4):
                 gallery.get_by_label(heading).select_option(index=place)
@@ -227,7 +659,7 @@ def test_names_with_line_breaks_and_without_letters_are_filtered(browser: Any, t
 
 
 def test_pictures_inside_the_page_are_there_once_and_seen_on_every_card(browser: Any, tmp_path: Path) -> None:
-    """On cards and in the dialog, upright ones in their shape."""
+    """On cards and in the dialog, where upright ones are whole."""
     image = pytest.importorskip("PIL.Image")
     image.new("RGB", (60, 240), "teal").save(tmp_path / "a.png")
     truth = {
@@ -238,14 +670,14 @@ def test_pictures_inside_the_page_are_there_once_and_seen_on_every_card(browser:
     written = apf.write_report(tmp_path / "page.html", apf.evaluate(truth, []), images=tmp_path, embed=True)
     assert written.read_text().count("data:image/jpeg") == 1
     with opened(browser, written) as page:
-        drawings = page.locator("#look .card .drawing").all()
+        drawings = page.locator("#gallery .card .drawing").all()
         shots = [each.screenshot() for each in drawings]
-        page.locator("#look .card").nth(2).click()
+        page.locator("#gallery .card").nth(2).click()
         inside = page.get_by_role("dialog").locator(".drawing")
         shots.append(inside.screenshot())
-        for each in (drawings[0], inside):
+        for each, shape in ((drawings[0], 3 / 4), (inside, 4)):
             box = each.bounding_box()
-            assert box is not None and box["height"] / box["width"] == pytest.approx(4, rel=0.02)
+            assert box is not None and box["height"] / box["width"] == pytest.approx(shape, rel=0.02)
     for shot in shots:
         with image.open(BytesIO(shot)) as seen:
             assert seen.convert("RGB").getpixel((seen.width // 2, seen.height // 4)) == pytest.approx((0, 128, 128), abs=8)
@@ -260,7 +692,7 @@ def test_page_can_be_read_without_scripts_and_printed(browser: Any, few: Path) -
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.evaluate("[...document.querySelectorAll('details:not(.card *)')].every((each) => each.open)")
         assert len(page.pdf()) > 10_000
-        assert not page.locator("#look form").is_visible()
+        assert not page.locator("#gallery form").is_visible()
         # Chromium leaves a button that is a box out of the heads that it repeats on following pages
         assert page.evaluate(
             "[...document.querySelectorAll('th button')].every((e) => getComputedStyle(e).display == 'contents')"

@@ -39,15 +39,15 @@ def of_one_image(n: int, **options: object) -> list[apf.Evaluation]:
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_every_section_can_be_made_of_one_image(n: int) -> None:
     made = {each.key: each for each in sections_of(about(of_one_image(n), None, "weather"))}
-    notes = [note for note in made["better"].notes[1:] if not note.startswith("Test: ")]
+    notes = [note for note in made["comparison"].notes[1:] if not note.startswith("Test: ")]
     assert notes == [
         "No interval for AP, AP50, AP75, APm, AR1, AR10, AR100, ARm: fewer than 2 images.",
         "There are fewer than two images; there are no intervals.",
     ]
-    assert not any("fewer than two images" in note for key in ("where", "rules") for note in made[key].notes)
+    assert not any("fewer than two images" in note for key in ("slices", "computed") for note in made[key].notes)
 
 
 def test_pooled_categories_of_one_image() -> None:
     protocol, options, *_ = TINY["proposals"]
     pooled = about(of_one_image(2, protocol=protocol, **options), None, ())
-    assert [each.key for each in sections_of(pooled)][:3] == ["what", "better", "where"]
+    assert [each.key for each in sections_of(pooled)][:3] == ["comparison", "slices", "error_types"]

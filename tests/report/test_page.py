@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from html import unescape
 from pathlib import Path
 from unittest.mock import patch
 
@@ -9,7 +11,9 @@ import polars as pl
 import pytest
 
 from apframe.exceptions import OutputError
-from apframe.report.page import free_path, page, write_page
+from apframe.report.first_screen import FirstScreen
+from apframe.report.operating_point import OperatingPoint
+from apframe.report.page import free_path, page, slider_markup, write_page
 from apframe.report.section import Chart, Fragment, Section, Table
 from apframe.show.elements import element
 
@@ -37,6 +41,23 @@ def test_page_has_every_part_of_a_section() -> None:
     ):
         assert part in text
     assert "default-src &#x27;none&#x27;" in text
+
+
+def test_scopes_and_the_first_screen() -> None:
+    scoped = Section("one", "Errors", scope="all scores")
+    text = page("title", [scoped], first=FirstScreen("AP is -0.5."))
+    assert '<h2 id="one-heading">Errors <small>all scores</small></h2>' in text
+    assert text.index('<p class="sentence">AP is −0.5.</p>') < text.index('<nav aria-label="Sections">') < text.index("<h2")
+    assert "<small>" not in page("title", SECTIONS)
+
+
+def test_the_slider_has_every_position_of_each_model() -> None:
+    point = OperatingPoint([0.3, math.inf], [0.25, 0.5, 1.0], (0.0, 1.0), [])
+    drawn = unescape(slider_markup(point, ["<a>", "b"]))
+    assert 'data-scores="[["0.3", "0.25", "0.5", "1.0"], ["Infinity", "0.25", "0.5", "1.0"]]"' in drawn
+    assert 'min="1" max="3" value="1"' in drawn and "best F1 of each" in drawn and "hidden" in drawn
+    text = page("x", SECTIONS, slider=slider_markup(point, ["<a>", "b"]))
+    assert '<form class="slider"' in text and "<a>" not in text and '<form class="slider"' not in page("x", SECTIONS)
 
 
 def test_a_report_replaces_a_report_and_nothing_else(tmp_path: Path) -> None:

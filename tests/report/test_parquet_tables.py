@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -20,17 +21,25 @@ STREET = Path(__file__).parents[2] / "data" / "street"
 
 
 def test_all_rows_of_all_tables(models: list[apf.Evaluation], pair: Compared, tmp_path: Path) -> None:
-    page = apf.write_report(tmp_path / "page.html", *models, by="weather", max_images=0, tables=True)
-    wanted = named_tables(sections_of(pair))
+    page = apf.write_report(tmp_path / "page.html", *models, by="weather", max_images=10, tables=True)
+    few = replace(pair, max_images=10)
+    wanted = {**named_tables(sections_of(few)), **few.files()}
+    assert {"outcomes", "confusion_cells", "label_candidates"} < set(wanted)
     folder = tmp_path / "page_tables"
     assert {path.stem for path in folder.glob("*.parquet")} == set(wanted)
     for name, table in wanted.items():
         assert_frame_equal(pl.read_parquet(folder / f"{name}.parquet"), table)
-    columns = ["weather", "images", "objects", "model_a", "model_b", "difference", "95 % from", "to", "q"]
-    assert wanted["where_ap_by_weather"].columns == columns
-    plain = apf.write_report(tmp_path / "plain.html", *models, by="weather", max_images=0)
+    columns = ["weather", "model_a", "model_b", "difference", "95 % from", "to", "images", "objects"]
+    columns += ["q", "detectable difference"]
+    assert wanted["slices_ap_by_weather"].columns == columns
+    (tmp_path / "plain").mkdir()
+    plain = apf.write_report(tmp_path / "plain" / "page.html", *models, by="weather", max_images=10)
     assert plain.read_bytes() == page.read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "page_tables", "plain.html"]
+    assert sorted(path.name for path in tmp_path.glob("**/*.html")) == ["page.html"] * 2
+
+
+def test_files_of_queries_need_cards(pair: Compared) -> None:
+    assert replace(pair, max_images=0).files() == {}
 
 
 def test_heads_that_are_equal() -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
+from html import unescape
 from pathlib import Path
 from unittest.mock import patch
+from urllib.parse import parse_qsl
 
 import polars as pl
 import pytest
 
 import apframe as apf
 from apframe.exceptions import NotComparableError, OutputError, ParameterError
+from apframe.report.compared import Compared
 from apframe.report.write import about, sections_of
-from apframe.show.mistakes import confusion_totals
 from tests.report.conftest import STREET
 from tests.report.read_back import number, read_tables
 
@@ -31,22 +35,86 @@ def test_numbers_equal_the_tables_they_come_from(models: list[apf.Evaluation], t
         assert [number(row[at]) for row in rows] == [None if value is None else round(value, 3) + 0 for value in wanted[name]]
     by_weather = a.compare(b, by="weather", metrics="AP")
     head, *rows = tables["AP by weather"]
-    assert [row[0] for row in rows] == by_weather["weather"].to_list()
-    assert [number(row[head.index("difference")]) for row in rows] == [round(value, 3) for value in by_weather["difference"]]
+    differences = [wanted.filter(metric="AP")["difference"].item(), *by_weather["difference"]]
+    assert [row[0] for row in rows] == ["all", *by_weather["weather"]]
+    assert [number(row[head.index("difference")]) for row in rows] == [round(value, 3) for value in differences]
 
 
 @pytest.mark.slow
 def test_numbers_of_errors_and_confusions_equal_their_tables(models: list[apf.Evaluation], tmp_path: Path) -> None:
     tables = read_tables(apf.write_report(tmp_path / "report.html", *models, n_resamples=100).read_text())
-    head, *rows = tables["Errors at IoU 0.5, and AP that each kind costs"]
-    head_listed, *listed = tables["Categories found as others, the most frequent first"]
+    head, *rows = tables["Errors at IoU 0.5, and AP that each type costs"]
+    head_listed, *listed = tables["Categories predicted as others, the most frequent first"]
     for name, each in zip(("model_a", "model_b"), models, strict=True):
         impact = each.error_impact(0.5).filter(pl.col("name").is_null())
         assert [number(row[head.index(f"errors, {name}")]) for row in rows] == impact["n"].to_list()
         assert [number(row[head.index(f"AP lost, {name}")]) for row in rows] == [round(cost, 3) for cost in impact["delta_ap"]]
-        cells = each.confusion(0.5, min_score="best_f1")
+        best = each.operating_points("f1", 0.5, per_category=False)["score_threshold"].item()
+        cells = each.confusion(0.5, min_score=best)
         n = {(true, found): count for true, found, count in cells.select("true_name", "found_name", "n").iter_rows()}
         assert [number(row[head_listed.index(name)]) for row in listed] == [n.get((row[0], row[1]), 0) for row in listed]
+        (caption,) = (each for each in tables if each.startswith(f"{name}: annotated as (rows), predicted as (columns)"))
+        columns, *drawn = tables[caption]
+        assert (columns[-1], drawn[-1][0]) == ("missed", "background") and len(drawn) == len(columns) - 1 == 13
+        for row in drawn:
+            found = [
+                n.get((row[0] if row[0] != "background" else None, at if at != "missed" else None), 0) for at in columns[1:]
+            ]
+            assert [int(text.replace(",", "") or 0) for text in row[1:]] == found
+
+
+def rows_behind(selection: dict[str, str], rows: pl.DataFrame, cells: pl.DataFrame, best: dict[str, float]) -> int:
+    """How many rows of the file a selection has, as the query says that the page shows."""
+    name = selection.get("model")
+    at = selection.get("at", best.get(name or "", 0.0))
+    at = -math.inf if at == "all" else float(at)
+    if "true" in selection:
+        is_there = (pl.col("score_from") <= at) & (pl.col("score_to") >= at)
+        return cells.filter(is_there, model=name, true=selection["true"], found=selection["found"]).height
+    is_kept = (pl.col("score") >= at).fill_null(False)
+    outcome = selection.get("outcome")
+    by_outcome = {
+        None: pl.col("error").is_not_null(),
+        "all": pl.lit(True),
+        "fn": (pl.col("outcome") == "fn") | ((pl.col("outcome") == "tp") & ~is_kept),
+    }
+    wanted = [by_outcome[outcome] if outcome in by_outcome else (pl.col("outcome") == outcome) & is_kept]
+    for key, value in selection.items():
+        column = {"category": "name", "image": "image_id"}.get(key, key)
+        if key == "from":
+            wanted.append((pl.col("score") >= float(value)) & (pl.col("score") < float(selection["to"])))
+        elif column in rows.columns and key not in ("outcome", "at", "to"):
+            is_list = rows.schema[column] == pl.List
+            wanted.append(pl.col(column).list.contains(value) if is_list else pl.col(column).cast(pl.String) == value)
+    return rows.filter(wanted).height
+
+
+@pytest.mark.slow
+def test_every_number_has_as_many_rows_as_it_says(models: list[apf.Evaluation], tmp_path: Path) -> None:
+    """All links of a page, against the files that its queries are about."""
+    for count in (1, 2):
+        path = apf.write_report(tmp_path / "r.html", *models[:count], by=["weather", "time_of_day"], tables=True)
+        files = {name: pl.read_parquet(tmp_path / "r_tables" / f"{name}.parquet") for name in ("outcomes", "confusion_cells")}
+        labels = pl.read_parquet(tmp_path / "r_tables" / "label_candidates.parquet")
+        subject = about(models[:count], None, [])
+        assert isinstance(subject, Compared) and subject.point is not None
+        best = dict(zip(subject.names, subject.point.best, strict=True))
+        seen = Counter[str]()
+        for section, attributes, text in re.findall(
+            r'<a href="#(gallery|labels)"( data-select[^>]*)>(.*?)</a>', path.read_text()
+        ):
+            values = {name: unescape(value) for name, value in re.findall(r' data-(\w+)="([^"]*)"', attributes)}
+            selection = dict(parse_qsl(values["select"]))
+            shown = values.get("rows") or re.sub("<[^>]+>", "", text).replace(",", "")
+            if not shown.isdigit():
+                continue  # of an image that is named
+            if section == "labels":
+                n = labels.filter(kind=selection["kind"]).height
+            else:
+                n = rows_behind(selection, files["outcomes"], files["confusion_cells"], best)
+            assert n == int(shown), (selection, text)
+            seen.update([" ".join(sorted(selection))])
+        assert len(seen) > 8, seen
 
 
 @pytest.mark.slow
@@ -69,7 +137,8 @@ def test_names_are_text_wherever_they_are_shown(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_same_input_gives_the_same_bytes(models: list[apf.Evaluation], tmp_path: Path) -> None:
-    once, again = (apf.write_report(tmp_path / f"{n}.html", *models, n_resamples=100, title="x").read_bytes() for n in range(2))
+    """A page of one name: queries are about the folder of tables beside it, which has its name."""
+    once, again = (apf.write_report(tmp_path / "page.html", *models, n_resamples=100, title="x").read_bytes() for _ in range(2))
     assert once == again
 
 
@@ -135,9 +204,19 @@ def apf_weather(value: str) -> str:
 
 def test_readers_are_warned_of_shifted_intervals(models: list[apf.Evaluation]) -> None:
     evaluation = apf.evaluate(models[0].dataset, models[0].detections, "voc2007").where(apf_weather("fog"))
-    (section,) = sections_of(about([evaluation], None, [], n_resamples=100), ["better"])
+    (section,) = sections_of(about([evaluation], None, [], n_resamples=100), ["comparison"])
     assert section.notes[-2].startswith("'AP': intervals are from 100 resamples of the images, as there is no derivative")
     assert section.notes[-1].startswith("The resamples of AP are off from the estimate")
+
+
+def test_warnings_are_on_the_page_once(models: list[apf.Evaluation], tmp_path: Path) -> None:
+    """The first screen has the numbers of the sections, whose warnings stand there."""
+    fog = apf.evaluate(models[0].dataset, models[0].detections, "voc2007").where(apf_weather("fog"))
+    text = apf.write_report(tmp_path / "r.html", fog, n_resamples=100, max_images=0).read_text()
+    assert text.count("intervals are from 100 resamples of the images") == text.count("The resamples of AP are off") == 1
+    nothing = apf.evaluate(models[0].dataset, [])
+    text = apf.write_report(tmp_path / "r.html", nothing, max_images=0).read_text()
+    assert text.count("There are no detections, so everything is missed") == 1
 
 
 @pytest.mark.parametrize(
@@ -151,13 +230,19 @@ def test_sections_of_scores_are_left_out_in_words(protocol: str, truth: str, fou
     segments = STREET.parent / "segments"
     evaluation = apf.evaluate(segments / truth, segments / found, protocol=protocol)
     sections = {section.key: section for section in sections_of(about([evaluation], None, [], n_resamples=50))}
-    assert [*sections] == ["what", "better", "where", *["mistaken"] * has_mistakes, "rules"]
-    (note,) = sections["what"].notes
-    assert note.startswith(f"{protocol.upper()} does not rank detections by score, so this page has no kinds of errors, ")
-    assert ("mistaken categories" in note) != has_mistakes
+    assert [*sections] == ["comparison", "slices", *["confusion"] * has_mistakes, "computed"]
+    (note,) = sections["computed"].notes
+    assert note.startswith(f"{protocol.upper()} does not rank detections by score, so this page has no error types, ")
+    assert ("confusion matrix" in note) != has_mistakes
     if has_mistakes:
-        total = sections["mistaken"].sentences[0]
-        assert total.startswith(f"model_a: {confusion_totals(evaluation.confusion(0.5))}")
+        cells = evaluation.confusion(0.5)
+        of_true, of_found = pl.col("true_category_id"), pl.col("found_category_id")
+        parts = (of_true == of_found, of_true != of_found, of_true.is_null(), of_found.is_null())
+        right, others, nothing, missed = (f"{cells.filter(part)['n'].sum():,}" for part in parts)
+        assert sections["confusion"].scope == "" and sections["confusion"].sentences[0] == (
+            f"model_a: {right} detections right, {others} predicted as another category, {nothing} on background; "
+            f"{missed} annotations missed."
+        )
 
 
 @pytest.mark.slow
@@ -166,6 +251,6 @@ def test_warnings_stand_in_the_section_that_they_are_about(models: list[apf.Eval
     drawn = [apf.evaluate(each.dataset, each.detections, "voc2007") for each in models]
     subject = about(drawn, None, ["weather"], n_resamples=100)
     said = {section.key: [note for note in section.notes if "p cannot" in note] for section in sections_of(subject)}
-    assert {key for key, notes in said.items() if notes} == {"where"}
-    assert said["where"][0].startswith("p cannot fall below 0.02 with 100 resamples, which is too coarse for 12 comparisons")
+    assert {key for key, notes in said.items() if notes} == {"slices"}
+    assert said["slices"][0].startswith("p cannot fall below 0.02 with 100 resamples, which is too coarse for 12 comparisons")
     assert all(len(notes) == len(set(notes)) for notes in said.values())

@@ -6,19 +6,22 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from apframe.report.marks import Mark, link
 from apframe.show.elements import Markup, element, joined, svg
 
 _WIDTH, _BAR, _GAP = 160, 6, 2
 _CLASSES = ("a", "b")
 
 
-def bar_cells(values: Sequence[pl.Series]) -> list[Markup]:
+def bar_cells(values: Sequence[pl.Series], marks: Sequence[Sequence[Mark | None]] = ()) -> list[Markup]:
     """Return a small drawing for each row: a bar for each model, filled for the first one and hollow for the second.
 
     Parameters
     ----------
     values
         a column for each model, one or two; a null has no bar
+    marks
+        the rows behind each bar, likewise
 
     >>> print(bar_cells([pl.Series([0.5, 0.25])])[1])
     <svg class="bars" viewBox="0 0 160 10" width="160" height="10" aria-hidden="true"><rect class="a" x="1" y="2" width="79" \
@@ -33,19 +36,15 @@ height="6"></rect><line class="zero" x1="1" y1="0" x2="1" y2="10"></line></svg>
         return 1 + round((value - least) / span * (_WIDTH - 2))
 
     cells = []
-    for row in zip(*values, strict=True):
-        bars = [
-            element(
-                "rect",
-                class_=_CLASSES[k],
-                x=min(place(value), place(0)),
-                y=_GAP + k * (_BAR + _GAP),
-                width=abs(place(value) - place(0)),
-                height=_BAR,
-            )
-            for k, value in enumerate(row)
-            if value is not None
-        ]
+    for number, row in enumerate(zip(*values, strict=True)):
+        bars = []
+        for k, value in enumerate(row):
+            if value is None:
+                continue
+            begin, end = sorted((place(value), place(0)))
+            bar = element("rect", class_=_CLASSES[k], x=begin, y=_GAP + k * (_BAR + _GAP), width=end - begin, height=_BAR)
+            mark = marks[k][number] if marks else None
+            bars.append(link(mark, bar, aria_label=f"{mark.n:,} errors", tabindex=-1) if mark else bar)
         zero = element("line", class_="zero", x1=place(0), y1=0, x2=place(0), y2=height)
         cells.append(svg([*bars, zero], "bars", _WIDTH, height))
     return cells

@@ -1,83 +1,64 @@
-"""A confusion matrix as a heat map: a cell for each category and what it is found as, with its share of the row."""
+"""A confusion matrix as a table of shaded cells, which follow the slider of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
-import polars as pl
+from apframe.report.marks import Mark, link
+from apframe.report.matrix import Matrix
+from apframe.report.operating_point import series
+from apframe.show.elements import Markup, element, scrolling
 
-from apframe.show.elements import Markup, element, svg
-
-MISSED, NOTHING = "missed", "nothing there"
-_WIDTH, _HEIGHT, _GAP = 30, 24, 6
-_LETTER, _SLANTED, _LONGEST = 7, 5, 20  # how wide a letter is, and on the slant; the letters of a label
-_STEPS = (0.05, 0.2, 0.4, 0.6, 0.8)  # shares from which on a cell is darker
+_STEPS = (0.05, 0.2, 0.4, 0.6, 0.8)  # shares of the row from which on a cell is darker
+_LONGEST = 20  # letters of a label
 
 
-def heat_map(cells: pl.DataFrame, labels: Sequence[str], name: str) -> Markup:
-    """Draw a confusion matrix. The number in a cell is its share of the row in percent, as its shade is.
+def heat_map(matrix: Matrix, model: int, name: str, *, is_linked: bool) -> Markup:
+    """Draw a model's confusion matrix. The number in a cell is how many there are, and its shade their share of the row.
 
     Parameters
     ----------
-    cells
-        true and found (positions in `labels`; null: nothing there, missed) and n. Those that are 0 need not be there
-    labels
-        the names of the categories, in the order of rows and columns
+    model
+        its number
     name
-        what it is, for those who cannot see it
+        what it is called
+    is_linked
+        whether the gallery has its rows
 
-    >>> drawn = heat_map(pl.DataFrame({"true": [0, 0], "found": [0, None], "n": [3, 1]}), ["cat"], "model_a")
-    >>> '<title>cat found as cat: 3, 75 % of the row</title>' in drawn, '<title>cat missed: 1, 25 % of the row</title>' in drawn
-    (True, True)
+    >>> counts = np.array([[[3, 2], [1, 2]], [[0, 0], [0, 0]]])
+    >>> one = Matrix(["cat"], "background", "missed", [""], [counts], [])
+    >>> drawn = heat_map(one, 0, "new", is_linked=True)
+    >>> '<a href="#gallery" data-select="model=new&amp;true=cat&amp;found=cat" data-at="3 2">3</a>' in drawn
+    True
     """
-    n = len(labels)
-    shown = [label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…" for label in labels]
-    left = _LETTER * max(len(label) for label in [*shown, NOTHING]) + 10
-    top = _SLANTED * max(len(label) for label in [*shown, MISSED]) + 20
-
-    def across(column: int) -> int:
-        return left + column * _WIDTH + _GAP * (column == n)
-
-    def down(row: int) -> int:
-        return top + row * _HEIGHT + _GAP * (row == n)
-
-    width = max(across(column) + _WIDTH + _SLANTED * len(label) for column, label in enumerate([*shown, MISSED]))
-    height = down(n) + _HEIGHT + 2
-    rows = [
-        element("text", label, x=left - 6, y=down(row) + 16, text_anchor="end") for row, label in enumerate([*shown, NOTHING])
+    counts = matrix.counts[model]
+    now = counts[:, :, 0]
+    shares = now / np.maximum(now.sum(axis=1, keepdims=True), 1)
+    steps = 1 + np.searchsorted(_STEPS, shares)
+    heads = [
+        element("th", element("span", _short(label)), scope="col", title=label, data_group=group or None)
+        for label, group in zip(matrix.columns, [*matrix.groups, ""], strict=True)
     ]
-    columns = [
-        element("text", label, transform=f"translate({across(column) + _WIDTH // 2} {top - 6}) rotate(-45)")
-        for column, label in enumerate([*shown, MISSED])
-    ]
-    grid = [
-        element("rect", class_="grid", x=across(column), y=down(row), width=span * _WIDTH, height=lines * _HEIGHT)
-        for column, row, span, lines in ((0, 0, n, n), (n, 0, 1, n), (0, n, n, 1))
-    ]
-    shares = cells.with_columns(pl.col("true", "found").fill_null(n), share=pl.col("n") / pl.col("n").sum().over("true"))
-    drawn = []
-    for true, found, count, share in shares.select("true", "found", "n", "share").iter_rows():
-        what = f"{NOTHING}, found as {labels[found]}" if true == n else f"{labels[true]} {MISSED}"
-        what = f"{labels[true]} found as {labels[found]}" if n not in (true, found) else what
-        x, y, number = across(found), down(true), percent(share)
-        right = " right" if true == found else ""
-        drawn.append(
-            element(
-                "g",
-                element("title", f"{what}: {count:,}, {number} % of the row"),
-                element("rect", x=x + 1, y=y + 1, width=_WIDTH - 2, height=_HEIGHT - 2),
-                element("text", number, x=x + _WIDTH // 2, y=y + 16, text_anchor="middle"),
-                class_=f"s{1 + sum(share > step for step in _STEPS)}{right}",
-            )
-        )
-    return svg([grid, rows, columns, drawn], "heat", width, height, name)
+    rows = []
+    for row, (label, group) in enumerate(zip(matrix.rows, [*matrix.groups, ""], strict=True)):
+        cells = [element("th", _short(label), scope="row", title=label, data_group=group or None)]
+        for column, found in enumerate(matrix.columns):
+            at = counts[row, column]
+            if not at.any():
+                cells.append(element("td"))
+                continue
+            mark = Mark({"model": name, "true": label, "found": found}) if is_linked else None
+            texts = [f"{n:,}" for n in at]
+            number: dict[str, str | bool] = {"data_at": series(texts), "hidden": not at[0]}
+            inside = link(mark, texts[0], **number) if mark else element("span", texts[0], **number)
+            right = " right" * (row == column and row < len(matrix.labels))
+            cells.append(element("td", inside, class_=f"s{steps[row, column]}{right}" if at[0] else right.strip() or None))
+        rows.append(element("tr", cells))
+    caption = f"{name}: annotated as (rows), predicted as (columns); the shade is the share of the row"
+    head = element("thead", element("tr", element("td"), heads))
+    table = element("table", element("caption", caption), head, element("tbody", rows), class_="matrix")
+    return scrolling(table, "wide", caption)
 
 
-def percent(share: float) -> str:
-    """A share in percent without decimals, so that only what is nothing is 0 and only what is all is 100.
-
-    >>> [percent(share) for share in (0.001, 0.5, 0.999, 1.0)]
-    ['<1', '50', '>99', '100']
-    """
-    rounded = round(100 * share)
-    return "<1" if rounded == 0 < share else ">99" if rounded == 100 and share < 1 else str(rounded)
+def _short(label: str) -> str:
+    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"

@@ -1,8 +1,8 @@
-"""Dots with bars: a number and its interval, all rows of a table on one scale."""
+"""Dots with bars: a number and its interval, all rows of a table on one axis, which is in the head."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain, repeat
 
 import polars as pl
@@ -10,7 +10,9 @@ import polars as pl
 from apframe.protocols.headlines import less_is_better
 from apframe.show.elements import Markup, element, svg
 
-_WIDTH, _HEIGHT, _MARGIN = 160, 18, 6
+_WIDTH, _HEIGHT, _MARGIN, _CAP = 180, 18, 16, 4
+_APART = 62  # pixels that a number needs beside one at the end
+_AXIS = 14  # pixels of the axis in the head
 
 
 def interval_cells(
@@ -20,8 +22,8 @@ def interval_cells(
     *,
     zero: bool = False,
     metrics: Iterable[str] = (),
-) -> list[Markup]:
-    """Return a small drawing for each row: a bar from `low` to `high` with a dot at `estimate`.
+) -> tuple[Markup, list[Markup]]:
+    """Return the axis of a column, for its head, and a drawing for each row: a bar from `low` to `high`, a dot at `estimate`.
 
     Parameters
     ----------
@@ -33,17 +35,19 @@ def interval_cells(
         the metric of each row: differences of errors, such as ATE, are better below 0, those of others above it
 
     >>> one = [pl.Series([value]) for value in (0.1, 0.05, 0.2)]
-    >>> print(interval_cells(*one, zero=True)[0])
-    <svg class="interval better" viewBox="0 0 160 18" width="160" height="18" aria-hidden="true"><line class="zero" x1="6" \
-y1="0" x2="6" y2="18"></line><line class="bar" x1="43" y1="9" x2="154" y2="9"></line><circle cx="80" cy="9" \
-r="4"></circle></svg>
+    >>> axis, cells = interval_cells(*one, zero=True)
+    >>> print(cells[0])
+    <svg class="interval better" viewBox="0 0 180 18" width="180" height="18" aria-hidden="true"><line class="zero" x1="16" \
+y1="0" x2="16" y2="18"></line><path class="bar" d="M53 5v8m0-4H164m0-4v8"></path><circle cx="90" cy="9" r="4"></circle></svg>
+    >>> axis.count("<text"), ">+0.200</text>" in axis
+    (3, True)
     """
     ends = pl.concat([estimate, low, high]).drop_nulls().cast(pl.Float64)
     numbers = [*ends, 0.0] if zero or ends.is_empty() else [*ends]
     least, most = min(numbers), max(numbers)
     span = (most - least) or 1.0
 
-    def place(value: float) -> float:
+    def place(value: float) -> int:
         return round(_MARGIN + (value - least) / span * (_WIDTH - 2 * _MARGIN))
 
     cells = []
@@ -55,11 +59,38 @@ r="4"></circle></svg>
             continue
         parts = [element("line", class_="zero", x1=place(0), y1=0, x2=place(0), y2=_HEIGHT)] if zero else []
         if begin is not None and end is not None:
-            parts.append(element("line", class_="bar", x1=place(begin), y1=middle, x2=place(end), y2=middle))
+            caps = f"v{2 * _CAP}m0-{_CAP}H{place(end)}m0-{_CAP}v{2 * _CAP}"
+            parts.append(element("path", class_="bar", d=f"M{place(begin)} {middle - _CAP}{caps}"))
         parts.append(element("circle", cx=place(value), cy=middle, r=4))
         class_ = f"interval {verdict(begin, end, metric)}" if zero else "interval"
         cells.append(svg(parts, class_, _WIDTH, _HEIGHT))
-    return cells
+    marked = [least, most]
+    if zero and all(abs(place(end) - place(0)) > _APART for end in marked):
+        marked.append(0.0)
+    elif not zero or 0.0 in marked:
+        marked.append((least + most) / 2)
+    return _axis({place(value): _number(value, signed=zero) for value in sorted(marked)}), cells
+
+
+def _axis(marked: Mapping[int, str]) -> Markup:
+    """The axis of the drawings below it, with a tick and a number at some places."""
+    ticks = "".join(f"M{x} {_AXIS}v4" for x in marked)
+    line = element("path", class_="axis", d=f"M{min(marked)} {_AXIS + 4}H{max(marked)}{ticks}")
+    texts = [
+        element(
+            "text",
+            text,
+            x=x,
+            y=_AXIS - 3,
+            text_anchor="start" if x == _MARGIN else "end" if x == _WIDTH - _MARGIN else "middle",
+        )
+        for x, text in marked.items()
+    ]
+    return element("span", svg([line, texts], "interval", _WIDTH, _AXIS + 5), "95 % interval", class_="axis")
+
+
+def _number(value: float, *, signed: bool) -> str:
+    return format(value, "+.3f" if signed and value else ".3f").replace("-", "−")
 
 
 def verdict(low: float | None, high: float | None, metric: str = "") -> str:

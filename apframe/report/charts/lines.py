@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from apframe.report.marks import Mark, link
 from apframe.show.elements import Markup, element, svg
 
 WIDTH, HEIGHT = 280, 220  # four are beside each other on wide screens
@@ -17,15 +18,18 @@ _MARKS = {"a": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "b": "M0-5L5 4H-5z"}  # a c
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One line: numbers from left to right, and the number of the point that is marked, if one is."""
+    """One line: numbers from left to right, the number of the point that is marked, if one is, and points that are links."""
 
     name: str
     x: pl.Series
     y: pl.Series
     marked: int | None = None
+    spots: Sequence[tuple[float | None, float | None, Mark | None]] = ()
 
 
-def line_chart(lines: Sequence[Line], x_title: str, y_title: str, x_ends: tuple[float, float] = (0.0, 1.0)) -> Markup:
+def line_chart(
+    lines: Sequence[Line], x_title: str, y_title: str, x_ends: tuple[float, float] = (0.0, 1.0), *, follows: bool = False
+) -> Markup:
     """Draw lines. Those of different models differ in their dashes and marks as well as in colour.
 
     Parameters
@@ -36,6 +40,8 @@ def line_chart(lines: Sequence[Line], x_title: str, y_title: str, x_ends: tuple[
         what the axes are; the vertical one goes from 0 to 1
     x_ends
         where the horizontal axis begins and ends
+    follows
+        whether the slider moves over it: a line shows where it is
 
     >>> chart = line_chart([Line("new", pl.Series([0.0, 1.0]), pl.Series([1.0, 0.0]), 0)], "recall", "precision")
     >>> 'd="M36 18L270 182"' in chart, "precision against recall: new" in chart
@@ -51,8 +57,18 @@ def line_chart(lines: Sequence[Line], x_title: str, y_title: str, x_ends: tuple[
         if line.marked is not None and line.y[line.marked] is not None:
             x, y = across(line.x[line.marked]), down(line.y[line.marked])
             parts.append(mark(class_, x, y))
+        for spot_x, spot_y, selected in line.spots:
+            if spot_x is not None and spot_y is not None and selected:
+                words = f"{line.name}: {y_title} {spot_y:.3f} at a {x_title} of {spot_x:.3f}"
+                dot = element(
+                    "circle", element("title", words), cx=across(spot_x), cy=down(spot_y), r=3, class_=f"mark {class_}"
+                )
+                parts.append(link(selected, dot, aria_label=words))
+    if follows:
+        size = {"y1": _TOP, "y2": HEIGHT - _BOTTOM, "data_from": x_ends[0], "data_to": x_ends[1]}
+        parts.append(element("line", class_="here", x1=across(x_ends[0]), x2=across(x_ends[1]), visibility="hidden", **size))
     said = f"{y_title} against {x_title}: {', '.join(line.name for line in lines)}"
-    return svg(parts, "lines", WIDTH, HEIGHT, said)
+    return svg(parts, "lines", WIDTH, HEIGHT, said, "group" if any(line.spots for line in lines) else "img")
 
 
 def mark(class_: str, x: int, y: int) -> Markup:

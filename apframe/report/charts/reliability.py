@@ -1,19 +1,22 @@
-"""Reliability bars: for each range of scores the share of detections that are right, and what honest scores would give."""
+"""Reliability bars: for each range of scores the share of detections that are right, and what calibrated scores would give."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import polars as pl
 
 from apframe.report.charts.lines import HEIGHT, WIDTH, axes, scales
-from apframe.show.elements import Markup, element, svg
+from apframe.report.marks import Mark, link
+from apframe.show.elements import Markup, element, joined, svg
 
 _COUNTS = 40  # pixels for how many detections there are
 
 
-def reliability_chart(bins: pl.DataFrame, name: str, class_: str = "a") -> Markup:
+def reliability_chart(bins: pl.DataFrame, name: str, class_: str = "a", marks: Sequence[Mark | None] = ()) -> Markup:
     """Draw a bar for each bin with its 95 % interval, and below it one for the number of its detections.
 
-    Bars of honest scores reach the dashed line.
+    Bars of calibrated scores reach the dashed line.
 
     Parameters
     ----------
@@ -21,6 +24,8 @@ def reliability_chart(bins: pl.DataFrame, name: str, class_: str = "a") -> Marku
         as `Evaluation.reliability` has them: score_from, score_to, n, mean_target, low, high
     name
         of the model
+    marks
+        the detections behind each bin
 
     >>> one = {"score_from": [0.5], "score_to": [1.0], "n": [4], "mean_target": [0.5], "low": [0.2], "high": [0.8]}
     >>> chart = reliability_chart(pl.DataFrame(one), "new")
@@ -32,17 +37,19 @@ def reliability_chart(bins: pl.DataFrame, name: str, class_: str = "a") -> Marku
     counted = f"number of detections, up to {most:,}"
     below = element("text", counted, class_="title", x=across(0), y=HEIGHT + 10)
     parts = [axes((0.0, 1.0), "score", "share that is right"), below]
-    for row in bins.filter(pl.col("n") > 0).iter_rows(named=True):
+    for row, selected in zip(bins.iter_rows(named=True), marks or [None] * bins.height, strict=True):
+        if not row["n"]:
+            continue
         left, right, top = across(row["score_from"]), across(row["score_to"]), down(row["mean_target"])
-        right_ones = f"{100 * row['mean_target']:.0f} % of {row['n']:,} right"
-        title = element("title", f"{row['score_from']:.2g} to {row['score_to']:.2g}: {right_ones}")
+        said = f"{row['score_from']:.2g} to {row['score_to']:.2g}: {100 * row['mean_target']:.0f} % of {row['n']:,} right"
         size = {"x": left + 1, "width": max(right - left - 2, 1)}
-        parts.append(element("rect", title, class_=class_, y=top, height=down(0) - top, **size))
+        bar = element("rect", element("title", said), class_=class_, y=top, height=down(0) - top, **size)
         height = max(round(row["n"] / most * (_COUNTS - 16)), 1)
-        parts.append(element("rect", class_="count", y=HEIGHT + _COUNTS - height, height=height, **size))
+        count = element("rect", class_="count", y=HEIGHT + _COUNTS - height, height=height, **size)
+        parts.append(link(selected, bar, count, aria_label=said) if selected else joined(bar, count))
         if row["low"] is not None:
             middle = (left + right) // 2
             parts.append(element("path", class_="whisker", d=f"M{middle} {down(row['low'])}V{down(row['high'])}"))
     parts.append(element("path", class_="zero", d=f"M{across(0)} {down(0)}L{across(1)} {down(1)}"))
     said = f"Reliability of {name}: the share of right detections for each range of scores"
-    return svg(parts, "lines", WIDTH, HEIGHT + _COUNTS, said)
+    return svg(parts, "lines", WIDTH, HEIGHT + _COUNTS, said, "group" if any(marks) else "img")

@@ -1,4 +1,4 @@
-"""Three models or more: which is best, where each of them is, and what kinds of errors they make."""
+"""Three models or more: which is best, where each of them is, and what errors they make."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from apframe.evaluation.diagnose.error_kinds import KINDS
 from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
 from apframe.report.charts.intervals import interval_cells
-from apframe.report.compared import Compared, in_words
+from apframe.report.compared import ALL_SCORES, Compared, in_words
+from apframe.report.marks import Mark
 from apframe.report.section import Block, Section, Table
-from apframe.report.sections.better import HEADS, difference_table, notes
-from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category, only_counts
-from apframe.report.sections.where import hint, last_ones, of_categories, ranges_in_words, sizes
+from apframe.report.sections.by_slice import hint, last_ones, of_categories, ranges_in_words, sizes
+from apframe.report.sections.error_types import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category, only_counts, type_marks
+from apframe.report.sections.models_compared import HEADS, difference_table, notes
 from apframe.show.comparison import ranks_table
 from apframe.show.error_chart import KIND_WORDS
 from apframe.tables.names import label_of
@@ -30,19 +31,25 @@ def best(compared: Compared) -> Section:
     metric = compared.metric
     board = ranks_table(compared.ranks, metric)
     pairs = compared.overall.filter(pl.col("metric") == metric)
-    drawn = {"interval": interval_cells(board[metric], board["low"], board["high"])}
-    ranked = board.select("run", metric, pl.lit("").alias("interval"), "low", "high", "share_best", "ranks")
-    against = pairs.select(
-        "run_b", pl.col("estimate_b").alias(metric), "difference", "low", "high", "share_better", "p_holm", "detectable"
+    axis, cells = interval_cells(board[metric], board["low"], board["high"])
+    ranked = board.select("run", metric, pl.lit("").alias("interval"), "low", "high", "ranks", "share_best")
+    heads = _HEADS | {"run_b": "model", "estimate_b": metric}
+    against = difference_table(
+        pairs, ["run_b"], f"Against {compared.names[0]}", heads, ["p_holm", "share_better", "detectable"], values=["estimate_b"]
     )
     blocks = [
-        Table(ranked, f"Models by {metric}", _HEADS, drawn=drawn),
-        difference_table(against, f"Against {compared.names[0]}", _HEADS, pairs),
+        Table(ranked, f"Models by {metric}", _HEADS | {"interval": axis}, drawn={"interval": cells}, folded=["share_best"]),
+        against,
         Table(_headlines(compared), "All headline numbers"),
     ]
     return Section(
-        "better", "Which model is best?", [*_leader(board, metric), *_against(pairs, compared)], blocks, notes(compared)
+        "comparison", "Which model is best?", _against(pairs, compared), blocks, notes(compared), compared.all_scores
     )
+
+
+def answer(compared: Compared) -> str:
+    """Return the sentence that says which model leads."""
+    return _leader(ranks_table(compared.ranks, compared.metric), compared.metric)
 
 
 def where(compared: Compared) -> Section:
@@ -70,13 +77,12 @@ def where(compared: Compared) -> Section:
         table = _by_model(by_size, ["metric"], compared, test="p_holm")
         blocks.append(_table(table, ranges.capitalize(), compared, ["metric"]))
         chance += f", and {ranges} if p (Holm) < {SIGNIFICANT:g}"
-    return Section(
-        "where", "Where?", sentences, blocks, [f"{chance}.", *last_ones(categories), *([] if compared.by else [hint(compared)])]
-    )
+    said = [f"{chance}.", *last_ones(categories), *([] if compared.by else [hint(compared)])]
+    return Section("slices", "Where?", sentences, blocks, said, compared.all_scores)
 
 
-def kinds(compared: Compared) -> Section:
-    """Return the section of what each kind of error costs each model."""
+def error_types(compared: Compared) -> Section:
+    """Return the section of what each type of error costs each model."""
     try:
         impact = compared.error_impact
     except ParameterError as error:
@@ -87,18 +93,26 @@ def kinds(compared: Compared) -> Section:
     }
     heads = KIND_WORDS | {"ap": f"AP at {compared.threshold}"}
     blocks: list[Block] = [
-        Table(wide["delta_ap"], "AP that each kind of error costs", heads),
-        Table(wide["n"].drop("ap"), "Errors of each kind", heads),
+        Table(wide["delta_ap"], "AP that each error type costs", heads),
+        Table(wide["n"].drop("ap"), "Errors of each type", heads, links=_links(wide["n"], compared)),
         *by_category(impact, compared),
         MEANINGS,
     ]
-    return Section(KEY, HEADING, _costliest(rows), blocks, (NOTE,))
+    return Section(KEY, HEADING, _costliest(rows), blocks, (NOTE,), ALL_SCORES)
 
 
-def _leader(board: pl.DataFrame, metric: str) -> list[str]:
+def _links(wide: pl.DataFrame, compared: Compared) -> dict[str, list[Mark | None]]:
+    return {
+        kind: type_marks(compared, [(name, kind, None, n) for name, n in wide.select("model", kind).iter_rows()])
+        for kind in KINDS
+        if kind in wide.columns
+    }
+
+
+def _leader(board: pl.DataFrame, metric: str) -> str:
     if board[metric].count() == 0:
-        return [f"{metric} has no value: no annotation counts."]
-    return [leader_sentence(board.with_columns(pl.lit(metric).alias("metric"), pl.col(metric).alias("estimate")))]
+        return f"{metric} has no value: no annotation counts."
+    return leader_sentence(board.with_columns(pl.lit(metric).alias("metric"), pl.col(metric).alias("estimate")))
 
 
 def leader_sentence(board: pl.DataFrame) -> str:
@@ -120,7 +134,7 @@ def leader_sentence(board: pl.DataFrame) -> str:
 
 
 def _against(pairs: pl.DataFrame, compared: Compared) -> list[str]:
-    """How many models are better than the first one, worse, or neither."""
+    """Say how many models are better than the first one, worse, or neither."""
     tested = pairs.drop_nulls("p_holm")
     if tested.is_empty():
         return []
@@ -198,13 +212,13 @@ def _table(table: pl.DataFrame, caption: str, compared: Compared, keys: Sequence
 
 
 def _costliest(rows: pl.DataFrame) -> list[str]:
-    """Which kind costs most in how many models."""
+    """Say which type costs most in how many models."""
     n = rows["model"].n_unique()
     costs = rows.filter(pl.col("delta_ap") >= SEEN).sort("delta_ap", descending=True, maintain_order=True)
     top = costs.unique("model", keep="first", maintain_order=True)
     kinds_of = top.group_by(pl.col("error").cast(pl.String), maintain_order=True).agg("model").rows()
     if not kinds_of:
-        return ["No kind of error costs any AP."]
+        return ["No error type costs any AP."]
     parts = [f"{NOUNS[kind]} in {len(models)} ({_named(models)})" for kind, models in kinds_of]
     if len(parts) == 1 and top.height == n:
         return [f"In all {n} models, {NOUNS[kinds_of[0][0]]} cost most AP."]

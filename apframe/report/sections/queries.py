@@ -80,7 +80,7 @@ def each(searched: Searched) -> Section:
 
 
 def coverage(searched: Searched) -> Section:
-    """What was judged: queries that were left out, documents without judgement, and what these could change."""
+    """Return the section of judgements: queries left out, documents without judgement, and what these could change."""
     evaluation = searched.evaluation
     lines, n_runs = coverage_lines(evaluation.coverage, evaluation.options), evaluation.coverage.height
     sentences = [f"{line}." for line in lines[:n_runs]] + [f"{line[0].upper()}{line[1:]}." for line in lines[n_runs:]]

@@ -11,52 +11,57 @@ from apframe.lists.measures import lowest_level
 from apframe.report.compared import in_words
 from apframe.report.searched import RUN, Searched
 from apframe.report.section import MOST_ROWS, Block, Section, Table
-from apframe.report.sections.better import HEADS, OF_PAIR, difference_table, level_sentence, level_table, pair_heads
+from apframe.report.sections.how_computed import ALONE, HEADING, KEY, SAME_BYTES
 from apframe.report.sections.leaderboard import leader_sentence
-from apframe.report.sections.rules import ALONE, SAME_BYTES, described
+from apframe.report.sections.models_compared import FOLDED, HEADS, difference_table, level_sentence, level_table, pair_heads
+from apframe.report.sections.provenance import described
 from apframe.show.comparison import comparison_sentences, difference_sentences
 from apframe.wording import counted
 
 _HEADS = HEADS | {"share_best": "how sure the run leads", "n_queries": "queries", "n_units": "queries"}
 
 
-def what(searched: Searched) -> Section:
-    """What was evaluated: runs, judgements, measures."""
-    evaluation, names = searched.evaluation, searched.names
-    judged = evaluation.judgements
-    n_relevant = judged.filter(pl.col("relevance") >= lowest_level(evaluation.measures)).height
-    n_queries, n_judged = counted(judged["query_id"].n_unique(), "query"), counted(judged.height, "judgement")
-    data = f"{n_queries} with {n_judged}, {n_relevant:,} of them relevant"
-    facts = {
-        "Judgements": data,
-        "Measures": ", ".join(map(str, evaluation.measures)),
-        "Versions": ", ".join(f"{name} {version(name)}" for name in ("apframe", "polars")),
-        "Made with": searched.command,
-    }
-    runs = pl.DataFrame(
-        {
-            "run": names,
-            "queries": [evaluation.runs[name]["query_id"].n_unique() for name in names],
-            "documents": [evaluation.runs[name].height for name in names],
-        }
-    )
-    heading = "What was compared?" if len(names) > 1 else "What was evaluated?"
-    blocks = (Table(runs, "Runs"), described({name: text for name, text in facts.items() if text}))
-    return Section("what", heading, (f"{in_words(names)} on {data}.",), blocks)
-
-
 def better(searched: Searched) -> Section:
-    """Is B better? Of one run its means with intervals, of three or more a leaderboard."""
+    """The means of the runs: of one with intervals, of two with their differences, of three or more a leaderboard."""
     evaluation, names = searched.evaluation, searched.names
     heading = f"How good is {names[0]}?" if len(names) == 1 else "Which run is best?"
     heading = f"Is {names[1]} better?" if searched.is_pair else heading
-    sentences, blocks = list[str](), list[Block]()
+    blocks = list[Block]()
     if searched.plain:
-        sentences, blocks = (_of_one if len(names) == 1 else _of_pair if searched.is_pair else _of_several)(searched)
+        blocks = (_of_one if len(names) == 1 else _of_pair if searched.is_pair else _of_several)(searched)
     others = searched.beside(evaluation.summary.filter(~pl.col("measure").is_in(searched.plain)), ["measure"])
     if not others.is_empty():
         blocks.append(Table(others, "Measures without intervals, as they are no plain means", searched.columns))
-    return Section("better", heading, sentences, blocks, _common_queries(searched))
+    _, *more = _answers(searched)
+    return Section("comparison", heading, more, blocks, _common_queries(searched))
+
+
+def answer(searched: Searched) -> str:
+    """Return the sentence that says how good a run is, whether the second of two is better, or which one leads."""
+    return _answers(searched)[0]
+
+
+def levels(searched: Searched) -> pl.DataFrame:
+    """Return the mean of each run by the measure that stands for all: run, estimate, low and high."""
+    rows = (
+        searched.board
+        if len(searched.names) > 1
+        else searched.evaluation.intervals().with_columns(run=pl.lit(searched.names[0]))
+    )
+    rows = rows.filter(measure=searched.measure)
+    order = pl.DataFrame({RUN: searched.names})
+    return order.join(rows, on=RUN, how="left", maintain_order="left").select(RUN, "estimate", "low", "high")
+
+
+def _answers(searched: Searched) -> list[str]:
+    """Say what the first measure shows, the most important sentence first."""
+    if not searched.plain:
+        return [f"No measure of {in_words(searched.names)} is a plain mean, so there are no intervals."]
+    if len(searched.names) > 1:
+        return [*([] if searched.is_pair else _leader(searched.board)), *_sentences(searched.differences)]
+    first = searched.evaluation.intervals().row(0, named=True)
+    name = first["measure"]
+    return [level_sentence(name, first, "query") if first["estimate"] is not None else f"{name} has no value for any query."]
 
 
 def _common_queries(searched: Searched) -> list[str]:
@@ -76,46 +81,38 @@ def _common_queries(searched: Searched) -> list[str]:
     return [f"{which}; means are over all queries of each run."]
 
 
-def _of_one(searched: Searched) -> tuple[list[str], list[Block]]:
+def _of_one(searched: Searched) -> list[Block]:
     rows = searched.evaluation.intervals()
-    first = rows.row(0, named=True)
-    name = first["measure"]
-    known = first["estimate"] is not None
-    sentence = level_sentence(name, first, "query") if known else f"{name} has no value for any query."
-    return [sentence], [level_table(rows, ["measure"], "Means over queries with 95 % intervals", _HEADS)]
+    return [level_table(rows, ["measure"], "Means over queries with 95 % intervals", _HEADS)]
 
 
-def _of_pair(searched: Searched) -> tuple[list[str], list[Block]]:
-    rows = searched.evaluation.compare(searched.names[0])
-    shown = _differences(searched, rows, "measure", "Means over queries and their differences")
-    return _sentences(rows), [shown]
+def _of_pair(searched: Searched) -> list[Block]:
+    return [_differences(searched, searched.differences, "measure", "Means over queries and their differences")]
 
 
-def _of_several(searched: Searched) -> tuple[list[str], list[Block]]:
-    board = searched.evaluation.leaderboard(seed=searched.seed)
-    differences = searched.evaluation.compare(searched.names[0])
-    others = differences.select("measure", "run_b", "difference", "low", "high", "p_holm")
-    sentences = [*_leader(board), *_sentences(differences)]
-    return sentences, [
-        level_table(board, ["measure", "rank", RUN], "Runs by measure, the best first", _HEADS, ["share_best"]),
-        difference_table(others, f"Differences from {searched.names[0]}", _HEADS | {"run_b": "run"}),
+def _of_several(searched: Searched) -> list[Block]:
+    board, heads = searched.board, _HEADS | {"run_b": "run"}
+    caption, against = "Runs by measure, the best first", f"Differences from {searched.names[0]}"
+    return [
+        replace(level_table(board, ["measure", "rank", RUN], caption, _HEADS, ["share_best"]), folded=["share_best"]),
+        difference_table(searched.differences, ["measure", "run_b"], against, heads, ["p_holm"], values=()),
     ]
 
 
 def _leader(board: pl.DataFrame) -> list[str]:
-    """Which run has the highest value of the first measure."""
+    """Say which run has the highest value of the first measure."""
     first = board.filter(pl.col("measure") == pl.col("measure").first())
     return [] if first["estimate"][0] is None else [leader_sentence(first.rename({"measure": "metric"}))]
 
 
 def _sentences(differences: pl.DataFrame) -> list[str]:
-    """What the first measure says of each pair of runs."""
+    """Say what the first measure shows of each pair of runs."""
     rows = differences.rename({"measure": "metric"}).filter(pl.col("metric") == pl.col("metric").first())
     return [" ".join(difference_sentences(row, rows.height, "query")) for row in rows.iter_rows(named=True)]
 
 
 def where(searched: Searched) -> Section | None:
-    """Where? The first measure by attributes of the queries; None if no attribute was asked for."""
+    """Return the section of the first measure by attributes of the queries; None if no attribute was asked for."""
     blocks, sentences = list[Block](), list[str]()
     for key in searched.by:
         caption = f"{searched.measure} by {key}"
@@ -132,11 +129,11 @@ def where(searched: Searched) -> Section | None:
             wide = searched.beside(rows, [key])
             table = counts.join(wide, on=key, how="left", nulls_equal=True, maintain_order="left")
             blocks.append(Table(table, caption, _HEADS | searched.columns))
-    return Section("where", "Where?", sentences, blocks) if blocks else None
+    return Section("slices", "Where?", sentences, blocks) if blocks else None
 
 
 def rules(searched: Searched) -> Section:
-    """How it was computed."""
+    """Return the last section: runs, judgements, measures and rules."""
     options, several = searched.evaluation.options, len(searched.names) > 1
     own = " Documents with the same id as their query are removed before." if options.get("own_document") == "remove" else ""
     left_out = {"skip": "is left out", "zero": "counts as 0", "error": "is an error"}
@@ -171,11 +168,33 @@ def rules(searched: Searched) -> Section:
     said["File"] = f"{ALONE}. {SAME_BYTES}"
     calls = "a.compare(), a.leaderboard()" if several else "a.intervals()"
     said["In Python"] = f"{calls}, a.per_query, a.coverage and a.bounds() have the same numbers."
-    return Section("rules", "How was it computed?", (), (described(said),))
+    return Section(KEY, HEADING, (), (*_facts(searched), described(said)))
+
+
+def _facts(searched: Searched) -> list[Block]:
+    """The runs, judgements, measures and versions."""
+    evaluation, names = searched.evaluation, searched.names
+    judged = evaluation.judgements
+    n_relevant = judged.filter(pl.col("relevance") >= lowest_level(evaluation.measures)).height
+    n_queries, n_judged = counted(judged["query_id"].n_unique(), "query"), counted(judged.height, "judgement")
+    facts = {
+        "Judgements": f"{n_queries} with {n_judged}, {n_relevant:,} of them relevant",
+        "Measures": ", ".join(map(str, evaluation.measures)),
+        "Versions": ", ".join(f"{name} {version(name)}" for name in ("apframe", "polars")),
+        "Made with": searched.command,
+    }
+    runs = pl.DataFrame(
+        {
+            "run": names,
+            "queries": [evaluation.runs[name]["query_id"].n_unique() for name in names],
+            "documents": [evaluation.runs[name].height for name in names],
+        }
+    )
+    return [Table(runs, "Runs"), described({name: text for name, text in facts.items() if text})]
 
 
 def _differences(searched: Searched, rows: pl.DataFrame, key: str, caption: str) -> Table:
-    front, last = ([key], ["share_better", "p", "detectable"]) if key == "measure" else ([key, "n_units"], ["q"])
     a, b = searched.names
-    heads = pair_heads(a, b) | {"share_better": f"confidence that {b} is better"}
-    return difference_table(rows.select(*front, *OF_PAIR, *last), caption, _HEADS | heads)
+    heads = _HEADS | pair_heads(a, b) | {"share_better": f"confidence that {b} is better"}
+    folded, support = (FOLDED, []) if key == "measure" else (["q", "detectable"], ["n_units"])
+    return difference_table(rows, [key], caption, heads, folded, support)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.report.charts.bars import bar_cells, legend
+from apframe.report.marks import Mark
 
 
 def test_all_rows_and_models_share_one_scale() -> None:
@@ -12,6 +13,12 @@ def test_all_rows_and_models_share_one_scale() -> None:
     assert 'class="a" x="1" y="2" width="0"' in cells[0] and 'class="b" x="1" y="10" width="40"' in cells[0]
     assert 'class="a" x="1" y="2" width="79"' in cells[1] and 'class="b" x="1" y="10" width="158"' in cells[1]
     assert "rect" not in cells[2] and 'class="zero"' in cells[2]
+
+
+def test_bars_are_links_to_what_is_behind_them() -> None:
+    cells = bar_cells([pl.Series([0.1, 0.2])], [[Mark({"error": "cls"}, 1_203), None]])
+    assert '<a href="#gallery" data-select="error=cls" data-rows="1203" title="1,203 rows"' in cells[0]
+    assert 'aria-label="1,203 errors"' in cells[0] and "<a" not in cells[1]
 
 
 def test_bars_below_0_stand_to_its_left() -> None:

@@ -1,46 +1,70 @@
-"""The confusion matrix as a heat map: its numbers, words and contrast."""
+"""The confusion matrix as a table of shaded cells: its numbers, links and contrast."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import escape, unescape
 from importlib.resources import files
+from urllib.parse import parse_qs
 
-import polars as pl
+import numpy as np
 import pytest
 
-from apframe.report.charts.heat_map import heat_map, percent
+from apframe.report.charts.heat_map import heat_map
+from apframe.report.matrix import Matrix
 
-CELLS = pl.DataFrame({"true": [0, 0, 0, 1, None], "found": [0, 1, None, 1, 0], "n": [970, 4, 26, 5, 9]})
+
+def matrix(counts: object, labels: Sequence[str], groups: Sequence[str] | None = None) -> Matrix:
+    """One of one model; counts of rows and columns, each a number or those of all positions."""
+    array = np.array(counts)
+    array = array[:, :, None] if array.ndim == 2 else array
+    return Matrix(labels, "background", "missed", groups or [""] * len(labels), [array], [])
 
 
-def test_every_cell_has_its_share_in_a_number_and_in_words() -> None:
-    drawn = heat_map(CELLS, ["cat", "<dog>"], "model_a")
-    for words in (
-        "cat found as cat: 970, 97 % of the row",
-        "cat found as &lt;dog&gt;: 4, &lt;1 % of the row",
-        "cat missed: 26, 3 % of the row",
-        "&lt;dog&gt; found as &lt;dog&gt;: 5, 100 % of the row",
-        "nothing there, found as cat: 9, 100 % of the row",
-    ):
-        assert f"<title>{words}</title>" in drawn
-    assert re.findall(r'<g class="([^"]+)">', drawn) == ["s6 right", "s1", "s1", "s6 right", "s6"]
-    assert 'role="img" aria-label="model_a"' in drawn
+CELLS = matrix([[970, 4, 26], [0, 5, 0], [9, 0, 0]], ["cat", "<dog>"])
+
+
+def test_every_cell_has_its_number_and_its_shade() -> None:
+    drawn = heat_map(CELLS, 0, "model_a", is_linked=False)
+    rows = re.findall(r"<tr><th[^>]*>(.*?)</th>(.*?)</tr>", drawn)
+    texts = {name: [re.sub("<[^>]+>", "", cell) for cell in re.findall("<td.*?</td>", cells)] for name, cells in rows}
+    assert texts == {"cat": ["970", "4", "26"], "&lt;dog&gt;": ["", "5", ""], "background": ["9", "", ""]}
+    assert re.findall(r'<td class="([^"]+)">', drawn) == ["s6 right", "s1", "s1", "s6 right", "s6"]
+    heads = re.search("<thead>.*</thead>", drawn)
+    assert heads and re.findall("<span>([^<]+)</span>", heads[0]) == ["cat", "&lt;dog&gt;", "missed"]
+    assert "model_a: annotated as (rows), predicted as (columns)" in drawn
+
+
+def test_cells_link_to_their_cards() -> None:
+    drawn = heat_map(CELLS, 0, "model a", is_linked=True)
+    marks = [parse_qs(unescape(each)) for each in re.findall(r'data-select="([^"]+)"', drawn)]
+    shown = [(each["model"], each["true"], each["found"]) for each in marks]
+    assert shown[1:3] == [(["model a"], ["cat"], ["<dog>"]), (["model a"], ["cat"], ["missed"])]
+    assert shown[-1] == (["model a"], ["background"], ["cat"]) and len(shown) == 5
+
+
+def test_cells_that_are_empty_at_first_are_hidden() -> None:
+    """They have numbers at other positions of the slider."""
+    drawn = heat_map(matrix([[[0, 3, 3], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]]], ["cat"]), 0, "x", is_linked=False)
+    assert '<td class="right"><span data-at="0 3*2" hidden>0</span></td><td></td>' in drawn
+    assert '<td class="s6"><span data-at="1 0*2">1</span></td>' in drawn
 
 
 def test_long_names_are_cut_in_labels_only() -> None:
-    drawn = heat_map(CELLS.head(1), ["a" * 30], "x")
-    assert f">{'a' * 19}…</text>" in drawn and f"{'a' * 30} found as {'a' * 30}" in drawn
+    drawn = heat_map(matrix([[1, 0], [0, 0]], ["a" * 30]), 0, "x", is_linked=False)
+    assert drawn.count(f">{'a' * 19}…</") == 2 and drawn.count(f'title="{"a" * 30}"') == 2
+
+
+def test_names_are_text() -> None:
+    bad = "<img src=x onerror=alert(1)>"
+    drawn = heat_map(matrix([[1, 0], [0, 0]], [bad], [bad]), 0, bad, is_linked=True)
+    assert "<img" not in drawn and drawn.count(f'data-group="{escape(bad)}"') == 2
 
 
 def test_nothing_at_all_is_drawn_as_a_grid() -> None:
-    assert "<g" not in heat_map(CELLS.clear(), ["cat"], "x")
-
-
-def test_percent() -> None:
-    assert [percent(share) for share in (0.0, 0.0049, 0.005, 0.025, 0.994, 0.996, 1.0)] == [
-        "0", "<1", "<1", "2", "99", ">99", "100",
-    ]  # fmt: skip
+    drawn = heat_map(matrix([[0, 0], [0, 0]], ["cat"]), 0, "x", is_linked=True)
+    assert drawn.count("<td></td>") == 5 and "<a" not in drawn
 
 
 def luminance(colour: Sequence[float]) -> float:
@@ -58,10 +82,11 @@ def test_numbers_can_be_read_on_every_shade(mode: str, step: int) -> None:
         name: list(bytes.fromhex(code if len(code) == 6 else "".join(2 * digit for digit in code)))
         for name, code in found.items()
     }
-    depth = re.search(rf"\.heat \.s{step} rect {{ fill-opacity: ([.\d]+)", css)
-    share = float(depth[1]) if depth else 1.0
+    depth = re.search(rf"\.matrix \.s{step} {{ background: color-mix\(in srgb, var\(--a\) (\d+)%, var\(--paper\)\)", css)
+    assert depth or f".matrix .s{step} {{ background: var(--a); }}" in css
+    share = int(depth[1]) / 100 if depth else 1.0
     shade = [share * one + (1 - share) * other for one, other in zip(colours["a"], colours["paper"], strict=True)]
     text = colours["paper"] if step > 4 else colours["ink"]
-    assert ".heat :is(.s5, .s6) text { fill: var(--paper); }" in css
+    assert ".matrix :is(.s5, .s6) { color: var(--paper); }" in css
     low, high = sorted([luminance(shade), luminance(text)])
     assert (high + 0.05) / (low + 0.05) >= 4.5

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from apframe.report.charts.intervals import interval_cells
 
 
 def test_all_rows_share_one_scale() -> None:
-    cells = interval_cells(pl.Series([0.0, 1.0, None]), pl.Series([None, 0.5, None]), pl.Series([None, 1.0, None]), zero=True)
-    assert 'cx="6"' in cells[0] and 'class="bar"' not in cells[0] and "unclear" in cells[0]
-    assert 'cx="154"' in cells[1] and 'x1="80"' in cells[1] and 'class="interval better"' in cells[1]
+    low, high = pl.Series([None, 0.5, None]), pl.Series([None, 1.0, None])
+    axis, cells = interval_cells(pl.Series([0.0, 1.0, None]), low, high, zero=True)
+    assert 'cx="16"' in cells[0] and 'class="bar"' not in cells[0] and "unclear" in cells[0]
+    assert 'cx="164"' in cells[1] and 'd="M90 5v8m0-4H164' in cells[1] and 'class="interval better"' in cells[1]
     assert cells[2] == ""
-    assert interval_cells(*[pl.Series([], dtype=pl.Float64)] * 3) == []
+    assert re.findall(r'x="(\d+)"[^>]*>([^<]+)<', axis) == [("16", "0.000"), ("90", "+0.500"), ("164", "+1.000")]
+    assert interval_cells(*[pl.Series([], dtype=pl.Float64)] * 3)[1] == []
+
+
+def test_the_axis_has_0_where_it_is_far_from_the_ends() -> None:
+    ends = pl.Series([-1.0, 1.0])
+    axis, _ = interval_cells(ends, ends, ends, zero=True)
+    assert re.findall(r">([^<]+)</text>", axis) == ["−1.000", "0.000", "+1.000"]
+    near = pl.Series([-0.1, 1.0])
+    axis, _ = interval_cells(near, near, near, zero=True)
+    assert re.findall(r">([^<]+)</text>", axis) == ["−0.100", "+1.000"]
 
 
 def test_errors_are_better_below_zero() -> None:
     low, high = pl.Series([0.1, 0.1, -0.2, -0.1]), pl.Series([0.2, 0.2, -0.1, 0.1])
-    cells = interval_cells((low + high) / 2, low, high, zero=True, metrics=["AP", "ATE", "ASE", "AOE"])
+    _, cells = interval_cells((low + high) / 2, low, high, zero=True, metrics=["AP", "ATE", "ASE", "AOE"])
     assert [cell.split('"')[1] for cell in cells] == [f"interval {word}" for word in ("better", "worse", "better", "unclear")]

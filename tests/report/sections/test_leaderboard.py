@@ -12,12 +12,11 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import NoAnnotationsWarning
 from apframe.report.compared import Compared
-from apframe.report.section import Section
 from apframe.report.sections import leaderboard
 from apframe.report.write import sections_of
 from tests.conformance.tiny import CATEGORIES, ONE_HIT, ONE_OF_TWO
 from tests.protocols.test_protocol_values import RANKED, TINY, tiny
-from tests.report.sections.test_kinds import tables
+from tests.report.sections.test_error_types import tables
 
 NAMES = ["model_a", "model_b", "half_b"]
 
@@ -50,8 +49,8 @@ def test_numbers_are_those_of_compare_and_the_evaluations(three: Compared) -> No
 
 
 def test_the_answers_in_words(three: Compared) -> None:
-    leader, against = leaderboard.best(three).sentences
-    assert leader.startswith("model_b has the highest AP, 0.277, and leads in 7")
+    (against,) = leaderboard.best(three).sentences
+    assert leaderboard.answer(three).startswith("model_b has the highest AP, 0.277, and leads in 7")
     assert (
         against
         == "Against model_a: half_b is worse; model_b is not significantly different (p < 0.05, corrected for 2 comparisons)."
@@ -61,7 +60,7 @@ def test_the_answers_in_words(three: Compared) -> None:
         "AP by category: model_b is best in 8 of 12, model_a in 4.",
         "AP by weather: model_a is best in 3 of 4, model_b in 1.",
     ]
-    assert leaderboard.kinds(three).sentences == ["In all 3 models, missed annotations cost most AP."]
+    assert leaderboard.error_types(three).sentences == ["In all 3 models, missed annotations cost most AP."]
 
 
 @pytest.mark.slow
@@ -89,12 +88,12 @@ def test_best_of_each_row_and_its_lead(three: Compared) -> None:
     assert differ == dict(found.select("name", "run_b").rows())
 
 
-def test_kinds_of_all_models_side_by_side(three: Compared) -> None:
-    shown = tables(leaderboard.kinds(three))
+def test_error_types_of_all_models_side_by_side(three: Compared) -> None:
+    shown = tables(leaderboard.error_types(three))
     for name, each in zip(NAMES, three.evaluations, strict=True):
         wanted = each.error_impact(0.5).filter(pl.col("name").is_null()).head(6)
-        assert shown["AP that each kind of error costs"].filter(model=name).row(0)[2:] == tuple(wanted["delta_ap"])
-        assert shown["Errors of each kind"].filter(model=name).row(0)[1:] == tuple(wanted["n"])
+        assert shown["AP that each error type costs"].filter(model=name).row(0)[2:] == tuple(wanted["delta_ap"])
+        assert shown["Errors of each type"].filter(model=name).row(0)[1:] == tuple(wanted["n"])
 
 
 @pytest.mark.slow
@@ -103,7 +102,7 @@ def test_equal_models_are_all_best() -> None:
     categories = tables(leaderboard.where(compared))["AP by category"]
     assert categories["best"].to_list() == ["model_a, model_b, half_b"] * 2 and categories["lead"].to_list() == [0.0, 0.0]
 
-    said = leaderboard.best(compared).sentences[0]
+    said = leaderboard.answer(compared)
     assert said == "model_a, model_b and half_b have the highest AP, 0.500."
 
 
@@ -138,7 +137,11 @@ def test_slices_without_a_value_and_names_of_columns_as_keys() -> None:
 @pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_all_sections(name: str) -> None:
     made = sections_of(Compared([tiny(name)] * 3, NAMES, n_resamples=100))
-    assert [each.key for each in made][:5] == ["what", "better", "where", "kinds", "mistaken"]
+    expected = ["comparison", "slices", "error_types", "confusion", "threshold", "calibration", "images", "gallery", "labels"]
+    keys = [each.key for each in made]
+    # there is no confusion of one category, and no table of images where none has a detection or an annotation that counts
+    assert [key for key in expected if key in keys] == keys[:-1] and keys[-1] == "computed"
+    assert {*expected} - {*keys} <= {"confusion", "images"}
 
 
 @pytest.mark.slow
@@ -146,9 +149,9 @@ def test_nothing_annotated() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoAnnotationsWarning)
         empty = of_three(ONE_OF_TWO | {"annotations": [], "categories": CATEGORIES}, ONE_HIT, [], ONE_HIT)
-    sections: list[Section] = [leaderboard.best(empty), leaderboard.where(empty), leaderboard.kinds(empty)]
-    assert [each.sentences[0] for each in sections] == [
-        "AP has no value: no annotation counts.", "AP by category: there are no values.", "No kind of error costs any AP.",
+    said = [leaderboard.answer(empty), leaderboard.where(empty).sentences[0], leaderboard.error_types(empty).sentences[0]]
+    assert leaderboard.best(empty).sentences == [] and said == [
+        "AP has no value: no annotation counts.", "AP by category: there are no values.", "No error type costs any AP.",
     ]  # fmt: skip
 
 
@@ -162,6 +165,6 @@ def test_categories_with_intervals_come_first() -> None:
     assert shown["key 0"].to_list() == ["cat", "dog"] and shown["lead"][0] < shown["lead"][1]
 
 
-def test_low_thresholds_have_kinds_too() -> None:
+def test_low_thresholds_have_error_types_too() -> None:
     """A threshold that is not above the usual background."""
-    assert leaderboard.kinds(Compared([tiny("coco", iou_thresholds=0.1)] * 3, NAMES)).blocks
+    assert leaderboard.error_types(Compared([tiny("coco", iou_thresholds=0.1)] * 3, NAMES)).blocks

@@ -42,17 +42,19 @@ def test_numbers_equal_the_tables_they_come_from(two: apf.RunEvaluation, tmp_pat
 
 
 def test_sentences_name_significant_differences_and_others(two: apf.RunEvaluation) -> None:
-    (sentence,) = search.better(Searched(two, ["run_lexical", "run_hybrid"])).sentences
+    pair = Searched(two, ["run_lexical", "run_hybrid"])
+    assert search.better(pair).sentences == []
+    sentence = search.answer(pair)
     assert sentence == "run_hybrid is better by 0.104 AP (95 % CI 0.050 to 0.157, p < 0.001)."
     other, names = together([apf.evaluate_run(DATA / "qrels.txt", path) for path in (RUNS[0], RUNS[2])], ["lexical", "dense"])
-    (sentence,) = search.better(Searched(other, names)).sentences
+    sentence = search.answer(Searched(other, names))
     assert sentence == (
         "No significant difference in AP: −0.058 for dense (95 % CI −0.145 to +0.030). "
         "With 59 queries, differences below about 0.122 cannot be told from chance."
     )
     worse, names = together([apf.evaluate_run(DATA / "qrels.txt", path) for path in RUNS[1:] + RUNS[:1]], ["h", "d", "l"])
-    leader, *sentences = search.better(Searched(worse, names)).sentences
-    assert leader == "h has the highest AP, 0.586, and leads in 100 % of sets like this one."
+    sentences = search.better(Searched(worse, names)).sentences
+    assert search.answer(Searched(worse, names)) == "h has the highest AP, 0.586, and leads in 100 % of sets like this one."
     assert sentences == [
         "d is worse than h by 0.163 AP (95 % CI 0.108 to 0.218, p < 0.001, corrected for 2 comparisons).",
         "l is worse than h by 0.104 AP (95 % CI 0.050 to 0.157, p < 0.001, corrected for 2 comparisons).",
@@ -79,7 +81,7 @@ def test_three_runs_have_a_leaderboard(two: apf.RunEvaluation) -> None:
     assert board["run"].unique().sort().to_list() == sorted(names)
     assert others["run_b"].unique(maintain_order=True).to_list() == ["hybrid", "dense"]
     assert_frame_equal(evaluation.summary.filter(run="dense").drop("run"), dense.summary, abs_tol=1e-12)
-    assert "hybrid has the highest AP, 0.586" in section.sentences[0]
+    assert "hybrid has the highest AP, 0.586" in search.answer(Searched(evaluation, names))
     by_topic = search.where(Searched(evaluation, names, by=["topic"]))
     assert by_topic is not None
     table = by_topic.blocks[0]
@@ -120,28 +122,30 @@ def test_measures_without_plain_means_have_no_intervals() -> None:
     assert others.rows() == [("GMAP", *wanted)]
     alone = search.better(Searched(*together([apf.evaluate_run(DATA / "qrels.txt", RUNS[0], "GMAP")], ["a"])))
     assert alone.sentences == [] and len(alone.blocks) == 1
+    nothing_plain = search.answer(Searched(*together([apf.evaluate_run(DATA / "qrels.txt", RUNS[0], "GMAP")], ["a"])))
+    assert nothing_plain == "No measure of a is a plain mean, so there are no intervals."
 
 
 def test_one_query_has_no_interval() -> None:
     runs = {name: {"q": {"d": score, "e": 0.5}} for name, score in (("old", 0.1), ("new", 0.9))}
     with pytest.warns(apf.exceptions.FewUnitsWarning):
-        section = search.better(Searched(apf.evaluate_run({"q": {"d": 1}}, runs, "AP"), ["old", "new"]))
-    assert section.sentences == ["No interval for the difference in AP, +0.500 for new: too few queries have a value."]
+        answer = search.answer(Searched(apf.evaluate_run({"q": {"d": 1}}, runs, "AP"), ["old", "new"]))
+    assert answer == "No interval for the difference in AP, +0.500 for new: too few queries have a value."
 
 
 def test_methods_in_words(two: apf.RunEvaluation) -> None:
-    (block,) = search.rules(Searched(two, ["run_lexical", "run_hybrid"])).blocks
+    block = search.rules(Searched(two, ["run_lexical", "run_hybrid"])).blocks[-1]
     assert isinstance(block, Fragment)
     assert "It is that of the paired t test" in block.markup and "drawn" not in block.markup
     dense = apf.evaluate_run(DATA / "qrels.txt", RUNS[2])
-    (block,) = search.rules(Searched(*together([two, dense], ["a", "b", "c"]), seed=7)).blocks
+    block = search.rules(Searched(*together([two, dense], ["a", "b", "c"]), seed=7)).blocks[-1]
     assert isinstance(block, Fragment) and "drawn 10,000 times, starting from seed 7" in block.markup
 
 
 def test_policies_in_words() -> None:
     options = {"missing": "zero", "no_relevant": "skip", "unjudged": "remove"}
     one = apf.evaluate_run({"q": {"d": 1}}, {"q": {"d": 1.0}}, "AP", **options)
-    (block,) = search.rules(Searched(*together([one], ["a"]))).blocks
+    block = search.rules(Searched(*together([one], ["a"]))).blocks[-1]
     assert isinstance(block, Fragment)
     assert "not in a run counts as 0; one without relevant documents is left out" in block.markup
     assert "without judgement are removed" in block.markup
@@ -172,5 +176,5 @@ def test_attributes_may_be_called_what_other_columns_are(two: apf.RunEvaluation)
 def test_equal_runs_lead_together() -> None:
     runs = {name: {"q": {"d": score, "e": 0.5}, "r": {"d": 1.0}} for name, score in (("a", 0.9), ("b", 0.9), ("c", 0.1))}
     with pytest.warns(apf.exceptions.FewUnitsWarning):
-        section = search.better(Searched(apf.evaluate_run({"q": {"d": 1}, "r": {"d": 1}}, runs, "AP"), ["a", "b", "c"]))
-    assert section.sentences[0] == "a and b have the highest AP, 1.000."
+        answer = search.answer(Searched(apf.evaluate_run({"q": {"d": 1}, "r": {"d": 1}}, runs, "AP"), ["a", "b", "c"]))
+    assert answer == "a and b have the highest AP, 1.000."

@@ -1,4 +1,4 @@
-"""The section of the report: where."""
+"""The section of the report: categories, slices and sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import apframe as apf
 from apframe.report.compared import Compared
 from apframe.report.section import Table
-from apframe.report.sections import leaderboard, where
+from apframe.report.sections import by_slice, leaderboard
 from apframe.report.tables import table_markup
 from tests.protocols.test_protocol_values import tiny
 from tests.report.conftest import STREET
@@ -17,19 +17,41 @@ from tests.report.read_back import read_tables
 
 @pytest.mark.slow
 def test_tables_by_category_slice_and_size(pair: Compared) -> None:
-    blocks = [each for each in where.section(pair).blocks if isinstance(each, Table)]
-    assert where.section(pair).sentences[1] == (
+    blocks = [each for each in by_slice.section(pair).blocks if isinstance(each, Table)]
+    assert by_slice.section(pair).sentences[1] == (
         "AP by weather: the 95 % interval includes 0 in all 2 slices. 2 slices without an interval: "
         "more than a tenth of the categories have annotations in fewer than 10 images."
     )
     assert [each.caption for each in blocks] == ["AP by category", "AP by weather", "By the size of objects"]
-    differences = blocks[0].frame["difference"].abs().to_list()
+    differences = blocks[0].frame["difference"][1:].abs().to_list()
     assert differences == sorted(differences, reverse=True)
     assert blocks[2].frame["metric"].to_list() == ["AP", "APs", "APm", "APl"]
 
 
+@pytest.mark.slow
+def test_all_together_come_first(pair: Compared, one: Compared) -> None:
+    for compared, value in ((pair, "difference"), (one, "value")):
+        wanted = compared.overall.filter(metric="AP")[value if value in compared.overall.columns else "estimate"].item()
+        blocks = [each for each in by_slice.section(compared).blocks if isinstance(each, Table)]
+        assert [(each.n_means, each.frame[value][0]) for each in blocks] == [(1, wanted)] * len(blocks)
+        assert [each.frame[each.frame.columns[0]][0] for each in blocks] == ["all"] * (len(blocks) - 1) + ["AP"]
+
+
+@pytest.mark.slow
+def test_rows_link_to_their_errors(pair: Compared) -> None:
+    by_category, by_weather, by_size = (each for each in by_slice.section(pair).blocks if isinstance(each, Table))
+    errors = pair.rows.table().filter(pl.col("error").is_not_null())
+    for table, column, mark_of in ((by_category, "name", "category"), (by_weather, "key 0", "weather")):
+        marks = table.links[column]
+        assert marks[0] is None and len(marks) == table.frame.height
+        for value, mark in zip(table.frame[column][1:], marks[1:], strict=True):
+            is_in = pl.col("name") == value if column == "name" else pl.col("weather").list.contains(value)
+            assert mark is not None and (mark.selection, mark.n) == ({mark_of: value}, errors.filter(is_in).height)
+    assert [mark and mark.selection["area"] for mark in by_size.links["metric"]] == [None, "small", "medium", "large"]
+
+
 def test_columns_to_slice_by_are_named_if_none_was_asked_for(one: Compared) -> None:
-    assert "weather, time_of_day, camera, city" in where.section(one).notes[0]
+    assert "weather, time_of_day, camera, city" in by_slice.section(one).notes[0]
 
 
 @pytest.mark.slow
@@ -37,7 +59,7 @@ def test_categories_without_intervals_come_last(one: Compared, pair: Compared) -
     for compared in (one, pair):
         rows = compared.by_category.filter(metric="AP")
         cut = rows.with_columns(low=pl.when(pl.col("name") != "worker").then("low"))
-        assert where._sorted(cut, compared)["name"][-1] == "worker"
+        assert by_slice._sorted(cut, compared)["name"][-1] == "worker"
 
 
 @pytest.mark.slow
@@ -48,16 +70,16 @@ def test_keys_may_be_called_what_other_columns_are(models: list[apf.Evaluation])
         data = apf.Dataset(images, street.categories, street.annotations)
         for n in (1, 2):
             found = [apf.evaluate(data, each.detections) for each in models[:n]]
-            section = where.section(Compared(found, ["a", "b"][:n], by=[name]))
+            section = by_slice.section(Compared(found, ["a", "b"][:n], by=[name]))
             (table,) = (each for each in section.blocks if isinstance(each, Table) and each.caption == f"AP by {name}")
             head, *rows = next(iter(read_tables(table_markup(table)).values()))
-            assert head[0] == name and [row[0] for row in rows] == ["clear", "fog", "rain", "snow"]
+            assert head[0] == name and [row[0] for row in rows] == ["all", "clear", "fog", "rain", "snow"]
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ResampledWarning")
 def test_one_category_with_a_value() -> None:
-    said = where.section(Compared([tiny("kitti")], ["a"])).sentences
+    said = by_slice.section(Compared([tiny("kitti")], ["a"])).sentences
     assert said == ["Only Car has a value of AP_moderate, 0.475."]
 
 
@@ -65,16 +87,16 @@ def test_the_range_over_categories(one: Compared) -> None:
     """Categories without an interval come last in the table, and are not called the lowest."""
     rows = one.by_category.filter(metric="AP").sort("estimate")
     lowest = rows["name"].to_list()
-    assert f"({lowest[0]})" in where._worst(rows, "AP")[0]
+    assert f"({lowest[0]})" in by_slice._worst(rows, "AP")[0]
     cut = rows.with_columns(low=pl.when(pl.col("name") != lowest[0]).then("low"))
-    assert f"({lowest[1]})" in where._worst(cut, "AP")[0]
-    assert where._worst(rows.with_columns(estimate=0.0), "AP") == ["AP is 0.000 in all 12 categories."]
+    assert f"({lowest[1]})" in by_slice._worst(cut, "AP")[0]
+    assert by_slice._worst(rows.with_columns(estimate=0.0), "AP") == ["AP is 0.000 in all 12 categories."]
 
 
 def test_the_mean_of_iou_is_not_what_a_category_has() -> None:
     segments = STREET.parent / "segments" / "semantic"
     evaluation = apf.evaluate(segments / "truth", segments / "model_a", protocol="semantic")
-    for n, make in ((1, where.section), (2, where.section), (3, leaderboard.where)):
+    for n, make in ((1, by_slice.section), (2, by_slice.section), (3, leaderboard.where)):
         section = make(Compared([evaluation] * n, ["a", "b", "c"][:n], n_resamples=200))
         assert section.blocks[0].caption == "IoU by category" and section.sentences[0].startswith("IoU")  # type: ignore[union-attr]
 
@@ -83,7 +105,7 @@ def test_the_mean_of_iou_is_not_what_a_category_has() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_levels_of_difficulty_are_no_sizes(n: int) -> None:
     compared = Compared([tiny("kitti")] * n, ["a", "b", "c"][:n], n_resamples=50)
-    section = (leaderboard.where if n > 2 else where.section)(compared)
+    section = (leaderboard.where if n > 2 else by_slice.section)(compared)
     captions = [each.caption for each in section.blocks if isinstance(each, Table)]
     assert captions[-1] == "By level of difficulty"
     assert not any("size" in text for text in [*captions, *section.notes])
@@ -92,12 +114,14 @@ def test_levels_of_difficulty_are_no_sizes(n: int) -> None:
 @pytest.mark.slow
 def test_tests_are_called_what_they_are(pair: Compared, models: list[apf.Evaluation]) -> None:
     """Over one row, q is p: it is shown only where there are several rows to correct for."""
-    by_category, by_weather, by_size = (each.frame for each in where.section(pair).blocks if isinstance(each, Table))
+    by_category, by_weather, by_size = (each.frame for each in by_slice.section(pair).blocks if isinstance(each, Table))
     p = dict(pair.overall.select("metric", "p").iter_rows())
     assert by_size["p"].to_list() == [p[metric] for metric in by_size["metric"]] and "q" not in by_size.columns
-    assert by_category.height > 1 and by_category["q"].equals(where._sorted(pair.by_category.filter(metric="AP"), pair)["q"])
+    wanted = by_slice._sorted(pair.by_category.filter(metric="AP"), pair)["q"]
+    assert by_category.height > 2 and by_category["q"][1:].equals(wanted)
     p_of_slices = models[0].compare(models[1], by="weather", metrics="AP")["p"]
-    assert (by_weather["q"] >= p_of_slices).all() and not by_weather["q"].equals(p_of_slices.alias("q"))
+    q = by_weather["q"][1:]
+    assert (q >= p_of_slices).all() and not q.equals(p_of_slices.alias("q"))
 
 
 def test_what_says_nothing_about_images_is_no_slice() -> None:
@@ -107,12 +131,12 @@ def test_what_says_nothing_about_images_is_no_slice() -> None:
         "categories": [{"id": 1, "name": "cat"}],
         "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}],
     }
-    said = where.hint(Compared([apf.evaluate(truth, [])], ["a"]))
+    said = by_slice.hint(Compared([apf.evaluate(truth, [])], ["a"]))
     assert said == "No slices were requested. The images have 1 column to slice by: weather."
 
 
 def test_categories_that_come_last_are_explained(one: Compared) -> None:
     rows = one.by_category.filter(metric="AP")
-    assert where.last_ones(rows) == []
+    assert by_slice.last_ones(rows) == []
     cut = rows.with_columns(low=pl.when(pl.col("name") != "worker").then("low"))
-    assert where.last_ones(cut) == ["Categories without an interval come last in the table, whatever their numbers."]
+    assert by_slice.last_ones(cut) == ["Categories without an interval come last in the table, whatever their numbers."]

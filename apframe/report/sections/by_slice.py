@@ -1,8 +1,8 @@
-"""Where? Categories, the user's slices, and sizes of objects or levels of difficulty, each with its difference."""
+"""Numbers by category, the user's slices, sizes of objects or levels of difficulty, with their differences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +10,14 @@ import polars as pl
 
 from apframe.protocols.headlines import headlines, main_headline
 from apframe.report.compared import Compared
+from apframe.report.marks import Mark
 from apframe.report.section import Block, Section, Table
-from apframe.report.sections.better import HEADS, OF_PAIR, difference_table, level_table, pair_heads
+from apframe.report.sections.models_compared import HEADS, difference_table, level_table, pair_heads
 from apframe.show.comparison import comparison_sentences
 from apframe.wording import counted
 
+_ALL = "all"
+_ENOUGH = "with enough images"
 _NO_ATTRIBUTES = (  # columns of images that say nothing about what is on them
     "image_id", "image_width", "image_height", "file_name", "label_map", "coco_url", "flickr_url", "date_captured", "license",
     "neg_category_ids", "not_exhaustive_category_ids",
@@ -28,7 +31,9 @@ def section(compared: Compared) -> Section:
     categories, of_one = of_categories(compared)
     if categories.height > 1:
         sentences += comparison_sentences(categories, ["name"]) if compared.is_pair else _worst(categories, of_one)
-        blocks.append(_table(_sorted(categories, compared), ["name"], compared, f"{of_one} by category", ["n_positives"]))
+        rows = _sorted(categories, compared)
+        marks = {"name": compared.category_marks(rows["category_id"])}
+        blocks.append(_table(rows, ["name"], compared, f"{of_one} by category", ["n_positives"], marks=marks))
     for key in compared.by:
         rows = compared.by_key(key)
         keys = rows.columns[: rows.columns.index("metric")]
@@ -37,15 +42,16 @@ def section(compared: Compared) -> Section:
             sentences += [text.replace(":", f" {by}:", 1) for text in comparison_sentences(rows, keys)]
         columns = {f"key {k}": key for k, key in enumerate(keys)}  # keys may be called what another column is
         rows = rows.rename({key: column for column, key in columns.items()})
-        table = _table(rows, [*columns], compared, f"{metric} {by}", ["n_images", "n_annotations"])
+        marks = {"key 0": compared.slice_marks(rows, {key: column for column, key in columns.items()})}
+        table = _table(rows, [*columns], compared, f"{metric} {by}", ["n_images", "n_annotations"], marks=marks)
         blocks.append(replace(table, heads={**table.heads, **columns}))
     by_size = sizes(compared)
     if by_size.height > 1:
-        blocks.append(
-            _table(by_size, ["metric"], compared, ranges_in_words(compared).capitalize(), test="p")
-        )  # q: of one metric
+        marks = {"metric": compared.size_marks(by_size["metric"])}
+        caption = ranges_in_words(compared).capitalize()
+        blocks.append(_table(by_size, ["metric"], compared, caption, test="p", marks=marks))  # q: of one metric
     notes = [*last_ones(categories), *([] if compared.by else [hint(compared)])]
-    return Section("where", "Where?", sentences, blocks, notes)
+    return Section("slices", "Where?", sentences, blocks, notes, compared.all_scores)
 
 
 def _table(
@@ -55,15 +61,25 @@ def _table(
     caption: str,
     support: Sequence[str] = (),
     test: str = "q",
+    marks: Mapping[str, Sequence[Mark | None]] | None = None,
 ) -> Table:
+    """The numbers of slices, below that of all together. Those of sizes begin with it."""
+    is_there = keys == ["metric"]
+    if not is_there:
+        whole = compared.overall.filter(pl.col("metric") == compared.metric)
+        whole = whole.with_columns(pl.lit(_ALL).alias(keys[0]), pl.lit(None, pl.Float64).alias(test))
+        rows = pl.concat([whole, rows.cast({keys[0]: pl.String})], how="diagonal_relaxed")
+    marks = {name: [*[None] * (not is_there), *each] for name, each in (marks or {}).items()}
     if compared.is_pair:
-        frame = rows.select(*keys, *support, *OF_PAIR, test)
-        return difference_table(frame, caption, HEADS | pair_heads(*compared.names), rows)
-    return level_table(rows, [*keys, *support], caption, HEADS)
+        heads = HEADS | pair_heads(*compared.names)
+        table = difference_table(rows, keys, caption, heads, [test, "detectable"], support)
+    else:
+        table = level_table(rows, keys, caption, HEADS, support)
+    return replace(table, links=marks, n_means=1)
 
 
 def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
-    """What changed most first; of one model, the lowest first. Categories without an interval come last."""
+    """Sort rows by their change, the largest first; of one model, the lowest first. Those without an interval come last."""
     order: Any = pl.col("difference").abs().neg() if compared.is_pair else pl.col("estimate")
     return rows.sort(pl.col("low").is_null(), order, "name", nulls_last=True, maintain_order=True)
 
@@ -101,9 +117,12 @@ def _worst(rows: pl.DataFrame, metric: str) -> list[str]:
     if known["low"].count() > 1:  # the others come last in the table
         known = known.drop_nulls("low")
     (low, lowest), (high, highest) = (known.select(pl.col("estimate").round(3), "name").row(at) for at in (0, -1))
+    n = counted(known.height, "category")
+    are_all = known.height == rows.height
     if low == high:
-        return [f"{metric} is {low:.3f} in all {counted(known.height, 'category')}."]
-    return [f"{metric} goes from {low:.3f} ({lowest}) to {high:.3f} ({highest})."]
+        return [f"{metric} is {low:.3f} in all {n}." if are_all else f"{metric} is {low:.3f} in the {n} {_ENOUGH}."]
+    among = "" if are_all else f", among the {n} {_ENOUGH}"
+    return [f"{metric} goes from {low:.3f} ({lowest}) to {high:.3f} ({highest}){among}."]
 
 
 def last_ones(categories: pl.DataFrame) -> list[str]:

@@ -7,8 +7,8 @@ import polars as pl
 import apframe as apf
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Table
-from apframe.report.sections import labels
-from tests.report.sections.test_kinds import of
+from apframe.report.sections import label_candidates
+from tests.report.sections.test_error_types import of
 
 
 def once(rows: pl.DataFrame) -> pl.DataFrame:
@@ -23,18 +23,23 @@ def once(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def test_candidates_are_those_of_label_errors(one: Compared, models: list[apf.Evaluation]) -> None:
-    section = labels.section(one)
+    section = label_candidates.section(one)
     table, cards = section.blocks
     assert isinstance(table, Table) and isinstance(cards, Fragment)
     wanted = once(models[0].label_errors(0.5).sort("suspicion", descending=True, maintain_order=True))
     assert table.frame["suspicion"].equals(wanted["suspicion"])
     assert table.frame["file_name"].to_list() == wanted["file_name"].to_list()
     assert cards.markup.count("<article") == wanted.height
+    n_of = dict(wanted.group_by("kind").len().rows())
+    links = table.links["kind"]
+    assert [mark and (mark.section, mark.selection["kind"], mark.n) for mark in links] == [
+        ("labels", kind, n_of[kind]) for kind in wanted["kind"]
+    ]
     assert "suggested by model_a" in cards.markup
 
 
 def test_what_both_models_suggest_is_listed_once(pair: Compared, models: list[apf.Evaluation]) -> None:
-    table = labels.section(pair).blocks[0]
+    table = label_candidates.section(pair).blocks[0]
     assert isinstance(table, Table)
     each = [model.label_errors(0.5).filter(pl.col("annotation_id").is_not_null()) for model in models]
     n_distinct = once(pl.concat(each)).height
@@ -50,7 +55,7 @@ def test_candidates_of_pooled_categories_may_have_none() -> None:
         "annotations": [{"id": number, "bbox": [0, 0, 50, 50 + number]} | box for number in (1, 2)],
     }
     found = [box | {"bbox": [100, 0, 50, 50], "score": 0.9}, box | {"bbox": [0, 0, 50, 50], "score": 0.9}]
-    section = labels.section(of(apf.evaluate(truth, found, agnostic=True)))
+    section = label_candidates.section(of(apf.evaluate(truth, found, agnostic=True)))
     table = section.blocks[0]
     assert isinstance(table, Table)
     assert sorted(table.frame["labelled"].is_null()) == [False, True]
@@ -66,9 +71,10 @@ def test_a_pair_of_annotations_is_one_candidate_with_one_label() -> None:
     }
     models = [apf.evaluate(truth, []), apf.evaluate(truth, [])]
     assert models[0].label_errors(0.5).height == 2
-    table, cards = labels.section(of(*models)).blocks
+    table, cards = label_candidates.section(of(*models)).blocks
     assert isinstance(table, Table) and isinstance(cards, Fragment)
     assert table.frame.height == cards.markup.count("<article") == 1
     assert "<strong>rider also annotated as pedestrian</strong>" in cards.markup
-    assert "missed by model_0, similarity 1.00 to the other annotation" in cards.markup
-    assert cards.markup.count("<title>") == 2 and cards.markup.count("<text") == 2, "on the card, and once it is opened"
+    assert "missed by model_0, similarity 1.000 to the other annotation" in cards.markup
+    assert cards.markup.count("<title>") == 2
+    assert cards.markup.count("<text") == 3, "on the card, and once it is opened, on wide screens and on narrow ones"

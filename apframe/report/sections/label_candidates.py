@@ -1,4 +1,4 @@
-"""Are the labels right? Annotations that are likely to be wrong, as a table and as cards."""
+"""Possible label errors: annotations that are likely to be wrong, as a table and as cards."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from apframe.evaluation.gallery.cards import MODELS, label_cards
 from apframe.evaluation.gallery.gallery import draw_cards
 from apframe.exceptions import ParameterError
 from apframe.report.compared import Compared
+from apframe.report.marks import LABELS, Mark
 from apframe.report.section import Block, Fragment, Section, Table, without_numbers
-from apframe.report.sections.look import Filter, gallery, missing_pictures, only_two
+from apframe.report.sections.card_gallery import Filter, gallery, missing_pictures, only_two
 from apframe.wording import counted, plural
 
-HEADING = "Are the labels right?"
+KEY, HEADING = "labels", "Possible label errors"
+FILE = "label_candidates"
 _PAIR, _SHARE = 2, 5  # one card in five is about labels
 _KINDS = {  # of what, and what is wrong with it
     "missing": ("object", "without an annotation"),
     "wrong_class": ("annotation", "of another category"),
-    "misplaced": ("annotation", "in the wrong place"),
+    "misplaced": ("annotation", "with a poor localization"),
     "duplicate": ("annotation", "next to nearly the same one"),
 }
 
@@ -26,17 +28,11 @@ def section(compared: Compared) -> Section:
     """Return the section; of a pair, with what either model suggests."""
     evaluations, names = compared.evaluations[:_PAIR], compared.names[:_PAIR]
     try:
-        found = [each.label_errors(compared.iou_threshold) for each in evaluations]
+        rows = compared.label_rows
     except ParameterError as error:
-        return without_numbers("labels", HEADING, error)
-    of_models = [table.with_columns(model=pl.lit(model)) for model, table in zip(MODELS, found, strict=False)]
-    rows = pl.concat(of_models).with_columns(pl.col("kind").cast(pl.String))
-    rows = rows.sort("suspicion", descending=True, maintain_order=True)
-    # both models may point at the same annotation, and at either one of a pair
-    same = pl.struct("kind", "image_id", pl.concat_list("annotation_id", "other_annotation_id").list.sort())
-    rows = rows.filter(pl.col("annotation_id").is_null() | same.is_first_distinct())
+        return without_numbers(KEY, HEADING, error)
     if rows.is_empty():
-        return Section("labels", HEADING, ("No detection contradicts an annotation with a score of 0.5 or more.",))
+        return Section(KEY, HEADING, ("No detection contradicts an annotation with a score of 0.5 or more.",))
     counts = dict(rows["kind"].value_counts(sort=True).rows())
     said = ", ".join(f"{counted(counts[kind], noun)} {wrong}" for kind, (noun, wrong) in _KINDS.items() if kind in counts)
     shown = rows.head(most_labels(compared))
@@ -46,19 +42,25 @@ def section(compared: Compared) -> Section:
         pl.col("model").replace_strict(called, return_dtype=pl.String), "suspicion",
     )  # fmt: skip
     cards = label_cards(compared.first, shown)
-    drawn = draw_cards(evaluations, names, cards, compared.pictures, compared.iou_threshold)
+    data = [
+        {"row": str(row), "kind": kind, "category": name, "score": str(suspicion)}
+        for row, (kind, name, suspicion) in enumerate(cards.select("kind", "name", "suspicion").iter_rows())
+    ]
+    drawn = draw_cards(evaluations, names, cards, compared.pictures, compared.iou_threshold, data)
     kinds = {kind: f"{plural(noun)} {wrong}" for kind, (noun, wrong) in _KINDS.items() if kind in counts}
     filters = [
-        Filter("kind", "Kind", kinds),
+        Filter("kind", "Suspicion", kinds),
         Filter("category", "Category", {name: name for name in sorted(cards["name"].drop_nulls().unique())}),
     ]
-    blocks: list[Block] = [Table(table, "Annotations that are likely to be wrong, the most suspicious first")]
-    blocks += [Fragment(gallery(drawn, filters, "most suspicious first"))] if drawn else []
+    n_of = dict(rows.group_by("kind").len().rows())
+    links = {"kind": [Mark({"kind": kind}, n_of[kind], LABELS) for kind in table["kind"]]} if drawn else {}
+    blocks: list[Block] = [Table(table, "Annotations that are likely to be wrong, the most suspicious first", links=links)]
+    blocks += [Fragment(gallery(drawn, filters, "most suspicious first", FILE, compared.folder))] if drawn else []
     is_cut = shown.height < rows.height
     notes = [f"{shown.height:,} of {counted(rows.height, 'candidate')} are shown as pictures."] if is_cut else []
     warning = "These are candidates: look at them. A model that was trained on these images may have learned their errors."
     return Section(
-        "labels",
+        KEY,
         HEADING,
         (f"Confident detections and close pairs suggest {said}.", warning),
         blocks,

@@ -1,4 +1,4 @@
-"""Are the scores honest? How far they are from the share of detections that are right."""
+"""Calibration: how far scores are from the share of detections that are right."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import polars as pl
 from apframe.exceptions import InputError
 from apframe.report.charts.lines import CLASSES, not_drawn
 from apframe.report.charts.reliability import reliability_chart
-from apframe.report.compared import Compared
+from apframe.report.compared import ALL_SCORES, Compared
+from apframe.report.marks import Mark
 from apframe.report.section import Block, Chart, Details, Section, Table
 from apframe.tables.names import label_of
 
-KEY, HEADING = "honest", "Are the scores honest?"
+KEY, HEADING = "calibration", "Calibration"
 _RIGHT = ("wrong", "right")
-_HONEST = 0.02  # so far scores may be off
+_CLOSE = 0.02  # so far calibrated scores may be off
 _MEASURES = ["n", "ece", "mce", "brier", "mean_gap"]
 _OF_RANGES = ["score_from", "score_to", "n", "mean_score", "mean_target", "gap"]
 _HEADS = {
@@ -51,15 +52,20 @@ def section(compared: Compared) -> Section:
             measured.append((name, row, bins))
             by_category += [] if compared.are_pooled else [_of_categories(each.calibration(threshold, level="category"), name)]
     if not measured:
-        return Section(KEY, HEADING, sentences)
+        return Section(KEY, HEADING, sentences, scope=ALL_SCORES)
     overall = [row.select(pl.lit(name).alias("model"), *_MEASURES) for name, row, _ in measured]
     ranges = [bins.select(pl.lit(name).alias("model"), *_OF_RANGES) for name, _, bins in measured]
     blocks: list[Block] = [
-        Chart(reliability_chart(bins, name, class_), f"{name}. Honest scores reach the dashed line.")
+        Chart(
+            reliability_chart(bins, name, class_, _marks(bins, name, compared)),
+            f"{name}. Calibrated scores reach the dashed line.",
+        )
         for (name, _, bins), class_ in zip(measured, CLASSES, strict=False)
     ]
     blocks.append(Table(pl.concat(overall), f"Calibration at {compared.threshold}", _HEADS, signed=["mean_gap"]))
-    blocks.append(Details("By range of scores", [Table(pl.concat(ranges), "Ranges of scores", _HEADS, signed=["gap"])]))
+    links = {"n": [mark for name, _, bins in measured for mark in _marks(bins, name, compared)]}
+    table = Table(pl.concat(ranges), "Ranges of scores", _HEADS, signed=["gap"], links=links)
+    blocks.append(Details("By range of scores", [table]))
     if by_category:
         rows = pl.concat(by_category).sort(pl.col("n").sum().over("category"), descending=True, maintain_order=True)
         table = Table(rows, "Calibration of each category, most detections first", _HEADS, signed=["mean_gap"])
@@ -70,7 +76,20 @@ def section(compared: Compared) -> Section:
         sentences,
         blocks,
         [*_NOTES, *[_OF_SEVERAL] * (len(compared.names) > 1), *not_drawn([name for name, *_ in measured])],
+        ALL_SCORES,
     )
+
+
+def _marks(bins: pl.DataFrame, name: str, compared: Compared) -> list[Mark | None]:
+    """The detections in each range of scores: it includes its lower end, and the last one also its upper end."""
+    if name not in compared.linked:
+        return [None] * bins.height
+    starts = bins["score_from"].to_list()
+    ends = [*map(str, starts[1:]), "Infinity"]
+    return [
+        Mark({"model": name, "outcome": "all", "from": str(begin), "to": end}, n) if n else None
+        for begin, end, n in zip(starts, ends, bins["n"], strict=True)
+    ]
 
 
 def _of_categories(measured: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -86,11 +105,11 @@ def _in_words(name: str, bins: pl.DataFrame, ece: float | None) -> str:
     if not n or ece is None:
         return f"{name} has no detections that count."
     score, right = score / n, right / n
-    if abs(right - score) >= _HONEST:
+    if abs(right - score) >= _CLOSE:
         found = f"scores are too {'low' if right > score else 'high'}"
-    elif ece >= _HONEST:
+    elif ece >= _CLOSE:
         found = "scores fit on average, but are too high in some ranges and too low in others"
     else:
-        found = "scores are honest"
-    shares = f"{100 * right:.1f} % of {n:,} detections are right" if n > 1 else f"the only detection is {_RIGHT[right > 0]}"
+        found = "scores are calibrated"
+    shares = f"{100 * right:.0f} % of {n:,} detections are right" if n > 1 else f"the only detection is {_RIGHT[right > 0]}"
     return f"{name}: {found}. Their mean is {score:.3f}, and {shares} (ECE {ece:.3f})."

@@ -1,4 +1,4 @@
-"""The section of the report: rules."""
+"""The section of the report: how it was computed."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ import pytest
 from apframe.exceptions import ApframeWarning, ParameterError
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment
-from apframe.report.sections import rules, what
+from apframe.report.sections import how_computed
 from tests.protocols.test_protocol_values import TINY, tiny
-from tests.report.sections.test_kinds import of
+from tests.report.sections.test_error_types import of
 
 
 def text(compared: Compared) -> str:
-    (block,) = rules.section(compared).blocks
-    assert isinstance(block, Fragment)
-    return block.markup
+    """What is said below the facts."""
+    rules = how_computed.section(compared).blocks[-1]
+    assert isinstance(rules, Fragment)
+    return rules.markup
 
 
 def test_what_was_asked_for_is_said(pair: Compared, one: Compared) -> None:
     said = text(replace(pair, n_resamples=700, seed=3, max_images=25))
     assert "what each image contributes to a number (its influence)" in said and "700" not in said
     assert "those at IoU 0.5" in said and "the rules of COCO" in said
-    assert "p is how surprising" in said and "the page 25 cards" in said
+    assert "p is how surprising" in said and "25 cards of errors and 5 of labels" in said
     assert "needs no network" in said
     assert "p is how surprising" not in text(one)
 
@@ -37,12 +38,13 @@ def test_resamples_are_named_where_there_are_some() -> None:
     said = unescape(text(drawn))
     assert "without a derivative have 700 resamples of the images instead, starting from seed 3" in said
     assert "a.compare(b, n_resamples=700, seed=3)" in said
-    assert "700 of the images, seed 3" in what.section(drawn).blocks[1].markup  # type: ignore[union-attr]
+    assert "700 of the images, seed 3" in how_computed.section(drawn).blocks[1].markup  # type: ignore[union-attr]
 
 
 def test_calls_in_python_are_those_of_the_page(pair: Compared, one: Compared) -> None:
     said = unescape(text(pair))
-    assert 'a.compare(b), a.errors(0.5), a.error_impact(0.5), a.confusion(0.5, min_score="best_f1"), ' in said
+    score = pair.point.best[0]  # type: ignore[union-attr]
+    assert f"a.compare(b), a.errors(0.5), a.error_impact(0.5), a.confusion(0.5, min_score={score}), " in said
     assert "give the same tables, where a is the evaluation of model_a, and b that of model_b." in said
     assert "a.intervals(), a.errors(0.5)" in text(one)
     assert "a.compare([b, ...], seed=3), " in text(of(*[tiny("coco")] * 3, seed=3))
@@ -55,9 +57,10 @@ def test_calls_in_python_have_an_answer(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApframeWarning)
         compared = of(tiny(name))
-        said = unescape(text(compared))
+        said, protocol = unescape(text(compared)), compared.first.protocol
+        score = compared.point.best[0] if protocol.has_precision and compared.point else "best_f1"
         for method in ("errors", "error_impact", "confusion", "thresholds", "calibration", "label_errors"):
-            options = {"min_score": "best_f1"} if method == "confusion" else {}
+            options = {"min_score": score} if method == "confusion" and protocol.has_scores else {}
             try:
                 getattr(compared.first, method)(compared.iou_threshold, **options)
             except ParameterError:

@@ -1,4 +1,4 @@
-"""What was compared: models, ground truth, rules, versions, and how to make the page again."""
+"""Provenance: models, ground truth, rules, versions, and how to make the page again."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import polars as pl
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
 from apframe.protocols.refused import counts_mistakes, why_no_precision
-from apframe.report.compared import Compared, in_words
-from apframe.report.section import Fragment, Section, Table
-from apframe.report.sections.rules import described
-from apframe.show.elements import element
+from apframe.report.compared import Compared
+from apframe.report.section import Block, Fragment, Table
+from apframe.show.elements import element, joined
 from apframe.store.parquet import input_hash
 from apframe.tables.dataset import Dataset
 from apframe.wording import counted
@@ -20,8 +19,8 @@ from apframe.wording import counted
 _SHOWN = 12  # digits of a hash
 
 
-def section(compared: Compared) -> Section:
-    """Return the section."""
+def facts(compared: Compared) -> list[Block]:
+    """Return the models, the ground truth, the rules with what departs from them, versions and the command."""
     first = compared.first
     protocol, dataset = first.protocol, first.dataset
     changed = departures(protocol)
@@ -32,7 +31,7 @@ def section(compared: Compared) -> Section:
         f"{counted(dataset.images.height, 'image')}, {counted(dataset.core('annotations').height, 'annotation')}, "
         f"{counted(dataset.categories.height, 'category')}"
     )
-    facts = {
+    said = {
         "Ground truth": data,
         "Its hash": ground_truth_hash(dataset),
         "Rules": rules,
@@ -50,16 +49,18 @@ def section(compared: Compared) -> Section:
     )
     in_full = element("pre", str(protocol), tabindex=0, role="region", aria_label="All rules in words")
     words = element("details", element("summary", "All rules in words"), in_full)
-    for each in compared.evaluations:
-        each.warn_if_doubtful()  # readers of the page have not seen what a terminal showed
-    notes = list(dict.fromkeys(note for each in compared.evaluations for note in each.notes))
-    return Section(
-        "what",
-        "What was compared?" if len(compared.names) > 1 else "What was evaluated?",
-        (f"{in_words(compared.names)} on {data}, by the rules of {protocol.name}.",),
-        (Table(models, "Models"), described({name: text for name, text in facts.items() if text}), Fragment(words)),
-        [*notes, *left_out(protocol)],
-    )
+    return [Table(models, "Models"), described({name: text for name, text in said.items() if text}), Fragment(words)]
+
+
+def described(said: dict[str, str]) -> Fragment:
+    """Return a list of terms, each with what is to be said about it."""
+    return Fragment(element("dl", [joined(element("dt", name), element("dd", text)) for name, text in said.items()]))
+
+
+def notes(compared: Compared) -> list[str]:
+    """Return what was noticed while the models were evaluated, and why sections are missing, if some are."""
+    seen = dict.fromkeys(note for each in compared.evaluations for note in each.notes)
+    return [*seen, *left_out(compared.first.protocol)]
 
 
 def left_out(protocol: Protocol) -> list[str]:
@@ -71,15 +72,15 @@ def left_out(protocol: Protocol) -> list[str]:
     """
     if protocol.has_precision:
         return []
-    mistakes = "" if counts_mistakes(protocol) else "mistaken categories, "
+    mistakes = "" if counts_mistakes(protocol) else "confusion matrix, "
     return [
-        f"{why_no_precision(protocol)}, so this page has no kinds of errors, {mistakes}score thresholds, calibration, "
+        f"{why_no_precision(protocol)}, so this page has no error types, {mistakes}score thresholds, calibration, "
         "pictures of errors or doubtful labels."
     ]
 
 
 def _count(detections: pl.DataFrame) -> int:
-    """How many there are, without their copies for other classes."""
+    """Count them, without their copies for other classes."""
     return detections["expanded_from"].null_count() if "expanded_from" in detections.columns else detections.height
 
 

@@ -1,17 +1,18 @@
-"""How it was computed: the rules in words, what the numbers do not say, and how much of everything is shown."""
+"""The last section: provenance, the rules in words, what the numbers do not say, and how much of everything is shown."""
 
 from __future__ import annotations
 
-from apframe.protocols.protocol import Protocol
 from apframe.protocols.refused import counts_mistakes
 from apframe.report.compared import Compared, in_words
-from apframe.report.section import MOST_ROWS, Fragment, Section
-from apframe.report.sections.labels import most_labels
-from apframe.report.sections.mistaken import MOST_DRAWN, min_score_of
-from apframe.report.sections.thresholds import MOST_POINTS
-from apframe.show.elements import element, joined
+from apframe.report.matrix import MOST_CATEGORIES
+from apframe.report.section import MOST_ROWS, Section
+from apframe.report.sections.image_table import MOST_IMAGES
+from apframe.report.sections.label_candidates import most_labels
+from apframe.report.sections.provenance import described, facts, notes
+from apframe.report.sections.score_threshold import MOST_POINTS
 from apframe.wording import counted
 
+KEY, HEADING = "computed", "How it was computed"
 ALONE = "This file needs no network and no other file"
 _USUAL = 1_000  # resamples
 SAME_BYTES = "The same input gives the same bytes."
@@ -21,12 +22,12 @@ def section(compared: Compared) -> Section:
     """Return the section."""
     protocol, several = compared.first.protocol, len(compared.names) > 1
     rules = {
-        "Numbers": f"They follow the rules of {protocol.name} ({protocol.citation}), which the first section has in full.",
+        "Numbers": f"They follow the rules of {protocol.name} ({protocol.citation}), which are below in full.",
     }
     if protocol.has_precision:
         rules["Threshold"] = f"Errors, confusions, score thresholds and calibration are those at {compared.threshold}."
         rules["Errors"] = (
-            "A kind of error costs as much AP as is gained if all errors of the kind, and no others, are fixed (TIDE)."
+            "An error type costs as much AP as is gained if all errors of the type, and no others, are fixed (TIDE)."
         )
     drawn = (
         f" Numbers without a derivative have {counted(compared.n_resamples, 'resample')} of the images instead, "
@@ -50,7 +51,7 @@ def section(compared: Compared) -> Section:
             "A smaller one may be real and not be found."
         )
     cards = (
-        f", curves {MOST_POINTS} points, heat maps {MOST_DRAWN} categories, and the page "
+        f", curves {MOST_POINTS} points, matrices {MOST_CATEGORIES} categories, and the page {MOST_IMAGES} images, "
         f"{counted(compared.max_images, 'card')} of errors and {most_labels(compared):,} of labels"
     )
     rules["Limits"] = f"Tables have at most {MOST_ROWS} rows{cards * protocol.has_precision}. A line says what was left out."
@@ -58,21 +59,16 @@ def section(compared: Compared) -> Section:
     links = pictures.folder is not None and not pictures.held
     rules["File"] = f"{ALONE}{', except pictures that it links' * links}. {SAME_BYTES}"
     rules["In Python"] = _in_python(compared)
-    return Section("rules", "How was it computed?", (), (described(rules),))
-
-
-def described(rules: dict[str, str]) -> Fragment:
-    """Return a list of terms, each with what is to be said about it."""
-    return Fragment(element("dl", [joined(element("dt", name), element("dd", text)) for name, text in rules.items()]))
+    return Section(KEY, HEADING, (), (*facts(compared), described(rules)), notes(compared))
 
 
 def _in_python(compared: Compared) -> str:
-    """Which calls give the tables of the page; those that the protocol refuses are left out."""
+    """Say which calls give the tables of the page; those that the protocol refuses are left out."""
     options = [f"n_resamples={compared.n_resamples}"] * (compared.is_drawn and compared.n_resamples != _USUAL)
     options += [f"seed={compared.seed}"] * (compared.seed != 0)
     others = ["[b, ...]" if compared.are_several else "b"] if len(compared.names) > 1 else []
     numbers = f"a.{'compare' if others else 'intervals'}({', '.join([*others, *options])})"
-    calls = [numbers, *(f"a.{name}({compared.iou_threshold:.10g}{more})" for name, more in _tables(compared.first.protocol))]
+    calls = [numbers, *(f"a.{name}({compared.iou_threshold:.10g}{more})" for name, more in _tables(compared))]
     who = f"a is the evaluation of {compared.names[0]}"
     if compared.are_several:
         who += ", and b, ... are those of the others"
@@ -82,8 +78,9 @@ def _in_python(compared: Compared) -> str:
     return f"{in_words(calls)} {gives} the same {'numbers' if len(calls) == 1 else 'tables'}, where {who}."
 
 
-def _tables(protocol: Protocol) -> list[tuple[str, str]]:
+def _tables(compared: Compared) -> list[tuple[str, str]]:
     """The methods behind the tables of errors and scores, with options of theirs, as far as the protocol has an answer."""
+    protocol = compared.first.protocol
     has_precision = protocol.has_precision
     has_answer = {
         "errors": has_precision,
@@ -93,6 +90,5 @@ def _tables(protocol: Protocol) -> list[tuple[str, str]]:
         "calibration": has_precision,
         "label_errors": has_precision and protocol.similarity.bounds[1] >= 1,  # similarities, not distances
     }
-    cut = min_score_of(protocol)
-    options = {"confusion": f', min_score="{cut}"' if cut else ""}
+    options = {"confusion": f", min_score={compared.point.best[0]!r}" if compared.point else ""}
     return [(name, options.get(name, "")) for name, has in has_answer.items() if has]

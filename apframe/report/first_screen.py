@@ -1,0 +1,102 @@
+"""The first screen of a page: the answer in a sentence, the numbers behind it, and what is clearly better or worse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apframe.report.marks import Mark, link
+from apframe.report.tables import minus
+from apframe.show.elements import Markup, element
+
+MOST_CHIPS = 5
+_SIGNS = {"better": "▲", "worse": "▼"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of a model: its name, the metric, the number and its interval in words."""
+
+    name: str
+    metric: str
+    value: str
+    interval: str
+
+
+@dataclass(frozen=True)
+class Chip:
+    """Something that is clearly "better" or "worse": a few words, and the rows or the section that they lead to."""
+
+    words: str
+    verdict: str
+    mark: Mark | str
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """The first screen of a page.
+
+    Attributes
+    ----------
+    sentence
+        the answer
+    figures
+        the headline number of each model
+    chips_about
+        what the chips are, or why there are none
+    chips
+        at most five
+    notes
+        the operating point, and what a reader must know before anything else
+    """
+
+    sentence: str
+    figures: Sequence[Figure] = ()
+    chips_about: str = ""
+    chips: Sequence[Chip] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """The answer as text for a terminal: the sentence, and what is clearly better or worse."""
+        said = ", ".join(f"{_SIGNS[chip.verdict]} {chip.words}" for chip in self.chips)
+        return [self.sentence, *[f"{self.chips_about} {said}".strip()] * bool(self.chips_about)]
+
+
+def first_screen_markup(title: str, first: FirstScreen | None) -> Markup:
+    """Return the head of the page.
+
+    >>> screen = FirstScreen("AP is 0.5.", [Figure("new", "AP", "0.500", "95 % interval 0.4 to 0.6")])
+    >>> print(first_screen_markup("new", screen))
+    <header><h1>new</h1><p class="sentence">AP is 0.5.</p><div class="figures"><p class="figure a"><span>AP of new</span>\
+<strong>0.500</strong><span>95 % interval 0.4 to 0.6</span></p></div></header>
+    """
+    if first is None:
+        return element("header", element("h1", title))
+    figures = [
+        element(
+            "p",
+            element("span", f"{each.metric} of {each.name}"),
+            element("strong", each.value),
+            element("span", each.interval),
+            class_=f"figure {class_}",
+        )
+        for each, class_ in zip(first.figures, "abcdef", strict=False)
+    ]
+    chips = [_chip(each) for each in first.chips]
+    return element(
+        "header",
+        element("h1", title),
+        element("p", minus(first.sentence), class_="sentence"),
+        element("div", figures, class_="figures") if figures else None,
+        element("p", element("span", first.chips_about), chips, class_="chips") if first.chips_about else None,
+        [element("p", note, class_="note") for note in first.notes],
+    )
+
+
+def _chip(chip: Chip) -> Markup:
+    words = f"{_SIGNS[chip.verdict]} {minus(chip.words)}"
+    said = f"{words}, {chip.verdict}"
+    if isinstance(chip.mark, Mark):
+        return link(chip.mark, words, class_=f"chip {chip.verdict}", aria_label=said)
+    return element("a", words, href=f"#{chip.mark}", class_=f"chip {chip.verdict}", aria_label=said)

@@ -1,0 +1,153 @@
+"""The confusion matrix of a page at all positions of its slider, for any number of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.evaluation.diagnose.confusion_ranges import confusion_ranges
+from apframe.evaluation.side_by_side import of_each
+from apframe.report.operating_point import OperatingPoint
+from apframe.wording import counted
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+
+MOST_CATEGORIES = 30
+BACKGROUND, MISSED = "background", "missed"
+_SIDES = ("true", "found")
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """The cells of a confusion matrix.
+
+    Attributes
+    ----------
+    labels
+        the categories that have a row and a column, those with most confusions first, and what the others are called together,
+        if there are more than 30
+    background, missed
+        what the last row and the last column are called: no category is called so
+    groups
+        the supercategory of each label; "" where there is none
+    counts
+        for each model an array of rows, columns and positions
+    stays
+        of each model the rows of `confusion_ranges`, with the labels of their row and column, `true` and `found`
+    """
+
+    labels: Sequence[str]
+    background: str
+    missed: str
+    groups: Sequence[str]
+    counts: Sequence[np.ndarray]
+    stays: Sequence[pl.DataFrame]
+
+    @property
+    def rows(self) -> list[str]:
+        """The names of the rows."""
+        return [*self.labels, self.background]
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return [*self.labels, self.missed]
+
+
+def matrix_of(
+    evaluations: Sequence[Evaluation], iou_threshold: float, point: OperatingPoint | None, categories: pl.DataFrame
+) -> Matrix:
+    """Return the confusion matrix of each evaluation, all with the same rows and columns.
+
+    Parameters
+    ----------
+    point
+        the operating point of the page; None where there are no scores: there is one position then
+    categories
+        category_id, label, and supercategory if there is one, in the order of the ground truth
+
+    Raises
+    ------
+    ParameterError
+        the categories are pooled
+    """
+    number = {id(each): k for k, each in enumerate(evaluations)}
+    stays = of_each(lambda each: _stays(each, iou_threshold, point, number[id(each)]), evaluations)
+    places, labels, groups = _chosen(stays, categories)
+    background, missed = (_unlike(name, labels) for name in (BACKGROUND, MISSED))
+    size = len(labels) + 1
+    counts, named = [], []
+    for k, table in enumerate(stays):
+        for side, none in zip(_SIDES, (background, missed), strict=True):
+            at = places.select(pl.col("category_id").alias(f"{side}_category_id"), pl.col("place").alias(f"{side}_place"))
+            table = table.join(at, on=f"{side}_category_id", how="left", maintain_order="left")
+            table = table.with_columns(pl.col(f"{side}_place").fill_null(size - 1))
+            names = pl.Series([*labels, none], dtype=pl.String)
+            table = table.with_columns(names.gather(table[f"{side}_place"]).alias(side))
+        counts.append(_counts(table, size, None if point is None else [place for _, place in point.rising(k)]))
+        named.append(table.drop("true_place", "found_place"))
+    return Matrix(labels, background, missed, groups, counts, named)
+
+
+def _stays(self: Evaluation, iou_threshold: float, point: OperatingPoint | None, model: int) -> pl.DataFrame:
+    """The rows of `confusion_ranges`; is_first says whether they are in their cell at position 0."""
+    if point is None:
+        pairs = self.confusion_pairs(iou_threshold)
+        return pairs.with_columns(first=pl.lit(0), last=pl.lit(0), is_first=pl.lit(True))
+    rising = point.rising(model)
+    at = next(k for k, (_, position) in enumerate(rising) if position == 0)
+    rows = confusion_ranges(self, iou_threshold, [score for score, _ in rising])
+    scores = pl.Series([score for score, _ in rising], dtype=pl.Float64)
+    return rows.with_columns(
+        score_from=scores.gather(rows["first"]),
+        score_to=scores.gather(rows["last"]),
+        is_first=pl.lit(at).is_between("first", "last"),
+    )
+
+
+def _chosen(stays: Sequence[pl.DataFrame], categories: pl.DataFrame) -> tuple[pl.DataFrame, list[str], list[str]]:
+    """category_id and place of all categories, and the labels and supercategories of the places."""
+    sides = [f"{side}_category_id" for side in _SIDES]
+    now = pl.concat([table.filter("is_first").select(sides) for table in stays])
+    mistaken = now.filter(pl.col(sides[0]) != pl.col(sides[1]))
+    lost = now.filter(pl.any_horizontal(pl.col(sides).is_null()))
+    ranked = categories.with_row_index("order")
+    for name, table in (("mistakes", mistaken), ("losses", lost)):
+        ids = pl.concat([table[side].alias("category_id") for side in sides]).drop_nulls()
+        n = ids.value_counts(name=name)
+        ranked = ranked.join(n, on="category_id", how="left", maintain_order="left")
+    ranked = ranked.sort("mistakes", "losses", "order", descending=[True, True, False], nulls_last=True)
+    ranked = ranked.with_row_index("place")
+    shown, n_others = ranked.head(MOST_CATEGORIES), ranked.height - MOST_CATEGORIES
+    labels, groups = shown["label"].to_list(), [""] * shown.height
+    if "supercategory" in shown.columns:
+        groups = shown["supercategory"].cast(pl.String).fill_null("").to_list()
+    if n_others > 0:
+        labels, groups = [*labels, _unlike(counted(n_others, "other"), labels)], [*groups, ""]
+    place = pl.min_horizontal("place", pl.lit(MOST_CATEGORIES)).cast(pl.UInt32)
+    return ranked.select("category_id", place.alias("place")), labels, groups
+
+
+def _unlike(name: str, others: Sequence[str]) -> str:
+    """Return the name, with an underscore for as long as one of the others has it."""
+    while name in others:
+        name += "_"
+    return name
+
+
+def _counts(stays: pl.DataFrame, size: int, positions: Sequence[int] | None) -> np.ndarray:
+    """Count the stays that each cell has at each position: each begins and ends somewhere."""
+    n = 1 if positions is None else len(positions)
+    cell = stays["true_place"].to_numpy().astype(np.int64) * size + stays["found_place"].to_numpy()
+    changes = np.zeros((size * size, n + 1), np.int64)
+    np.add.at(changes, (cell, stays["first"].to_numpy()), 1)
+    np.add.at(changes, (cell, stays["last"].to_numpy().astype(np.int64) + 1), -1)
+    rising = changes.cumsum(axis=1)[:, :n]
+    counts = np.empty_like(rising)
+    counts[:, positions or [0]] = rising
+    return counts.reshape(size, size, n)

@@ -1,0 +1,191 @@
+"""The rows that a page's cards can be about: their table, the cells of the matrix they are in, and which are chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.evaluation.gallery.cards import MODELS, by_score, choose_cards, find_rows, marks_by, of_model
+from apframe.evaluation.gallery.slices import CardSlices, size_slices, slices_of_cards
+from apframe.lazily import cached_property
+from apframe.protocols.ranges import AreaRange
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+    from apframe.protocols.protocol import Protocol
+    from apframe.report.compared import SliceKeys
+    from apframe.report.matrix import Matrix
+    from apframe.report.operating_point import OperatingPoint
+
+_OWN = (
+    "model", "outcome", "error", "name", "target_name", "score", "found_score", "change", "image_id", "file_name",
+    "detection_id", "annotation_id", "similarity",
+)  # fmt: skip
+_BINS = 10  # ranges of scores that each have cards
+SELECTED = (
+    "category", "error", "kind", "model", "change", "image", "true", "found", "outcome", "from", "to", "at", "sort", "gallery",
+    "labels",
+)  # fmt: skip
+"""Names that mean something else in addresses than slices."""
+_CELLS = ("row", "model", "true", "found", "score_from", "score_to", "is_first")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Every detection that counts and every missed annotation of one model or two, with what became of it.
+
+    Attributes
+    ----------
+    frame
+        the columns of `find_rows`, in the order of `by_score`
+    slices
+        for each key of slices what they are called, and a list of those of each row
+    names
+        what the models are called
+    images
+        image_id and file_name of all images
+    """
+
+    frame: pl.DataFrame
+    slices: Sequence[CardSlices]
+    names: Sequence[str]
+    images: pl.DataFrame
+    _known: dict[tuple[str, ...], dict[tuple[str, ...], int]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def errors(self) -> pl.DataFrame:
+        """The rows that are errors, with their number, card: what the gallery shows if nothing else is asked for."""
+        return self.frame.with_row_index("card").filter(pl.col("kind").is_not_null())
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The names of the slices in addresses and queries: their keys, with an underscore after those that are taken."""
+        taken, keys = {*_OWN, *SELECTED, *_CELLS}, list[str]()
+        for each in self.slices:
+            name = each.name
+            while name.lower() in taken:  # queries do not tell capitals apart
+                name += "_"
+            taken.add(name.lower())
+            keys.append(name)
+        return keys
+
+    def counts(self, *columns: str) -> dict[tuple[str, ...], int]:
+        """Count the errors of each name, or in the slices of one key or several, of which a row may be in some."""
+        if columns not in self._known:
+            self._known[columns] = self._count(columns)
+        return self._known[columns]
+
+    def _count(self, columns: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+        members = dict(zip(self.keys, self.members, strict=True))
+        parts = []
+        for k, name in enumerate(columns):
+            own = members[name] if name in members else self.errors.select("card", pl.col(name).alias("value"))
+            parts.append(own.rename({"value": f"value {k}"}))
+        table, *others = parts
+        for each in others:
+            table = table.join(each, on="card")
+        values = table.select(pl.exclude("card").cast(pl.String)).drop_nulls()
+        return {tuple(each): n for *each, n in values.group_by(pl.all()).agg(pl.len()).iter_rows()}
+
+    @cached_property
+    def members(self) -> list[pl.DataFrame]:
+        """card and value: the errors in the slices of each key, in their order."""
+        is_error = self.frame["kind"].is_not_null()
+        return [each.members.filter(is_error.gather(each.members["card"])).sort("card") for each in self.slices]
+
+    def table(self) -> pl.DataFrame:
+        """The rows as a file has them, which queries of the page are about: model is a list of names, slices are lists."""
+        letters = MODELS[: len(self.names)]
+        called = [pl.when(of_model(letter)).then(pl.lit(name)) for letter, name in zip(letters, self.names, strict=True)]
+        own = self.frame.join(self.images, on="image_id", how="left", maintain_order="left").with_columns(
+            error=pl.col("kind").cast(pl.String),
+            change=pl.col("change").cast(pl.String),
+            outcome=pl.col("outcome").cast(pl.String),
+            model=pl.concat_list(called).list.drop_nulls(),
+        )
+        every = pl.int_range(own.height, dtype=pl.UInt32, eager=True)
+        lists = [each.lists(every).alias(key) for each, key in zip(self.slices, self.keys, strict=True)]
+        return own.select(_OWN).hstack(lists).with_row_index("row")
+
+
+def rows_of(evaluations: Sequence[Evaluation], names: Sequence[str], iou_threshold: float, keys: Sequence[SliceKeys]) -> Rows:
+    """Return the rows of one model or two, with the slices of some keys and of the sizes of objects."""
+    frame = by_score(find_rows(evaluations, iou_threshold))
+    slices = [
+        *slices_of_cards(evaluations, frame, keys),
+        *size_slices(evaluations, frame, size_ranges(evaluations[0].protocol)),
+    ]
+    return Rows(frame, slices, names, evaluations[0].dataset.images.select("image_id", "file_name"))
+
+
+def cells_of(rows: Rows, matrix: Matrix) -> pl.DataFrame:
+    """Return the cells of the matrix that rows are in, and from which to which score.
+
+    Returns
+    -------
+    row (its number), model (the name), true, found (the labels of the cell), score_from, score_to (both included) and is_first
+    (whether it is there at the operating point). An annotation that a true positive finds is missed above its score.
+    """
+    numbered = rows.frame.select("model", "is_of_both", "outcome", "detection_id", "annotation_id").with_row_index("row")
+    columns = ["true", "found", "score_from", "score_to", "is_first"]
+    parts = []
+    for letter, name, stays in zip(MODELS, rows.names, matrix.stays, strict=False):
+        own = numbered.filter(of_model(letter))
+        named = pl.lit(name).alias("model")
+        found = stays.filter(pl.col("detection_id").is_not_null()).select("detection_id", *columns)
+        detections = own.filter(pl.col("detection_id").is_not_null()).select("row", "detection_id")
+        parts.append(found.join(detections, on="detection_id").select("row", named, *columns))
+        missed = stays.filter(pl.col("detection_id").is_null()).select("annotation_id", *columns)
+        annotations = own.filter(pl.col("outcome") != "fp").select("row", "annotation_id")
+        parts.append(missed.join(annotations, on="annotation_id").select("row", named, *columns))
+    return pl.concat(parts)
+
+
+def chosen_rows(
+    rows: Rows, cells: pl.DataFrame | None, point: OperatingPoint | None, image_ids: pl.Series, most: int
+) -> pl.DataFrame:
+    """Return the rows that have cards, with their number, so that each mark of the page has some.
+
+    Parameters
+    ----------
+    cells
+        as `cells_of` gives them; None where there is no matrix
+    image_ids
+        the images that are shown one by one
+    """
+    best = [-math.inf, -math.inf] if point is None else [*point.best, -math.inf][:2]
+    is_kept = pl.col("score") >= pl.when(pl.col("model") == MODELS[0]).then(best[0]).otherwise(best[1])
+    counted = pl.when(is_kept).then("outcome").when(pl.col("outcome") != "fp").then(pl.lit("fn", rows.frame.schema["outcome"]))
+    is_error = pl.col("kind").is_not_null()
+    error = [pl.when(is_error).then(name).alias(name) for name in ("kind", "change", "category_id", "model")]
+    is_shown = is_error & pl.col("image_id").is_in(image_ids.implode())
+    frame = rows.frame.select(
+        *error, of="model", counted=counted, bin=(pl.col("score") * _BINS).floor().cast(pl.Int32, strict=False),
+        image=pl.when(is_shown).then("image_id"),
+    )  # fmt: skip
+    by = [("kind", "model"), ("change",), ("of", "counted"), ("category_id",)]
+    marks = [marks_by(frame, *columns) for columns in by]
+    marks += [each.rename({"card": "row"}) for each in rows.members]
+    if cells is not None:
+        marks.append(cells.filter("is_first").select("row", "model", "true", "found").sort("row"))
+    marks += [marks_by(frame, *columns) for columns in (("image",), ("of", "bin"), ("model", "kind", "category_id"))]
+    return choose_cards(rows.frame.with_row_index("row"), marks, most)
+
+
+def size_ranges(protocol: Protocol) -> list[AreaRange]:
+    """Return the protocol's area ranges from small to large, if they follow on one another; otherwise none.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> [each.name for each in size_ranges(COCO)]
+    ['small', 'medium', 'large']
+    """
+    ranges = [each for each in protocol.ranges if isinstance(each, AreaRange) and each.name != protocol.headline_range]
+    ranges = sorted(ranges, key=lambda each: each.low)
+    if len(ranges) < 2 or any(one.high != other.low for one, other in pairwise(ranges)):
+        return []
+    return ranges

@@ -1,0 +1,88 @@
+"""The images, the worst first: what was counted on each, and its influence on the number of the page."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.evaluation.gallery.gallery import are_on_pictures, images_of
+from apframe.exceptions import ParameterError
+from apframe.report.compared import Compared
+from apframe.report.marks import Mark
+from apframe.report.operating_point import series
+from apframe.report.section import Section, Table
+from apframe.report.sections.confusion_matrix import SCOPE
+from apframe.report.worst_images import COUNTS, counts_of_images
+from apframe.show.elements import Markup, element
+
+MOST_IMAGES = 100
+_WORDS = {"tp": "true positives", "fp": "false positives", "fn": "missed"}
+
+
+def section(compared: Compared) -> Section | None:
+    """Return the section, of the first two models; None where nothing was detected or annotated."""
+    try:
+        rows = compared.rows
+    except ParameterError:
+        return None
+    if rows.frame.is_empty():
+        return None
+    images = compared.worst_images
+    shown = images.head(MOST_IMAGES)
+    counts = counts_of_images(rows, shown["image_id"], compared.point)
+    frame = shown.select(pl.coalesce("file_name", pl.format("image {}", "image_id")).alias("image"))
+    ids = [str(each) for each in shown["image_id"]]
+    links = {"image": [_mark(compared, {"image": each}, n) for each, n in zip(ids, shown["n_errors"], strict=True)]}
+    heads, following, several = dict[str, str](), dict[str, list[str]](), len(rows.names) > 1
+    has_influence = shown["influence"].count() > 0
+    if has_influence:
+        frame = frame.with_columns(shown["influence"])
+        heads["influence"] = f"influence on {'the difference in ' if several else ''}{compared.metric}"
+    for model, name in enumerate(rows.names):
+        for k, count in enumerate(COUNTS):
+            column = f"{count} {model}"
+            of_all = counts[:, model, k]
+            frame = frame.with_columns(pl.Series(column, of_all[:, 0]))
+            heads[column] = f"{_WORDS[count]}{f', {name}' * several}"
+            following[column] = [series(map(str, each)) for each in of_all]
+            at = {} if compared.point else {"at": "all"}
+            links[column] = [_mark(compared, {"image": each, "model": name, "outcome": count} | at) for each in ids]
+    first = "the images that speak most against " + (rows.names[1] if several else rows.names[0])
+    order = first if has_influence else "the images with most errors"
+    sentence = f"{order[0].upper()}{order[1:]} come first."
+    drawn = _thumbnails(compared, shown["image_id"])
+    if drawn:
+        frame = frame.select("image", pl.lit("").alias("picture"), pl.exclude("image"))
+    signed = ["influence"] if has_influence else []
+    caption = f"Images at {compared.threshold}, the worst first"
+    pictures = {"picture": drawn} if drawn else {}
+    table = Table(frame, caption, heads, signed, pictures, links=links, series=following)
+    cut = images.height - shown.height
+    notes = [f"The first {shown.height:,} of {images.height:,} images are shown."] if cut else []
+    note = "An image that counted twice would change the number by about its influence; see Evaluation.influence."
+    return Section(
+        "images", "Images", (sentence,), (table,), [*notes, *[note] * has_influence], SCOPE if compared.point else ""
+    )
+
+
+def _mark(compared: Compared, selection: dict[str, str], n: int | None = None) -> Mark | None:
+    return Mark(selection, n) if compared.has_gallery and n != 0 else None
+
+
+def _thumbnails(compared: Compared, image_ids: pl.Series) -> list[Markup]:
+    """Small pictures of the images; where pictures are inside the page, of those that are on cards only."""
+    pictures = compared.pictures
+    if pictures.folder is None or not are_on_pictures(compared.first):
+        return []
+    on_cards = compared.chosen["image_id"] if compared.has_gallery else image_ids.clear()
+    wanted = image_ids if not pictures.embeds else image_ids.filter(image_ids.is_in(on_cards.implode()))
+    images = images_of(compared.first, wanted, pictures).drop_nulls("href")
+    rows = images.select("image_id", "href", "image_width", "image_height").iter_rows()
+    drawn = {image_id: _thumbnail(href, width, height) for image_id, href, width, height in rows}
+    return [drawn.get(image_id, Markup("")) for image_id in image_ids] if drawn else []
+
+
+def _thumbnail(href: str, width: int, height: int) -> Markup:
+    if not href.startswith("#"):
+        return element("img", src=href, alt="", loading="lazy", class_="thumbnail")
+    whole = element("use", href=href)
+    return element("svg", whole, viewBox=f"0 0 {width} {height}", class_="thumbnail", aria_hidden="true")

@@ -1,0 +1,164 @@
+"""The first screen of detections and of search runs: the answer, the numbers, and what is clearly better or worse."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import polars as pl
+
+from apframe.collecting import collecting
+from apframe.compare.intervals import SIGNIFICANT
+from apframe.evaluation.diagnose.error_kinds import KINDS
+from apframe.evaluation.side_by_side import of_each
+from apframe.exceptions import ParameterError
+from apframe.protocols.headlines import less_is_better
+from apframe.report.compared import Compared, in_words
+from apframe.report.first_screen import MOST_CHIPS, Chip, Figure, FirstScreen
+from apframe.report.marks import Mark
+from apframe.report.searched import Searched
+from apframe.report.sections import leaderboard, models_compared, search
+from apframe.report.sections.by_slice import of_categories, sizes
+from apframe.report.sections.error_types import SEEN
+from apframe.report.tables import minus
+from apframe.show.error_chart import KIND_WORDS
+
+_MOST_FIGURES = 6
+_SMALL = 0.001
+
+
+def of_models(compared: Compared) -> FirstScreen:
+    """Return the first screen of one model or more."""
+    with collecting():  # the sections say it again, each where it belongs
+        figures = _figures(_levels(compared), compared.metric)
+        make = _chips_of_several if compared.are_several else _chips_of_pair if compared.is_pair else _costs
+        about, chips = make(compared)
+    sentence = leaderboard.answer(compared) if compared.are_several else models_compared.answer(compared)
+    doubtful = [f"{message[0].upper()}{message[1:]}." for message in doubts_about(compared)]
+    return FirstScreen(sentence, figures, about, chips, [*doubtful, *_point(compared)])
+
+
+def doubts_about(compared: Compared) -> list[str]:
+    """Return what looks wrong in the data of the models: readers of the page have not seen what a terminal showed."""
+    with collecting() as doubts:
+        for each in compared.evaluations:
+            each.warn_if_doubtful()
+    return [message for _, message in dict.fromkeys(doubts)]
+
+
+def of_runs(searched: Searched) -> FirstScreen:
+    """Return the first screen of search runs."""
+    figures = _figures(search.levels(searched), searched.measure) if searched.plain else []
+    return FirstScreen(search.answer(searched), figures)
+
+
+def _levels(compared: Compared) -> pl.DataFrame:
+    """run, estimate, low and high of the number that stands for all."""
+    if compared.are_several:
+        return compared.ranks
+    options: dict[str, Any] = {"metrics": compared.metric, "n_resamples": compared.n_resamples, "seed": compared.seed}
+    rows = [compared.overall.filter(pl.col("metric") == compared.metric)]
+    if compared.is_pair:
+        rows = of_each(lambda each: each.intervals(**options), compared.evaluations)
+    columns = ["estimate", "low", "high"]
+    return pl.concat(each.select(pl.lit(name).alias("run"), *columns) for each, name in zip(rows, compared.names, strict=True))
+
+
+def _figures(levels: pl.DataFrame, metric: str) -> list[Figure]:
+    return [
+        Figure(
+            name,
+            metric,
+            "–" if value is None else f"{value:.3f}",
+            "no interval" if low is None else f"95 % interval {low:.3f} to {high:.3f}",
+        )
+        for name, value, low, high in levels.head(_MOST_FIGURES).select("run", "estimate", "low", "high").iter_rows()
+    ]
+
+
+def _chips_of_pair(compared: Compared) -> tuple[str, list[Chip]]:
+    """The categories, slices and ranges of sizes that differ clearly, corrected for how many there are of each."""
+    tables = list[pl.DataFrame]()
+    marks = list[Mark | None]()
+    categories, _ = of_categories(compared)
+    groups: list[tuple[pl.DataFrame, pl.Series, list[Mark | None]]] = []
+    if categories.height > 1:
+        groups.append((categories, categories["name"], compared.category_marks(categories["category_id"])))
+    for key in compared.by:
+        rows = compared.by_key(key)
+        keys = rows.columns[: rows.columns.index("metric")]
+        words = rows.select(pl.concat_str(pl.col(keys).cast(pl.String).fill_null("–"), separator=", ")).to_series()
+        groups.append((rows, words, compared.slice_marks(rows, {each: each for each in keys})))
+    by_size = sizes(compared).slice(1)
+    if by_size.height:
+        corrected = (pl.col("p") * by_size.height).clip(upper_bound=1.0)
+        groups.append((by_size.with_columns(q=corrected), by_size["metric"], compared.size_marks(by_size["metric"])))
+    for rows, words, found in groups:
+        start = sum(table.height for table in tables)
+        tables.append(rows.select("q", "difference", words.cast(pl.String).alias("words"), at=start + pl.int_range(pl.len())))
+        marks += found
+    if not groups:
+        return "", []
+    table = pl.concat(tables).filter(pl.col("q") < SIGNIFICANT, pl.col("words").is_not_null())
+    clear = table.sort("q", pl.col("difference").abs().neg(), maintain_order=True).head(MOST_CHIPS)
+    chips = [
+        Chip(f"{words} {difference:+.3f}", _verdict(difference, compared.metric), marks[at] or "slices")
+        for difference, words, at in clear.select("difference", "words", "at").iter_rows()
+    ]
+    n = sum(each.height for each in tables)
+    if not chips:
+        return f"None of {n:,} categories, slices and size ranges is clearly better or worse.", []
+    return f"Clearly better or worse in {compared.names[1]} (q < {SIGNIFICANT:g}):", chips
+
+
+def _chips_of_several(compared: Compared) -> tuple[str, list[Chip]]:
+    """The models that are clearly better or worse than the first one."""
+    pairs = compared.overall.filter(pl.col("metric") == compared.metric, pl.col("p_holm") < SIGNIFICANT)
+    rows = pairs.sort("p_holm", pl.col("difference").abs().neg(), maintain_order=True).head(MOST_CHIPS)
+    chips = [
+        Chip(f"{name} {difference:+.3f}", _verdict(difference, compared.metric), "comparison")
+        for name, difference in rows.select("run_b", "difference").iter_rows()
+    ]
+    if not chips:
+        return f"No model is clearly better or worse than {compared.names[0]}.", []
+    return f"Clearly better or worse than {compared.names[0]} (corrected p < {SIGNIFICANT:g}):", chips
+
+
+def _costs(compared: Compared) -> tuple[str, list[Chip]]:
+    """The types of errors that cost one model most."""
+    if not compared.first.protocol.has_precision:
+        return "", []
+    try:
+        impact = compared.error_impact
+    except ParameterError:
+        return "", []
+    rows = impact.filter(pl.col("category_id").is_null(), pl.col("error").is_in(KINDS), pl.col("delta_ap") >= SEEN)
+    rows = rows.sort("delta_ap", descending=True, maintain_order=True).head(3).with_columns(pl.col("error").cast(pl.String))
+    chips = [
+        Chip(
+            f"{KIND_WORDS[kind]} −{cost:.3f}",
+            "worse",
+            Mark({"error": kind, "model": compared.names[0]}, n) if compared.has_gallery else "error_types",
+        )
+        for kind, cost, n in rows.select("error", "delta_ap", "n").iter_rows()
+    ]
+    return (f"Error types that cost most AP at {compared.threshold}:", chips) if chips else ("", [])
+
+
+def _score(score: float) -> str:
+    """A score with three decimals, or as many as it needs."""
+    return minus(f"{score:.3f}" if abs(score) >= _SMALL else f"{score:.3g}")
+
+
+def _verdict(difference: float, metric: str) -> str:
+    return "better" if (difference > 0) != less_is_better(metric) else "worse"
+
+
+def _point(compared: Compared) -> list[str]:
+    """The operating point in words."""
+    if compared.point is None or not compared.first.protocol.has_precision:
+        return []
+    found = [(name, score) for name, score in zip(compared.names, compared.point.best, strict=True) if math.isfinite(score)]
+    scores = [f"{_score(score)}{f' ({name})' * (len(compared.names) > 1)}" for name, score in found]
+    which = f"the score with the best F1 over all categories: {in_words(scores)}"
+    return [f"Operating point: {which}. Counts, the confusion matrix and images are those from this score on."]

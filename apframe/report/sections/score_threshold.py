@@ -1,0 +1,193 @@
+"""The score threshold: precision, recall and F1 against the score, and the scores that are best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from apframe.evaluation.side_by_side import of_each
+from apframe.exceptions import ParameterError
+from apframe.report.charts.lines import CLASSES, Line, legend, line_chart, not_drawn
+from apframe.report.charts.small_curves import curve_cells
+from apframe.report.compared import Compared
+from apframe.report.marks import Mark
+from apframe.report.operating_point import OperatingPoint, at_scores, series
+from apframe.report.section import MOST_ROWS, Block, Chart, Details, Fragment, Section, Table, without_numbers
+from apframe.report.tables import cell_texts
+from apframe.show.elements import Markup, joined
+from apframe.tables.names import label_of
+
+KEY, HEADING = "threshold", "Score threshold"
+HEADS = {"tp": "true positives", "fp": "false positives", "fn": "missed", "f1": "F1", "score_threshold": "score"}
+MOST_POINTS = 101
+_CHOSEN = (0.1, 0.3, 0.5, 0.7, 0.9)
+_RATES = ["precision", "recall", "f1"]
+_COUNTS = ["tp", "fp", "fn"]
+_STEP = 5  # positions from one point of a curve to the next
+
+
+def section(compared: Compared) -> Section:
+    """Return the section, of any number of models."""
+    try:
+        pooled = compared.curves
+    except ParameterError as error:
+        return without_numbers(KEY, HEADING, error)
+    if all(table.is_empty() for table in pooled):
+        return Section(KEY, HEADING, ("There are no detections to choose from.",))
+    point = compared.point
+    if point is None:
+        return Section(KEY, HEADING, ("No annotation counts, so no score is best.",))
+    some = pl.concat(_at(table, compared, k) for k, table in enumerate(pooled) if table.height)
+    blocks: list[Block] = [
+        _here(compared, point),
+        Fragment(legend(compared.names)),
+        Chart(_curves(pooled, compared, point), "All categories together, from each score upwards. Large marks: the best F1."),
+        Details("At some scores", [_some(some, compared)]),
+    ]
+    if not compared.are_pooled:
+        blocks.append(Details("By category", [_of_categories(compared, point.ends)]))
+    notes = ["A threshold that was chosen on the data that it is judged by looks a little better than it is."]
+    best = [_best(table, name) for name, table in zip(compared.names, pooled, strict=True)]
+    return Section(KEY, HEADING, best, blocks, [*notes, *not_drawn(compared.names)])
+
+
+def _best(table: pl.DataFrame, name: str) -> str:
+    """The best score of all categories together in words."""
+    best = table.filter("is_best")
+    if table.is_empty():
+        return f"{name} has no detections."
+    row = best.row(0, named=True)
+    return (
+        f"{name}: the best F1, {row['f1']:.3f}, is at a score of {row['score_threshold']:.3f}: "
+        f"precision {row['precision']:.3f}, recall {row['recall']:.3f}."
+    )
+
+
+def _here(compared: Compared, point: OperatingPoint) -> Table:
+    """Counts and rates at the operating point, which follow the slider."""
+    now = pl.concat(each.head(1) for each in point.counts)
+    frame = now.select(pl.Series("model", compared.names), "score", *_RATES, *_COUNTS)
+    columns = ["score", *_RATES, *_COUNTS]
+    texts = [_texts(each.with_columns(score=pl.Series(point.scores(k))), columns) for k, each in enumerate(point.counts)]
+    following = {name: [series(each[name]) for each in texts] for name in columns}
+    links = {name: _marks(compared, frame["model"], name, None) for name in _COUNTS}
+    heads = HEADS | {"score": "score from"}
+    return Table(frame, f"At the operating point, {compared.threshold}", heads, links=links, series=following)
+
+
+def _texts(counts: pl.DataFrame, columns: Sequence[str]) -> dict[str, list[str]]:
+    return cell_texts(Table(counts.select(columns), ""))
+
+
+def _some(frame: pl.DataFrame, compared: Compared) -> Table:
+    links = {
+        name: [
+            mark
+            for model, score in frame.select("model", "score").iter_rows()
+            for mark in _marks(compared, [model], name, score)
+        ]
+        for name in _COUNTS
+    }
+    links = {
+        name: [mark and replace(mark, n=n) if n else None for mark, n in zip(marks, frame[name], strict=True)]
+        for name, marks in links.items()
+    }
+    return Table(frame, f"At some scores, {compared.threshold}", HEADS, links=links)
+
+
+def _marks(compared: Compared, models: Iterable[str], outcome: str, score: float | None) -> list[Mark | None]:
+    """The detections and annotations that are counted from a score on; None: that of the slider."""
+    at = {} if score is None else {"at": str(score)}
+    return [Mark({"model": name, "outcome": outcome, **at}) if name in compared.linked else None for name in models]
+
+
+def _curves(pooled: Sequence[pl.DataFrame], compared: Compared, point: OperatingPoint) -> Markup:
+    """Precision, recall and F1 against the score, and precision against recall."""
+    names, ends = compared.names, point.ends
+    spots = [_spots(k, compared, point) for k in range(len(names))]
+
+    def chart(x: str, y: str, x_title: str, x_ends: tuple[float, float] = (0.0, 1.0)) -> Markup:
+        thin = [_thin(table, x, x_ends) for table in pooled]
+        marked = [next(iter(table["is_best"].arg_true()), None) for table in thin]
+        on = "score" if x == "score_threshold" else x
+        lines = [
+            Line(name, each[x], each[y], at, [(row[on], row[y], mark) for row, mark in spot])
+            for name, each, at, spot in zip(names, thin, marked, spots, strict=True)
+        ]
+        return line_chart(lines, x_title, HEADS.get(y, y), x_ends, follows=on == "score")
+
+    against_score = [chart("score_threshold", rate, "score", ends) for rate in _RATES]
+    return joined(against_score, chart("recall", "precision", "recall"))
+
+
+def _spots(model: int, compared: Compared, point: OperatingPoint) -> list[tuple[dict[str, Any], Mark | None]]:
+    """Points of the curves of a model at every fifth position, each with the detections from its score to the next one's."""
+    name = compared.names[model]
+    if name not in compared.linked:
+        return []
+    rows = point.counts[model].with_columns(score=pl.Series(point.scores(model))).to_dicts()
+    steps = [*range(_STEP, len(rows), _STEP)]
+    above = [*(rows[at] for at in steps[1:]), {"score": "Infinity", "tp": 0, "fp": 0}]
+    spots = []
+    for row, upper in zip([rows[at] for at in steps], above, strict=True):
+        n = sum(row[count] - upper[count] for count in ("tp", "fp"))
+        selection = {"model": name, "outcome": "all", "from": str(row["score"]), "to": str(upper["score"])}
+        spots.append((row, Mark(selection, n) if n else None))
+    return spots
+
+
+def _thin(table: pl.DataFrame, x: str, ends: tuple[float, float]) -> pl.DataFrame:
+    """At most 101 rows: those on which x first comes next to another one of 99 places, the best one, and the last one."""
+    low, high = ends
+    place = ((pl.col(x) - low) / (high - low) * (MOST_POINTS - 3)).round()
+    is_last = pl.int_range(pl.len()) == pl.len() - 1
+    return table.filter(place.ne_missing(place.shift(1)) | pl.col("is_best") | is_last)
+
+
+def _at(table: pl.DataFrame, compared: Compared, model: int) -> pl.DataFrame:
+    """The counts of a model at some scores, and at the best one."""
+    point = compared.point
+    assert point is not None
+    low, high = point.ends
+    scores = sorted({*(low + share * (high - low) for share in _CHOSEN), point.best[model]})
+    n = table["tp"][0] + table["fn"][0]
+    best = pl.when(pl.col("score") == point.best[model]).then(pl.lit("best F1")).otherwise(pl.lit(""))
+    rows = at_scores(table, scores, n)
+    return rows.select(pl.lit(compared.names[model]).alias("model"), "score", best.alias("best"), *_COUNTS, *_RATES)
+
+
+def _of_categories(compared: Compared, ends: tuple[float, float]) -> Table:
+    """The best score of each category and the numbers there, and its curves: those with the most objects first."""
+    shown = ["score_threshold", *(_RATES if len(compared.names) == 1 else ["f1"])]
+    table, heads = pl.DataFrame(), dict[str, str]()
+    best = of_each(lambda each: each.operating_points("f1", compared.iou_threshold), compared.evaluations)
+    for number, (name, rows) in enumerate(zip(compared.names, best, strict=True)):
+        if not number:
+            table = rows.select("category_id", category=label_of("categories"), objects=pl.col("tp") + pl.col("fn"))
+        named = {f"{column} {number}": column for column in shown}
+        of = f"{name}: " if len(compared.names) > 1 else ""
+        heads |= {new: f"{of}{HEADS.get(column, column)}" for new, column in named.items()}
+        table = table.join(rows.select("category_id", **named), on="category_id", how="left", maintain_order="left")
+    table = table.sort("objects", descending=True, maintain_order=True)
+    drawn = _cells(compared, table["category_id"].head(MOST_ROWS), ends)
+    heads |= {rate: f"{HEADS.get(rate, rate)} against score" for rate in _RATES}
+    caption = f"The score with the best F1 of each category, {compared.threshold}, most objects first"
+    return Table(table.drop("category_id"), caption, heads, drawn=drawn)
+
+
+def _cells(compared: Compared, category_ids: pl.Series, ends: tuple[float, float]) -> dict[str, list[Markup]]:
+    """The curves of categories against the score, a column for each rate."""
+    place = pl.DataFrame({"category_id": category_ids}).with_row_index("row")
+    columns = ["category_id", "is_best", "score_threshold", *_RATES]
+    curves = of_each(lambda each: each.thresholds(compared.iou_threshold).select(columns), compared.evaluations[: len(CLASSES)])
+    rows = [
+        each.join(place, on="category_id", maintain_order="left").select(
+            "row", pl.lit(class_).alias("class"), "is_best", *_RATES, x="score_threshold"
+        )
+        for class_, each in zip(CLASSES, curves, strict=False)
+    ]
+    points = pl.concat(rows).rename({"is_best": "is_marked"})
+    return {rate: curve_cells(points.with_columns(y=rate), len(category_ids), ends) for rate in _RATES}

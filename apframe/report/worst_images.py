@@ -1,0 +1,68 @@
+"""The images of a page, the worst first, and what was counted on each at all positions of the slider."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.evaluation.gallery.cards import MODELS, of_model
+from apframe.evaluation.side_by_side import of_each
+from apframe.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+    from apframe.report.operating_point import OperatingPoint
+    from apframe.report.pictured import Rows
+
+COUNTS = ("tp", "fp", "fn")
+
+
+def worst_images(evaluations: Sequence[Evaluation], metric: str, rows: Rows) -> pl.DataFrame:
+    """Return the images that have rows, the worst first: image_id, file_name, influence, n_errors.
+
+    The influence is that on the metric of one model, or on the difference of two: the image that speaks most against the
+    model, or the second one, comes first. It is null where the metric has no derivative; images with most errors come first
+    then.
+    """
+    errors = pl.col("kind").is_not_null().sum()
+    table = rows.frame.group_by("image_id").agg(n_errors=errors).sort("image_id")
+    table = table.join(rows.images, on="image_id", how="left", maintain_order="left")
+    try:
+        parts = of_each(lambda each: each.influence(metric).select("image_id", "influence"), evaluations)
+    except ParameterError:
+        return table.with_columns(influence=pl.lit(None, pl.Float64)).sort("n_errors", "image_id", descending=[True, False])
+    total = pl.col("influence").last() - (pl.col("influence").first() if len(parts) > 1 else 0)
+    influence = pl.concat(parts).group_by("image_id", maintain_order=True).agg(influence=total)
+    table = table.join(influence, on="image_id", how="left", maintain_order="left")
+    return table.sort("influence", "n_errors", "image_id", descending=[False, True, False], nulls_last=True)
+
+
+def counts_of_images(rows: Rows, image_ids: pl.Series, point: OperatingPoint | None) -> np.ndarray:
+    """Return how many true positives, false positives and missed annotations there are.
+
+    Returns
+    -------
+    An array of images, models, the three counts and positions of the slider (one, for all detections, without a point).
+    """
+    places = pl.DataFrame({"image_id": image_ids}).with_row_index("place")
+    own = rows.frame.select("image_id", "model", "is_of_both", "outcome", "score").join(places, on="image_id")
+    n = 1 if point is None else len(point.even) + 1
+    counts = np.zeros((len(image_ids), len(rows.names), 3, n), np.int64)
+    for model, letter in enumerate(MODELS[: len(rows.names)]):
+        of_one = own.filter(of_model(letter))
+        rising = [(-np.inf, 0)] if point is None else point.rising(model)
+        thresholds = np.array([score for score, _ in rising])
+        for k, outcome in enumerate(("tp", "fp")):
+            found = of_one.filter(outcome=outcome)
+            reached = np.searchsorted(thresholds, found["score"].to_numpy(), side="right")  # so many thresholds it reaches
+            changes = np.zeros((len(image_ids), n + 1), np.int64)
+            np.add.at(changes, (found["place"].to_numpy(), reached), 1)
+            above = changes[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
+            counts[:, model, k, [position for _, position in rising]] = above
+        is_positive = of_one.filter(pl.col("outcome") != "fp")["place"].to_numpy()
+        positives = np.bincount(is_positive, minlength=len(image_ids))
+        counts[:, model, 2] = positives[:, None] - counts[:, model, 0]
+    return counts
