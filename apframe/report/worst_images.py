@@ -11,6 +11,7 @@ import polars as pl
 from apframe.evaluation.gallery.cards import MODELS, of_model
 from apframe.evaluation.side_by_side import of_each
 from apframe.exceptions import ParameterError
+from apframe.protocols.headlines import less_is_better
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -37,7 +38,8 @@ def worst_images(evaluations: Sequence[Evaluation], metric: str, rows: Rows) -> 
     total = pl.col("influence").last() - (pl.col("influence").first() if len(parts) > 1 else 0)
     influence = pl.concat(parts).group_by("image_id", maintain_order=True).agg(influence=total)
     table = table.join(influence, on="image_id", how="left", maintain_order="left")
-    return table.sort("influence", "n_errors", "image_id", descending=[False, True, False], nulls_last=True)
+    order = ["influence", "n_errors", "image_id"]
+    return table.sort(order, descending=[less_is_better(metric), True, False], nulls_last=True)
 
 
 def counts_of_images(rows: Rows, image_ids: pl.Series, point: OperatingPoint | None) -> np.ndarray:

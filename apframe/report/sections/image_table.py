@@ -15,6 +15,7 @@ from apframe.report.worst_images import COUNTS, counts_of_images
 from apframe.show.elements import Markup, element
 
 MOST_IMAGES = 100
+_INFLUENCE = "An image that counted twice would change the number by about its influence; see Evaluation.influence."
 _WORDS = {"tp": "true positives", "fp": "false positives", "fn": "missed"}
 
 
@@ -27,41 +28,38 @@ def section(compared: Compared) -> Section | None:
     if rows.frame.is_empty():
         return None
     images = compared.worst_images
-    shown = images.head(MOST_IMAGES)
-    counts = counts_of_images(rows, shown["image_id"], compared.point)
+    shown, has_influence = images.head(MOST_IMAGES), images["influence"].count() > 0
+    first = f"images that speak most against {rows.names[-1]}" if has_influence else "images with most errors"
+    notes = [f"The first {shown.height:,} of {images.height:,} images are shown."] * (images.height > shown.height)
+    notes += [
+        "An image that counted twice would change the number by about its influence; see Evaluation.influence."
+    ] * has_influence
+    table = _table(compared, shown, has_influence=has_influence)
+    return Section("images", "Images", (f"The {first} come first.",), (table,), notes, SCOPE if compared.point else "")
+
+
+def _table(compared: Compared, shown: pl.DataFrame, *, has_influence: bool) -> Table:
+    """The images with what was counted on each."""
+    rows, ids = compared.rows, [str(each) for each in shown["image_id"]]
+    counts, several = counts_of_images(rows, shown["image_id"], compared.point), len(rows.names) > 1
     frame = shown.select(pl.coalesce("file_name", pl.format("image {}", "image_id")).alias("image"))
-    ids = [str(each) for each in shown["image_id"]]
     links = {"image": [_mark(compared, {"image": each}, n) for each, n in zip(ids, shown["n_errors"], strict=True)]}
-    heads, following, several = dict[str, str](), dict[str, list[str]](), len(rows.names) > 1
-    has_influence = shown["influence"].count() > 0
+    drawn = _thumbnails(compared, shown["image_id"])
+    if drawn:
+        frame = frame.with_columns(picture=pl.lit(""))
     if has_influence:
         frame = frame.with_columns(shown["influence"])
-        heads["influence"] = f"influence on {'the difference in ' if several else ''}{compared.metric}"
+    heads = {"influence": f"influence on {'the difference in ' * several}{compared.metric}"}
+    following, at = dict[str, list[str]](), {} if compared.point else {"at": "all"}
     for model, name in enumerate(rows.names):
         for k, count in enumerate(COUNTS):
-            column = f"{count} {model}"
-            of_all = counts[:, model, k]
+            column, of_all = f"{count} {model}", counts[:, model, k]
             frame = frame.with_columns(pl.Series(column, of_all[:, 0]))
             heads[column] = f"{_WORDS[count]}{f', {name}' * several}"
             following[column] = [series(map(str, each)) for each in of_all]
-            at = {} if compared.point else {"at": "all"}
             links[column] = [_mark(compared, {"image": each, "model": name, "outcome": count} | at) for each in ids]
-    first = "the images that speak most against " + (rows.names[1] if several else rows.names[0])
-    order = first if has_influence else "the images with most errors"
-    sentence = f"{order[0].upper()}{order[1:]} come first."
-    drawn = _thumbnails(compared, shown["image_id"])
-    if drawn:
-        frame = frame.select("image", pl.lit("").alias("picture"), pl.exclude("image"))
-    signed = ["influence"] if has_influence else []
-    caption = f"Images at {compared.threshold}, the worst first"
-    pictures = {"picture": drawn} if drawn else {}
-    table = Table(frame, caption, heads, signed, pictures, links=links, series=following)
-    cut = images.height - shown.height
-    notes = [f"The first {shown.height:,} of {images.height:,} images are shown."] if cut else []
-    note = "An image that counted twice would change the number by about its influence; see Evaluation.influence."
-    return Section(
-        "images", "Images", (sentence,), (table,), [*notes, *[note] * has_influence], SCOPE if compared.point else ""
-    )
+    caption, pictures = f"Images at {compared.threshold}, the worst first", {"picture": drawn} if drawn else {}
+    return Table(frame, caption, heads, ["influence"], pictures, links=links, series=following)
 
 
 def _mark(compared: Compared, selection: dict[str, str], n: int | None = None) -> Mark | None:

@@ -78,10 +78,26 @@ def _figures(levels: pl.DataFrame, metric: str) -> list[Figure]:
 
 def _chips_of_pair(compared: Compared) -> tuple[str, list[Chip]]:
     """The categories, slices and ranges of sizes that differ clearly, corrected for how many there are of each."""
-    tables = list[pl.DataFrame]()
-    marks = list[Mark | None]()
+    groups = _groups(compared)
+    if not groups:
+        return "", []
+    rows = pl.concat(table.select("q", "difference", words.cast(pl.String).alias("words")) for table, words, _ in groups)
+    marks = [mark for *_, found in groups for mark in found]
+    clear = rows.with_row_index("at").filter(pl.col("q") < SIGNIFICANT, pl.col("words").is_not_null())
+    clear = clear.sort("q", pl.col("difference").abs().neg(), maintain_order=True).head(MOST_CHIPS)
+    chips = [
+        Chip(f"{words} {difference:+.3f}", _verdict(difference, compared.metric), marks[at] or "slices")
+        for at, difference, words in clear.select("at", "difference", "words").iter_rows()
+    ]
+    if not chips:
+        return f"None of {rows.height:,} categories, slices and size ranges is clearly better or worse.", []
+    return f"Clearly better or worse in {compared.names[1]} (q < {SIGNIFICANT:g}):", chips
+
+
+def _groups(compared: Compared) -> list[tuple[pl.DataFrame, pl.Series, list[Mark | None]]]:
+    """The categories, the slices of each key, and the sizes: differences with q, names, and the rows behind them."""
+    groups = []
     categories, _ = of_categories(compared)
-    groups: list[tuple[pl.DataFrame, pl.Series, list[Mark | None]]] = []
     if categories.height > 1:
         groups.append((categories, categories["name"], compared.category_marks(categories["category_id"])))
     for key in compared.by:
@@ -93,22 +109,7 @@ def _chips_of_pair(compared: Compared) -> tuple[str, list[Chip]]:
     if by_size.height:
         corrected = (pl.col("p") * by_size.height).clip(upper_bound=1.0)
         groups.append((by_size.with_columns(q=corrected), by_size["metric"], compared.size_marks(by_size["metric"])))
-    for rows, words, found in groups:
-        start = sum(table.height for table in tables)
-        tables.append(rows.select("q", "difference", words.cast(pl.String).alias("words"), at=start + pl.int_range(pl.len())))
-        marks += found
-    if not groups:
-        return "", []
-    table = pl.concat(tables).filter(pl.col("q") < SIGNIFICANT, pl.col("words").is_not_null())
-    clear = table.sort("q", pl.col("difference").abs().neg(), maintain_order=True).head(MOST_CHIPS)
-    chips = [
-        Chip(f"{words} {difference:+.3f}", _verdict(difference, compared.metric), marks[at] or "slices")
-        for difference, words, at in clear.select("difference", "words", "at").iter_rows()
-    ]
-    n = sum(each.height for each in tables)
-    if not chips:
-        return f"None of {n:,} categories, slices and size ranges is clearly better or worse.", []
-    return f"Clearly better or worse in {compared.names[1]} (q < {SIGNIFICANT:g}):", chips
+    return groups
 
 
 def _chips_of_several(compared: Compared) -> tuple[str, list[Chip]]:
