@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from operator import truediv
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from apframe.exceptions import ParameterError
+from apframe.protocols.ranges import AreaRange
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
@@ -326,6 +328,30 @@ def support_lines(protocol: Protocol) -> tuple[Headline, Headline, Headline]:
 def is_of_whole(protocol: Protocol) -> pl.Expr:
     """Flags of the rows of the metrics table that are of the headline's area range and the largest number of detections."""
     return (pl.col("area_range") == protocol.headline_range) & pl.col("max_detections").eq_missing(protocol.max_detections[-1])
+
+
+def lines_of_ranges(protocol: Protocol) -> list[Headline]:
+    """The headline numbers of area ranges or levels of difficulty other than that of the headline, of all images.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> [line.metric for line in lines_of_ranges(COCO)]
+    ['APs', 'APm', 'APl', 'ARs', 'ARm', 'ARl']
+    """
+    return [line for line in headlines(protocol) if line.area_range != protocol.headline_range and line.part is None]
+
+
+def size_ranges(protocol: Protocol) -> list[AreaRange]:
+    """The area ranges from small to large without that of the headline, if they follow on one another; otherwise none.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> [each.name for each in size_ranges(COCO)]
+    ['small', 'medium', 'large']
+    """
+    ranges = [each for each in protocol.ranges if isinstance(each, AreaRange) and each.name != protocol.headline_range]
+    ranges = sorted(ranges, key=lambda each: each.low)
+    if len(ranges) < 2 or any(one.high != other.low for one, other in pairwise(ranges)):
+        return []
+    return ranges
 
 
 def less_is_better(metric: str) -> bool:

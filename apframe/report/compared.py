@@ -15,7 +15,7 @@ from apframe.evaluation.gallery.pictures import Pictures
 from apframe.evaluation.side_by_side import of_each
 from apframe.exceptions import FewResamplesWarning, ParameterError, warn_again
 from apframe.lazily import cached_property
-from apframe.protocols.headlines import headlines, is_of_whole, main_headline
+from apframe.protocols.headlines import headlines, is_of_whole, lines_of_ranges, main_headline
 from apframe.protocols.places import threshold_words
 from apframe.report.marks import Mark
 from apframe.report.operating_point import NOTHING, OperatingPoint, operating_point
@@ -101,7 +101,12 @@ class Compared:
     @property
     def all_scores(self) -> str:
         """The words in the headings of sections in which detections of all scores count; nothing where there are no scores."""
-        return ALL_SCORES if self.first.protocol.has_scores else ""
+        return ALL_SCORES if self.has_precision else ""
+
+    @property
+    def has_precision(self) -> bool:
+        """True if the protocol ranks detections by score, so that there are errors, thresholds and calibration."""
+        return self.first.protocol.has_precision
 
     @property
     def threshold(self) -> str:
@@ -222,7 +227,7 @@ class Compared:
     @cached_property
     def has_gallery(self) -> bool:
         """True if there are errors to show cards of, and cards were requested."""
-        if not self.first.protocol.has_precision or not self.max_images:
+        if not self.has_precision or not self.max_images:
             return False
         try:
             return not self.rows.errors.is_empty()
@@ -320,12 +325,7 @@ class Compared:
 
     def size_marks(self, metrics: Iterable[str]) -> list[Mark | None]:
         """Return the errors behind headline numbers: of a range of areas, or all; None for other numbers."""
-        lines = {line.metric: line for line in headlines(self.first.protocol)}
-        of_size = {
-            name: line.area_range
-            for name, line in lines.items()
-            if line.area_range != self.first.protocol.headline_range and line.part is None
-        }
+        of_size = {line.metric: line.area_range for line in lines_of_ranges(self.first.protocol)}
         frame = pl.DataFrame({"size": [of_size.get(name) for name in metrics]}, schema={"size": pl.String})
         marks = self.slice_marks(frame, {"area": "size"})
         return [None if size is None else mark for size, mark in zip(frame["size"], marks, strict=True)]

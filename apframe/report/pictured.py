@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -13,11 +12,10 @@ import polars as pl
 from apframe.evaluation.gallery.cards import MODELS, by_score, choose_cards, find_rows, marks_by, of_model
 from apframe.evaluation.gallery.slices import CardSlices, size_slices, slices_of_cards
 from apframe.lazily import cached_property
-from apframe.protocols.ranges import AreaRange
+from apframe.protocols.headlines import size_ranges
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
-    from apframe.protocols.protocol import Protocol
     from apframe.report.compared import SliceKeys
     from apframe.report.matrix import Matrix
     from apframe.report.operating_point import OperatingPoint
@@ -175,17 +173,3 @@ def chosen_rows(
         marks.append(cells.filter("is_first").select("row", "model", "true", "found").sort("row"))
     marks += [marks_by(frame, *columns) for columns in (("image",), ("of", "bin"), ("model", "kind", "category_id"))]
     return choose_cards(rows.frame.with_row_index("row"), marks, most)
-
-
-def size_ranges(protocol: Protocol) -> list[AreaRange]:
-    """Return the protocol's area ranges from small to large, if they follow on one another; otherwise none.
-
-    >>> from apframe.protocols.coco import COCO
-    >>> [each.name for each in size_ranges(COCO)]
-    ['small', 'medium', 'large']
-    """
-    ranges = [each for each in protocol.ranges if isinstance(each, AreaRange) and each.name != protocol.headline_range]
-    ranges = sorted(ranges, key=lambda each: each.low)
-    if len(ranges) < 2 or any(one.high != other.low for one, other in pairwise(ranges)):
-        return []
-    return ranges

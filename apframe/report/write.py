@@ -186,7 +186,7 @@ def about(
 
 def _slider(subject: Compared | Searched) -> Markup | None:
     """Return the slider of the score threshold; None where there is nothing to move."""
-    if not isinstance(subject, Compared) or not subject.first.protocol.has_precision or subject.point is None:
+    if not isinstance(subject, Compared) or not subject.has_precision or subject.point is None:
         return None
     return slider_markup(subject.point, subject.names)
 
@@ -201,9 +201,8 @@ def sections_of(subject: Compared | Searched, keys: Collection[str] | None = Non
     makers: Mapping[str, Callable[[Any], Section | None]] = OF_SEARCH
     if isinstance(subject, Compared):
         makers = {**SECTIONS, **(OF_SEVERAL if subject.are_several else {})}
-        protocol = subject.first.protocol
-        if not protocol.has_precision:
-            left_out = [key for key in OF_PRECISION if key != "confusion" or not counts_mistakes(protocol)]
+        if not subject.has_precision:
+            left_out = [key for key in OF_PRECISION if key != "confusion" or not counts_mistakes(subject.first.protocol)]
             makers = {key: make for key, make in makers.items() if key not in left_out}
     chosen = [make for key, make in makers.items() if keys is None or key in keys]
     told = set(doubts_about(subject)) if isinstance(subject, Compared) else set[str]()

@@ -16,7 +16,7 @@ APART = [
     # make a protocol of options
     "evaluation/evaluate.py", "evaluation/options.py", "pycocotools/params.py", "cli/files.py",
     # print one, or numbers under it
-    "cli", "show", "report/sections/rules.py", "report/sections/what.py",
+    "cli", "show", "report/sections/how_computed.py", "report/sections/provenance.py",
     # store one
     "store", "evaluation/stored.py", "evaluation/restored.py",
 ]  # fmt: skip

@@ -9,8 +9,8 @@ import pytest
 
 import apframe as apf
 from apframe.protocols.coco import COCO
+from apframe.protocols.headlines import size_ranges
 from apframe.report.compared import Compared
-from apframe.report.pictured import size_ranges
 from tests.protocols.test_protocol_values import RANKED, tiny
 from tests.report.sections.test_error_types import of
 

@@ -95,10 +95,11 @@ def _match_once(verdicts: Verdicts, inputs: Inputs, cuts: np.ndarray) -> pl.Data
     true = verdicts.hits.filter(pl.col("true") > 0)
     right, matched = (true[name].to_numpy() for name in _PAIR)
     since = np.where(became.counts, 0, n)
-    np.maximum.at(since, matched, until[right] + 1)
+    hits = [verdicts.hits[name].to_numpy() for name in _PAIR]  # also of ignored detections
+    np.maximum.at(since, hits[1], until[hits[0]] + 1)
     wrong = np.where(became.is_false, until, -1)
     candidates = find_candidates(verdicts, inputs, wrong, since)
-    mistaken = _match_stretches(verdicts, candidates, wrong, since, strict=inputs.protocol.matcher.strict)
+    mistaken = _match_stretches(verdicts, inputs, candidates, wrong, since)
     parts = [
         pl.DataFrame({"detection": right, "annotation": matched, "first": 0, "last": until[right]}),
         mistaken,
@@ -111,7 +112,7 @@ def _match_once(verdicts: Verdicts, inputs: Inputs, cuts: np.ndarray) -> pl.Data
 
 
 def _match_stretches(
-    verdicts: Verdicts, candidates: pl.DataFrame, until: np.ndarray, since: np.ndarray, *, strict: bool
+    verdicts: Verdicts, inputs: Inputs, candidates: pl.DataFrame, until: np.ndarray, since: np.ndarray
 ) -> pl.DataFrame:
     """detection, annotation (positions in the verdicts), first, last: who is mistaken for whom; see `find_candidates`.
 
@@ -127,7 +128,7 @@ def _match_stretches(
     n_stretches = np.searchsorted(cuts, component + until[found], side="right") - place
     copy = np.repeat(np.arange(len(place)), n_stretches)
     stretch = np.arange(len(copy)) + np.repeat(place - np.cumsum(n_stretches) + n_stretches, n_stretches)
-    chosen = choose(verdicts, candidates[copy], stretch, strict=strict)
+    chosen = choose(verdicts, inputs, candidates[copy], stretch)
     at = chosen["stretch"].to_numpy()
     last = np.minimum(cuts[at + 1] % width - 1, until[chosen["detection"].to_numpy()])
     ends = {"first": pl.Series(cuts[at] % width, dtype=pl.Int16), "last": pl.Series(last, dtype=pl.Int16)}

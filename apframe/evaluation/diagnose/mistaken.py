@@ -44,7 +44,7 @@ def confuse(verdicts: Verdicts, inputs: Inputs) -> pl.DataFrame:
     became = outcomes(verdicts)
     free, missed = became.is_false, became.is_missed
     candidates = find_candidates(verdicts, inputs, np.where(free, 0, -1), np.where(missed, 0, 1))
-    mistaken = choose(verdicts, candidates, strict=inputs.protocol.matcher.strict).drop("stretch")
+    mistaken = choose(verdicts, inputs, candidates).drop("stretch")
     matched = pl.concat([verdicts.hits.filter(pl.col("true") > 0).select(mistaken.columns).cast(mistaken.schema), mistaken])
     missed[mistaken["annotation"].to_numpy()] = False
     free[mistaken["detection"].to_numpy()] = False
@@ -90,17 +90,17 @@ def find_candidates(verdicts: Verdicts, inputs: Inputs, until: np.ndarray, since
     return pl.DataFrame({"detection": detection[kept], "annotation": annotation[kept], "similarity": similarity[kept]})
 
 
-def choose(verdicts: Verdicts, candidates: pl.DataFrame, stretch: np.ndarray | None = None, *, strict: bool) -> pl.DataFrame:
+def choose(verdicts: Verdicts, inputs: Inputs, candidates: pl.DataFrame, stretch: np.ndarray | None = None) -> pl.DataFrame:
     """The detections with the annotation that they are mistaken for: step 2 of `confuse`.
 
     Parameters
     ----------
-    verdicts, candidates
+    verdicts, inputs
+        as in `confuse`
+    candidates
         the result of `find_candidates`, whose rows may be repeated in different stretches
     stretch
         a number of each candidate. Each stretch is matched on its own, as if there were no others
-    strict
-        whether a similarity must exceed the threshold
 
     Returns
     -------
@@ -125,6 +125,7 @@ def choose(verdicts: Verdicts, candidates: pl.DataFrame, stretch: np.ndarray | N
         }
     )
     nothing = np.zeros(len(taken), dtype=bool)
+    strict = inputs.protocol.matcher.strict
     assigned = match_by_score(pairs, nothing, nothing[None, :], np.array([-np.inf]), strict=strict)
     chosen, taken = chosen[assigned["detection"].to_numpy()], taken[assigned["annotation"].to_numpy()]
     return pl.DataFrame(

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.protocols.headlines import headlines, main_headline
+from apframe.protocols.headlines import lines_of_ranges, main_headline
 from apframe.report.compared import Compared
 from apframe.report.marks import Mark
 from apframe.report.section import Block, Section, Table
@@ -96,9 +96,7 @@ def sizes(compared: Compared) -> pl.DataFrame:
     """Return the headline number of each range of areas or level of difficulty, with the one that stands for all in front."""
     protocol = compared.first.protocol
     main = main_headline(protocol)
-    ranges = [
-        line.metric for line in headlines(protocol) if line.column == main.column and line.area_range != protocol.headline_range
-    ]
+    ranges = [line.metric for line in lines_of_ranges(protocol) if line.column == main.column]
     if not ranges:
         return compared.overall.clear()
     rows = compared.overall.filter(pl.col("metric").is_in([main.metric, *ranges]))

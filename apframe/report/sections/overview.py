@@ -127,7 +127,7 @@ def _chips_of_several(compared: Compared) -> tuple[str, list[Chip]]:
 
 def _costs(compared: Compared) -> tuple[str, list[Chip]]:
     """The types of errors that cost one model most."""
-    if not compared.first.protocol.has_precision:
+    if not compared.has_precision:
         return "", []
     try:
         impact = compared.error_impact
@@ -157,7 +157,7 @@ def _verdict(difference: float, metric: str) -> str:
 
 def _point(compared: Compared) -> list[str]:
     """The operating point in words."""
-    if compared.point is None or not compared.first.protocol.has_precision:
+    if compared.point is None or not compared.has_precision:
         return []
     found = [(name, score) for name, score in zip(compared.names, compared.point.best, strict=True) if math.isfinite(score)]
     scores = [f"{_score(score)}{f' ({name})' * (len(compared.names) > 1)}" for name, score in found]

@@ -151,7 +151,7 @@ def test_reports_leave_out_what_needs_scores(tmp_path: Path) -> None:
     evaluation = evaluate(tmp_path, generated(3, n_images=24))
     written = apf.write_report(tmp_path / "report.html", evaluation, n_resamples=100).read_text()
     headings = re.findall(r"<h2[^>]*>(.*?)</h2>", written)
-    assert [heading.split(" ")[0] for heading in headings] == ["What", "How", "Where?", "What", "How"]
+    assert [heading.split(" ")[0] for heading in headings] == ["How", "Where?", "Confusion", "How"]
     assert f"{of_summary(evaluation)[0]:.3f}" in written
 
 
