@@ -41,6 +41,8 @@ class Table:
         columns that are shown on request
     series
         the texts of each number at all positions of the page's slider, by the name of the column, see `operating_point.series`
+    row_data
+        what the page's script filters rows by, for each row: an attribute of the row, `data-has`
     n_means
         how many rows in front are about all others together: sorting leaves them there
     """
@@ -56,6 +58,7 @@ class Table:
     folded: Sequence[str] = ()
     series: Mapping[str, Sequence[str]] = field(default_factory=dict)
     n_means: int = 0
+    row_data: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

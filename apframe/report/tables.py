@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 from apframe.report.marks import Mark, link
@@ -40,8 +41,8 @@ def table_markup(table: Table) -> Markup:
         element("th", table.heads.get(name, name), scope="col", class_=kind) for name, kind in zip(columns, kinds, strict=True)
     ]
     rows = [
-        element("tr", _cells(row, kinds), class_="mean" if place < table.n_means else None)
-        for place, row in enumerate(zip(*cells, strict=True))
+        element("tr", _cells(row, kinds), class_="mean" if place < table.n_means else None, data_has=has)
+        for place, (row, has) in enumerate(zip(zip(*cells, strict=True), table.row_data or repeat(None), strict=False))
     ]
     drawn = element(
         "table",

@@ -12,6 +12,7 @@ from apframe.evaluation.gallery.cards import MODELS, of_model
 from apframe.evaluation.side_by_side import of_each
 from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
+from apframe.report.marks import listed
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -68,3 +69,23 @@ def counts_of_images(rows: Rows, image_ids: pl.Series, point: OperatingPoint | N
         positives = np.bincount(is_positive, minlength=len(image_ids))
         counts[:, model, 2] = positives[:, None] - counts[:, model, 0]
     return counts
+
+
+def errors_of_images(rows: Rows, image_ids: pl.Series) -> list[str]:
+    """Return the errors on each image, as the page's script reads them: what the gallery's filters tell apart, each once.
+
+    A list of error, category, models and change, then the slices of each key.
+    """
+    places = pl.DataFrame({"image_id": image_ids}).with_row_index("place")
+    own = rows.errors.join(places, on="image_id").sort("place", "card")
+    called = [pl.when(of_model(letter)).then(pl.lit(name)) for letter, name in zip(MODELS, rows.names, strict=False)]
+    lists = [each.lists(own["card"]).alias(key) for each, key in zip(rows.slices, rows.keys, strict=True)]
+    told = own.select(
+        "place", pl.col("kind").cast(pl.String), "name", pl.concat_list(called).list.drop_nulls().alias("model"),
+        pl.col("change").cast(pl.String).fill_null(""),
+    )  # fmt: skip
+    distinct = told.hstack(lists).unique(maintain_order=True)
+    of_images: list[list[tuple[object, ...]]] = [[] for _ in image_ids]
+    for place, *each in distinct.iter_rows():
+        of_images[place].append(tuple(each))
+    return [listed(each) for each in of_images]

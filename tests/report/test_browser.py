@@ -279,6 +279,28 @@ def test_a_click_selects_and_back_returns(browser: Any, street: Path) -> None:
         assert set(seen) == {"workermiss"}
 
 
+def test_images_have_the_same_filters(browser: Any, street: Path, models: list[apf.Evaluation]) -> None:
+    """Images are left that have an error that the gallery's filters leave, whether it has a card or not."""
+    weather = models[0].dataset.images.select("file_name", "weather")
+    tables = [each.errors(0.5).join(weather, on="file_name") for each in models]
+    with opened(browser, street) as page:
+        rows = page.locator("#images tbody tr")
+        names = [text.strip() for text in rows.locator("th").all_text_contents()]
+        for address, kept in (
+            ("category=worker", pl.col("name") == "worker"),
+            ("error=miss&weather=fog", (pl.col("error") == "miss") & (pl.col("weather") == "fog")),
+            ("model=model_b&error=cls", pl.col("error") == "cls"),
+        ):
+            page.evaluate(f"location.hash = '{address}'")
+            wait_until(page, f"`${{galleries[0].wanted}}` === '{address}'")
+            of = tables[1:] if "model_b" in address else tables
+            wanted = {name for table in of for name in table.filter(kept)["file_name"]}
+            shown = rows.evaluate_all("(all) => all.filter((row) => !row.hidden).map((row) => row.cells[0].textContent)")
+            assert shown == [name for name in names if name in wanted] and 0 < len(shown) < len(names)
+        page.locator("#gallery").get_by_role("button", name="Show all").click()
+        wait_until(page, "[...document.querySelectorAll('#images tbody tr')].every((row) => !row.hidden)")
+
+
 def test_the_keyboard_follows_marks(browser: Any, street: Path) -> None:
     with opened(browser, street) as page:
         page.locator(".chip").first.focus()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 import pytest
 
 import apframe as apf
 from apframe.report.compared import Compared
-from apframe.report.worst_images import counts_of_images
+from apframe.report.worst_images import counts_of_images, errors_of_images
 from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
 from tests.report.sections.test_error_types import of
 
@@ -64,3 +66,13 @@ def test_without_a_point_all_detections_count() -> None:
     counts = counts_of_images(compared.rows, pl.Series([1, 2]), None)
     wanted = compared.first.per_image(0.5).sort("image_id").select("tp", "fp", "fn").rows()
     assert counts[:, 0, :, 0].tolist() == [[*row] for row in wanted]
+
+
+def test_errors_of_images_are_told_apart_once(pair: Compared) -> None:
+    ids = pair.worst_images["image_id"].head(5)
+    table = pair.rows.table().filter(pl.col("error").is_not_null())
+    for image_id, text in zip(ids, errors_of_images(pair.rows, ids), strict=True):
+        wanted = table.filter(image_id=image_id).select(
+            "error", "name", "model", pl.col("change").fill_null(""), "weather", "area"
+        )  # fmt: skip
+        assert {repr(each) for each in json.loads(text)} == {repr([*row]) for row in wanted.rows()}

@@ -3,6 +3,7 @@
 const MOST_SHOWN = 24; // cards at once; half of that in other galleries than the main one
 const LISTS = ["model", "cells"]; // of which a card has several, as of slices
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
+const fits = (own, value) => (Array.isArray(own) ? own.includes(value) : own === value);
 const sqlNumber = (number) => (isFinite(number) ? String(number) : `'${number}'::DOUBLE`);
 
 class Gallery {
@@ -53,37 +54,33 @@ class Gallery {
       const values = [...each.options].slice(1).map((option) => option.value);
       each.selectedIndex = wanted.has(each.name) ? values.indexOf(wanted.get(each.name)) + 1 : 0;
     }
+    if (this.hasErrors) this.filterImages();
     this.show();
   }
-  // The score from which on detections count for a selection: its own, or that of the page's operating point.
-  from(wanted) {
-    const at = wanted.get("at");
-    return at === "all" ? -Infinity : at === null ? bestScore(wanted.get("model")) : Number(at);
-  }
   has(card, wanted) {
-    const at = this.from(wanted), score = card.score;
-    for (const [name, value] of wanted) {
-      if (["at", "from", "to", "outcome", "true", "found"].includes(name)) continue;
-      const own = card[this.slices.get(name) ?? name];
-      if (Array.isArray(own) ? !own.includes(value) : own !== value) return false;
-    }
+    const at = scoreFrom(wanted), score = card.score;
+    const plain = [...wanted].filter(([name]) => !["at", "from", "to", "outcome", "true", "found"].includes(name));
+    if (!plain.every(([name, value]) => fits(card[this.slices.get(name) ?? name], value))) return false;
     const above = Number(wanted.get("from") ?? -Infinity), below = Number(wanted.get("to") ?? Infinity);
     if ((wanted.has("from") || wanted.has("to")) && !(score !== null && score >= above && score < below)) return false;
     if (isOfMatrix(wanted)) {
       return card.cells.some(([model, true_, found, low, high]) => model === wanted.get("model") && low <= at && at <= high
         && (wanted.get("true") ?? true_) === true_ && (wanted.get("found") ?? found) === found);
     }
-    const kept = score !== null && score >= at;
-    switch (wanted.get("outcome")) {
-      case "all": return true;
-      case "tp": case "fp": return card.outcome === wanted.get("outcome") && kept;
-      case "fn": return card.outcome === "fn" || (card.outcome === "tp" && !kept);
-      default: return !this.hasErrors || card.error !== "";
-    }
+    const kept = score !== null && score >= at, isTrue = card.outcome === "tp", isFalse = card.outcome === "fp";
+    const counted = { all: true, tp: isTrue && kept, fp: isFalse && kept, fn: card.outcome === "fn" || (isTrue && !kept) };
+    return counted[wanted.get("outcome")] ?? (!this.hasErrors || card.error !== "");
+  }
+  // Images with such errors; scores and cells of the matrix do not matter.
+  filterImages() {
+    const columns = ["error", "category", "model", "change", ...this.slices.keys()];
+    const asked = [...this.wanted].map(([name, value]) => [columns.indexOf(name), value]).filter(([at]) => at >= 0);
+    const isAsked = (error) => asked.every(([at, value]) => fits(error[at], value));
+    for (const row of all("#images tr[data-has]")) row.hidden = asked.length > 0 && !JSON.parse(row.dataset.has).some(isAsked);
   }
   // The same as a query of the files that are written beside the page.
   sql() {
-    const wanted = this.wanted, at = sqlNumber(this.from(wanted)), file = (name) => quoted(`${this.box.dataset.tables}/${name}.parquet`);
+    const wanted = this.wanted, at = sqlNumber(scoreFrom(wanted)), file = (name) => quoted(`${this.box.dataset.tables}/${name}.parquet`);
     const columns = { category: "name", image: "CAST(image_id AS VARCHAR)" }, where = [];
     let source = file(this.box.dataset.file);
     if (isOfMatrix(wanted)) {
@@ -125,6 +122,9 @@ class Gallery {
 }
 
 const KNOWN = ["category", "error", "kind", "model", "change", "image", "true", "found", "outcome", "from", "to", "at"];
+// The score from which on detections count for a selection: its own, or that of the page's operating point.
+const scoreFrom = (wanted) =>
+  wanted.get("at") === "all" ? -Infinity : Number(wanted.get("at") ?? bestScore(wanted.get("model")));
 const isOfMatrix = (wanted) => wanted.has("true") || wanted.has("found");
 const cardsIn = (n) => `${n} ${n === 1 ? "card" : "cards"}`;
 

@@ -11,10 +11,11 @@ from apframe.report.marks import Mark
 from apframe.report.operating_point import series
 from apframe.report.section import Section, Table
 from apframe.report.sections.confusion_matrix import SCOPE
-from apframe.report.worst_images import COUNTS, counts_of_images
+from apframe.report.worst_images import COUNTS, counts_of_images, errors_of_images
 from apframe.show.elements import Markup, element
 
 MOST_IMAGES = 100
+_FILTERED = "A selection in the gallery leaves the images here that have such an error."
 _INFLUENCE = "An image that counted twice would change the number by about its influence; see Evaluation.influence."
 _WORDS = {"tp": "true positives", "fp": "false positives", "fn": "missed"}
 
@@ -34,6 +35,7 @@ def section(compared: Compared) -> Section | None:
     notes += [
         "An image that counted twice would change the number by about its influence; see Evaluation.influence."
     ] * has_influence
+    notes += [_FILTERED] * compared.has_gallery
     table = _table(compared, shown, has_influence=has_influence)
     return Section("images", "Images", (f"The {first} come first.",), (table,), notes, SCOPE if compared.point else "")
 
@@ -59,7 +61,8 @@ def _table(compared: Compared, shown: pl.DataFrame, *, has_influence: bool) -> T
             following[column] = [series(map(str, each)) for each in of_all]
             links[column] = [_mark(compared, {"image": each, "model": name, "outcome": count} | at) for each in ids]
     caption, pictures = f"Images at {compared.threshold}, the worst first", {"picture": drawn} if drawn else {}
-    return Table(frame, caption, heads, ["influence"], pictures, links=links, series=following)
+    data = errors_of_images(rows, shown["image_id"])
+    return Table(frame, caption, heads, ["influence"], pictures, links=links, series=following, row_data=data)
 
 
 def _mark(compared: Compared, selection: dict[str, str], n: int | None = None) -> Mark | None:
