@@ -12,7 +12,6 @@ from apframe.evaluation.gallery.cards import MODELS, of_model
 from apframe.evaluation.side_by_side import of_each
 from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
-from apframe.report.marks import listed
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -71,21 +70,33 @@ def counts_of_images(rows: Rows, image_ids: pl.Series, point: OperatingPoint | N
     return counts
 
 
+def filter_values(rows: Rows) -> list[list[str]]:
+    """Return the values that the gallery's filters tell apart: error types, categories, models, changes, slices of each key."""
+    columns = [sorted(rows.errors[name].cast(pl.String).fill_null("").unique()) for name in ("kind", "name", "change")]
+    kinds, names, changes = columns
+    return [kinds, names, [*rows.names], changes, *([*each.values] for each in rows.slices)]
+
+
 def errors_of_images(rows: Rows, image_ids: pl.Series) -> list[str]:
     """Return the errors on each image, as the page's script reads them: what the gallery's filters tell apart, each once.
 
-    A list of error, category, models and change, then the slices of each key.
+    An error is written as the places of its values among `filter_values`, with dots between; several are joined by commas.
     """
     places = pl.DataFrame({"image_id": image_ids}).with_row_index("place")
     own = rows.errors.join(places, on="image_id").sort("place", "card")
-    called = [pl.when(of_model(letter)).then(pl.lit(name)) for letter, name in zip(MODELS, rows.names, strict=False)]
-    lists = [each.lists(own["card"]).alias(key) for each, key in zip(rows.slices, rows.keys, strict=True)]
-    told = own.select(
-        "place", pl.col("kind").cast(pl.String), "name", pl.concat_list(called).list.drop_nulls().alias("model"),
-        pl.col("change").cast(pl.String).fill_null(""),
-    )  # fmt: skip
-    distinct = told.hstack(lists).unique(maintain_order=True)
-    of_images: list[list[tuple[object, ...]]] = [[] for _ in image_ids]
-    for place, *each in distinct.iter_rows():
-        of_images[place].append(tuple(each))
-    return [listed(each) for each in of_images]
+    values = filter_values(rows)
+    of_models = [pl.when(of_model(letter)).then(pl.lit(str(k))) for k, letter in enumerate(MODELS[: len(rows.names)])]
+
+    def code(name: str, at: int) -> pl.Expr:
+        known = {value: str(k) for k, value in enumerate(values[at])}
+        return pl.col(name).cast(pl.String).fill_null("").replace_strict(known, return_dtype=pl.String)
+
+    coded = [code("kind", 0), code("name", 1), pl.concat_str(of_models, separator=",", ignore_nulls=True), code("change", 3)]
+    told = own.select("place", *(each.alias(str(k)) for k, each in enumerate(coded)))
+    for k, each in enumerate(rows.slices, start=len(coded)):
+        known = {value: str(place) for place, value in enumerate(each.values)}
+        lists = each.lists(own["card"]).list.eval(pl.element().replace_strict(known, return_dtype=pl.String))
+        told = told.with_columns(lists.list.join(",").alias(str(k)))
+    text = told.select("place", pl.concat_str(pl.exclude("place"), separator=".").alias("text")).unique(maintain_order=True)
+    joined = text.group_by("place", maintain_order=True).agg(pl.col("text").str.join(" "))
+    return places.join(joined, on="place", how="left", maintain_order="left")["text"].fill_null("").to_list()

@@ -73,10 +73,11 @@ class Gallery {
   }
   // Images with such errors; scores and cells of the matrix do not matter.
   filterImages() {
-    const columns = ["error", "category", "model", "change", ...this.slices.keys()];
+    const columns = ["error", "category", "model", "change", ...this.slices.keys()], values = JSON.parse(this.box.dataset.values);
     const asked = [...this.wanted].map(([name, value]) => [columns.indexOf(name), value]).filter(([at]) => at >= 0);
-    const isAsked = (error) => asked.every(([at, value]) => fits(error[at], value));
-    for (const row of all("#images tr[data-has]")) row.hidden = asked.length > 0 && !JSON.parse(row.dataset.has).some(isAsked);
+    const codes = asked.map(([at, value]) => [at, String(values[at].indexOf(value))]);
+    const isAsked = (error) => codes.every(([at, code]) => error.split(".")[at].split(",").includes(code));
+    for (const row of all("#images tr[data-has]")) row.hidden = codes.length > 0 && !row.dataset.has.split(" ").some(isAsked);
   }
   // The same as a query of the files that are written beside the page.
   sql() {

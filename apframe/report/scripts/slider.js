@@ -46,8 +46,7 @@ const move = (to) => {
 };
 if (slider) {
   const input = slider.querySelector("input");
-  let waiting = false;
-  slider.hidden = false;
+  let waiting = (slider.hidden = false);
   input.addEventListener("input", () => {
     if (!waiting) requestAnimationFrame(() => ((waiting = false), move(Number(input.value))));
     waiting = true;

@@ -15,6 +15,7 @@ from apframe.report.compared import Compared
 from apframe.report.marks import listed, number_text
 from apframe.report.section import Fragment, Section, without_numbers
 from apframe.report.tables import NOTHING
+from apframe.report.worst_images import filter_values
 from apframe.show.drawings import legend
 from apframe.show.elements import Markup, element, joined
 from apframe.show.error_chart import KIND_WORDS
@@ -59,7 +60,7 @@ def section(compared: Compared) -> Section:
         values = {name: name for name in each.values if name in there}
         filters.append(Filter(key, "size" if each.name == "area" else each.name, values))
     slices_of = {key: f"slice{number}" for number, key in enumerate(rows.keys)}
-    cards = gallery(drawn, filters, "mixed", "outcomes", compared.folder, slices_of)
+    cards = gallery(drawn, filters, "mixed", "outcomes", compared.folder, slices_of, filter_values(rows))
     return Section(KEY, HEADING, sentences, (Fragment(joined(Markup(legend(names)), cards)),), notes)
 
 
@@ -134,6 +135,7 @@ def gallery(
     file: str,
     folder: str,
     slices: Mapping[str, str] | None = None,
+    values: Sequence[Sequence[str]] = (),
 ) -> Markup:
     """Return cards with a form that filters and sorts them.
 
@@ -145,6 +147,8 @@ def gallery(
         of the rows that they are about, beside the page
     slices
         the names of the cards' data by the names of slices; a card may be in several slices of a name
+    values
+        those that images are filtered by, see `worst_images.filter_values`
     """
     selects = [
         _select(each.heading, each.name, [("", "all"), *each.values.items()]) for each in filters if len(each.values) > 1
@@ -162,6 +166,7 @@ def gallery(
     copy = element("button", "Copy SQL", type="button", class_="copy")
     selected = element("div", element("output", aria_live="polite", tabindex=-1), copy, query, class_="selected", hidden=True)
     data = {"data_tables": folder, "data_file": file, "data_slices": json.dumps(slices or {}, ensure_ascii=False)}
+    data["data_values"] = listed(values)
     more = element("button", type="button", class_="more", hidden=True)
     return element("div", form, selected, element("div", cards, class_="cards"), more, class_="gallery", **data)
 
