@@ -76,7 +76,7 @@ class Gallery {
     const columns = ["error", "category", "model", "change", ...this.slices.keys()], values = JSON.parse(this.box.dataset.values);
     const asked = [...this.wanted].map(([name, value]) => [columns.indexOf(name), value]).filter(([at]) => at >= 0);
     const codes = asked.map(([at, value]) => [at, String(values[at].indexOf(value))]);
-    const isAsked = (error) => codes.every(([at, code]) => error.split(".")[at].split(",").includes(code));
+    const isAsked = (error) => codes.every(([at, code]) => error.split(".")[at]?.split(",").includes(code));
     for (const row of all("#images tr[data-has]")) row.hidden = codes.length > 0 && !row.dataset.has.split(" ").some(isAsked);
   }
   // The same as a query of the files that are written beside the page.
