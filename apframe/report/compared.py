@@ -12,13 +12,14 @@ import polars as pl
 from apframe.collecting import collecting
 from apframe.compare.intervals import COARSE
 from apframe.evaluation.gallery.pictures import Pictures
+from apframe.evaluation.gallery.slices import NOTHING
 from apframe.evaluation.side_by_side import of_each
 from apframe.exceptions import FewResamplesWarning, ParameterError, warn_again
 from apframe.lazily import cached_property
 from apframe.protocols.headlines import headlines, is_of_whole, lines_of_ranges, main_headline
 from apframe.protocols.places import threshold_words
 from apframe.report.marks import Mark
-from apframe.report.operating_point import NOTHING, OperatingPoint, operating_point
+from apframe.report.operating_point import OperatingPoint, operating_point
 from apframe.tables.names import unique_names
 
 if TYPE_CHECKING:
@@ -211,6 +212,11 @@ class Compared:
             categories = categories.join(groups, on="category_id", how="left", maintain_order="left")
         return matrix_of(self.evaluations[: len(CLASSES)], self.iou_threshold, self.point, categories)
 
+    @property
+    def pictured(self) -> tuple[Sequence[Evaluation], Sequence[str]]:
+        """The models that cards are about, the first two, and their names."""
+        return self.evaluations[:_PAIR], self.names[:_PAIR]
+
     @cached_property
     def rows(self) -> Rows:
         """The rows that cards can be about: the detections and missed annotations of the first two models.
@@ -222,7 +228,7 @@ class Compared:
         """
         from apframe.report.pictured import rows_of
 
-        return rows_of(self.evaluations[:_PAIR], self.names[:_PAIR], self.iou_threshold, self.by)
+        return rows_of(*self.pictured, self.iou_threshold, self.by)
 
     @cached_property
     def has_gallery(self) -> bool:
@@ -236,7 +242,7 @@ class Compared:
 
     @cached_property
     def cells(self) -> pl.DataFrame | None:
-        """The cells of the matrix that the rows are in, as `cells_of` has them; None where there is no matrix."""
+        """The cells of the matrix that the rows are in, see `cells_of`; None without a matrix."""
         from apframe.report.pictured import cells_of
 
         try:
@@ -255,12 +261,12 @@ class Compared:
     def worst_images(self) -> pl.DataFrame:
         """The images of the first two models, the worst first: image_id, file_name, and influence on the number of the page.
 
-        The influence is that on the difference of two models. Where there is none, images with most errors come first, and the
-        column is null.
+        Of two models, it is the influence on their difference. If the metric has no influences, the column is null, and the
+        images with most errors come first.
         """
         from apframe.report.worst_images import worst_images
 
-        return worst_images(self.evaluations[:_PAIR], self.metric, self.rows)
+        return worst_images(self.pictured[0], self.metric, self.rows)
 
     @cached_property
     def label_rows(self) -> pl.DataFrame:
@@ -273,7 +279,7 @@ class Compared:
         """
         from apframe.evaluation.gallery.cards import MODELS
 
-        found = of_each(lambda each: each.label_errors(self.iou_threshold), self.evaluations[:_PAIR])
+        found = of_each(lambda each: each.label_errors(self.iou_threshold), self.pictured[0])
         of_models = [table.with_columns(model=pl.lit(model)) for model, table in zip(MODELS, found, strict=False)]
         rows = pl.concat(of_models).with_columns(pl.col("kind").cast(pl.String))
         rows = rows.sort("suspicion", descending=True, maintain_order=True)
@@ -302,9 +308,17 @@ class Compared:
         return files
 
     @cached_property
+    def doubts(self) -> list[str]:
+        """Whatever looks wrong in the data of the models: readers of the page have not seen what a terminal showed."""
+        with collecting() as doubts:
+            for each in self.evaluations:
+                each.warn_if_doubtful()
+        return [message for _, message in dict.fromkeys(doubts)]
+
+    @cached_property
     def linked(self) -> Sequence[str]:
         """The models whose rows the gallery has: the first two, if there is one."""
-        return self.names[:_PAIR] if self.has_gallery else ()
+        return self.pictured[1] if self.has_gallery else ()
 
     def category_marks(self, category_ids: pl.Series) -> list[Mark | None]:
         """Return the errors behind categories."""
@@ -324,11 +338,10 @@ class Compared:
         return [Mark(dict(zip(chosen, each, strict=True)), n[each]) if each in n else None for each in values]
 
     def size_marks(self, metrics: Iterable[str]) -> list[Mark | None]:
-        """Return the errors behind headline numbers: of a range of areas, or all; None for other numbers."""
+        """Return the errors behind headline numbers of a range of areas; None for other numbers."""
         of_size = {line.metric: line.area_range for line in lines_of_ranges(self.first.protocol)}
         frame = pl.DataFrame({"size": [of_size.get(name) for name in metrics]}, schema={"size": pl.String})
-        marks = self.slice_marks(frame, {"area": "size"})
-        return [None if size is None else mark for size, mark in zip(frame["size"], marks, strict=True)]
+        return self.slice_marks(frame, {"area": "size"})
 
     @cached_property
     def ranks(self) -> pl.DataFrame:
@@ -338,6 +351,12 @@ class Compared:
 
         sampling = Sampling(metrics=self.metric, n_resamples=self.n_resamples, seed=self.seed)
         return ranks(self.evaluations, self.names, sampling)
+
+    @cached_property
+    def sliced(self) -> list[tuple[list[str], pl.DataFrame]]:
+        """For each of the keys of slices, the columns that name its slices, and the numbers of `by_key`."""
+        tables = [self.by_key(key) for key in self.by]
+        return [(rows.columns[: rows.columns.index("metric")], rows) for rows in tables]
 
     def by_key(self, key: SliceKeys) -> pl.DataFrame:
         """The first headline number for each slice, as `intervals` or `compare` has it, and the slice's support."""

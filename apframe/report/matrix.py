@@ -34,7 +34,7 @@ class Matrix:
     background, missed
         what the last row and the last column are called: no category is called so
     groups
-        the supercategory of each label; "" where there is none
+        the supercategory of each label; "" without one
     counts
         for each model an array of rows, columns and positions
     stays

@@ -11,7 +11,6 @@ import polars as pl
 
 N_POSITIONS = 50
 _TINY = 0.1  # up to here, most positions between 0 and 1 would be above all scores
-NOTHING = "–"
 _RATES = ("precision", "recall", "f1")
 _COUNTS = ("tp", "fp", "fn")
 

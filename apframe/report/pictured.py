@@ -152,7 +152,7 @@ def chosen_rows(
     Parameters
     ----------
     cells
-        as `cells_of` gives them; None where there is no matrix
+        as `cells_of` gives them; None without a matrix
     image_ids
         the images that are shown one by one
     """

@@ -37,7 +37,6 @@ from apframe.report.sections import (
     score_threshold,
     search,
 )
-from apframe.report.sections.overview import doubts_about
 from apframe.retrieval.evaluation import RunEvaluation
 from apframe.show.elements import Markup
 
@@ -155,10 +154,8 @@ def write_report(
     pictures = Pictures(images, target.parent, embed=embed)
     of_models = {"pictures": pictures, "max_images": max_images, "n_resamples": n_resamples, "folder": f"{target.stem}_tables"}
     subject = about(evaluations, names, by, of_models, command=command, seed=seed)
-    made = [
-        *sections_of(subject),
-        *sections,
-    ]  # before the first screen, so that each warning is in the section that it is about
+    # before the first screen, so that each warning is in the section that it is about
+    made = [*sections_of(subject), *sections]
     text = page(title or in_words(subject.names), made, pictures.held, first_screen(subject), _slider(subject))
     if beside is not None:
         write_parquet_tables(beside, made, subject.files() if isinstance(subject, Compared) else {})
@@ -185,7 +182,7 @@ def about(
 
 
 def _slider(subject: Compared | Searched) -> Markup | None:
-    """Return the slider of the score threshold; None where there is nothing to move."""
+    """Return the slider of the score threshold; None if there is nothing to move."""
     if not isinstance(subject, Compared) or not subject.has_precision or subject.point is None:
         return None
     return slider_markup(subject.point, subject.names)
@@ -205,7 +202,7 @@ def sections_of(subject: Compared | Searched, keys: Collection[str] | None = Non
             left_out = [key for key in OF_PRECISION if key != "confusion" or not counts_mistakes(subject.first.protocol)]
             makers = {key: make for key, make in makers.items() if key not in left_out}
     chosen = [make for key, make in makers.items() if keys is None or key in keys]
-    told = set(doubts_about(subject)) if isinstance(subject, Compared) else set[str]()
+    told = set(subject.doubts) if isinstance(subject, Compared) else set[str]()
     return [section for make in chosen if (section := _with_warnings(make, subject, told)) is not None]
 
 

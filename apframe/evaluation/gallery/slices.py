@@ -72,7 +72,7 @@ def slices_of_cards(
 
 
 def size_slices(evaluations: Sequence[Evaluation], cards: pl.DataFrame, ranges: Sequence[AreaRange]) -> list[CardSlices]:
-    """The sizes of objects as slices: by the area of the detection, and where there is none, of what was missed.
+    """Slices by the size of objects: by the area of the detection, or of the annotation that was missed.
 
     It is what `slices_of_cards` gives for a key of bins of the area, in a quarter of the time. `ranges` follow on one another.
     Without any, or if a table has no areas, there are no slices.

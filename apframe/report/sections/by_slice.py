@@ -34,9 +34,7 @@ def section(compared: Compared) -> Section:
         rows = _sorted(categories, compared)
         marks = {"name": compared.category_marks(rows["category_id"])}
         blocks.append(_table(rows, ["name"], compared, f"{of_one} by category", ["n_positives"], marks=marks))
-    for key in compared.by:
-        rows = compared.by_key(key)
-        keys = rows.columns[: rows.columns.index("metric")]
+    for keys, rows in compared.sliced:
         by = f"by {', '.join(keys)}"
         if compared.is_pair:
             sentences += [text.replace(":", f" {by}:", 1) for text in comparison_sentences(rows, keys)]

@@ -22,12 +22,11 @@ from apframe.show.error_chart import KIND_WORDS
 from apframe.wording import counted
 
 KEY, HEADING = "gallery", "Gallery"
-_PAIR = 2
 
 
 def section(compared: Compared) -> Section:
     """Return the section, of one model or of a pair."""
-    evaluations, names = compared.evaluations[:_PAIR], compared.names[:_PAIR]
+    evaluations, names = compared.pictured
     try:
         rows = compared.rows
     except ParameterError as error:
@@ -100,9 +99,9 @@ def _shown(chosen: pl.DataFrame, n_rows: int, n_errors: int) -> str:
 
 def only_two(compared: Compared) -> list[str]:
     """A line that says which models the cards are about, if there are more."""
-    if len(compared.names) <= _PAIR:
+    if not compared.are_several:
         return []
-    return [f"The cards are about the first two models, {' and '.join(compared.names[:_PAIR])}."]
+    return [f"The cards are about the first two models, {' and '.join(compared.pictured[1])}."]
 
 
 def missing_pictures(compared: Compared, cards: pl.DataFrame) -> list[str]:

@@ -26,7 +26,7 @@ MOST_LISTED = 10  # confusions in the list
 
 
 def section(compared: Compared) -> Section | None:
-    """Return the section, of any number of models; None where there is one category, which cannot be confused."""
+    """Return the section, of any number of models; None if there is one category only: there is no other to confuse it with."""
     try:
         matrix = compared.matrix
     except ParameterError as error:

@@ -15,7 +15,7 @@ from apframe.wording import counted, plural
 
 KEY, HEADING = "labels", "Possible label errors"
 FILE = "label_candidates"
-_PAIR, _SHARE = 2, 5  # one card in five is about labels
+_SHARE = 5  # one card in five is about labels
 _KINDS = {  # of what, and what is wrong with it
     "missing": ("object", "without an annotation"),
     "wrong_class": ("annotation", "of another category"),
@@ -26,7 +26,7 @@ _KINDS = {  # of what, and what is wrong with it
 
 def section(compared: Compared) -> Section:
     """Return the section; of a pair, with what either model suggests."""
-    evaluations, names = compared.evaluations[:_PAIR], compared.names[:_PAIR]
+    evaluations, names = compared.pictured
     try:
         rows = compared.label_rows
     except ParameterError as error:

@@ -62,9 +62,7 @@ def where(compared: Compared) -> Section:
         table = table.sort(~known, pl.col("lead").neg(), nulls_last=True, maintain_order=True).drop("key 1")
         sentences.append(_winners(table, f"{of_one} by category", compared))
         blocks.append(_table(table, f"{of_one} by category", compared, ["name"]))
-    for key in compared.by:
-        rows = compared.by_key(key)
-        keys = rows.columns[: rows.columns.index("metric")]
+    for keys, rows in compared.sliced:
         table, caption = _by_model(rows, keys, compared, ["n_images", "n_annotations"]), f"{metric} by {', '.join(keys)}"
         sentences.append(_winners(table, caption, compared))
         blocks.append(_table(table, caption, compared, keys))

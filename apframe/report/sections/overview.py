@@ -20,7 +20,7 @@ from apframe.report.searched import Searched
 from apframe.report.sections import leaderboard, models_compared, search
 from apframe.report.sections.by_slice import of_categories, sizes
 from apframe.report.sections.error_types import SEEN
-from apframe.report.tables import minus
+from apframe.report.tables import NOTHING, minus
 from apframe.show.error_chart import KIND_WORDS
 
 _MOST_FIGURES = 6
@@ -34,16 +34,8 @@ def of_models(compared: Compared) -> FirstScreen:
         make = _chips_of_several if compared.are_several else _chips_of_pair if compared.is_pair else _costs
         about, chips = make(compared)
     sentence = leaderboard.answer(compared) if compared.are_several else models_compared.answer(compared)
-    doubtful = [f"{message[0].upper()}{message[1:]}." for message in doubts_about(compared)]
+    doubtful = [f"{message[0].upper()}{message[1:]}." for message in compared.doubts]
     return FirstScreen(sentence, figures, about, chips, [*doubtful, *_point(compared)])
-
-
-def doubts_about(compared: Compared) -> list[str]:
-    """Return what looks wrong in the data of the models: readers of the page have not seen what a terminal showed."""
-    with collecting() as doubts:
-        for each in compared.evaluations:
-            each.warn_if_doubtful()
-    return [message for _, message in dict.fromkeys(doubts)]
 
 
 def of_runs(searched: Searched) -> FirstScreen:
@@ -69,7 +61,7 @@ def _figures(levels: pl.DataFrame, metric: str) -> list[Figure]:
         Figure(
             name,
             metric,
-            "–" if value is None else f"{value:.3f}",
+            NOTHING if value is None else f"{value:.3f}",
             "no interval" if low is None else f"95 % interval {low:.3f} to {high:.3f}",
         )
         for name, value, low, high in levels.head(_MOST_FIGURES).select("run", "estimate", "low", "high").iter_rows()
@@ -100,10 +92,8 @@ def _groups(compared: Compared) -> list[tuple[pl.DataFrame, pl.Series, list[Mark
     categories, _ = of_categories(compared)
     if categories.height > 1:
         groups.append((categories, categories["name"], compared.category_marks(categories["category_id"])))
-    for key in compared.by:
-        rows = compared.by_key(key)
-        keys = rows.columns[: rows.columns.index("metric")]
-        words = rows.select(pl.concat_str(pl.col(keys).cast(pl.String).fill_null("–"), separator=", ")).to_series()
+    for keys, rows in compared.sliced:
+        words = rows.select(pl.concat_str(pl.col(keys).cast(pl.String).fill_null(NOTHING), separator=", ")).to_series()
         groups.append((rows, words, compared.slice_marks(rows, {each: each for each in keys})))
     by_size = sizes(compared).slice(1)
     if by_size.height:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -40,7 +39,7 @@ def section(compared: Compared) -> Section:
     point = compared.point
     if point is None:
         return Section(KEY, HEADING, ("No annotation counts, so no score is best.",))
-    some = pl.concat(_at(table, compared, k) for k, table in enumerate(pooled) if table.height)
+    some = pl.concat(_at(table, compared.names[k], point, point.best[k]) for k, table in enumerate(pooled) if table.height)
     blocks: list[Block] = [
         _here(compared, point),
         Fragment(legend(compared.names)),
@@ -68,40 +67,31 @@ def _best(table: pl.DataFrame, name: str) -> str:
 
 def _here(compared: Compared, point: OperatingPoint) -> Table:
     """Counts and rates at the operating point, which follow the slider."""
-    now = pl.concat(each.head(1) for each in point.counts)
-    frame = now.select(pl.Series("model", compared.names), "score", *_RATES, *_COUNTS)
     columns = ["score", *_RATES, *_COUNTS]
-    texts = [_texts(each.with_columns(score=pl.Series(point.scores(k))), columns) for k, each in enumerate(point.counts)]
+    now = pl.concat(each.head(1) for each in point.counts)
+    frame = now.select(pl.Series("model", compared.names), *columns)
+    texts = [cell_texts(Table(each.select(columns), "")) for each in point.counts]
     following = {name: [series(each[name]) for each in texts] for name in columns}
-    links = {name: _marks(compared, frame["model"], name, None) for name in _COUNTS}
+    links = {count: [_mark(compared, name, count) for name in compared.names] for count in _COUNTS}
     heads = HEADS | {"score": "score from"}
     return Table(frame, f"At the operating point, {compared.threshold}", heads, links=links, series=following)
 
 
-def _texts(counts: pl.DataFrame, columns: Sequence[str]) -> dict[str, list[str]]:
-    return cell_texts(Table(counts.select(columns), ""))
-
-
 def _some(frame: pl.DataFrame, compared: Compared) -> Table:
     links = {
-        name: [
-            mark
-            for model, score in frame.select("model", "score").iter_rows()
-            for mark in _marks(compared, [model], name, score)
+        count: [
+            _mark(compared, model, count, score, n) for model, score, n in frame.select("model", "score", count).iter_rows()
         ]
-        for name in _COUNTS
-    }
-    links = {
-        name: [mark and replace(mark, n=n) if n else None for mark, n in zip(marks, frame[name], strict=True)]
-        for name, marks in links.items()
+        for count in _COUNTS
     }
     return Table(frame, f"At some scores, {compared.threshold}", HEADS, links=links)
 
 
-def _marks(compared: Compared, models: Iterable[str], outcome: str, score: float | None) -> list[Mark | None]:
-    """The detections and annotations that are counted from a score on; None: that of the slider."""
-    at = {} if score is None else {"at": str(score)}
-    return [Mark({"model": name, "outcome": outcome, **at}) if name in compared.linked else None for name in models]
+def _mark(compared: Compared, model: str, count: str, score: float | None = None, n: int | None = None) -> Mark | None:
+    """The detections or annotations that are counted from a score on, and how many; by default, from that of the slider on."""
+    if model not in compared.linked or n == 0:
+        return None
+    return Mark({"model": model, "outcome": count} | ({} if score is None else {"at": str(score)}), n)
 
 
 def _curves(pooled: Sequence[pl.DataFrame], compared: Compared, point: OperatingPoint) -> Markup:
@@ -128,7 +118,7 @@ def _spots(model: int, compared: Compared, point: OperatingPoint) -> list[tuple[
     name = compared.names[model]
     if name not in compared.linked:
         return []
-    rows = point.counts[model].with_columns(score=pl.Series(point.scores(model))).to_dicts()
+    rows = point.counts[model].to_dicts()
     steps = [*range(_STEP, len(rows), _STEP)]
     above = [*(rows[at] for at in steps[1:]), {"score": "Infinity", "tp": 0, "fp": 0}]
     spots = []
@@ -147,16 +137,13 @@ def _thin(table: pl.DataFrame, x: str, ends: tuple[float, float]) -> pl.DataFram
     return table.filter(place.ne_missing(place.shift(1)) | pl.col("is_best") | is_last)
 
 
-def _at(table: pl.DataFrame, compared: Compared, model: int) -> pl.DataFrame:
+def _at(table: pl.DataFrame, name: str, point: OperatingPoint, best: float) -> pl.DataFrame:
     """The counts of a model at some scores, and at the best one."""
-    point = compared.point
-    assert point is not None
     low, high = point.ends
-    scores = sorted({*(low + share * (high - low) for share in _CHOSEN), point.best[model]})
-    n = table["tp"][0] + table["fn"][0]
-    best = pl.when(pl.col("score") == point.best[model]).then(pl.lit("best F1")).otherwise(pl.lit(""))
-    rows = at_scores(table, scores, n)
-    return rows.select(pl.lit(compared.names[model]).alias("model"), "score", best.alias("best"), *_COUNTS, *_RATES)
+    scores = sorted({*(low + share * (high - low) for share in _CHOSEN), best})
+    is_best = pl.when(pl.col("score") == best).then(pl.lit("best F1")).otherwise(pl.lit(""))
+    rows = at_scores(table, scores, table["tp"][0] + table["fn"][0])
+    return rows.select(pl.lit(name).alias("model"), "score", is_best.alias("best"), *_COUNTS, *_RATES)
 
 
 def _of_categories(compared: Compared, ends: tuple[float, float]) -> Table:

@@ -90,7 +90,7 @@ def test_doubts_about_the_data_are_said_first() -> None:
         warnings.simplefilter("ignore", ApframeWarning)
         compared = of(apf.evaluate(ONE_OF_TWO, []))
         first = overview.of_models(compared)
-    assert first.notes == [f"{doubt[0].upper()}{doubt[1:]}." for doubt in overview.doubts_about(compared)]
+    assert first.notes == [f"{doubt[0].upper()}{doubt[1:]}." for doubt in compared.doubts]
     assert "no detections" in first.notes[0]
 
 
