@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -92,13 +93,15 @@ def changes(
     min_score = None if min_score is None else as_score(min_score)
     threshold, area = place_at(self.protocol, iou_threshold, area_range)
     both = agree([self, other], names_beside([self, other]), on_images)
-    table = change_rows(both[0], both[1], threshold, area, min_score)
+    table = change_rows(self, [outcomes_of(each, threshold, area, min_score) for each in both], threshold)
     return _listed(both[0], table) if level == "object" else _counted(both[0], table, level)
 
 
-def change_rows(self: Evaluation, other: Evaluation, threshold: int, area: int, min_score: float | None = None) -> pl.DataFrame:
-    """The rows of `changes` of two evaluations that agree, in no order, without names; threshold and range by number."""
-    sides = [outcomes_of(each, threshold, area, min_score) for each in (self, other)]
+def change_rows(self: Evaluation, sides: Sequence[ObjectOutcomes], threshold: int) -> pl.DataFrame:
+    """The rows of `changes` from the outcomes of two evaluations that agree, in no order and without names.
+
+    The threshold is that of the outcomes, by number.
+    """
     objects = sides[0].objects
     for name, side in zip("ab", sides, strict=True):
         of_one = side.found.rename({column: f"{column}_{name}" for column in _OF_ONE})

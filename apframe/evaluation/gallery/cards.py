@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.evaluation.comparison.changes import change_rows, changes, outcomes_of
+from apframe.evaluation.comparison.changes import ObjectOutcomes, change_rows, changes, outcomes_of
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.evaluation.diagnose.errors import error_rows
 from apframe.evaluation.side_by_side import of_each
@@ -62,10 +62,13 @@ def find_rows(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.Dat
     """
     first = evaluations[0]
     threshold, area = place_at(first.protocol, iou_threshold, None)
-    parts = of_each(lambda each: _of_model(each, iou_threshold), evaluations[:_PAIR])
-    parts = [each.with_columns(pl.lit(model, _MODEL).alias("model")) for model, each in zip(MODELS, parts, strict=False)]
+    found = of_each(lambda each: (error_rows(each, iou_threshold), outcomes_of(each, threshold, area)), evaluations[:_PAIR])
+    parts = [
+        _of_model(errors, outcomes).with_columns(pl.lit(model, _MODEL).alias("model"))
+        for model, (errors, outcomes) in zip(MODELS, found, strict=False)
+    ]
     if len(parts) == _PAIR:
-        parts = _with_changes(parts, change_rows(first, evaluations[1], threshold, area))
+        parts = _with_changes(parts, change_rows(first, [outcomes for _, outcomes in found], threshold))
     else:
         parts = [parts[0].with_columns(change=pl.lit(None, _CHANGE), found_score=pl.lit(None, pl.Float64))]
     missed = [each.filter(kind="miss")["annotation_id"] for each in parts]
@@ -84,14 +87,14 @@ def find_rows(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.Dat
     )  # fmt: skip
 
 
-def _of_model(self: Evaluation, iou_threshold: float) -> pl.DataFrame:
+def _of_model(errors: pl.DataFrame, outcomes: ObjectOutcomes) -> pl.DataFrame:
     """The rows of one model: its errors, its true positives, and annotations that it missed and errors are about."""
     outcome = pl.when(pl.col("detection_id").is_null()).then(pl.lit("fn")).otherwise(pl.lit("fp"))
-    errors = error_rows(self, iou_threshold).select(
+    errors = errors.select(
         pl.col("error").alias("kind"), "image_id", "category_id", "detection_id", "score",
         "annotation_id", "target_category_id", "similarity", outcome=outcome.cast(_OUTCOME),
     )  # fmt: skip
-    objects, found, _ = outcomes_of(self, *place_at(self.protocol, iou_threshold, None))
+    objects, found, _ = outcomes
     known = pl.concat([found["annotation_id"], errors.filter(kind="miss")["annotation_id"]])
     others = [
         found.join(objects, on="annotation_id", maintain_order="left").with_columns(outcome=pl.lit("tp", _OUTCOME)),
