@@ -49,7 +49,7 @@ TABLES: dict[str, Callable[[apf.Evaluation], pl.DataFrame]] = {
     "thresholds": lambda ev: ev.thresholds(),
     "errors": lambda ev: ev.errors(None),
     "error_impact": lambda ev: ev.error_impact(None),
-    "error_impact, resampled": lambda ev: ev.error_impact(None, n_resamples=20, seed=0),
+    "error_impact with intervals": lambda ev: ev.error_impact(None, intervals=True),
     "per_image": lambda ev: ev.per_image(),
     "lrp": lambda ev: ev.lrp(),
     "miss_rates": lambda ev: ev.miss_rates(),

@@ -4,7 +4,8 @@ outcomes          verdicts at one threshold and area range, and what became of e
 across            pairs of detections with annotations of any category
 
 errors            errors, error_impact: the kinds of errors (TIDE), and what each costs
-  error_kinds, find_errors, fixes, impact_intervals
+  error_kinds, find_errors, fixes, rises
+gains             what fixing the errors of one slice would bring
 label_errors      label_errors: annotations that confident detections contradict
   suspects
 confusion         confusion, confusion_pairs: which categories are predicted as which others

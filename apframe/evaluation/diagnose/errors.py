@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.evaluation.comparison.intervals import draws_if_asked
+from apframe.evaluation.comparison.intervals import units_if_asked
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.evaluation.slices.by import masks_of_slices
 from apframe.evaluation.slices.keys import Bins
@@ -17,10 +17,12 @@ from apframe.protocols.places import threshold_at
 from apframe.protocols.refused import refuse_scores
 from apframe.tables.results import ERRORS, RESULTS
 
+_ENDS = ("low", "high", "se")
+
 if TYPE_CHECKING:
     import numpy as np
 
-    from apframe.compare.resampling import Draws
+    from apframe.compare.resampling import Units
     from apframe.evaluation.diagnose.find_errors import Errors
     from apframe.evaluation.diagnose.outcomes import Outcomes
     from apframe.evaluation.evaluation import Evaluation
@@ -93,10 +95,9 @@ def error_impact(
     *,
     by: SliceKey | Sequence[SliceKey] = (),
     background: float | None = None,
-    n_resamples: int = 0,
+    intervals: bool = False,
     unit: str | None = None,
     within: str | None = None,
-    seed: int = 0,
 ) -> pl.DataFrame:
     """By how much AP at one threshold rises if all errors of a kind are fixed (TIDE): which kind costs most.
 
@@ -112,11 +113,11 @@ def error_impact(
         keys as the method `by` takes them: a row for each slice and kind, the keys in front. Images and objects are those of
         the slice, as in `by`. A key of the categories averages over the categories of the slice, and the errors are those of
         the whole evaluation
-    n_resamples
-        with 1000, also low, high (the 95 % interval of delta_ap) and se, from resamples of the images: what is an error, and of
-        which kind, stays as it is in each. No intervals by default
-    unit, within, seed
-        of the resamples, see `Evaluation.intervals`
+    intervals
+        also low, high (the 95 % interval of delta_ap) and se: how far the rise would move with other images of the same kind.
+        An error stays one of its kind. See `Evaluation.intervals`, also for when they are null
+    unit, within
+        of the intervals, see `Evaluation.intervals`
 
     Returns
     -------
@@ -142,12 +143,13 @@ def error_impact(
     """
     refuse_scores(self.protocol, "effects of errors on average precision")
     threshold, background = checked_thresholds(self, iou_threshold, background)
-    draws = draws_if_asked(self, n_resamples, unit, within, seed)
+    units = units_if_asked(self, unit, within, intervals=intervals)
     if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
-        return _of_slices(self, keys, threshold, background, draws)
-    table = stored_or_computed(self, "error_impact", threshold, background)
-    if draws is not None:
-        table = table.hstack(_intervals(self, table["delta_ap"], threshold, background, draws))
+        return _of_slices(self, keys, threshold, background, units)
+    if units is None:
+        table = stored_or_computed(self, "error_impact", threshold, background)
+    else:
+        table = _impact_table(self, threshold, background, units)
     names = self.dataset.categories.select("category_id", "name")
     table = table.join(names, on="category_id", how="left", maintain_order="left")
     return table.select("category_id", "name", pl.exclude("category_id", "name"))
@@ -229,53 +231,41 @@ def _errors_table(self: Evaluation, threshold: int, background: float) -> pl.Dat
     return table.select(column.name for column in RESULTS["errors"])
 
 
-def _impact_table(self: Evaluation, threshold: int, background: float) -> pl.DataFrame:
-    """See `error_impact`, without `name`."""
+def _impact_table(self: Evaluation, threshold: int, background: float, units: Units | None = None) -> pl.DataFrame:
+    """See `error_impact`, without `name`; with units also the intervals."""
     import numpy as np
 
     from apframe.evaluation.diagnose.fixes import Impact
+    from apframe.evaluation.diagnose.rises import Sampled
 
     verdicts, found, each = _find(self, threshold, background)
-    impact = Impact.of(verdicts, found, each, self.protocol)
+    sampled = None if units is None else Sampled(units, np.arange(verdicts.images.height))
+    impact = Impact.of(verdicts, found, each, self.protocol, sampled=sampled)
     ids = verdicts.lists["category_id"]
     table = impact.mean(np.ones(len(ids), dtype=bool)).with_columns(category_id=pl.lit(None, ids.dtype))
     if not verdicts.is_pooled:
         of_lists = ids.gather(np.repeat(np.arange(len(ids)), len(ERROR_KINDS)))
         table = pl.concat([table, impact.table().with_columns(of_lists.alias("category_id"))])
-    return _with_threshold(self, table, threshold).select(column.name for column in RESULTS["error_impact"])
-
-
-def _intervals(self: Evaluation, rises: pl.Series, threshold: int, background: float, draws: Draws) -> pl.DataFrame:
-    """low, high and se of the rises of AP in the rows of `_impact_table`."""
-    import numpy as np
-
-    from apframe.evaluation.diagnose.fixes import fix_all
-    from apframe.evaluation.diagnose.impact_intervals import Rises
-
-    whole = _find(self, threshold, background)
-    every = np.arange(whole[0].lists.height)
-    resampled = Rises.of(whole[0], fix_all(*whole), self.protocol, draws, np.arange(whole[0].images.height))
-    groups = [every] if whole[0].is_pooled else [every, *every[:, None]]
-    estimates = rises.to_numpy().reshape(len(groups), -1)
-    return pl.concat(resampled.interval(lists, own) for lists, own in zip(groups, estimates, strict=True))
+    columns = [column.name for column in RESULTS["error_impact"]]
+    return _with_ends(_with_threshold(self, table, threshold), columns, units)
 
 
 def _of_slices(
-    self: Evaluation, keys: Sequence[SliceKey], threshold: int, background: float, draws: Draws | None
+    self: Evaluation, keys: Sequence[SliceKey], threshold: int, background: float, units: Units | None
 ) -> pl.DataFrame:
     """See `error_impact` with `by`."""
     import numpy as np
 
     from apframe.evaluation.comparison.slice_rows import numbers_of_images
     from apframe.evaluation.diagnose.fixes import Impact, fix_all
-    from apframe.evaluation.diagnose.impact_intervals import ENDS, Rises
+    from apframe.evaluation.diagnose.rises import Sampled
 
     columns = ["iou_threshold", "error", "n", "ap", "delta_ap"]
     whole = _find(self, threshold, background)
     fixed: dict[str, Verdicts] = {}
     last: Masks | None = None  # slices of other categories alone follow one another
     slices, tables = [], []
-    for values, masks in masks_of_slices(self, keys, {*columns, *ENDS}):
+    for values, masks in masks_of_slices(self, keys, {*columns, *_ENDS}):
         within = {table: masks[table] for table in ("images", "detections", "annotations")}
         if last is None or not _are_equal(last, within):
             last = within
@@ -285,22 +275,26 @@ def _of_slices(
             else:
                 found, fixed = whole, fixed or fix_all(*whole)
                 of_kinds, images = fixed, masks["images"]["images"].to_numpy()
-            impact = Impact.of(*found, self.protocol, of_kinds, images)
+            numbers = numbers_of_images(whole[0].images, found[0])
+            sampled = None if units is None else Sampled(units, numbers if images is None else numbers[images])
+            impact = Impact.of(*found, self.protocol, of_kinds, images, sampled)
         categories = masks["categories"]["categories"].to_numpy()
         kept = np.array([True]) if whole[0].is_pooled else categories
-        table = impact.mean(kept)
-        if draws is not None:
-            image = numbers_of_images(whole[0].images, found[0])
-            image = image if images is None else np.where(images, image, -1)
-            resampled = Rises.of(found[0], of_kinds, self.protocol, draws, image)
-            table = table.hstack(resampled.interval(np.flatnonzero(kept), table["delta_ap"].to_numpy()))
         slices.append(values)
-        tables.append(table)
+        tables.append(impact.mean(kept))
     if not slices:
         raise ParameterError("there are no slices, as the table of the keys has no rows", option="by")
     of_slices = pl.concat(slices, how="vertical_relaxed")[np.repeat(np.arange(len(slices)), len(ERROR_KINDS))]
     table = _with_threshold(self, pl.concat(tables), threshold)
-    return of_slices.hstack(table.select(*columns, pl.exclude(columns)))
+    return of_slices.hstack(_with_ends(table, columns, units))
+
+
+def _with_ends(table: pl.DataFrame, columns: Sequence[str], units: Units | None) -> pl.DataFrame:
+    """The columns, and with units the intervals: null if AP has no derivative."""
+    if units is None:
+        return table.select(columns)
+    nothing = [pl.lit(None, pl.Float64).alias(name) for name in _ENDS if name not in table.columns]
+    return table.with_columns(nothing).select(*columns, *_ENDS)
 
 
 def _are_equal(one: Masks, other: Masks) -> bool:

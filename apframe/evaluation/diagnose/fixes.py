@@ -8,23 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.evaluation.diagnose.find_errors import CLS, LOC, Errors
 from apframe.evaluation.diagnose.outcomes import Outcomes
+from apframe.evaluation.diagnose.rises import Ranked, Rises, Sampled, rank
 from apframe.matching.verdicts import Verdicts
-from apframe.metrics.average_precision import DetectionCount
-from apframe.metrics.cells import Cell, Cells
-from apframe.metrics.weights import Weights
-from apframe.protocols.headline_values import images_of_lists
-from apframe.protocols.refused import metric_of_edits
 from apframe.tables.results import ERRORS
 from apframe.threads import pool
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
-
-THE_CELL = Cell((0,), area_range=0, limit=0)  # of verdicts at one threshold, area range and limit
 
 
 def fix(kind: str, verdicts: Verdicts, found: Outcomes, errors: Errors) -> Verdicts:
@@ -52,23 +47,7 @@ def fix(kind: str, verdicts: Verdicts, found: Outcomes, errors: Errors) -> Verdi
     return left.with_hits(rows, verdicts.annotations["list"].to_numpy()[target] if number == CLS else None)
 
 
-def average_precisions(verdicts: Verdicts, protocol: Protocol) -> np.ndarray:
-    """AP of every list of verdicts at one threshold and area range; without positives 1 if no detection counts, else 0.
-
-    >>> from apframe.matching.verdicts import example
-    >>> from apframe.protocols.voc import VOC2012
-    >>> average_precisions(example(), VOC2012).tolist()
-    [1.0]
-    >>> average_precisions(example().without_annotations([0]), VOC2012).tolist()
-    [0.0]
-    """
-    cells, once = Cells.of(verdicts, [THE_CELL]), Weights.once(verdicts.images.height)
-    ap = metric_of_edits(protocol).read(cells, once)["ap"][0, :, 0]
-    n_detections = DetectionCount().read(cells, once)["n_detections"][0, :, 0]
-    return np.where(cells.positives[:, 0] > 0, ap, n_detections == 0)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Impact:
     """What the errors of each kind cost: arrays over the lists.
 
@@ -77,11 +56,14 @@ class Impact:
     counts
         how many errors there are, by kind: those of detections in the list that these are in
     ap, after
-        average precision as it is, and by kind once its errors are fixed; see `average_precisions`
+        average precision as it is, and by kind once its errors are fixed; without positives it is 1 if no detection counts,
+        otherwise 0
     has_positives
         whether AP is defined
     weights
         how often each list counts in means
+    rises
+        how sure the rises are; None if that was not asked for, or AP has no derivative
     """
 
     counts: Mapping[str, np.ndarray]
@@ -89,6 +71,7 @@ class Impact:
     after: Mapping[str, np.ndarray]
     has_positives: np.ndarray
     weights: np.ndarray
+    rises: Rises | None = None
 
     @classmethod
     def of(
@@ -99,26 +82,28 @@ class Impact:
         protocol: Protocol,
         fixed: Mapping[str, Verdicts] | None = None,
         images: np.ndarray | None = None,
+        sampled: Sampled | None = None,
     ) -> Impact:
-        """Of the whole, or of some images, which are given as one flag each; `fixed` are the verdicts once fixed, if known."""
+        """Of the whole, or of some images, which are given as one flag each; `fixed` are the verdicts once fixed, if known.
 
-        def precisions(edited: Verdicts) -> np.ndarray:
-            return average_precisions(edited if images is None else edited.of_images(images), protocol)
+        `sampled` asks how sure the rises are: it is about the images that are left.
+        """
 
-        def of_kind(kind: str) -> np.ndarray:
-            return precisions(fix(kind, verdicts, found, errors) if fixed is None else fixed[kind])
+        def of_kind(kind: str) -> Ranked:
+            edited = fix(kind, verdicts, found, errors) if fixed is None else fixed[kind]
+            return rank(edited if images is None else edited.of_images(images), protocol, sampled)
 
         part = verdicts if images is None else verdicts.of_images(images)
         with pool() as threads:
             after = dict(zip(ERROR_KINDS, threads.map(of_kind, ERROR_KINDS), strict=True))
-        cells = Cells.of(part, [THE_CELL])
-        n_images = images_of_lists(cells, protocol, Weights.once(cells.n_images))
+        before = rank(part, protocol, sampled)
         return cls(
             count_errors(verdicts, found, errors, images),
-            average_precisions(part, protocol),
-            after,
-            cells.positives[:, 0] > 0,
-            np.ones(cells.n_lists) if n_images is None else next(iter(n_images.values()))[:, 0],
+            before.ap,
+            {kind: each.ap for kind, each in after.items()},
+            before.has_positives,
+            before.weights,
+            Rises.of(before, [*after.values()], sampled),
         )
 
     def table(self) -> pl.DataFrame:
@@ -132,9 +117,10 @@ class Impact:
                 "n": np.stack([self.counts[kind] for kind in ERROR_KINDS], axis=1).ravel(),
                 "ap": np.repeat(ap, repeated),
                 "delta_ap": (after - ap[:, None]).ravel(),
+                **({} if self.rises is None else {name: each.T.ravel() for name, each in self.rises.each().items()}),
             },
             schema_overrides={"n": pl.Int64, "ap": pl.Float64, "delta_ap": pl.Float64},
-        ).with_columns(pl.col("ap", "delta_ap").fill_nan(None))
+        ).with_columns(cs.float().fill_nan(None))
 
     def mean(self, lists: np.ndarray) -> pl.DataFrame:
         """A row for each kind, of some of the lists: the sum of n, and the means over those with positives."""
@@ -148,6 +134,7 @@ class Impact:
                 "n": [int(self.counts[kind][lists].sum()) for kind in ERROR_KINDS],
                 "ap": np.repeat(means[:1], len(ERROR_KINDS)),
                 "delta_ap": means[1:],
+                **({} if self.rises is None else self.rises.mean(lists)),
             },
             schema_overrides={"n": pl.Int64},
             nan_to_null=True,
