@@ -92,6 +92,7 @@ TESTED_IN = {
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines pycocotools/one_cell "
     "pycocotools/params",
     "report/sections/test_card_gallery.py": "show/cards",
+    "report/sections/test_next_steps.py": "evaluation/diagnose/gains",
     "report/sections/test_search.py": "report/searched",
     "report/test_page.py": "report/section",
     "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key retrieval/one_run show/runs",

@@ -16,8 +16,9 @@ from apframe.evaluation.gallery.slices import NOTHING
 from apframe.evaluation.side_by_side import of_each
 from apframe.exceptions import FewResamplesWarning, ParameterError, warn_again
 from apframe.lazily import cached_property
-from apframe.protocols.headlines import headlines, is_of_whole, lines_of_ranges, main_headline
+from apframe.protocols.headlines import headlines, is_of_whole, less_is_better, lines_of_ranges, main_headline
 from apframe.protocols.places import threshold_words
+from apframe.protocols.refused import metric_of_edits
 from apframe.report.marks import Mark
 from apframe.report.operating_point import OperatingPoint, operating_point
 from apframe.tables.names import unique_names
@@ -95,6 +96,18 @@ class Compared:
         return main_headline(self.first.protocol).metric
 
     @cached_property
+    def leader(self) -> int:
+        """The number of the model with the best headline number: the first one of equal ones, and where there is no number."""
+        rows = self.overall.filter(pl.col("metric") == self.metric)
+        values = rows["estimate"] if len(self.names) == 1 else rows["estimate_a"].head(1).append(rows["estimate_b"])
+        return (values.arg_min() if less_is_better(self.metric) else values.arg_max()) or 0
+
+    @property
+    def leading(self) -> tuple[str, Evaluation]:
+        """That model: what it is called, and its evaluation."""
+        return self.names[self.leader], self.evaluations[self.leader]
+
+    @cached_property
     def iou_threshold(self) -> float:
         """The threshold at which errors are looked at: 0.5 if it was evaluated, otherwise the lowest."""
         return self.first.protocol.usual_threshold
@@ -166,11 +179,20 @@ class Compared:
 
     @cached_property
     def error_impact(self) -> pl.DataFrame:
-        """The cost of each error type, as `error_impact` has it, of all models one after the other: `model` is the name."""
-        tables = of_each(lambda each: each.error_impact(self.iou_threshold), self.evaluations)
-        return pl.concat(
-            table.select(pl.lit(name).alias("model"), pl.all()) for name, table in zip(self.names, tables, strict=True)
-        )
+        """The cost of each error type, as `error_impact` has it, of all models one after the other: `model` is the name.
+
+        Those of the leading model have intervals.
+
+        Raises
+        ------
+        ParameterError
+            errors have no costs by the protocol
+        """
+        metric_of_edits(self.first.protocol)  # before numbers are made to know which model leads
+        _, leader = self.leading
+        tables = of_each(lambda each: each.error_impact(self.iou_threshold, intervals=each is leader), self.evaluations)
+        named = [table.select(pl.lit(name).alias("model"), pl.all()) for name, table in zip(self.names, tables, strict=True)]
+        return pl.concat(named, how="diagonal")
 
     @cached_property
     def curves(self) -> list[pl.DataFrame]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apframe.report.marks import Mark, link
+from apframe.report.marks import Mark, link_to
 from apframe.report.tables import minus
 from apframe.show.elements import Markup, element
 
@@ -96,7 +96,4 @@ def first_screen_markup(title: str, first: FirstScreen | None) -> Markup:
 
 def _chip(chip: Chip) -> Markup:
     words = f"{_SIGNS[chip.verdict]} {minus(chip.words)}"
-    said = f"{words}, {chip.verdict}"
-    if isinstance(chip.mark, Mark):
-        return link(chip.mark, words, class_=f"chip {chip.verdict}", aria_label=said)
-    return element("a", words, href=f"#{chip.mark}", class_=f"chip {chip.verdict}", aria_label=said)
+    return link_to(chip.mark, words, class_=f"chip {chip.verdict}", aria_label=f"{words}, {chip.verdict}")

@@ -57,6 +57,17 @@ def link(mark: Mark | None, *children: Child, **attributes: str | float | bool |
     )
 
 
+def link_to(mark: Mark | str, *children: Child, **attributes: str | float | bool | None) -> Markup:
+    """Return children as a link to cards, or to a section, which is given by its key.
+
+    >>> print(link_to("labels", "Show them"))
+    <a href="#labels">Show them</a>
+    """
+    if isinstance(mark, Mark):
+        return link(mark, *children, **attributes)
+    return element("a", *children, href=f"#{mark}", **attributes)
+
+
 def listed(values: Sequence[Any]) -> str:
     """Return values of which a card has several, as the page's script reads them.
 

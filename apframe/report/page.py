@@ -13,9 +13,9 @@ from apframe.formats.files import writing
 from apframe.formats.replacing import write_whole
 from apframe.paths import kind_at, to_write
 from apframe.report.first_screen import FirstScreen, first_screen_markup
-from apframe.report.marks import listed, number_text
+from apframe.report.marks import link_to, listed, number_text
 from apframe.report.operating_point import OperatingPoint
-from apframe.report.section import Block, Chart, Details, Section, Table
+from apframe.report.section import NEXT, Block, Chart, Details, Section, Steps, Table
 from apframe.report.tables import minus, table_markup
 from apframe.show import drawings
 from apframe.show.elements import Markup, element, scrolling
@@ -155,6 +155,9 @@ def _block(block: Block) -> Markup:
         return element("figure", drawn, element("figcaption", block.caption))
     if isinstance(block, Details):
         return element("details", element("summary", block.summary), [_block(each) for each in block.blocks])
+    if isinstance(block, Steps):
+        items = [element("li", link_to(step.mark, step.action), ": ", minus(step.reason)) for step in block.steps]
+        return element("div", element("h3", NEXT), element("ol", items), class_="next")
     return block.markup
 
 

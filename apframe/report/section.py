@@ -13,6 +13,7 @@ from apframe.report.marks import Mark
 from apframe.show.elements import Markup
 
 MOST_ROWS = 200
+NEXT = "What to do next"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,28 @@ class Details:
     blocks: Sequence[Block]
 
 
-Block: TypeAlias = "Table | Chart | Fragment | Details"
+@dataclass(frozen=True)
+class Step:
+    """Something to do next: what, the rows or the section that it is about, and a number with its interval as the reason."""
+
+    action: str
+    mark: Mark | str
+    reason: str
+
+    @property
+    def words(self) -> str:
+        """All of it in a sentence."""
+        return f"{self.action}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A list of what to do next."""
+
+    steps: Sequence[Step]
+
+
+Block: TypeAlias = "Table | Chart | Fragment | Details | Steps"
 
 
 @dataclass(frozen=True)

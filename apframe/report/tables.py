@@ -15,6 +15,7 @@ from apframe.wording import counted
 NOTHING = "–"
 MOST_UNSCROLLED = 30  # rows of a table that is shown whole
 _DIGITS = 3  # of numbers that are not integers
+_SMALLEST = 0.001  # that these digits show
 _LONG = 60  # characters of texts that go on in the next line
 _BEFORE_NUMBER = re.compile(r"(?<![\w.])-(?=\d)")
 
@@ -119,6 +120,15 @@ def _text(value: Any, *, signed: bool) -> str:
     if isinstance(value, float):
         return format(value, f"{sign},.{_DIGITS}f")
     return format(value, f"{sign},") if isinstance(value, int) else str(value)
+
+
+def score_text(score: float) -> str:
+    """Return a score with three decimals, or as many as it needs.
+
+    >>> score_text(0.25), score_text(-0.00012)
+    ('0.250', '−0.00012')
+    """
+    return minus(f"{score:.3f}" if abs(score) >= _SMALLEST else f"{score:.3g}")
 
 
 def minus(text: str) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.report.section import Section, Table
-from apframe.report.tables import cell_texts
+from apframe.report.section import NEXT, Section, Steps, Table
+from apframe.report.tables import cell_texts, minus
 from apframe.report.write import IN_TEXT, about, first_screen, sections_of
 from apframe.show.tables import table_lines
 from apframe.wording import counted
@@ -51,6 +51,8 @@ def text_of(sections: Sequence[Section], *, width: int | None = None, plain: boo
         for block in section.blocks:
             if isinstance(block, Table):
                 lines += ["", block.caption, *_table_lines(block, width, plain)]
+            elif isinstance(block, Steps):
+                lines += ["", f"{NEXT}:", *(f"- {minus(step.words)}" for step in block.steps)]
         lines += ["", *section.notes] if section.notes else []
     return lines
 

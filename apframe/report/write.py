@@ -37,14 +37,16 @@ from apframe.report.sections import (
     score_threshold,
     search,
 )
+from apframe.report.sections.next_steps import next_steps
 from apframe.retrieval.evaluation import RunEvaluation
 from apframe.show.elements import Markup
 
 if TYPE_CHECKING:
     from apframe.evaluation.slices.keys import SliceKey
 
+COMPARISON = "comparison"
 SECTIONS: Mapping[str, Callable[[Compared], Section | None]] = {
-    "comparison": models_compared.section,
+    COMPARISON: models_compared.section,
     "slices": by_slice.section,
     "error_types": error_types.section,
     "confusion": confusion_matrix.section,
@@ -56,12 +58,12 @@ SECTIONS: Mapping[str, Callable[[Compared], Section | None]] = {
     "computed": how_computed.section,
 }
 """The sections about detections by their keys, in the order of the page. One that has nothing to say is None."""
-OF_SEVERAL = {"comparison": leaderboard.best, "slices": leaderboard.where, "error_types": leaderboard.error_types}
+OF_SEVERAL = {COMPARISON: leaderboard.best, "slices": leaderboard.where, "error_types": leaderboard.error_types}
 """Those that take the place of others if there are three models or more."""
 OF_PRECISION = ("error_types", "confusion", "threshold", "calibration", "images", "gallery", "labels")
 """Those that are left out where the protocol has no precision, but for a confusion that is counted: `left_out` says so."""
 OF_SEARCH: Mapping[str, Callable[[Searched], Section | None]] = {
-    "comparison": search.better,
+    COMPARISON: search.better,
     "slices": search.where,
     "changed": queries.changed,
     "queries": queries.each,
@@ -69,7 +71,7 @@ OF_SEARCH: Mapping[str, Callable[[Searched], Section | None]] = {
     "computed": search.rules,
 }
 """The sections about search runs."""
-IN_TEXT = ("comparison", "slices", "error_types", "changed")
+IN_TEXT = (COMPARISON, "slices", "error_types", "changed")
 """The keys of those that a terminal shows."""
 
 
@@ -203,7 +205,12 @@ def sections_of(subject: Compared | Searched, keys: Collection[str] | None = Non
             makers = {key: make for key, make in makers.items() if key not in left_out}
     chosen = [make for key, make in makers.items() if keys is None or key in keys]
     told = set(subject.doubts) if isinstance(subject, Compared) else set[str]()
-    return [section for make in chosen if (section := _with_warnings(make, subject, told)) is not None]
+    made = [section for make in chosen if (section := _with_warnings(make, subject, told)) is not None]
+    if not isinstance(subject, Compared):
+        return made
+    with collecting():  # the sections have said it, each where it belongs
+        steps = next_steps(subject)
+    return [replace(each, blocks=[*each.blocks, *steps]) if each.key == COMPARISON else each for each in made]
 
 
 def _with_warnings(make: Callable[[Any], Section | None], subject: Compared | Searched, told: set[str]) -> Section | None:

@@ -16,8 +16,9 @@ from apframe.report.sections.models_compared import HEADS, difference_table, lev
 from apframe.show.comparison import comparison_sentences
 from apframe.wording import counted
 
+KEY, HEADING = "slices", "Where?"
 _ALL = "all"
-_ENOUGH = "with enough images"
+ENOUGH = "with enough images"
 _NO_ATTRIBUTES = (  # columns of images that say nothing about what is on them
     "image_id", "image_width", "image_height", "file_name", "label_map", "coco_url", "flickr_url", "date_captured", "license",
     "neg_category_ids", "not_exhaustive_category_ids",
@@ -49,7 +50,7 @@ def section(compared: Compared) -> Section:
         caption = ranges_in_words(compared).capitalize()
         blocks.append(_table(by_size, ["metric"], compared, caption, test="p", marks=marks))  # q: of one metric
     notes = [*last_ones(categories), *([] if compared.by else [hint(compared)])]
-    return Section("slices", "Where?", sentences, blocks, notes, compared.all_scores)
+    return Section(KEY, HEADING, sentences, blocks, notes, compared.all_scores)
 
 
 def _table(
@@ -116,8 +117,8 @@ def _worst(rows: pl.DataFrame, metric: str) -> list[str]:
     n = counted(known.height, "category")
     are_all = known.height == rows.height
     if low == high:
-        return [f"{metric} is {low:.3f} in all {n}." if are_all else f"{metric} is {low:.3f} in the {n} {_ENOUGH}."]
-    among = "" if are_all else f", among the {n} {_ENOUGH}"
+        return [f"{metric} is {low:.3f} in all {n}." if are_all else f"{metric} is {low:.3f} in the {n} {ENOUGH}."]
+    among = "" if are_all else f", among the {n} {ENOUGH}"
     return [f"{metric} goes from {low:.3f} ({lowest}) to {high:.3f} ({highest}){among}."]
 
 

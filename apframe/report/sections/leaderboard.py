@@ -14,6 +14,7 @@ from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import ALL_SCORES, Compared, in_words
 from apframe.report.marks import Mark
 from apframe.report.section import Block, Section, Table
+from apframe.report.sections import by_slice
 from apframe.report.sections.by_slice import hint, last_ones, of_categories, ranges_in_words, sizes
 from apframe.report.sections.error_types import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category, only_counts, type_marks
 from apframe.report.sections.models_compared import HEADS, difference_table, notes
@@ -76,7 +77,7 @@ def where(compared: Compared) -> Section:
         blocks.append(_table(table, ranges.capitalize(), compared, ["metric"]))
         chance += f", and {ranges} if p (Holm) < {SIGNIFICANT:g}"
     said = [f"{chance}.", *last_ones(categories), *([] if compared.by else [hint(compared)])]
-    return Section("slices", "Where?", sentences, blocks, said, compared.all_scores)
+    return Section(by_slice.KEY, by_slice.HEADING, sentences, blocks, said, compared.all_scores)
 
 
 def error_types(compared: Compared) -> Section:

@@ -20,11 +20,10 @@ from apframe.report.searched import Searched
 from apframe.report.sections import leaderboard, models_compared, search
 from apframe.report.sections.by_slice import of_categories, sizes
 from apframe.report.sections.error_types import SEEN
-from apframe.report.tables import NOTHING, minus
+from apframe.report.tables import NOTHING, score_text
 from apframe.show.error_chart import KIND_WORDS
 
 _MOST_FIGURES = 6
-_SMALL = 0.001
 
 
 def of_models(compared: Compared) -> FirstScreen:
@@ -136,11 +135,6 @@ def _costs(compared: Compared) -> tuple[str, list[Chip]]:
     return (f"Error types that cost most AP at {compared.threshold}:", chips) if chips else ("", [])
 
 
-def _score(score: float) -> str:
-    """A score with three decimals, or as many as it needs."""
-    return minus(f"{score:.3f}" if abs(score) >= _SMALL else f"{score:.3g}")
-
-
 def _verdict(difference: float, metric: str) -> str:
     return "better" if (difference > 0) != less_is_better(metric) else "worse"
 
@@ -150,6 +144,6 @@ def _point(compared: Compared) -> list[str]:
     if compared.point is None or not compared.has_precision:
         return []
     found = [(name, score) for name, score in zip(compared.names, compared.point.best, strict=True) if math.isfinite(score)]
-    scores = [f"{_score(score)}{f' ({name})' * (len(compared.names) > 1)}" for name, score in found]
+    scores = [f"{score_text(score)}{f' ({name})' * (len(compared.names) > 1)}" for name, score in found]
     which = f"the score with the best F1 over all categories: {in_words(scores)}"
     return [f"Operating point: {which}. Counts, the confusion matrix and images are those from this score on."]

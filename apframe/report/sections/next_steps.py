@@ -1,0 +1,170 @@
+"""Advice on what to do next: at most five sentences, each with a number, its interval, and a link to what it is about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import polars as pl
+
+from apframe.compare.intervals import SIGNIFICANT
+from apframe.compare.standard_errors import n_needed
+from apframe.evaluation.diagnose.error_kinds import KINDS
+from apframe.evaluation.diagnose.gains import Gain, gain_of_slice
+from apframe.exceptions import ParameterError
+from apframe.protocols.headlines import less_is_better
+from apframe.report.compared import Compared
+from apframe.report.marks import Mark
+from apframe.report.section import Step, Steps
+from apframe.report.sections.by_slice import ENOUGH, of_categories
+from apframe.report.sections.by_slice import KEY as WHERE
+from apframe.report.sections.error_types import KEY as ERROR_TYPES
+from apframe.report.sections.error_types import NOUNS, type_marks
+from apframe.report.sections.label_candidates import KEY as LABELS
+from apframe.report.sections.score_threshold import KEY as THRESHOLD
+from apframe.report.tables import NOTHING, score_text
+from apframe.wording import counted
+
+if TYPE_CHECKING:
+    from apframe.evaluation.slices.keys import SliceKey
+
+_Worst: TypeAlias = "tuple[SliceKey | Sequence[SliceKey], list[Any], str, Mark | None]"  # keys, values, words, rows
+_MOST = 5
+_SEEN = 0.001  # a difference or a gain that is worth a sentence
+
+
+def next_steps(compared: Compared) -> list[Steps]:
+    """Return what to do next with the leading model: one list, or nothing if no number with an interval suggests anything."""
+    steps = [step for advise in _ADVICE for step in _told(advise, compared)]
+    return [Steps(steps[:_MOST])] if steps else []
+
+
+def _told(advise: Callable[[Compared], Iterator[Step]], compared: Compared) -> list[Step]:
+    try:
+        return [*advise(compared)]
+    except ParameterError:  # the protocol has no such number
+        return []
+
+
+def _more_images(compared: Compared) -> Iterator[Step]:
+    """How many images would settle whether the leading model is better than the first one, or the next best is worse."""
+    if len(compared.names) == 1:
+        return
+    rows = compared.overall.filter(pl.col("metric") == compared.metric).drop_nulls("p_holm")
+    of_leader = rows.filter(pl.col("run_b") == compared.names[compared.leader])
+    rows = of_leader if compared.leader else rows.sort("estimate_b", descending=not less_is_better(compared.metric)).head(1)
+    for row in rows.iter_rows(named=True):
+        difference = abs(row["difference"])
+        if row["p_holm"] < SIGNIFICANT or difference < _SEEN:
+            return
+        n = n_needed(rows, difference)["n_needed"][0]
+        yield Step(
+            "Test on more images",
+            "comparison",
+            f"about {_round(n):,} instead of {row['n_units']:,} would tell the difference of {row['difference']:+.3f} "
+            f"{compared.metric} for {row['run_b']} (95 % CI {row['low']:+.3f} to {row['high']:+.3f}) from chance.",
+        )
+
+
+def _error_type(compared: Compared) -> Iterator[Step]:
+    """The type of errors that costs most."""
+    name, _ = compared.leading
+    rows = compared.error_impact.filter(pl.col("model") == name, pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
+    worst = rows.drop_nulls("low").sort("delta_ap", descending=True, maintain_order=True).head(1)
+    for kind, n, *gain in worst.select("error", "n", "delta_ap", "low", "high").iter_rows():
+        mark = type_marks(compared, [(name, kind, None, n)])[0]
+        yield from _fix(f"Look at {NOUNS[kind]} first", "them", Gain(*gain), mark or ERROR_TYPES, compared)
+
+
+def _slice(compared: Compared) -> Iterator[Step]:
+    """The category or the slice of images with the lowest number, whichever costs more."""
+    found = [*_lowest_category(compared)]
+    for key, (columns, rows) in zip(compared.by, compared.sliced, strict=True):
+        for row, at, among in _lowest(rows, compared):
+            values = [row[name] for name in columns]
+            mark = compared.slice_marks(rows[at : at + 1], {name: name for name in columns})[0]
+            named = [f"{name} = {NOTHING if value is None else value}" for name, value in zip(columns, values, strict=True)]
+            found.append((key, values, f"{', '.join(named)}, the slice with the lowest {compared.metric}{among}", mark))
+    _, leading = compared.leading
+    gains = [(gain_of_slice(leading, compared.iou_threshold, *each[:2]), *each[2:]) for each in found]
+    known = [(gain, words, mark) for gain, words, mark in gains if gain is not None]
+    if known:
+        gain, words, mark = max(known, key=lambda each: each[0].rise)
+        yield from _fix(f"Look at {words}", "its errors", gain, mark or WHERE, compared)
+
+
+def _lowest_category(compared: Compared) -> Iterator[_Worst]:
+    rows, metric = of_categories(compared)
+    for row, at, among in _lowest(rows, compared):
+        name, mark = (made(rows["category_id"].gather([at]))[0] for made in (compared.labels, compared.category_marks))
+        yield "category_id", [row["category_id"]], f"{name}, the category with the lowest {metric}{among}", mark
+
+
+def _lowest(rows: pl.DataFrame, compared: Compared) -> Iterator[tuple[dict[str, Any], int, str]]:
+    """The row with the worst number of the leading model among those with intervals, its place, and what it is among.
+
+    Nothing if there is no other row.
+    """
+    value, rows = "estimate", rows.with_row_index("place")
+    if len(compared.names) > 1:
+        value = "estimate_b" if compared.leader else "estimate_a"
+        rows = rows.filter(pl.col("run_b") == compared.names[compared.leader or 1])
+    known = rows.drop_nulls([value, "low"]).sort(value, descending=less_is_better(compared.metric), maintain_order=True)
+    if known.height > 1:
+        yield known.row(0, named=True), known["place"][0], f" among those {ENOUGH}" * (known.height < rows.height)
+
+
+def _threshold(compared: Compared) -> Iterator[Step]:
+    """The score threshold to deploy."""
+    name, leading = compared.leading
+    score = math.inf if compared.point is None else compared.point.best[compared.leader]
+    if math.isinf(score):
+        return
+    row = leading.at(score, compared.iou_threshold).by(intervals=True).row(0, named=True)
+    if row["f1_low"] is None:
+        return
+    f1, low, high, precision, recall = (f"{row[column]:.3f}" for column in ("f1", "f1_low", "f1_high", "precision", "recall"))
+    reason = f"F1 is highest there, {f1} (95 % CI {low} to {high}), with precision {precision} and recall {recall}."
+    yield Step(f"Deploy {name} with scores from {score_text(score)}", THRESHOLD, reason)
+
+
+def _labels(compared: Compared) -> Iterator[Step]:
+    """How many labels look wrong."""
+    import numpy as np
+
+    from apframe.evaluation.diagnose.score_bins import wilson
+
+    rows, n = compared.label_rows, compared.first.dataset.annotations.height
+    is_missing = rows["kind"] == "missing"
+    n_wrong, n_missing = rows.height - int(is_missing.sum()), int(is_missing.sum())
+    if not n_wrong:
+        return
+    low, high = (100 * float(end[0]) for end in wilson(np.array([n_wrong / n]), np.array([n])))
+    more = f", and {counted(n_missing, 'object')} may lack one" * (n_missing > 0)
+    yield Step(
+        "Check the labels",
+        LABELS,
+        f"{n_wrong:,} of {counted(n, 'annotation')} look wrong ({100 * n_wrong / n:.1f} %, "
+        f"95 % CI {low:.1f} to {high:.1f} %){more}.",
+    )
+
+
+def _fix(action: str, what: str, gain: Gain, mark: Mark | str, compared: Compared) -> Iterator[Step]:
+    """What fixing something would bring, if it is worth a sentence."""
+    if gain.low is None or gain.low <= 0 or gain.rise < _SEEN:
+        return
+    yield Step(
+        action,
+        mark,
+        f"fixing {what} would raise AP of {compared.leading[0]} at {compared.threshold} by {gain.rise:.3f} "
+        f"(95 % CI {gain.low:.3f} to {gain.high:.3f}).",
+    )
+
+
+def _round(n: int) -> int:
+    """A number with two digits that count."""
+    return int(float(f"{n:.1e}"))
+
+
+_ADVICE = (_more_images, _error_type, _slice, _threshold, _labels)
