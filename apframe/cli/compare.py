@@ -39,6 +39,7 @@ from apframe.show.comparison import (
     ranks_table,
     without_intervals,
 )
+from apframe.show.markup import markdown_text, to_markdown
 
 
 @click.command("compare", cls=Command)
@@ -123,14 +124,18 @@ def compare_models(
         _show_images(table, style)
         return
     failures = gate.failures(table, unit or "image")
-    if len(others) > 1 and not rows_of and style is None:
-        from apframe.evaluation.comparison.ranks import ranks
-        from apframe.evaluation.comparison.sampling import Sampling  # bring in NumPy
+    if style in ("json", "csv"):
+        show_table(table, style)
+    else:
+        board = None
+        if len(others) > 1 and not rows_of and style != "latex":
+            from apframe.evaluation.comparison.ranks import ranks
+            from apframe.evaluation.comparison.sampling import Sampling  # bring in NumPy
 
-        board = ranks(evaluations, called, Sampling(metrics=chosen[:1], **sampling))
-        show_table(ranks_table(board, chosen[0]), style, digits=3)
-    main = main_headline(rules).metric
-    _show(table, rows_of, style, main if main in chosen and not metrics else chosen[0], unit or "image")
+            board = ranks_table(ranks(evaluations, called, Sampling(metrics=chosen[:1], **sampling)), chosen[0])
+        main = main_headline(rules).metric
+        lines = _lines(table, rows_of, main if main in chosen and not metrics else chosen[0], unit or "image")
+        _show(table, rows_of, style, board, lines, gate.in_markdown(failures))
     for failure in failures:
         say("gate", failure)
     raise click.exceptions.Exit(FAILED if failures else 0)
@@ -161,18 +166,25 @@ def _show_images(table: pl.DataFrame, style: str | None) -> None:
     print_lines(lines if style is None else [])
 
 
-def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None, metric: str, unit: str) -> None:
-    """Print a comparison: all of it for programs, what tells most for people and papers; the sentence is about one metric."""
-    if style in ("json", "csv"):
-        show_table(table, style)
-        return
+def _lines(table: pl.DataFrame, rows_of: Sequence[str], metric: str, unit: str) -> list[str]:
+    """What a comparison says of a metric, which numbers have no interval, and how it was tested."""
+    lacking = [] if rows_of else without_intervals(table.filter(pl.col("metric") != metric), unit)
+    return [*comparison_sentences(table, rows_of, metric, unit), *lacking, *how_tested(table, unit)]
+
+
+def _show(
+    table: pl.DataFrame, rows_of: Sequence[str], style: str | None, board: pl.DataFrame | None, lines: Sequence[str], gate: str
+) -> None:
+    """Print what tells most of a comparison for people and papers; in Markdown the answer comes first, and the gate last."""
     if rows_of[-1:] == ["name"] and "category_id" in table.columns and table["name"].null_count() > 0:
         rows_of = [*rows_of[:-1], "category_id"]
     compact = compact_comparison(table, rows_of)
-    if style is not None:
-        show_table(compact, style, digits=3)
+    tables = [compact] if board is None else [board, compact]
+    if style == "markdown":
+        answer, others = [f"**{markdown_text(each)}**" for each in lines[:1]], [markdown_text(each) for each in lines[1:]]
+        print("\n\n".join(filter(None, [*answer, *map(to_markdown, tables), *others, gate])))
         return
     is_named = bool(rows_of) and table["metric"].n_unique() == 1  # by the sentences below
-    show_table(compact, style, digits=3, least=["q", *["metric"] * is_named])
-    lacking = [] if rows_of else without_intervals(table.filter(pl.col("metric") != metric), unit)
-    print_lines([*comparison_sentences(table, rows_of, metric, unit), *lacking, *how_tested(table, unit)])
+    for each in tables:
+        show_table(each, style, digits=3, least=["q", *["metric"] * is_named] if each is compact else ())
+    print_lines(lines if style is None else [])

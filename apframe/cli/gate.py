@@ -14,6 +14,7 @@ from apframe.exceptions import ParameterError, by_name
 from apframe.protocols.headlines import headlines, less_is_better
 from apframe.protocols.protocol import Protocol
 from apframe.show.comparison import reason_of
+from apframe.show.markup import markdown_text
 
 FAILED = 4  # the exit status
 
@@ -40,6 +41,17 @@ class Gate:
     def metrics(self) -> list[str]:
         """The metrics that are tested."""
         return list(dict.fromkeys([*self.worse, *self.drops]))
+
+    def in_markdown(self, failures: Sequence[str]) -> str:
+        """Say in Markdown whether the gate is passed, and what failed; nothing if nothing is tested.
+
+        >>> Gate(("AP",), {"AP50": 0.01}).in_markdown([])
+        '**Gate: passed** (AP, AP50)'
+        """
+        if not self.metrics:
+            return ""
+        lines = [f"**Gate: {'failed' if failures else 'passed'}** ({', '.join(self.metrics)})"]
+        return "\n".join([*lines, *[""] * bool(failures), *(f"- {markdown_text(failure)}" for failure in failures)])
 
     def failures(self, table: pl.DataFrame, unit: str = "image") -> list[str]:
         """Say of each evaluation and metric that fails by how much it is worse, or why it cannot be tested.

@@ -13,6 +13,7 @@ import click
 
 import apframe as apf
 from apframe.cli.files import Files, evaluation_options
+from apframe.cli.messages import say as tell
 from apframe.cli.models import are_stored, read_models
 from apframe.cli.options import GIVEN, Command, argument, given_options, option, output, where_option, words
 from apframe.cli.output import is_plain, print_lines, progress, terminal_width
@@ -46,6 +47,7 @@ _OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # op
     help="a table of slices by each of these columns, of images or of --queries",
 )  # fmt: skip
 @output("--title", metavar="TEXT", help="the heading of the page (default: the names of the models)")
+@output("--markdown", "in_markdown", help="print the answer and what to do next in Markdown, for pull requests")
 @evaluation_options
 @search_options()
 @where_option
@@ -56,7 +58,7 @@ _OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # op
 @click.pass_context
 def report_models(
     context: click.Context, paths: Sequence[Path], *, out: Path | None, images: Path | None, embed: bool, max_images: int,
-    tables: bool, by: Sequence[str], title: str | None, files: Files, searches: Searches, where: str | None,
+    tables: bool, by: Sequence[str], title: str | None, in_markdown: bool, files: Files, searches: Searches, where: str | None,
     n_resamples: int, seed: int,
 ) -> None:  # fmt: skip
     """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.
@@ -65,7 +67,7 @@ def report_models(
     [RUN...].
 
     Without --out, the answer is printed in a sentence, and the tables behind it: whether a model is better, where, and which
-    types of errors it makes.
+    types of errors it makes. --markdown prints the first screen of the page instead, and what to do next.
 
     The page needs no network and no server: mail it, archive it, compare it with an earlier one. The same input gives the same
     bytes.
@@ -84,7 +86,7 @@ def report_models(
     of_search = are_judged or (is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths))
     _refuse_others(context, paths[0], of_search=of_search, is_stored=is_stored)
     page: dict[str, Any] = {"images": images, "embed": embed, "max_images": max_images, "title": title, "tables": tables}
-    chosen = page | {"max_images": max_images != _MOST_IMAGES}
+    chosen = page | {"max_images": max_images != _MOST_IMAGES, "title": title if not in_markdown else None}
     if out is None and (given := [name for name, value in chosen.items() if value]):
         raise ParameterError(f"--{given[0].replace('_', '-')} is about the page", "say where it is written, with --out")
     if embed and images is None:
@@ -110,22 +112,31 @@ def report_models(
             evaluations += runs
         else:
             evaluations += read_models(paths, files, rules, where, say)
-        options: dict[str, Any] = {"names": names, "by": words(by), "n_resamples": n_resamples, "seed": seed}
-        if out is None:
-            from apframe.report.text import report_lines  # brings in all sections
+        from apframe.report.text import lines_about, markdown_about  # bring in all sections
+        from apframe.report.write import about, of_page, write_about
 
-            say("comparing")
-            lines = report_lines(evaluations, width=terminal_width(), plain=is_plain(), **options)
-        else:
-            say(f"writing {out}")
+        say("comparing" if out is None else f"writing {out}")
+        of_models: dict[str, Any] = {"n_resamples": n_resamples, "max_images": 0 if out is None else max_images}
+        command, lines = "", list[str]()
+        if out is not None:
+            of_models |= of_page(target, images, embed=embed)
             given = _from_page(context.meta[GIVEN], [*paths, out, *([images] if images else [])], target.parent)
             command = shlex.join([*context.command_path.split(), *given])
-            written = apf.write_report(out, *evaluations, **page, command=command, **options)
+        subject = about(evaluations, names, words(by), of_models, command=command, seed=seed)
+        if out is not None:
+            written = write_about(subject, target, title, tables=tables)
             lines = [f"{out}: {_size(written.stat().st_size)}; open it in a browser"]
             if beside is not None:
                 folder = beside if out.is_symlink() else out.with_name(beside.name)
                 lines.append(f"{folder}: {counted(len([*folder.glob('*.parquet')]), 'table')} as Parquet")
-    print_lines(lines)
+        elif not in_markdown:
+            lines = lines_about(subject, width=terminal_width(), plain=is_plain())
+    if not in_markdown:
+        print_lines(lines)
+        return
+    print(markdown_about(subject, title))
+    for line in lines:
+        tell("written", line)
 
 
 def _from_page(given: Sequence[str], paths: Sequence[Path], folder: Path) -> list[str]:

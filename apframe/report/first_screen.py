@@ -15,7 +15,7 @@ _SIGNS = {"better": "▲", "worse": "▼"}
 
 @dataclass(frozen=True)
 class Figure:
-    """A number of a model: its name, the metric, the number and its interval in words."""
+    """A number of a model: its name, the metric, the number, and the ends of its 95 % interval in words, if it has one."""
 
     name: str
     metric: str
@@ -46,14 +46,17 @@ class FirstScreen:
         what the chips are, or why there are none
     chips
         at most five
+    doubts
+        what looks wrong in the data, which a reader must know before anything else
     notes
-        the operating point, and what a reader must know before anything else
+        the operating point
     """
 
     sentence: str
     figures: Sequence[Figure] = ()
     chips_about: str = ""
     chips: Sequence[Chip] = ()
+    doubts: Sequence[str] = ()
     notes: Sequence[str] = ()
 
     @property
@@ -66,7 +69,7 @@ class FirstScreen:
 def first_screen_markup(title: str, first: FirstScreen | None) -> Markup:
     """Return the head of the page.
 
-    >>> screen = FirstScreen("AP is 0.5.", [Figure("new", "AP", "0.500", "95 % interval 0.4 to 0.6")])
+    >>> screen = FirstScreen("AP is 0.5.", [Figure("new", "AP", "0.500", "0.4 to 0.6")])
     >>> print(first_screen_markup("new", screen))
     <header><h1>new</h1><p class="sentence">AP is 0.5.</p><div class="figures"><p class="figure a"><span>AP of new</span>\
 <strong>0.500</strong><span>95 % interval 0.4 to 0.6</span></p></div></header>
@@ -78,7 +81,7 @@ def first_screen_markup(title: str, first: FirstScreen | None) -> Markup:
             "p",
             element("span", f"{each.metric} of {each.name}"),
             element("strong", each.value),
-            element("span", each.interval),
+            element("span", f"95 % interval {each.interval}" if each.interval else "no interval"),
             class_=f"figure {class_}",
         )
         for each, class_ in zip(first.figures, "abcdef", strict=False)
@@ -90,7 +93,7 @@ def first_screen_markup(title: str, first: FirstScreen | None) -> Markup:
         element("p", minus(first.sentence), class_="sentence"),
         element("div", figures, class_="figures") if figures else None,
         element("p", element("span", first.chips_about), chips, class_="chips") if first.chips_about else None,
-        [element("p", note, class_="note") for note in first.notes],
+        [element("p", note, class_="note") for note in (*first.doubts, *first.notes)],
     )
 
 

@@ -1,22 +1,20 @@
-"""Sections as text for a terminal: sentences, tables and notes. Charts and what a click opens are left out."""
+"""What a page says as text: its first sections for a terminal, its first screen in Markdown. Charts and links are left out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.report.compared import Compared, in_words
+from apframe.report.searched import Searched
 from apframe.report.section import NEXT, Section, Steps, Table
-from apframe.report.tables import cell_texts, minus
-from apframe.report.write import IN_TEXT, about, first_screen, sections_of
+from apframe.report.tables import NOTHING, cell_texts, minus
+from apframe.report.write import COMPARISON, IN_TEXT, first_screen, sections_of
+from apframe.show.markup import markdown, markdown_text
 from apframe.show.tables import table_lines
 from apframe.wording import counted
-
-if TYPE_CHECKING:
-    from apframe.evaluation.evaluation import Evaluation
-    from apframe.retrieval.evaluation import RunEvaluation
 
 MOST_LINES = 20
 
@@ -70,28 +68,50 @@ def _table_lines(table: Table, width: int | None, plain: bool) -> list[str]:
     return [*lines, f"The first {shown.height} of {counted(table.frame.height, 'row')} are shown."] if cut else lines
 
 
-def report_lines(
-    evaluations: Sequence[Evaluation | RunEvaluation],
-    *,
-    names: Sequence[str] | None = None,
-    by: Sequence[Any] = (),
-    n_resamples: int = 1_000,
-    seed: int = 0,
-    width: int | None = None,
-    plain: bool = False,
-) -> list[str]:
-    """Return what `write_report` says first, as lines: which model is better, where, and which types of errors they make.
+def lines_about(subject: Compared | Searched, *, width: int | None = None, plain: bool = False) -> list[str]:
+    """Return what a page says first, as lines: which model is better, where, and which types of errors they make.
 
-    Options and errors are those of `write_report` and `text_of`.
+    Options are those of `text_of`.
 
     >>> from apframe.evaluation.evaluate import evaluate
+    >>> from apframe.report.write import about
     >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
     >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
     ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
     >>> ev = evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(30)])
-    >>> report_lines([ev])[1]
+    >>> lines_about(about([ev]))[1]
     'Error types that cost most AP at IoU 0.5: ▼ missed −0.248'
     """
-    subject = about(evaluations, names, by, {"n_resamples": n_resamples, "max_images": 0}, seed=seed)
     lines = text_of(sections_of(subject, IN_TEXT), width=width, plain=plain)  # first, as they collect the warnings
     return [*first_screen(subject).lines, "", *lines]
+
+
+def markdown_about(subject: Compared | Searched, title: str | None = None) -> str:
+    """Return the first screen of a page, and what to do next, in Markdown: for pull requests and summaries of jobs.
+
+    `title` is the heading, by default the names.
+
+    >>> from apframe.evaluation.evaluate import evaluate
+    >>> from apframe.report.write import about
+    >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
+    ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
+    >>> ev = evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(30)])
+    >>> print(markdown_about(about([ev]), "Cats")[:76])
+    ## Cats
+    <BLANKLINE>
+    **AP is 0.752; with other images of the same kind, 0.612 to 0.893.**
+    """
+    (section,) = sections_of(subject, [COMPARISON])
+    first = first_screen(subject)
+    parts = [f"## {markdown_text(title or in_words(subject.names))}", f"**{markdown_text(minus(first.sentence))}**"]
+    if first.figures:
+        head = ["run" if isinstance(subject, Searched) else "model", first.figures[0].metric, "95 % interval"]
+        named = [(markdown_text(each.name).replace("\\|", "|"), each) for each in first.figures]  # tables write it so anyway
+        parts.append(markdown(head, [[name, each.value, each.interval or NOTHING] for name, each in named]))
+    parts += [markdown_text(minus(line)) for line in (*first.lines[1:], *first.doubts)]
+    for block in section.blocks:
+        if isinstance(block, Steps):
+            steps = [f"{number}. {markdown_text(minus(step.words))}" for number, step in enumerate(block.steps, 1)]
+            parts.append("\n".join([f"**{NEXT}**", "", *steps]))
+    return "\n\n".join(parts)

@@ -152,13 +152,30 @@ def write_report(
     split_evaluations(evaluations)  # before the work, not after it
     check_page(embed, images, max_images, title, sections, tables)
     target = free_path(path)
-    beside = folder_beside(target) if tables else None
-    pictures = Pictures(images, target.parent, embed=embed)
-    of_models = {"pictures": pictures, "max_images": max_images, "n_resamples": n_resamples, "folder": f"{target.stem}_tables"}
+    of_models = of_page(target, images, embed=embed) | {"max_images": max_images, "n_resamples": n_resamples}
     subject = about(evaluations, names, by, of_models, command=command, seed=seed)
+    return write_about(subject, target, title, sections, tables=tables)
+
+
+def of_page(target: Path, images: str | Path | None, *, embed: bool) -> dict[str, Any]:
+    """Return what a page about models has that lines for a terminal have not, see `Compared`."""
+    return {"pictures": Pictures(images, target.parent, embed=embed), "folder": f"{target.stem}_tables"}
+
+
+def write_about(
+    subject: Compared | Searched,
+    target: Path,
+    title: str | None = None,
+    sections: Sequence[Section] = (),
+    *,
+    tables: bool = False,
+) -> Path:
+    """Write the page about a subject to a path that is free, and return it. Options and errors are those of `write_report`."""
+    beside = folder_beside(target) if tables else None
     # before the first screen, so that each warning is in the section that it is about
     made = [*sections_of(subject), *sections]
-    text = page(title or in_words(subject.names), made, pictures.held, first_screen(subject), _slider(subject))
+    pictures = subject.pictures.held if isinstance(subject, Compared) else {}
+    text = page(title or in_words(subject.names), made, pictures, first_screen(subject), _slider(subject))
     if beside is not None:
         write_parquet_tables(beside, made, subject.files() if isinstance(subject, Compared) else {})
     return write_page(target, text)
@@ -166,8 +183,8 @@ def write_report(
 
 def about(
     evaluations: Sequence[Evaluation | RunEvaluation],
-    names: Sequence[str] | None,
-    by: Sequence[Any],
+    names: Sequence[str] | None = None,
+    by: Sequence[Any] = (),
     of_models: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Compared | Searched:

@@ -51,6 +51,15 @@ def cells(table: Any, digits: int) -> tuple[list[str], list[list[str]]]:
     return [one_line(name) for name in frame.columns], [[_shown(value, digits) for value in row] for row in frame.iter_rows()]
 
 
+def markdown_text(text: str) -> str:
+    """Return a text as it is written in a line of Markdown: signs with a meaning of their own have a backslash.
+
+    >>> print(markdown_text("model_b is <b>not</b> better [*], p < 0.05"))
+    model_b is \\<b>not\\</b> better \\[\\*\\], p < 0.05
+    """
+    return re.sub(r"[\\`*\[\]|~]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])", r"\\\g<0>", one_line(text))
+
+
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of texts in Markdown; columns of numbers are aligned to the right."""
     table = [[text.replace("|", "\\|") for text in row] for row in (head, *rows)]

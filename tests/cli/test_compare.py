@@ -113,7 +113,7 @@ def test_categories_without_names(tmp_path: Path) -> None:
     truth["categories"] = [{"id": row["id"]} for row in truth["categories"]]
     (tmp_path / "truth.json").write_text(json.dumps(truth))
     done = compare(str(tmp_path / "truth.json"), A, B, "--level", "category", "--markdown")
-    head, _, *rows = done.stdout.splitlines()
+    head, _, *rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
     assert head.split("|")[1].strip() == "category_id"
     assert [int(row.split("|")[1]) for row in rows] == [row["id"] for row in truth["categories"]]
 
@@ -141,9 +141,24 @@ def test_programs_get_the_table_of_the_library(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
+def test_markdown_has_the_result_of_the_gate() -> None:
+    done = compare(GT, A, B, "--metrics", "AP", "--fail-if-worse", "AP", "--max-drop", "AP50=0.1", "--markdown")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "**Gate: passed** (AP, AP50)"
+    done = compare(GT, A, B, "--metrics", "AP", "--max-drop", "AP50=0.001", "--markdown")
+    assert (done.returncode, done.stderr[:13]) == (4, "gate: AP50 of")
+    verdict, _, failure = done.stdout.splitlines()[-3:]
+    assert verdict == "**Gate: failed** (AP50)"
+    assert failure == f"- {done.stderr.removeprefix('gate: ').strip()}"
+
+
+@pytest.mark.slow
 def test_papers() -> None:
     done = compare(GT, A, B, "--metrics", "ap,AP50", "--markdown")
-    head, _, *rows = done.stdout.splitlines()
+    answer, *others = done.stdout.splitlines()
+    assert answer == "**No significant difference in AP: +0.008 for model_b (95 % CI −0.016 to +0.032).**"
+    assert others[-1] == "Test: t test on the influences of 300 images." and "Gate" not in done.stdout
+    head, _, *rows = [line for line in others if line.startswith("|")]
     assert [cell.strip() for cell in head.strip("|").split("|")] == [
         "metric",
         "model_a",

@@ -35,6 +35,18 @@ def test_files_and_stored_evaluations_give_the_same_page(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_markdown_is_printed_beside_a_page_or_alone(tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    alone = apframe("report", *FILES, "--markdown", "--title", "Nightly")
+    assert (alone.returncode, alone.stderr) == (0, "") and alone.stdout.startswith("## Nightly\n\n**No significant difference")
+    beside = apframe("report", *FILES, "--markdown", "--title", "Nightly", "--out", str(page))
+    assert beside.stdout == alone.stdout and beside.stderr.startswith(f"written: {page}: ")
+    assert "<h1>Nightly</h1>" in page.read_text()
+    done = apframe("report", *FILES, "--title", "Nightly")
+    assert (done.returncode, "--title is about the page" in done.stderr) == (2, True)
+
+
+@pytest.mark.slow
 def test_stored_search_runs(tmp_path: Path) -> None:
     data = STREET.parent / "search"
     for name in ("lexical", "hybrid"):

@@ -8,9 +8,10 @@ from apframe.report.marks import Mark
 BAD = "<img src=x onerror=alert(1)>"
 SCREEN = FirstScreen(
     "-0.5 AP.",
-    [Figure("old", "AP", "0.500", "95 % interval 0.400 to 0.600"), Figure("new", "AP", "–", "no interval")],
+    [Figure("old", "AP", "0.500", "0.400 to 0.600"), Figure("new", "AP", "–", "")],
     "Clear:",
     [Chip("night -0.1", "worse", Mark({"time": "night"}, 3)), Chip("day +0.1", "better", "slices")],
+    ["A doubt."],
     ["A note."],
 )
 
@@ -20,9 +21,9 @@ def test_every_part_is_there() -> None:
     for part in (
         "<h1>old and new</h1>",
         '<p class="sentence">−0.5 AP.</p>',
-        '<p class="figure a"><span>AP of old</span><strong>0.500</strong>',
+        '<p class="figure a"><span>AP of old</span><strong>0.500</strong><span>95 % interval 0.400 to 0.600</span>',
         '<p class="figure b"><span>AP of new</span><strong>–</strong><span>no interval</span>',
-        '<p class="note">A note.</p>',
+        '<p class="note">A doubt.</p><p class="note">A note.</p>',
     ):
         assert part in drawn
 

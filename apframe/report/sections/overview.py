@@ -34,7 +34,7 @@ def of_models(compared: Compared) -> FirstScreen:
         about, chips = make(compared)
     sentence = leaderboard.answer(compared) if compared.are_several else models_compared.answer(compared)
     doubtful = [f"{message[0].upper()}{message[1:]}." for message in compared.doubts]
-    return FirstScreen(sentence, figures, about, chips, [*doubtful, *_point(compared)])
+    return FirstScreen(sentence, figures, about, chips, doubtful, _point(compared))
 
 
 def of_runs(searched: Searched) -> FirstScreen:
@@ -61,7 +61,7 @@ def _figures(levels: pl.DataFrame, metric: str) -> list[Figure]:
             name,
             metric,
             NOTHING if value is None else f"{value:.3f}",
-            "no interval" if low is None else f"95 % interval {low:.3f} to {high:.3f}",
+            "" if low is None else f"{low:.3f} to {high:.3f}",
         )
         for name, value, low, high in levels.head(_MOST_FIGURES).select("run", "estimate", "low", "high").iter_rows()
     ]
