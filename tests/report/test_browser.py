@@ -448,7 +448,7 @@ def test_ids_of_the_whole_selection_are_copied(
         gallery.get_by_role("button", name="Copy ids").click()
         wait_until(page, "window.copied !== undefined")
         assert page.evaluate("copied").split("\n") == ids
-        assert page.evaluate("copied") == gallery.locator(".selected .ids").text_content()
+        assert page.evaluate("copied") == gallery.locator(".selected .image-ids").text_content()
         gallery.get_by_role("button", name="Copy SQL").click()
         wait_until(page, "window.copied.startsWith('SELECT')")
     models[0].write_tasks(ids, tmp_path / "tasks.json", "coco")

@@ -110,7 +110,7 @@ class Gallery {
     const what = [...this.wanted].map(([name, value]) => `${name}: ${value}`).join(", ") || "all errors";
     this.box.querySelector("output").textContent = `${what} · ${cardsIn(chosen.length)}${mark ? rowsOf(mark, this.wanted) : ""}`;
     this.box.querySelector(".selected .sql").textContent = this.sql();
-    this.box.querySelector(".selected .ids").textContent = [...new Set(chosen.map((card) => card.image))].join("\n");
+    this.box.querySelector(".selected .image-ids").textContent = [...new Set(chosen.map((card) => card.image))].join("\n");
   }
   sort() {
     const [by, direction] = this.form.querySelector("[name=sort]").value.split(" ");

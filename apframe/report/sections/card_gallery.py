@@ -162,7 +162,7 @@ def gallery(
         hidden=True,
     )
     said = element("output", aria_live="polite", tabindex=-1)
-    copied = [*_copied("Copy SQL", "SQL", "sql"), *_copied("Copy ids", "Image ids", "ids")]
+    copied = [*_copied("Copy SQL", "SQL", "sql"), *_copied("Copy ids", "Image ids", "image-ids")]
     selected = element("div", said, copied, class_="selected", hidden=True)
     data = {"data_tables": folder, "data_file": file, "data_slices": json.dumps(slices or {}, ensure_ascii=False)}
     data["data_values"] = listed(values)
