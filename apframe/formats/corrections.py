@@ -14,14 +14,12 @@ from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.tables.canonical import canonical
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known, new_ids, replaced
-from apframe.tables.names import called
+from apframe.tables.names import ORIGINAL, called
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.catalogue import OTHERS
 from apframe.tables.shapes.corners import upright
 from apframe.wording import first_line
 
-ORIGINAL = "original_file_name"
-"""The column of images that keeps their name where a tool or a format changes it."""
 _SAME = 0.02  # pixels that a tool may round a side by
 _CORRECTIONS = "corrections"  # as errors call the corrected images
 _FLAGS = ("is_crowd", "ignore")
@@ -41,7 +39,7 @@ def correct(dataset: Any, corrections: Any) -> Dataset:
     Parameters
     ----------
     dataset
-        the whole ground truth, as `read_dataset` takes it
+        the whole ground truth, as `read_dataset` takes it; of an evaluation with `category_map`, its `dataset`
     corrections
         the corrected images, as `read_dataset` takes them, in any format. Images are found by `original_file_name`, which
         `Evaluation.write_tasks` writes, or by `file_name`, with or without folders and ending; without a name by their id.

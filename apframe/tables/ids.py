@@ -77,9 +77,9 @@ def new_ids(taken: pl.Series, n: int) -> pl.Series:
     """
     is_text = taken.dtype == pl.String
     numbers = taken.str.extract(r"^new-(\d{1,18})$").cast(pl.Int64) if is_text else taken
-    first = max(numbers.max() or 0, 0) + 1
-    new = pl.int_range(first, first + n, dtype=pl.Int64, eager=True)
-    return ("new-" + new.cast(pl.String) if is_text else new).alias(taken.name)
+    largest: Any = numbers.max()
+    new = pl.int_range(1, n + 1, dtype=pl.Int64, eager=True).alias(taken.name) + max(largest or 0, 0)
+    return new.cast(pl.String).str.replace("^", "new-") if is_text else new
 
 
 def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:

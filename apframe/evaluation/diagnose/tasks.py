@@ -12,6 +12,7 @@ from apframe.evaluation.diagnose.missing_objects import detections_of, objects_o
 from apframe.exceptions import ColumnError, ParameterError
 from apframe.rows import refuse_rows
 from apframe.tables.ids import is_known, new_ids, replaced, unknown_ids
+from apframe.tables.names import ORIGINAL
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.catalogue import OTHERS
 from apframe.tables.sources import to_polars
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from apframe.tables.dataset import Dataset
 
 _ROWS = "rows"  # as errors call them
-_KINDS = ("kind", "error", "outcome")  # the columns that may say what is wrong, the first one that is there
+_KINDS = ("kind", "error", "outcome")  # columns that say what is wrong, the first that does
 _MARKS = ("doubt", "suspicion", "proposed")
 _FLAGS = ("is_crowd", "ignore")
 
@@ -157,7 +158,7 @@ def task_dataset(rows: pl.DataFrame, evaluations: Sequence[Evaluation], names: S
     rows = _marked(rows, first, names).sort("suspicion", descending=True, nulls_last=True, maintain_order=True)
     words = rows.drop_nulls("words").group_by("image_id").agg(doubts=pl.col("words").unique(maintain_order=True).str.join("; "))
     images = rows.select("image_id").unique(maintain_order=True)
-    for known in (first.dataset.images.with_columns(original_file_name="file_name").drop("doubts", strict=False), words):
+    for known in (first.dataset.images.with_columns(pl.col("file_name").alias(ORIGINAL)).drop("doubts", strict=False), words):
         images = images.join(known, on="image_id", how="left", maintain_order="left")
     annotations = first.dataset.annotations
     annotations = annotations.filter(is_known(annotations["image_id"], images["image_id"])).drop(_MARKS, strict=False)

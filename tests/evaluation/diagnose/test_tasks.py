@@ -246,3 +246,18 @@ def test_nothing_is_replaced(tmp_path: Path) -> None:
     with pytest.raises(OutputError):
         tiny().write_tasks([1], tmp_path / "tasks.xml")
     assert (tmp_path / "tasks.xml").read_text() == "mine"
+
+
+def test_mapped_categories_and_subsets_come_back(tmp_path: Path) -> None:
+    truth, found = STREET / "instances.json", STREET / "model_a.json"
+    mapped = apf.evaluate(truth, found, category_map={"car": "vehicle", "van": "vehicle"})
+    mapped.label_errors().write(tmp_path / "mapped.xml")
+    again = apf.evaluate(apf.correct(mapped.dataset, tmp_path / "mapped.xml"), found)
+    assert again["AP"] > mapped["AP"]
+    with pytest.raises(UnknownIdError, match="unknown: 'vehicle'"):
+        apf.correct(truth, tmp_path / "mapped.xml")
+    fog = street().where("weather = 'fog'")
+    fog.label_errors().write(tmp_path / "fog.xml")
+    weather = apf.correct(truth, tmp_path / "fog.xml").images.select("file_name", "weather")
+    tasks = apf.read_dataset(tmp_path / "fog.xml").images.join(weather, on="file_name")
+    assert {*tasks["weather"]} == {"fog"}
