@@ -20,6 +20,7 @@ Draw errors            plot_error_impact
 Compare runs           compare_runs, bootstrap_mean, n_needed; scan_runs reads many stored runs for a leaderboard
 Compare rankings       kendall_tau, tau_ap, rank_biased_overlap, leaderboard_agreement
 Read and write files   read_dataset, read_results, read_qrels, read_run, write_dataset, write_results; list_formats
+Correct labels         Evaluation.label_errors and write_tasks for a labelling tool; correct puts the images back
 Describe, check data   stats, check, check_run; Dataset holds images, categories and annotations; merge
 Cut into shards        write_shards: a folder of shards of whole images, from data of any format and size
 Store evaluations      Evaluation.write_parquet, read_evaluation, read_run_evaluation, upgrade_evaluation

@@ -57,6 +57,7 @@ from apframe.formats.coco.results import read_coco_results as read_coco_results
 from apframe.formats.coco.truth import read_coco as read_coco
 from apframe.formats.coco.writing import write_coco as write_coco
 from apframe.formats.coco.writing import write_coco_results as write_coco_results
+from apframe.formats.corrections import correct as correct
 from apframe.formats.listed import list_formats as list_formats
 from apframe.formats.writing import write_dataset as write_dataset
 from apframe.formats.writing import write_results as write_results

@@ -43,6 +43,7 @@ NAMES: dict[str, str] = {
     'apframe.formats.coco.results': 'read_coco_results',
     'apframe.formats.coco.truth': 'read_coco',
     'apframe.formats.coco.writing': 'write_coco write_coco_results',
+    'apframe.formats.corrections': 'correct',
     'apframe.formats.listed': 'list_formats',
     'apframe.formats.writing': 'write_dataset write_results',
     'apframe.lists.expressions':

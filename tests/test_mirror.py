@@ -44,6 +44,7 @@ TESTED_IN = {
     "evaluation/diagnose/outcomes",
     "evaluation/diagnose/test_implausible.py": "evaluation/diagnose/shifted_ids",
     "evaluation/diagnose/test_label_errors.py": "evaluation/diagnose/suspects",
+    "evaluation/diagnose/test_tasks.py": "evaluation/diagnose/missing_objects",
     "evaluation/slices/test_slices.py": "evaluation/slices/by evaluation/slices/measure matching/competitors matching/regroup "
     "metrics/remainder",
     "evaluation/test_evaluation.py": "evaluation/diagnose/per_image evaluation/evaluate evaluation/in_memory evaluation/links "

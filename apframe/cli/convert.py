@@ -60,6 +60,10 @@ _FILES = f"{', '.join(_DATASETS)}, and for results in {', '.join(name for name i
 @reading_option("relative")
 @reading_option("join_by_name")
 @reading_option("names")
+@option(
+    "--corrections", metavar="FILE",
+    help="replace the annotations of images by corrected ones, as of `apframe report --relabel`",
+)  # fmt: skip
 @image_attributes_option
 @reading_option("category_map")
 @reading_option("unmapped")
@@ -71,9 +75,9 @@ _FILES = f"{', '.join(_DATASETS)}, and for results in {', '.join(name for name i
 def convert_files(
     sources: Sequence[Path], target: Path, to: str, source_format: str | None, results_of: Path | None,
     gt_format: str | None, images_list: Path | None, split: str | None, by: Sequence[str], image_sizes: Path | None,
-    box_format: str | None, relative: bool, join_by_name: Sequence[str], names: Path | None, image_attributes: Path | None,
-    category_map: Path | None, unmapped: str, categories: Sequence[str], where: str | None, sample: int | None,
-    seed: int | None, as_json: bool,
+    box_format: str | None, relative: bool, join_by_name: Sequence[str], names: Path | None, corrections: Path | None,
+    image_attributes: Path | None, category_map: Path | None, unmapped: str, categories: Sequence[str], where: str | None,
+    sample: int | None, seed: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Convert a data set, or results, to another format, and print what that format cannot store.
 
@@ -82,8 +86,8 @@ def convert_files(
     """
     shares = _shares(split)
     choices = {
-        "--by": by, "--image-attributes": image_attributes, "--category-map": category_map, "--categories": categories,
-        "--where": where, "--sample": sample, "--split": shares, "--unmapped": unmapped != "keep",
+        "--by": by, "--corrections": corrections, "--image-attributes": image_attributes, "--category-map": category_map,
+        "--categories": categories, "--where": where, "--sample": sample, "--split": shares, "--unmapped": unmapped != "keep",
     }  # fmt: skip
     if given := [name for name, value in choices.items() if value] if results_of is not None else []:
         raise ParameterError(f"{', '.join(given)}: only for data sets, not for results")
@@ -104,6 +108,8 @@ def convert_files(
                 how |= {"split": named, "image_sizes": image_sizes}
                 datasets = [apf.read_dataset(source, source_format, **how) for source in sources]
             dataset, changes = apf.merge(datasets) if len(datasets) > 1 else (datasets[0], None)
+            if corrections is not None:
+                dataset = apf.correct(dataset, corrections)
             if image_attributes is not None:
                 dataset = dataset.with_images(image_attributes)
             dataset = Reading(images=images_list, category_map=category_map, unmapped=unmapped).chosen(dataset)

@@ -19,13 +19,21 @@ from apframe.cli.options import GIVEN, Command, argument, given_options, option,
 from apframe.cli.output import is_plain, print_lines, progress, terminal_width
 from apframe.cli.searches import Searches, search_options
 from apframe.exceptions import FormatError, ParameterError
+from apframe.formats.writing import refuse_existing
 from apframe.paths import is_pattern, kind_at, names_of, reading_once
 from apframe.retrieval.sources import is_for_search
 from apframe.store.parquet import RETRIEVAL, read_manifest
 from apframe.wording import counted, nearest
 
 _MOST_IMAGES = 300
-_OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # options that pages about search runs do not have
+_OF_DETECTIONS = (
+    "where",
+    "images",
+    "embed",
+    "max_images",
+    "relabel",
+    "n_resamples",
+)  # options that pages about search runs do not have
 
 
 @click.command("report", cls=Command)
@@ -42,6 +50,10 @@ _OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # op
 @output("--embed", help="put thumbnails into the page instead of links")
 @output("--max-images", type=int, metavar="300", default=_MOST_IMAGES, help="how many errors are shown as pictures; 0 for none")
 @output("--tables", help="write the tables as Parquet too, into a folder beside the page, where its SQL queries find them")
+@output(
+    "--relabel", metavar="DIR",
+    help="write the images with doubtful labels into this new folder, for labelling tools: COCO JSON, CVAT and Label Studio",
+)  # fmt: skip
 @option(
     "--by", multiple=True, metavar="weather,camera",
     help="a table of slices by each of these columns, of images or of --queries",
@@ -58,8 +70,8 @@ _OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # op
 @click.pass_context
 def report_models(
     context: click.Context, paths: Sequence[Path], *, out: Path | None, images: Path | None, embed: bool, max_images: int,
-    tables: bool, by: Sequence[str], title: str | None, in_markdown: bool, files: Files, searches: Searches, where: str | None,
-    n_resamples: int, seed: int,
+    tables: bool, relabel: Path | None, by: Sequence[str], title: str | None, in_markdown: bool, files: Files,
+    searches: Searches, where: str | None, n_resamples: int, seed: int,
 ) -> None:  # fmt: skip
     """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.
 
@@ -99,6 +111,8 @@ def report_models(
         check_page(embed, images, max_images, title, (), tables)  # before anything is read
         target = free_path(out)
         beside = folder_beside(target) if tables else None
+    if relabel is not None:
+        refuse_existing(relabel, "folder")
     arguments = searches.arguments(by) if are_judged else {}
     rules = None if is_stored else files.rules()
     with progress() as say:
@@ -112,6 +126,8 @@ def report_models(
             evaluations += runs
         else:
             evaluations += read_models(paths, files, rules, where, say)
+        from apframe.report.compared import Compared
+        from apframe.report.relabel import write_label_tasks
         from apframe.report.text import lines_about, markdown_about  # bring in all sections
         from apframe.report.write import about, of_page, write_about
 
@@ -131,6 +147,8 @@ def report_models(
                 lines.append(f"{folder}: {counted(len([*folder.glob('*.parquet')]), 'table')} as Parquet")
         elif not in_markdown:
             lines = lines_about(subject, width=terminal_width(), plain=is_plain())
+        if relabel is not None and isinstance(subject, Compared):
+            lines.append(write_label_tasks(relabel, subject))
     if not in_markdown:
         print_lines(lines)
         return
@@ -142,13 +160,17 @@ def report_models(
 def _from_page(given: Sequence[str], paths: Sequence[Path], folder: Path) -> list[str]:
     """The words of a command with its paths as they are seen from the folder of the page, where it can be moved to.
 
+    Without --relabel, which replaces nothing and has no part in the page.
+
     >>> paths = [Path("/data/a.json"), Path("/data/out/r.html")]
-    >>> _from_page(["/data/a.json", "--out=/data/out/r.html", "--by", "a"], paths, Path("/data/out"))
+    >>> _from_page(["/data/a.json", "--out=/data/out/r.html", "--relabel", "new", "--by", "a"], paths, Path("/data/out"))
     ['../a.json', '--out=r.html', '--by', 'a']
     """
     texts = {str(path) for path in paths}
     words = []
-    for word in given:
+    for before, word in zip(["", *given], given, strict=False):
+        if "--relabel" in (before, word.partition("=")[0]):
+            continue
         option, equals, value = word.rpartition("=") if word.startswith("--") else ("", "", word)
         seen = os.path.relpath(Path(value).absolute(), folder) if str(Path(value)) in texts else value
         words.append(f"{option}{equals}{PurePath(seen).as_posix() if seen != value else value}")

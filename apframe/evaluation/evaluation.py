@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apframe.evaluation.comparison import changes as comparison
     from apframe.evaluation.comparison import draws as drawn
     from apframe.evaluation.comparison import intervals as resamples
-    from apframe.evaluation.diagnose import at_thresholds, error_rates, errors, jaccard, label_errors, operating_points
+    from apframe.evaluation.diagnose import at_thresholds, error_rates, errors, jaccard, label_errors, operating_points, tasks
     from apframe.evaluation.diagnose import calibration as calibrated
     from apframe.evaluation.diagnose import confusion as confused
     from apframe.evaluation.gallery import show as gallery
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 else:  # each is imported when one of its methods is first asked for
     numbers, stored, tables, gallery, slices = methods_of("apframe.evaluation", "numbers stored tables gallery.show slices.by")
     comparison, drawn, resamples = methods_of("apframe.evaluation.comparison", "changes draws intervals")
-    calibrated, confused, error_rates, errors, jaccard, label_errors, operating_points, at_thresholds = methods_of(
+    calibrated, confused, error_rates, errors, jaccard, label_errors, operating_points, at_thresholds, tasks = methods_of(
         "apframe.evaluation.diagnose",
-        "calibration confusion error_rates errors jaccard label_errors operating_points at_thresholds",
+        "calibration confusion error_rates errors jaccard label_errors operating_points at_thresholds tasks",
     )
 
 
@@ -75,6 +75,7 @@ class Evaluation(QueryableResult):
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
     calibration, reliability = calibrated.calibration, calibrated.reliability
     errors, error_impact, label_errors = errors.errors, errors.error_impact, label_errors.label_errors
+    write_tasks = tasks.write_tasks
     show, show_errors = gallery.show, gallery.show_errors
     intervals, compare, influence = resamples.intervals, resamples.compare, resamples.influence
     draws = drawn.draws

@@ -10,18 +10,15 @@ from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.diagnose.cuts import MinScore
 from apframe.evaluation.diagnose.errors import BACKGROUND
 from apframe.evaluation.diagnose.label_errors import suspicious_labels, untouched_annotations
+from apframe.evaluation.diagnose.missing_objects import detections_of, objects_of
+from apframe.evaluation.diagnose.tasks import LabelErrors
 from apframe.evaluation.tables import with_labels
-from apframe.rows import MALFORMED_KEPT, treating_malformed
-from apframe.similarity.extents import with_image_sizes
 from apframe.tables.results import LABEL_ERRORS
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from apframe.evaluation.evaluation import Evaluation
     from apframe.runs.run_sets import RunSets
 
-_ONE_OBJECT = 0.5  # similarity of the detections of one missing object
 _FAINT = 0.05  # score from which a detection touches an annotation
 _BY = ["kind", "n_runs", "suspicion", "image_id", "annotation_id", "detection_id"]
 
@@ -32,7 +29,7 @@ def label_errors(
     *,
     min_score: MinScore = 0.5,
     background: float = BACKGROUND,
-) -> pl.DataFrame:
+) -> LabelErrors:
     """List annotations that are likely to be wrong, with the number of models that say so: the strongest evidence there is.
 
     Each run gives its label errors, see `Evaluation.label_errors`. Those about one thing are one row: the same kind and
@@ -52,7 +49,8 @@ def label_errors(
     kind, image_id, file_name, annotation_id, other_annotation_id, category_id, name, proposed_category_id, proposed_name,
     n_runs (that find this error; of `spurious`, all of them), run (that finds it most suspicious, and of equal ones the first),
     and the detection_id, score, similarity and suspicion of that run; null for `spurious`. By kind, n_runs and suspicion
-    (largest first), and ids.
+    (largest first), and ids. `write` of the table writes the images for a labelling tool; see `Evaluation.write_tasks`.
+
 
     Raises
     ------
@@ -91,7 +89,8 @@ def label_errors(
     numbers = pl.DataFrame({"run": names}).with_row_index("number").cast({"number": pl.Int64})
     table = pl.concat([one_each, spurious], how="diagonal").rename({"run": "number"})
     table = table.join(numbers, on="number", how="left").select(columns)
-    return with_labels(evaluations[0], table.sort(_BY, descending=[False, True, True, False, False, False]))
+    table = with_labels(evaluations[0], table.sort(_BY, descending=[False, True, True, False, False, False]))
+    return LabelErrors(table, evaluations, names)
 
 
 def _groups(table: pl.DataFrame, evaluations: list[Evaluation]) -> pl.Series:
@@ -102,44 +101,8 @@ def _groups(table: pl.DataFrame, evaluations: list[Evaluation]) -> pl.Series:
     keys = pl.struct("kind", "annotation_id", pl.when(pl.col("kind") == "wrong_class").then("proposed_category_id"))
     group = table.select(keys.rank("dense")).to_series().to_numpy().astype(np.int64)
     at = is_missing.arg_true().to_numpy()
-    group[at] = len(table) + 1 + _objects(table.filter(is_missing), evaluations)
+    group[at] = len(table) + 1 + objects_of(detections_of(table.filter(is_missing), evaluations), evaluations[0])
     return pl.Series("group", group)
-
-
-def _objects(missing: pl.DataFrame, evaluations: list[Evaluation]) -> np.ndarray:
-    """The number of the object of each missing one: that of the first row that shows it."""
-    import numpy as np
-
-    label = np.arange(missing.height)
-    if missing.is_empty():
-        return label
-    parts = []
-    for number, evaluation in enumerate(evaluations):
-        own = (
-            missing.with_row_index("row").filter(pl.col("run") == number).select("row", "detection_id", "proposed_category_id")
-        )
-        parts.append(own.join(evaluation.detections, on="detection_id", maintain_order="left"))
-    first = evaluations[0]
-    shown = pl.concat(parts, how="diagonal_relaxed").sort("row").drop("detection_id", "row")
-    cell = pl.struct("image_id", "proposed_category_id").rank("dense").cast(pl.Int64)
-    shown = shown.with_columns(cell=cell).drop("proposed_category_id")
-    similarity = first.protocol.similarity
-    if similarity.uses_images:
-        shown = with_image_sizes(shown, first.dataset.images)
-    ids = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
-    with treating_malformed(MALFORMED_KEPT):  # by the evaluations
-        pairs = similarity.pair(
-            shown.with_columns(detection_id=ids), shown.with_columns(annotation_id=ids, is_crowd=False), _ONE_OBJECT
-        ).filter(pl.col("similarity") >= _ONE_OBJECT)
-    one, other = (pairs[name].to_numpy() for name in ("detection", "annotation"))
-    while True:  # the lowest number wanders through the group, which is small
-        lower = label.copy()
-        np.minimum.at(lower, one, label[other])
-        np.minimum.at(lower, other, label[one])
-        lower = lower[lower]
-        if (lower == label).all():
-            return label
-        label = lower
 
 
 def _spurious(evaluations: list[Evaluation], background: float) -> pl.DataFrame:

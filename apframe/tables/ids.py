@@ -69,6 +69,19 @@ def replaced(ids: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
     return ids.replace_strict(old, new, return_dtype=new.dtype) if len(old) else ids.cast(new.dtype)
 
 
+def new_ids(taken: pl.Series, n: int) -> pl.Series:
+    """Return `n` ids of the type and name of those that are taken, and none of them: the next numbers.
+
+    >>> new_ids(pl.Series([7, 3]), 2).to_list(), new_ids(pl.Series(["a", "new-1"]), 1).to_list()
+    ([8, 9], ['new-2'])
+    """
+    is_text = taken.dtype == pl.String
+    numbers = taken.str.extract(r"^new-(\d{1,18})$").cast(pl.Int64) if is_text else taken
+    largest: Any = numbers.max()
+    new = pl.int_range(1, n + 1, dtype=pl.Int64, eager=True).alias(taken.name) + max(largest or 0, 0)
+    return new.cast(pl.String).str.replace("^", "new-") if is_text else new
+
+
 def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
     """Flags: is each id among the known ones?"""
     if not len(known):

@@ -10,6 +10,8 @@ from apframe.tables.tables import KEYS, NAMES
 
 Form = Callable[[pl.Expr], pl.Expr]
 
+ORIGINAL = "original_file_name"
+"""The column of images that keeps the name of a file where a tool or a format changes it."""
 _STEM = r"\.[^./\\]*$"
 
 

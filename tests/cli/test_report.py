@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import apframe as apf
 from tests.cli.test_rank import LEXICAL, QRELS, QUERIES, SEARCH, apframe, rank
@@ -172,3 +174,46 @@ def test_without_a_file_the_first_answers_are_printed(tmp_path: Path) -> None:
             2,
             f"error: {option[0]} is about the page; say where it is written, with --out\n",
         )
+
+
+def test_doubtful_labels_are_written_beside_the_answer_or_page(tmp_path: Path) -> None:
+    tasks, other, page = (str(tmp_path / name) for name in ("tasks", "more tasks", "page.html"))
+    done = apframe("report", *FILES[:2], "--relabel", tasks)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *_, last = done.stdout.splitlines()
+    assert first.startswith("AP is 0.268")
+    line = "31 doubtful labels on 30 images (coco.json, cvat.xml, label_studio.json)"
+    assert last == f"{tasks}: {line}"
+    done = apframe("report", *FILES[:2], "--out", page, f"--relabel={other}", "--max-images", "0")
+    assert done.stdout.splitlines()[1:] == [f"{other}: {line}"]
+    assert "--relabel" not in Path(page).read_text()
+    done = apframe("report", FILES[0], "absent.json", "--relabel", tasks)
+    assert (done.returncode, done.stderr) == (1, f"error: {tasks}: is not empty; give a new folder\n")
+
+
+def test_corrected_labels_become_ground_truth(tmp_path: Path) -> None:
+    tasks, fixed = tmp_path / "tasks", str(tmp_path / "fixed.json")
+    assert apframe("report", *FILES[:2], "--relabel", str(tasks)).returncode == 0
+    (tasks / "cvat.xml").write_text((tasks / "cvat.xml").read_text().replace('label="van"', 'label="car"'))
+    done = apframe("convert", FILES[0], fixed, "--to", "coco", "--corrections", str(tasks / "cvat.xml"))
+    assert (done.returncode, done.stdout) == (0, f"{fixed}: COCO JSON, everything was written\n")
+    before, after = (apf.read_dataset(path) for path in (FILES[0], fixed))
+    touched = apf.read_dataset(tasks / "coco.json").images["image_id"].implode()
+    here = pl.col("image_id").is_in(touched)
+    assert_frame_equal(after.annotations.filter(~here), before.annotations.filter(~here))
+    vans = before.categories.filter(name="van")["category_id"].item()
+    assert after.annotations.filter(here, category_id=vans).is_empty()
+    assert not before.annotations.filter(here, category_id=vans).is_empty()
+    for name in ("label_studio.json", "coco.json"):
+        done = apframe("convert", FILES[0], str(tmp_path / name), "--to", "coco", "--corrections", str(tasks / name))
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_distances_and_search_runs_have_no_doubtful_labels(tmp_path: Path) -> None:
+    done = apframe("report", QRELS, RUNS[0], "--relabel", str(tmp_path / "new"))
+    assert done.stderr == "error: --relabel is about detections, not about search runs; leave it out\n"
+    driving = STREET.parent / "driving"
+    sources = [str(driving / "scenes"), str(driving / "model_a.json"), "--protocol", "nuscenes"]
+    done = apframe("report", *sources, "--relabel", str(tmp_path / "new"))
+    assert done.stderr == "error: label errors need similarities from 0 to 1, and NUSCENES compares distances\n"
+    assert [*tmp_path.iterdir()] == []

@@ -434,6 +434,27 @@ def test_cards_are_filtered_sorted_and_opened(browser: Any, street: Path) -> Non
         assert not dialog.is_visible()
 
 
+@pytest.mark.parametrize(("section", "name", "value"), [("gallery", "error", "miss"), ("labels", "kind", "missing")])
+def test_ids_of_the_whole_selection_are_copied(
+    browser: Any, street: Path, models: list[apf.Evaluation], tmp_path: Path, section: str, name: str, value: str
+) -> None:
+    with opened(browser, street) as page:
+        page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+        gallery = page.locator(f"#{section} .gallery")
+        gallery.locator(f"[name={name}]").select_option(value)
+        chosen = gallery.locator(f".card[data-{name}={value}]")
+        assert gallery.locator(".card:visible").count() < chosen.count() < gallery.locator(".card").count()
+        ids = list(dict.fromkeys(chosen.evaluate_all("(all) => all.map((each) => each.dataset.image)")))
+        gallery.get_by_role("button", name="Copy ids").click()
+        wait_until(page, "window.copied !== undefined")
+        assert page.evaluate("copied").split("\n") == ids
+        assert page.evaluate("copied") == gallery.locator(".selected .image-ids").text_content()
+        gallery.get_by_role("button", name="Copy SQL").click()
+        wait_until(page, "window.copied.startsWith('SELECT')")
+    models[0].write_tasks(ids, tmp_path / "tasks.json", "coco")
+    assert apf.read_dataset(tmp_path / "tasks.json").images["image_id"].cast(pl.String).to_list() == ids
+
+
 def test_page_is_not_too_high(browser: Any, street: Path) -> None:
     with opened(browser, street) as page:
         assert page.evaluate("document.documentElement.scrollHeight") <= 12_000

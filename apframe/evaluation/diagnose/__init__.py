@@ -8,6 +8,8 @@ errors            errors, error_impact: the kinds of errors (TIDE), and what eac
 gains             what fixing the errors of one slice would bring
 label_errors      label_errors: annotations that confident detections contradict
   suspects
+tasks             write_tasks, LabelErrors: the images of rows for a labelling tool
+  missing_objects
 confusion         confusion, confusion_pairs: which categories are predicted as which others
   mistaken
   confusion_ranges: the same at many scores at once

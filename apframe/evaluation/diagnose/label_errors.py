@@ -9,6 +9,7 @@ import polars as pl
 
 from apframe.evaluation.diagnose.cuts import BEST_F1, MinScore, cut_scores
 from apframe.evaluation.diagnose.errors import BACKGROUND, checked_thresholds, usual_background
+from apframe.evaluation.diagnose.tasks import LabelErrors
 from apframe.evaluation.tables import with_labels
 from apframe.exceptions import ParameterError
 from apframe.protocols.places import area_at
@@ -28,7 +29,7 @@ def label_errors(
     *,
     min_score: MinScore = _USUAL_SCORE,
     background: float = BACKGROUND,
-) -> pl.DataFrame:
+) -> LabelErrors:
     """List annotations that are likely to be wrong, most suspicious first: what to look at before the model is blamed.
 
     The detections must come from a model that was not trained on these images, otherwise it may have learned their errors.
@@ -57,7 +58,8 @@ def label_errors(
     -------
     kind, image_id, file_name, detection_id, annotation_id, other_annotation_id (of a duplicate: the other one), category_id and
     name (as it is labelled), proposed_category_id, proposed_name, score, similarity, suspicion; null where a kind has no such
-    value. By kind, suspicion (largest first) and ids.
+    value. By kind, suspicion (largest first) and ids. `write` of the table writes the images for a labelling tool, to be
+    corrected there; see `LabelErrors`.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def label_errors(
     [('missing', None, 1, 0.8), ('wrong_class', 5, 2, 0.9)]
     """
     refuse_scores(self.protocol, "annotations that confident detections contradict")
-    return with_labels(self, suspicious_labels(self, iou_threshold, min_score, background))
+    return LabelErrors(with_labels(self, suspicious_labels(self, iou_threshold, min_score, background)), [self])
 
 
 def suspicious_labels(self: Evaluation, iou_threshold: float | None, min_score: MinScore, background: float) -> pl.DataFrame:

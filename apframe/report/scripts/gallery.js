@@ -27,7 +27,7 @@ class Gallery {
     this.form.addEventListener("change", (event) => (event.target.name === "sort" ? this.sort() : this.choose(event.target)));
     this.more = box.querySelector(".more");
     this.more.addEventListener("click", () => ((this.most += this.step), this.show()));
-    box.querySelector(".copy").addEventListener("click", (event) => copyText(all(".selected .sql", box), event.target));
+    for (const each of all(".copy", box)) each.addEventListener("click", () => copyText(all("code", each.nextElementSibling), each));
     for (const { element } of this.cards) {
       element.addEventListener("click", (event) => event.target.closest("a, code, button, summary") || show(element));
       element.addEventListener("keydown", (event) => {
@@ -102,15 +102,15 @@ class Gallery {
     return `SELECT * FROM ${source}${where.length ? ` WHERE ${where.join(" AND ")}` : ""}`;
   }
   show() {
-    const chosen = this.cards.filter((card) => this.has(card, this.wanted));
-    for (const card of this.cards) card.element.hidden = true;
-    chosen.forEach((card, place) => (card.element.hidden = place >= this.most));
+    const chosen = this.cards.filter((card) => this.has(card, this.wanted)), first = chosen.slice(0, this.most);
+    for (const card of this.cards) card.element.hidden = !first.includes(card);
     const left = chosen.length - this.most, mark = markOf(this.section, this.wanted);
     this.more.hidden = left <= 0;
     this.more.textContent = `Show ${Math.min(left, this.step)} more of ${left}`;
     const what = [...this.wanted].map(([name, value]) => `${name}: ${value}`).join(", ") || "all errors";
     this.box.querySelector("output").textContent = `${what} · ${cardsIn(chosen.length)}${mark ? rowsOf(mark, this.wanted) : ""}`;
     this.box.querySelector(".selected .sql").textContent = this.sql();
+    this.box.querySelector(".selected .image-ids").textContent = [...new Set(chosen.map((card) => card.image))].join("\n");
   }
   sort() {
     const [by, direction] = this.form.querySelector("[name=sort]").value.split(" ");

@@ -161,13 +161,21 @@ def gallery(
         class_="filters",
         hidden=True,
     )
-    query = element("details", element("summary", "SQL"), element("code", class_="sql"))
-    copy = element("button", "Copy SQL", type="button", class_="copy")
-    selected = element("div", element("output", aria_live="polite", tabindex=-1), copy, query, class_="selected", hidden=True)
+    said = element("output", aria_live="polite", tabindex=-1)
+    copied = [*_copied("Copy SQL", "SQL", "sql"), *_copied("Copy ids", "Image ids", "image-ids")]
+    selected = element("div", said, copied, class_="selected", hidden=True)
     data = {"data_tables": folder, "data_file": file, "data_slices": json.dumps(slices or {}, ensure_ascii=False)}
     data["data_values"] = listed(values)
     more = element("button", type="button", class_="more", hidden=True)
     return element("div", form, selected, element("div", cards, class_="cards"), more, class_="gallery", **data)
+
+
+def _copied(button: str, summary: str, class_: str) -> list[Markup]:
+    """A button that copies what the details behind it hold."""
+    return [
+        element("button", button, type="button", class_="copy"),
+        element("details", element("summary", summary), element("code", class_=class_)),
+    ]
 
 
 def _select(heading: str, name: str, values: Sequence[tuple[str, str]]) -> Markup:

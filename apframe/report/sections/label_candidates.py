@@ -43,8 +43,10 @@ def section(compared: Compared) -> Section:
     )  # fmt: skip
     cards = label_cards(compared.first, shown)
     data = [
-        {"row": str(row), "kind": kind, "category": name, "score": str(suspicion)}
-        for row, (kind, name, suspicion) in enumerate(cards.select("kind", "name", "suspicion").iter_rows())
+        {"row": str(row), "kind": kind, "category": name, "image": str(image_id), "score": str(suspicion)}
+        for row, (kind, name, image_id, suspicion) in enumerate(
+            cards.select("kind", "name", "image_id", "suspicion").iter_rows()
+        )
     ]
     drawn = draw_cards(evaluations, names, cards, compared.pictures, compared.iou_threshold, data)
     kinds = {kind: f"{plural(noun)} {wrong}" for kind, (noun, wrong) in _KINDS.items() if kind in counts}

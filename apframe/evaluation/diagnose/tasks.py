@@ -1,0 +1,221 @@
+"""Tasks for a labelling tool: images with doubtful labels, all their annotations, and what is doubtful about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import polars as pl
+
+from apframe.evaluation.diagnose.missing_objects import detections_of, objects_of
+from apframe.exceptions import ColumnError, ParameterError
+from apframe.rows import refuse_rows
+from apframe.tables.ids import is_known, new_ids, replaced, unknown_ids
+from apframe.tables.names import ORIGINAL
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.catalogue import OTHERS
+from apframe.tables.sources import to_polars
+from apframe.tables.types import with_ids
+
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+    from apframe.tables.dataset import Dataset
+
+_ROWS = "rows"  # as errors call them
+_KINDS = ("kind", "error", "outcome")  # columns that say what is wrong, the first that does
+_MARKS = ("doubt", "suspicion", "proposed")
+_FLAGS = ("is_crowd", "ignore")
+
+
+def write_tasks(self: Evaluation, rows: Any, path: str | Path, format: str = "cvat") -> pl.DataFrame:
+    """Write the images that rows are about for a labelling tool, with all their annotations, to be corrected there.
+
+    `apframe.correct` puts the corrected images back into the ground truth.
+
+    Annotations that rows are about say so in attributes: `doubt` (the kind of the label error, the type of the error, or the
+    outcome), `suspicion`, and `proposed` (the name of the proposed category). An image has all of this in words, as `doubts`,
+    and its name as `original_file_name`, for tools that change it. CVAT shows the attributes that the labels of its task
+    declare; Label Studio has none for shapes, but shows `doubts` where its configuration asks for `$doubts`.
+
+    A missing object is there already: its detection is added as an annotation whose `doubt` is "missing". Delete it if it is
+    wrong. Detections of one image and category that are similar by .5 or more are one object.
+
+    Parameters
+    ----------
+    rows
+        image ids; or a table with `image_id` and, if rows are about annotations, `annotation_id`: of `label_errors`, `errors`,
+        `matches` or a query, as anything that holds columns. Rows whose `kind` is missing need the `detection_id` of this
+        evaluation. The most suspicious images come first if there is a column suspicion; otherwise they keep their order
+    path, format
+        the file or folder to write, and the name of its format; see `apframe.write_dataset`, whose errors are raised too
+
+    Returns
+    -------
+    A row for each thing that the format cannot store, as `apframe.write_dataset` returns it. `apframe.correct` brings it
+    back for annotations whose box stays the same.
+
+    Raises
+    ------
+    ColumnError
+        there is no column image_id
+    UnknownIdError
+        an image that the ground truth does not have
+    RowError
+        a missing object without its detection: the rows are about another model
+
+    >>> import tempfile
+    >>> from apframe import evaluate, read_dataset
+    >>> truth = {"images": [{"id": 7, "file_name": "a.jpg", "width": 99, "height": 99}], "annotations": [
+    ...     {"id": 1, "image_id": 7, "category_id": 1, "bbox": [0, 0, 9, 9]}], "categories": [{"id": 1, "name": "cat"}]}
+    >>> ev = evaluate(truth, [{"image_id": 7, "category_id": 1, "bbox": [50, 0, 9, 9], "score": 0.9}])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = ev.write_tasks(ev.label_errors(), f"{folder}/tasks.xml", "cvat")
+    ...     read_dataset(f"{folder}/tasks.xml").annotations.select("x", "doubt", "suspicion", "proposed").rows()
+    [(0.0, None, None, None), (50.0, 'missing', 0.9, 'cat')]
+    """
+    from apframe.formats.writing import write_dataset
+
+    are_ids = isinstance(rows, pl.Series) or (
+        isinstance(rows, (list, tuple)) and not any(isinstance(row, dict) for row in rows)
+    )
+    table = to_polars({"image_id": rows} if are_ids else rows, _ROWS)
+    return write_dataset(task_dataset(table, [self]), path, format)
+
+
+class LabelErrors(pl.DataFrame):
+    """The table of `Evaluation.label_errors`: a frame like any other, which can be written for a labelling tool.
+
+    Filtering and sorting keep this type, and so do `head` and `tail`. Rows that were chosen in another way are written by
+    `Evaluation.write_tasks`.
+    """
+
+    _evaluations: Sequence[Evaluation] = ()  # of frames that Polars made of this one
+    _names: Sequence[str] = ()
+
+    def __init__(self, table: pl.DataFrame, evaluations: Sequence[Evaluation], names: Sequence[str] = ()) -> None:
+        super().__init__(table)
+        self._evaluations, self._names = evaluations, names
+
+    def write(self, path: str | Path, format: str = "cvat") -> pl.DataFrame:
+        """Write the images of these rows for a labelling tool, the most suspicious first: see `Evaluation.write_tasks`.
+
+        Raises
+        ------
+        ParameterError
+            Polars made this table by a step that does not keep the evaluation
+
+        >>> import tempfile
+        >>> from apframe import evaluate, read_dataset
+        >>> box = {"image_id": 7, "category_id": 1, "bbox": [0, 0, 9, 9]}
+        >>> ev = evaluate({"images": [{"id": 7}], "categories": [{"id": 1}], "annotations": [{"id": 1} | box]}, [
+        ...     {"score": 0.9} | box, {"score": 0.8} | box | {"bbox": [50, 0, 9, 9]}])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = ev.label_errors().filter(kind="missing").head(50).write(f"{folder}/tasks.json", "coco")
+        ...     read_dataset(f"{folder}/tasks.json").annotations["doubt"].to_list()
+        [None, 'missing']
+        """
+        from apframe.formats.writing import write_dataset
+
+        if not self._evaluations:
+            raise ParameterError(
+                "these rows no longer know their evaluation: only filter, sort, head and tail keep it",
+                "write them with ev.write_tasks(rows, path, format)",
+            )
+        return write_dataset(task_dataset(self, self._evaluations, self._names), path, format)
+
+    def filter(self, *predicates: Any, **constraints: Any) -> Self:
+        """Filter the rows as `polars.DataFrame.filter` does."""
+        return self._of(super().filter(*predicates, **constraints))
+
+    def sort(self, *by: Any, **options: Any) -> Self:
+        """Sort the rows as `polars.DataFrame.sort` does."""
+        return self._of(super().sort(*by, **options))
+
+    def head(self, n: int = 5) -> Self:
+        """Return the first rows as `polars.DataFrame.head` does."""
+        return self._of(super().head(n))
+
+    def tail(self, n: int = 5) -> Self:
+        """Return the last rows as `polars.DataFrame.tail` does."""
+        return self._of(super().tail(n))
+
+    def _of(self, table: pl.DataFrame) -> Self:
+        return type(self)(table, self._evaluations, self._names)
+
+
+def task_dataset(rows: pl.DataFrame, evaluations: Sequence[Evaluation], names: Sequence[str] = ()) -> Dataset:
+    """Return the data set of the images that rows are about, with all their annotations, and what is doubtful about them.
+
+    Parameters
+    ----------
+    rows
+        as `write_tasks` has them; of several evaluations, the column `run` is the name of that whose detection a row is about
+    evaluations, names
+        of the same ground truth, and what the column `run` calls them
+    """
+    first = evaluations[0]
+    rows = _marked(rows, first, names).sort("suspicion", descending=True, nulls_last=True, maintain_order=True)
+    words = rows.drop_nulls("words").group_by("image_id").agg(doubts=pl.col("words").unique(maintain_order=True).str.join("; "))
+    images = rows.select("image_id").unique(maintain_order=True)
+    for known in (first.dataset.images.with_columns(pl.col("file_name").alias(ORIGINAL)).drop("doubts", strict=False), words):
+        images = images.join(known, on="image_id", how="left", maintain_order="left")
+    annotations = first.dataset.annotations
+    annotations = annotations.filter(is_known(annotations["image_id"], images["image_id"])).drop(_MARKS, strict=False)
+    marks = (
+        rows.drop_nulls(["annotation_id", "doubt"])
+        .group_by("annotation_id")
+        .agg(
+            pl.col("doubt").unique(maintain_order=True).str.join(", "),
+            pl.col("suspicion").max(),
+            pl.col("proposed").drop_nulls().first(),
+        )
+    )
+    marked = annotations.join(marks, on="annotation_id", how="left", maintain_order="left")
+    added = _added(rows.filter(pl.col("annotation_id").is_null(), doubt="missing"), evaluations)
+    added = added.with_columns(new_ids(first.dataset.annotations["annotation_id"], added.height))
+    both = pl.concat([marked, added.select(name for name in marked.columns if name in added.columns)], how="diagonal")
+    both = both.with_columns(pl.col([name for name in _FLAGS if name in both.columns]).fill_null(False))
+    return first.dataset.part(images, both)
+
+
+def _marked(rows: pl.DataFrame, first: Evaluation, names: Sequence[str]) -> pl.DataFrame:
+    """The ids in rows, the number of their run, and what is doubtful, also in words."""
+    if "image_id" not in rows.columns:
+        raise ColumnError("there is no column image_id", f"there are {', '.join(rows.columns)}", table=_ROWS)
+    rows, asked = with_ids(_ROWS, rows, "image_id")
+    known = first.dataset.images["image_id"]
+    texts = known.cast(pl.String)  # ids that were copied from a page are texts
+    is_there = is_known(asked.cast(pl.String), texts).fill_null(False)
+    if not is_there.all():
+        raise unknown_ids(_ROWS, rows, "image_id", "images", is_there, "pass ids of images of this ground truth", texts)
+
+    def given(name: str, like: pl.DataFrame | None = None, dtype: Any = pl.String) -> pl.Expr:
+        dtype = dtype if like is None else like.schema[name.removeprefix("proposed_")]
+        return pl.col(name).cast(dtype, strict=False) if name in rows.columns else pl.lit(None, dtype).alias(name)
+
+    marked = rows.select(
+        replaced(asked.cast(pl.String), texts, known),
+        given("annotation_id", first.dataset.core("annotations")),
+        given("detection_id", first.detections),
+        given("proposed_category_id", first.detections),
+        given("score", dtype=pl.Float64),
+        given("suspicion", dtype=pl.Float64),
+        given("name"),
+        doubt=pl.coalesce(given(name) for name in _KINDS),
+        proposed=given("proposed_name"),
+        run=pl.col("run").replace_strict(names, range(len(names)), default=0) if names else 0,
+    )
+    parts = (pl.col("doubt"), ": " + pl.col("name"), ", proposed " + pl.col("proposed"))
+    return marked.with_columns(words=pl.when(pl.col("doubt").is_not_null()).then(pl.concat_str(parts, ignore_nulls=True)))
+
+
+def _added(missing: pl.DataFrame, evaluations: Sequence[Evaluation]) -> pl.DataFrame:
+    """The detections of missing objects as annotations, one for each object."""
+    found = detections_of(missing, evaluations)
+    is_other = found["image_id"].ne_missing(missing["image_id"]) | (found["score"] != missing["score"]).fill_null(False)
+    remedy = "pass rows of this evaluation, or write those of several with scan_runs(...).label_errors().write(...)"
+    refuse_rows(_ROWS, missing, is_other, "a missing object is not a detection of this evaluation", remedy)
+    columns = ["image_id", "category_id", *BOX, "area", *(shape.column for shape in OTHERS)]
+    drawn = found.select(name for name in columns if name in found.columns).hstack(missing.select(_MARKS))
+    return drawn.filter(pl.Series(objects_of(found, evaluations[0])).is_first_distinct())

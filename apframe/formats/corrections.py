@@ -1,0 +1,141 @@
+"""Corrected annotations, put back into the data set that they are from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from apframe.columns import exact
+from apframe.exceptions import ColumnError, DuplicateIdError
+from apframe.formats.by_name import with_ids_by_name
+from apframe.formats.catalogue import read_dataset
+from apframe.rows import MALFORMED_KEPT, treating_malformed
+from apframe.tables.canonical import canonical
+from apframe.tables.dataset import Dataset
+from apframe.tables.ids import is_known, new_ids, replaced
+from apframe.tables.names import ORIGINAL, called
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.catalogue import OTHERS
+from apframe.tables.shapes.corners import upright
+from apframe.wording import first_line
+
+_SAME = 0.02  # pixels that a tool may round a side by
+_CORRECTIONS = "corrections"  # as errors call the corrected images
+_FLAGS = ("is_crowd", "ignore")
+
+
+def correct(dataset: Any, corrections: Any) -> Dataset:
+    """Return a data set in which the annotations of some images are replaced by corrected ones.
+
+    All images of the corrections lose their annotations, and get those that the corrections have. All other images, and the
+    images and categories themselves, stay as they are.
+
+    An annotation whose box is the same, to .02 pixels on each side, is still the same one: it keeps its id, and whatever the
+    corrected file does not say, such as a mask in a format that has none. It stays a crowd or ignored. Where the file has an
+    outline, the area is that of the outline. Columns that the data set does not have are left out: those that labelling tools
+    add, and `doubt`, `suspicion` and `proposed`.
+
+    Parameters
+    ----------
+    dataset
+        the whole ground truth, as `read_dataset` takes it; of an evaluation with `category_map`, its `dataset`
+    corrections
+        the corrected images, as `read_dataset` takes them, in any format. Images are found by `original_file_name`, which
+        `Evaluation.write_tasks` writes, or by `file_name`, with or without folders and ending; without a name by their id.
+        Categories are found by name
+
+    Raises
+    ------
+    UnknownIdError
+        the data set has no image, or no category, of such a name
+    RowError
+        a name that several images or categories have
+    DuplicateIdError
+        several of the corrected images are the same one
+    ColumnError
+        an attribute holds values of another type than in the data set
+
+    >>> image, category = {"image_id": [7, 8], "file_name": ["a.jpg", "b.jpg"]}, {"category_id": [1, 2], "name": ["cat", "dog"]}
+    >>> box = {"x": [0.0, 5.0], "y": [0.0, 5.0], "width": [9.0, 9.0], "height": [9.0, 9.0]}
+    >>> truth = Dataset(image, category, {"annotation_id": [3, 4], "image_id": [7, 8], "category_id": [1, 1], **box})
+    >>> names = {"category_id": ["dog"], "name": ["dog"]}
+    >>> fixed = Dataset({"image_id": [0], "file_name": ["b.jpg"]}, names, {"image_id": [0], "category_id": ["dog"],
+    ...                 **{name: values[1:] for name, values in box.items()}})
+    >>> correct(truth, fixed).annotations.select("annotation_id", "image_id", "category_id").rows()
+    [(3, 7, 1), (4, 8, 2)]
+    """
+    whole, fixed = read_dataset(dataset), read_dataset(corrections)
+    image_ids = _image_ids(whole, fixed.images)
+    before = whole.annotations
+    is_replaced = is_known(before["image_id"], image_ids)
+    after = _in_columns_of(before, fixed.annotations).with_columns(
+        replaced(fixed.annotations["image_id"], fixed.images["image_id"], image_ids), _category_ids(whole, fixed)
+    )
+    # images that are left out, as by `images=`, may be named, but have no annotations here
+    after = after.filter(is_known(after["image_id"], whole.images["image_id"]))
+    after = _with_kept(before.filter(is_replaced), after, before["annotation_id"])
+    table = pl.concat([before.filter(~is_replaced), after], how="diagonal")
+    with treating_malformed(MALFORMED_KEPT):  # as they were when the data set was made
+        return whole.part(whole.images, canonical("annotations", table))
+
+
+def _image_ids(whole: Dataset, images: pl.DataFrame) -> pl.Series:
+    """The id that each corrected image has in the whole data set."""
+    name = called("images", images)
+    if ORIGINAL in images.columns:
+        name = images.select(pl.coalesce(pl.col(ORIGINAL).cast(pl.String), name)).to_series()
+    named = images.select("image_id").with_columns(name.alias("file_name"))
+    ids = with_ids_by_name(named, whole, "images", of=_CORRECTIONS)["image_id"]
+    if ids.is_duplicated().any():
+        names = name.filter(ids.is_duplicated()).unique(maintain_order=True).to_list()
+        raise DuplicateIdError(_CORRECTIONS, "several images are the same one", "file_name", names, "keep one of them")
+    return ids
+
+
+def _category_ids(whole: Dataset, fixed: Dataset) -> pl.Series:
+    """The id that the category of each corrected annotation has in the whole data set."""
+    of_row, categories = fixed.annotations["category_id"], fixed.categories
+    names = replaced(of_row, categories["category_id"], called("categories", categories))
+    return with_ids_by_name(names.alias("name").to_frame(), whole, "categories", of=_CORRECTIONS)["category_id"]
+
+
+def _in_columns_of(before: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
+    """Corrected annotations with those of their columns that the data set has, in its types, and the ids as they are."""
+    if "angle" not in before.columns:
+        annotations = upright(annotations)
+    keys = ("annotation_id", "image_id", "category_id")
+    columns = [name for name in before.columns if name in annotations.columns and name not in keys]
+    try:
+        return annotations.select(*keys, *(exact(name).cast(before.schema[name]) for name in columns))
+    except pl.exceptions.PolarsError as error:
+        problem = f"an attribute has another type than in the data set: {first_line(error)}"
+        raise ColumnError(problem, "correct its values, or leave it out", table=_CORRECTIONS) from error
+
+
+def _with_kept(before: pl.DataFrame, after: pl.DataFrame, taken: pl.Series) -> pl.DataFrame:
+    """Corrected annotations; those with the box of an earlier one have its id, and what the corrections do not say."""
+    pairs = _same_boxes(before, after)
+    old, new = before[pairs["before"]], after[pairs["after"]]
+    stay = ("annotation_id", "area", *BOX, *_FLAGS)
+    said = [new[name].zip_with(new[name].is_not_null(), old[name]) for name in new.columns if name not in stay]
+    kept = old.with_columns(*said, *(old[name] | new[name] for name in _FLAGS if name in new.columns))
+    for shape in OTHERS:  # an area is that of the outline, if there is one
+        if shape.column in new.columns:
+            kept = kept.with_columns(new["area"].zip_with(new[shape.column].is_not_null(), kept["area"]))
+    others = after.filter(~is_known(pl.int_range(after.height, eager=True), pairs["after"].cast(pl.Int64)))
+    return pl.concat([kept, others.with_columns(new_ids(taken, others.height))], how="diagonal")
+
+
+def _same_boxes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """The rows `before` and `after` of one box, each at most once; those of the same category first."""
+    names = ["image_id", "category_id", *BOX]
+    if not {*names} <= {*before.columns} & {*after.columns}:
+        return pl.DataFrame(schema={"before": pl.UInt32, "after": pl.UInt32})
+    one, other = (frame.select(names).with_row_index(row) for frame, row in ((before, "before"), (after, "after")))
+    x, y, width, height = ((pl.col(name), pl.col(f"{name}_right")) for name in BOX)
+    sides = [(a - b).abs() for a, b in (x, y, (x[0] + width[0], x[1] + width[1]), (y[0] + height[0], y[1] + height[1]))]
+    pairs = one.join(other, on="image_id").filter(pl.max_horizontal(sides) < _SAME)
+    pairs = pairs.sort(pl.col("category_id") != pl.col("category_id_right"), maintain_order=True)
+    pairs = pairs.unique("after", keep="first", maintain_order=True).unique("before", keep="first", maintain_order=True)
+    return pairs.select("before", "after").sort("after")

@@ -1,0 +1,263 @@
+"""Tasks for labelling tools: what is written, in which order, and the way back after an annotator corrected the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import duckdb
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import apframe as apf
+from apframe.evaluation.diagnose.tasks import LabelErrors, task_dataset
+from apframe.exceptions import ColumnError, InputError, OutputError, ParameterError, RowError, UnknownIdError
+from tests.evaluation.diagnose.test_errors import STREET
+
+NAMES = ['<img onerror="alert(1)">.jpg', "über/it's one.jpg", "untouched.jpg", "seen.jpg"]
+DOG, CAT = "dog & <b>", "Kätzchen 'x'"
+SIGN = [60.0, 10.0, 12.5, 20.25]  # the box that nobody labelled
+NEW = [5.0, 60.0, 10.0, 10.0]  # one that the annotator adds
+
+
+def tiny() -> apf.Evaluation:
+    """Four images: a dog that is labelled as a cat, and twice; an object without a label; and two images without doubts."""
+    rows = [(1, 2, CAT, [10, 10, 20, 20]), (2, 2, CAT, [10, 10, 20, 21]), (3, 3, DOG, [1, 1, 9, 9]), (4, 4, DOG, [1, 1, 9, 9])]
+    categories = {1: DOG, 2: CAT}
+    truth = {
+        "images": [{"id": k + 1, "file_name": name, "width": 100, "height": 80} for k, name in enumerate(NAMES)],
+        "categories": [{"id": k, "name": name} for k, name in categories.items()],
+        "annotations": [
+            {"id": k, "image_id": image, "category_id": 1 + (name == CAT), "bbox": box, "iscrowd": 0, "checked": "no"}
+            for k, image, name, box in rows
+        ],
+    }
+    found = [(2, 1, [10, 10, 20, 20], 0.9), (1, 2, SIGN, 0.8), (3, 1, [1, 1, 9, 9], 0.7), (4, 1, [1, 1, 9, 9], 0.6)]
+    detections = [{"image_id": i, "category_id": c, "bbox": b, "score": s} for i, c, b, s in [*found, (1, 1, NEW, 0.4)]]
+    return apf.evaluate(truth, detections, name="a")
+
+
+@cache
+def street(model: str = "a") -> apf.Evaluation:
+    return apf.evaluate(STREET / "instances.json", STREET / f"model_{model}.json")
+
+
+def test_the_worked_example() -> None:
+    evaluation = tiny()
+    dataset = task_dataset(evaluation.label_errors(), [evaluation])
+    words = [f"duplicate: {CAT}; wrong_class: {CAT}, proposed {DOG}", f"missing, proposed {CAT}"]
+    assert dataset.images.select("image_id", "doubts", "original_file_name").rows() == [
+        (2, words[0], NAMES[1]),
+        (1, words[1], NAMES[0]),
+    ]
+    columns = ["annotation_id", "image_id", "category_id", "doubt", "suspicion", "proposed", "checked", "is_crowd"]
+    assert dataset.annotations.select(columns).rows() == [
+        (1, 2, 2, "duplicate, wrong_class", pytest.approx(20 / 21), DOG, "no", False),
+        (2, 2, 2, "duplicate", pytest.approx(20 / 21), None, "no", False),
+        (5, 1, 2, "missing", 0.8, CAT, None, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "images"),
+    [
+        ([3, 1], [3, 1]),
+        (["3", "1"], [3, 1]),
+        (pl.Series([4, 4, 1]), [4, 1]),
+        ([{"image_id": 3}], [3]),
+        (pl.LazyFrame({"image_id": [2], "error": ["loc"], "annotation_id": [1]}), [2]),
+        (duckdb.sql("SELECT 4 AS image_id, NULL AS suspicion UNION ALL SELECT 3, 0.5"), [3, 4]),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_any_selection(rows: Any, images: list[int], tmp_path: Path) -> None:
+    tiny().write_tasks(rows, tmp_path / "tasks.json", "coco")
+    assert apf.read_dataset(tmp_path / "tasks.json").images["image_id"].to_list() == images
+
+
+def test_rows_of_other_tables_mark_their_annotations(tmp_path: Path) -> None:
+    evaluation = street()
+    misses = evaluation.errors().filter(error="miss").head(7)
+    evaluation.write_tasks(misses, tmp_path / "tasks.xml")
+    marked = apf.read_dataset(tmp_path / "tasks.xml").annotations.drop_nulls("doubt")
+    assert set(marked["doubt"]) == {"miss"}
+    known = evaluation.dataset.annotations.join(misses.select("annotation_id"), on="annotation_id", how="semi")
+    assert sorted(marked["x"].round(6).to_list()) == sorted(known["x"].round(6).to_list())
+    found = evaluation.matches(0.5).filter(outcome="fn").head(3)
+    assert set(task_dataset(found, [evaluation]).annotations["doubt"].drop_nulls()) == {"fn"}
+
+
+def test_one_detection_for_each_missing_object() -> None:
+    evaluations = [street("a"), street("b")]
+    parts = [each.label_errors().with_columns(run=pl.lit(name)) for each, name in zip(evaluations, "ab", strict=True)]
+    rows = pl.concat(parts).filter(kind="missing")
+    added = task_dataset(rows, evaluations, ["a", "b"]).annotations.filter(doubt="missing")
+    runs = {name: each.label_errors().filter(kind="missing").height for name, each in zip("ab", evaluations, strict=True)}
+    assert max(runs.values()) <= added.height <= sum(runs.values())
+    for name, evaluation in zip("ab", evaluations, strict=True):
+        boxes = evaluation.detections.select("image_id", "category_id", "x", "y", "width", "height")
+        runs[name] = added.join(boxes, on=boxes.columns, how="semi").height
+    assert runs["a"] + runs["b"] == added.height
+
+
+def test_two_models_that_agree_add_one_box(tmp_path: Path) -> None:
+    evaluation = tiny()
+    for name in ("a", "b"):
+        evaluation.write_parquet(tmp_path / name)
+    errors = apf.scan_runs(f"{tmp_path}/*").label_errors()
+    errors.filter(pl.col("kind") != "spurious").write(tmp_path / "tasks.json", "coco")
+    assert apf.read_dataset(tmp_path / "tasks.json").annotations["doubt"].to_list() == [
+        "duplicate, wrong_class",
+        "duplicate",
+        "missing",
+    ]
+
+
+def test_a_table_like_any_other(tmp_path: Path) -> None:
+    errors = street().label_errors()
+    assert_frame_equal(errors, pl.DataFrame(errors))
+    assert pl.concat([errors, errors]).height == 2 * errors.height
+    assert duckdb.sql("SELECT count(*) FROM errors").fetchall() == [(errors.height,)]
+    chosen = errors.filter(kind="missing").sort("score").tail(9).head(2)
+    assert isinstance(chosen, LabelErrors)
+    chosen.write(tmp_path / "tasks.json", "label_studio")
+    names = apf.read_dataset(tmp_path / "tasks.json").images["file_name"].to_list()
+    assert names == chosen.reverse()["file_name"].to_list()  # the most suspicious first
+    with pytest.raises(ParameterError, match=r"only filter, sort, head and tail keep it; write them with ev.write_tasks"):
+        errors.clone().write(tmp_path / "other.json")
+
+
+Box = list[float]
+Edit = Callable[[Path, str, str, Box], None]
+
+
+def edit_coco(path: Path, label: str, wrong: str, new: Box) -> None:
+    file = json.loads(path.read_text())
+    ids = {each["name"]: each["id"] for each in file["categories"]}
+    for each in file["annotations"]:
+        if "wrong_class" in (each["doubt"] or ""):
+            each["category_id"] = ids[label]
+    file["annotations"] = [each for each in file["annotations"] if each["doubt"] != wrong]
+    image = next(each["id"] for each in file["images"] if each["file_name"] == NAMES[0])
+    file["annotations"].append({"id": 99, "image_id": image, "category_id": ids[label], "bbox": new, "iscrowd": 0})
+    path.write_text(json.dumps(file))
+
+
+def edit_cvat(path: Path, label: str, wrong: str, new: Box) -> None:
+    root = ElementTree.parse(path).getroot()
+    for image in root.iterfind("image"):
+        image.set("id", str(int(image.get("id", 0)) + 1000))  # as a task of CVAT numbers its frames
+        for box in image.findall("box"):
+            doubt = box.findtext("attribute[@name='doubt']")
+            if "wrong_class" in (doubt or ""):
+                box.set("label", label)
+            if doubt == wrong:
+                image.remove(box)
+            box[:] = []  # CVAT drops attributes that no label declares
+        if image.get("name") == NAMES[0]:
+            sides = {"xtl": new[0], "ytl": new[1], "xbr": new[0] + new[2], "ybr": new[1] + new[3]}
+            ElementTree.SubElement(image, "box", label=label, **{name: f"{value:.2f}" for name, value in sides.items()})
+    ElementTree.ElementTree(root).write(path, encoding="utf-8")
+
+
+def edit_label_studio(path: Path, label: str, wrong: str, new: Box) -> None:
+    tasks = json.loads(path.read_text())
+    shape = dict(zip(("x", "y", "width", "height"), (new[0], new[1] / 0.8, new[2], new[3] / 0.8), strict=True))
+    kind, size = "rectanglelabels", {"original_width": 100, "original_height": 80}
+    for number, task in enumerate(tasks):
+        task["id"] = 500 + number  # as a project numbers its tasks
+        task["data"]["image"] = f"/data/upload/1/1a2b3c4d-{number}.jpg"
+        (annotation,) = task["annotations"]
+        if "wrong_class" in task["data"]["doubts"]:  # region 2 is the duplicate of region 1
+            first, second = annotation["result"]
+            first["value"][kind] = [label]
+            annotation["result"] = [first] if wrong == "duplicate" else [first, second]
+        else:
+            annotation["result"].append({"id": "new", "type": kind, "value": shape | {kind: [label]}, **size})
+    path.write_text(json.dumps(tasks))
+
+
+@pytest.mark.parametrize(
+    ("format_", "name", "edit"),
+    [
+        ("coco", "tasks.json", edit_coco),
+        ("cvat", "tasks.xml", edit_cvat),
+        ("label_studio", "tasks.json", edit_label_studio),
+    ],
+)
+def test_export_correct_evaluate(format_: str, name: str, edit: Edit, tmp_path: Path) -> None:
+    evaluation = tiny()
+    assert evaluation["AP"] < 0.5
+    evaluation.label_errors().write(tmp_path / name, format_)
+    edit(tmp_path / name, DOG, "duplicate", NEW)
+    corrected = apf.correct(evaluation.dataset, tmp_path / name)
+    rows = corrected.annotations.sort("annotation_id").select("annotation_id", "image_id", "category_id", "checked")
+    assert rows.rows()[:3] == [(1, 2, 1, "no"), (3, 3, 1, "no"), (4, 4, 1, "no")]  # 1 is a dog now, 2 is gone
+    assert rows.drop("annotation_id").rows()[3:] == [(1, 2, None), (1, 1, None)]  # the missing one stays, and the new one
+    assert corrected.annotations.columns == evaluation.dataset.annotations.columns
+    untouched = pl.col("image_id") > 2
+    assert_frame_equal(corrected.annotations.filter(untouched), evaluation.dataset.annotations.filter(untouched))
+    assert_frame_equal(corrected.images, evaluation.dataset.images)
+    again = apf.evaluate(corrected, evaluation.detections)
+    assert again["AP"] == pytest.approx(1, abs=1e-9)
+    assert again.label_errors().is_empty()
+
+
+@pytest.mark.parametrize("format_", ["coco", "cvat", "label_studio"])
+def test_missing_objects_are_all_that_changes(format_: str, tmp_path: Path) -> None:
+    evaluation = street()
+    errors = evaluation.label_errors().filter(kind="missing")
+    errors.write(tmp_path / "tasks", format_)
+    corrected = apf.correct(STREET / "instances.json", tmp_path / "tasks")
+    n = evaluation.dataset.annotations.height
+    annotations = corrected.annotations.sort("annotation_id")
+    assert_frame_equal(annotations.head(n), evaluation.dataset.annotations)
+    assert annotations[n:]["image_id"].sort().to_list() == errors["image_id"].sort().to_list()
+    again = apf.evaluate(corrected, STREET / "model_a.json")
+    assert again["AP"] > evaluation["AP"]
+    assert again.label_errors().filter(kind="missing").is_empty()
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "message"),
+    [
+        ([7], UnknownIdError, "image_id is not among the images where row is 1; unknown: 7"),
+        (["1", "seen.jpg"], UnknownIdError, "image_id is not among the images where row is 2; unknown: 'seen.jpg'"),
+        ({"file_name": ["seen.jpg"]}, ColumnError, "there is no column image_id; there are file_name"),
+        ([None], UnknownIdError, "image_id is not among the images"),
+        ({"image_id": [1], "kind": ["missing"]}, RowError, "a missing object is not a detection of this evaluation"),
+        ({"image_id": [1], "kind": ["missing"], "detection_id": [2], "score": [0.79]}, RowError, "a missing object is not"),
+        ({"image_id": [2], "kind": ["missing"], "detection_id": [2]}, RowError, "a missing object is not"),
+    ],
+)
+def test_rows_that_cannot_be_tasks(rows: Any, error: type[InputError], message: str, tmp_path: Path) -> None:
+    with pytest.raises(error, match=f"rows: {message}"):
+        tiny().write_tasks(rows, tmp_path / "tasks.xml")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_nothing_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "tasks.xml").write_text("mine")
+    with pytest.raises(OutputError):
+        tiny().write_tasks([1], tmp_path / "tasks.xml")
+    assert (tmp_path / "tasks.xml").read_text() == "mine"
+
+
+def test_mapped_categories_and_subsets_come_back(tmp_path: Path) -> None:
+    truth, found = STREET / "instances.json", STREET / "model_a.json"
+    mapped = apf.evaluate(truth, found, category_map={"car": "vehicle", "van": "vehicle"})
+    mapped.label_errors().write(tmp_path / "mapped.xml")
+    again = apf.evaluate(apf.correct(mapped.dataset, tmp_path / "mapped.xml"), found)
+    assert again["AP"] > mapped["AP"]
+    with pytest.raises(UnknownIdError, match="unknown: 'vehicle'"):
+        apf.correct(truth, tmp_path / "mapped.xml")
+    fog = street().where("weather = 'fog'")
+    fog.label_errors().write(tmp_path / "fog.xml")
+    weather = apf.correct(truth, tmp_path / "fog.xml").images.select("file_name", "weather")
+    tasks = apf.read_dataset(tmp_path / "fog.xml").images.join(weather, on="file_name")
+    assert {*tasks["weather"]} == {"fog"}
