@@ -26,14 +26,8 @@ from apframe.store.parquet import RETRIEVAL, read_manifest
 from apframe.wording import counted, nearest
 
 _MOST_IMAGES = 300
-_OF_DETECTIONS = (
-    "where",
-    "images",
-    "embed",
-    "max_images",
-    "relabel",
-    "n_resamples",
-)  # options that pages about search runs do not have
+# options that pages about search runs do not have
+_OF_DETECTIONS = ("where", "images", "embed", "max_images", "relabel", "n_resamples")
 
 
 @click.command("report", cls=Command)
