@@ -45,6 +45,10 @@ _OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # op
     "--by", multiple=True, metavar="weather,camera",
     help="a table of slices by each of these columns, of images or of --queries",
 )  # fmt: skip
+@option(
+    "--over", metavar="epoch",
+    help="the runs are a history over this tag: which is best, is it better than the last, how did it develop",
+)  # fmt: skip
 @output("--title", metavar="TEXT", help="the heading of the page (default: the names of the models)")
 @evaluation_options
 @search_options()
@@ -56,7 +60,7 @@ _OF_DETECTIONS = ("where", "images", "embed", "max_images", "n_resamples")  # op
 @click.pass_context
 def report_models(
     context: click.Context, paths: Sequence[Path], *, out: Path | None, images: Path | None, embed: bool, max_images: int,
-    tables: bool, by: Sequence[str], title: str | None, files: Files, searches: Searches, where: str | None,
+    tables: bool, by: Sequence[str], over: str | None, title: str | None, files: Files, searches: Searches, where: str | None,
     n_resamples: int, seed: int,
 ) -> None:  # fmt: skip
     """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.
@@ -110,7 +114,7 @@ def report_models(
             evaluations += runs
         else:
             evaluations += read_models(paths, files, rules, where, say)
-        options: dict[str, Any] = {"names": names, "by": words(by), "n_resamples": n_resamples, "seed": seed}
+        options: dict[str, Any] = {"names": names, "by": words(by), "over": over, "n_resamples": n_resamples, "seed": seed}
         if out is None:
             from apframe.report.text import report_lines  # brings in all sections
 

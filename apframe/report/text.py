@@ -73,6 +73,7 @@ def report_lines(
     *,
     names: Sequence[str] | None = None,
     by: Sequence[Any] = (),
+    over: Any = None,
     n_resamples: int = 1_000,
     seed: int = 0,
     width: int | None = None,
@@ -90,6 +91,6 @@ def report_lines(
     >>> report_lines([ev])[1]
     'Error types that cost most AP at IoU 0.5: ▼ missed −0.248'
     """
-    subject = about(evaluations, names, by, {"n_resamples": n_resamples, "max_images": 0}, seed=seed)
+    subject = about(evaluations, names, by, over, {"n_resamples": n_resamples, "max_images": 0}, seed=seed)
     lines = text_of(sections_of(subject, IN_TEXT), width=width, plain=plain)  # first, as they collect the warnings
     return [*first_screen(subject).lines, "", *lines]
