@@ -85,6 +85,8 @@ def report_models(
     if are_judged and len(paths) == 1:
         context.fail("Missing argument: the search runs to evaluate.")
     is_stored = not are_judged and are_stored(paths, context, least=1)
+    if over is not None and not is_stored:
+        raise ParameterError("--over needs stored evaluations, which have tags", "store each with --out DIR --tag epoch=3")
     of_search = are_judged or (is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths))
     _refuse_others(context, paths[0], of_search=of_search, is_stored=is_stored)
     page: dict[str, Any] = {"images": images, "embed": embed, "max_images": max_images, "title": title, "tables": tables}

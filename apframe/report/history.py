@@ -85,7 +85,8 @@ class History:
     @property
     def words(self) -> dict[int, str]:
         """What is to be said about places, those of the pair first: "best", "first", "last", or several of these."""
-        found = {"best": self.best, "first": 0, "last": self.last}
+        found = {"best": self.best} if self.values[self.best] is not None else {}
+        found |= {"first": 0, "last": self.last}
         return {at: ", ".join(word for word, place in found.items() if place == at) for at in (*self.pair, 0, self.last)}
 
     @cached_property
@@ -216,12 +217,12 @@ def other_way(rows: pl.DataFrame) -> pl.DataFrame:
     >>> row = {"run_a": "new", "run_b": "old", "estimate_a": 0.75, "estimate_b": 0.5}
     >>> row |= {"difference": -0.25, "low": -0.5, "high": 0.0}
     >>> other_way(pl.DataFrame([row])).row(0)
-    ('old', 'new', 0.5, 0.75, 0.25, -0.0, 0.5)
+    ('old', 'new', 0.5, 0.75, 0.25, 0.0, 0.5)
     """
     swapped = {f"{name}_{one}": f"{name}_{other}" for name in ("run", "estimate") for one, other in ("ab", "ba")}
     return rows.with_columns(
         *(pl.col(other).alias(one) for one, other in swapped.items()),
-        -pl.col("difference"), low=-pl.col("high"), high=-pl.col("low"),
+        difference=0.0 - pl.col("difference"), low=0.0 - pl.col("high"), high=0.0 - pl.col("low"),
     )  # fmt: skip
 
 
