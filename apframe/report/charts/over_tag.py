@@ -15,7 +15,7 @@ from apframe.show.elements import Markup, element, svg
 
 _LARGE, _SMALL = (420, 240, 38), (164, 130, 24)  # width, height, and of that below the axis
 _LEFT, _TOP, _RIGHT, _INSET = 40, 24, 14, 8
-_LETTER, _APART = 6.2, 6  # pixels of a letter, and between two labels
+_LETTER, _APART = 6.5, 6  # pixels of a letter, and between two labels
 
 
 def chart_over_tag(

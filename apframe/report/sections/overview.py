@@ -86,10 +86,10 @@ def _chips_of_pair(compared: Compared) -> tuple[str, list[Chip]]:
         Chip(f"{words} {difference:+.3f}", _verdict(difference, compared.metric), marks[at] or "slices")
         for at, difference, words in clear.select("at", "difference", "words").iter_rows()
     ]
-    than = f" than in {compared.names[0]}" if compared.history else ""
+    than = f" in {compared.names[1]} than in {compared.names[0]}" if compared.history else ""
     if not chips:
         return f"None of {rows.height:,} categories, slices and size ranges is clearly better or worse{than}.", []
-    return f"Clearly better or worse in {compared.names[1]}{than} (q < {SIGNIFICANT:g}):", chips
+    return f"Clearly better or worse{than or f' in {compared.names[1]}'} (q < {SIGNIFICANT:g}):", chips
 
 
 def _groups(compared: Compared) -> list[tuple[pl.DataFrame, pl.Series, list[Mark | None]]]:

@@ -44,7 +44,7 @@ def test_labels_are_inside_and_apart(n: int) -> None:
     dates = TagAxis("date", [f"2026-{k:04}" for k in range(n)], [float(k) for k in range(n)], are_numbers=False)
     chart = chart_over_tag(dates, points(*[k / n for k in range(n)]), "AP")
     middles = sorted(int(x) for x in re.findall(r'<text x="(\d+)"[^>]*text-anchor="middle"', chart))
-    half = 9 * 6.2 / 2
+    half = 9 * 6.5 / 2
     assert middles[0] >= half - 1 and middles[-1] <= 164 - half + 1
     assert all(right - left > 2 * half for left, right in pairwise(middles))
     assert f">2026-{n - 1:04}<" in chart
@@ -52,7 +52,7 @@ def test_labels_are_inside_and_apart(n: int) -> None:
 
 def test_long_titles_are_cut_and_escaped() -> None:
     chart = chart_over_tag(axis_of(1, 2), points(0.1, 0.2), "<img onerror=alert(1)> and more words")
-    assert "<img" not in chart and 'class="title">&lt;img onerror=alert(1)&gt; an…<' in chart
+    assert "<img" not in chart and 'class="title">&lt;img onerror=alert(1)&gt; a…<' in chart
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.21, 0.38), (-3.2, 0.1), (0.5, 0.5), (0.0, 1e-6), (12.0, 4_000.0)])

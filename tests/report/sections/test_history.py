@@ -48,7 +48,7 @@ def test_the_answer_in_words(street: Compared) -> None:
     assert below == "The sections below compare the best one, epoch 2, with the last one, epoch 4."
     screen = first_screen(street)
     assert [each.name for each in screen.figures] == ["epoch 4 (last)", "epoch 2 (best)", "epoch 1 (first)"]
-    assert screen.figures[1].value == "0.277" and "in epoch 2 than in epoch 4" in screen.chips_about
+    assert screen.figures[1].value == "0.277" and screen.chips_about.endswith(" in epoch 2 than in epoch 4.")
 
 
 def test_the_last_one_may_be_the_best(models: list[apf.Evaluation]) -> None:
