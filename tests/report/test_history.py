@@ -80,7 +80,9 @@ def test_search_runs_have_a_history_too(tmp_path: Any) -> None:
     read = [apf.read_run_evaluation(tmp_path / night) for night in ("2026-11-02", "2026-11-01")]
     assert read[0].tags == {"night": "2026-11-02"}
     both = apf.evaluate_run(QRELS, {"new": GOOD, "old": BAD, "odd": BAD}, "AP")
-    subject = of_runs({"night": [*(each.tags["night"] for each in read), "2026-10-31"]}, Searched(both, [*both.runs]), [{}] * 3)
+    subject = of_runs(
+        {"night": [*(each.tags["night"] for each in read), "2026-10-31"]}, Searched(both, ["new", "old", "odd"]), [{}] * 3
+    )
     history = subject.history
     assert history is not None and history.runs == ["odd", "old", "new"] and history.values == [0.5, 0.5, 1.0]
     assert subject.names == ["2026-10-31", "2026-11-02"] and [*subject.evaluation.runs] == subject.names

@@ -91,7 +91,7 @@ def error_types(compared: Compared) -> Section:
     table = _newest_first(
         rows.pivot("error", index="run", values="estimate", maintain_order=True), caption, history, KIND_WORDS
     )
-    blocks = [Chart(joined(charts), f"{caption}, all on the same axis."), Details("The costs in numbers", [table])]
+    blocks: list[Block] = [Chart(joined(charts), f"{caption}, all on the same axis."), Details("The costs in numbers", [table])]
     return replace(shown, sentences=[*_made_of(rows, history), *shown.sentences], blocks=[*blocks, *shown.blocks])
 
 
