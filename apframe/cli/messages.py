@@ -29,7 +29,7 @@ _FLAGS = {
     for name in (
         "background", "by", "categories", "engine", "image_attributes", "invalid", "iou_thresholds", "iou_type", "level",
         "matching", "max_detections", "max_documents", "max_images", "measures", "memory", "metrics", "missing", "n",
-        "n_resamples", "name", "no_relevant", "on_images", "own_document", "protocol", "queries", "recall_positions",
+        "n_resamples", "name", "no_relevant", "on_images", "over", "own_document", "protocol", "queries", "recall_positions",
         "relevance_level", "sample", "seed", "sigmas", "test", "trec_eval", "method", "unit", "unjudged", "where",
         "within", "work",
     )

@@ -52,6 +52,10 @@ _OF_DETECTIONS = ("where", "images", "embed", "max_images", "relabel", "n_resamp
     "--by", multiple=True, metavar="weather,camera",
     help="a table of slices by each of these columns, of images or of --queries",
 )  # fmt: skip
+@option(
+    "--over", metavar="epoch",
+    help="the runs are a history over this tag: which is best, is it better than the last, how did it develop",
+)  # fmt: skip
 @output("--title", metavar="TEXT", help="the heading of the page (default: the names of the models)")
 @output("--markdown", "in_markdown", help="print the answer and what to do next in Markdown, for pull requests")
 @evaluation_options
@@ -64,8 +68,8 @@ _OF_DETECTIONS = ("where", "images", "embed", "max_images", "relabel", "n_resamp
 @click.pass_context
 def report_models(
     context: click.Context, paths: Sequence[Path], *, out: Path | None, images: Path | None, embed: bool, max_images: int,
-    tables: bool, relabel: Path | None, by: Sequence[str], title: str | None, in_markdown: bool, files: Files,
-    searches: Searches, where: str | None, n_resamples: int, seed: int,
+    tables: bool, relabel: Path | None, by: Sequence[str], over: str | None, title: str | None, in_markdown: bool,
+    files: Files, searches: Searches, where: str | None, n_resamples: int, seed: int,
 ) -> None:  # fmt: skip
     """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.
 
@@ -89,6 +93,8 @@ def report_models(
     if are_judged and len(paths) == 1:
         context.fail("Missing argument: the search runs to evaluate.")
     is_stored = not are_judged and are_stored(paths, context, least=1)
+    if over is not None and not is_stored:
+        raise ParameterError("--over needs stored evaluations, which have tags", "store each with --out DIR --tag epoch=3")
     of_search = are_judged or (is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths))
     _refuse_others(context, paths[0], of_search=of_search, is_stored=is_stored)
     page: dict[str, Any] = {"images": images, "embed": embed, "max_images": max_images, "title": title, "tables": tables}
@@ -132,7 +138,7 @@ def report_models(
             of_models |= of_page(target, images, embed=embed)
             given = _from_page(context.meta[GIVEN], [*paths, out, *([images] if images else [])], target.parent)
             command = shlex.join([*context.command_path.split(), *given])
-        subject = about(evaluations, names, words(by), of_models, command=command, seed=seed)
+        subject = about(evaluations, names, words(by), over, of_models, command=command, seed=seed)
         if out is not None:
             written = write_about(subject, target, title, tables=tables)
             lines = [f"{out}: {_size(written.stat().st_size)}; open it in a browser"]

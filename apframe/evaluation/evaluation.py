@@ -64,6 +64,8 @@ class Evaluation(QueryableResult):
         of the subset that `where` took, in words; none where everything is evaluated
     notes
         what was done to the data before it was evaluated, in words, such as categories that were merged
+    tags
+        those that it was stored with, such as {"epoch": 7}; none before it is stored
     """
 
     matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
@@ -92,10 +94,12 @@ class Evaluation(QueryableResult):
         notes: Sequence[str] = (),
         name: str | None = None,
         path: str | None = None,
+        tags: Mapping[str, Any] | None = None,
     ) -> None:
         """`source` is what is evaluated; `path` is that of the results without its ending."""
         self._source, self._label, self._path = source, name, path
         self.protocol, self.conditions, self.notes = protocol, tuple(conditions), tuple(notes)
+        self.tags: Mapping[str, Any] = dict(tags or {})
         self._may_warn = not conditions  # if nothing matches
         self._variants: dict[str, Evaluation] = {}  # those that were printed
 
@@ -250,7 +254,9 @@ class Evaluation(QueryableResult):
 
     def _of(self, source: Source, protocol: Protocol | None = None) -> Evaluation:
         """The evaluation of another source, by the same rules or by others."""
-        part = Evaluation(source, protocol or self.protocol, notes=self.notes, name=self._label, path=self._path)
+        part = Evaluation(
+            source, protocol or self.protocol, notes=self.notes, name=self._label, path=self._path, tags=self.tags
+        )
         part._may_warn = False
         return part
 

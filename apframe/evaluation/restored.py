@@ -79,7 +79,7 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
 
     return Evaluation(
         Stored(read_inputs, stored), protocol, conditions=manifest["conditions"], notes=manifest.get("notes", ()),
-        name=manifest.get("name"), path=str(absolute(Path(folder))),
+        name=manifest.get("name"), path=str(absolute(Path(folder))), tags=manifest.get("tags"),
     )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def write_parquet(
         another name, as people know the run; that of `evaluate(name=)` by default
     tags
         texts, numbers and flags by name, such as {"lr": 0.1, "epoch": 7}. Both become columns of `RunSets.runs` and
-        `RunSets.leaderboard`, which selects runs by them
+        `RunSets.leaderboard`, which selects runs by them. By default those that the evaluation was read with
     matches
         thresholds at which the table `matches` is stored too, a row for each detection and missed annotation: `matches` of what
         is read back reads them there, and `RunSets.sql` can compare those of many runs
@@ -66,7 +66,7 @@ def write_parquet(
     ParameterError
         a name or tags that cannot be stored, an unknown table, or a threshold that was not evaluated
     """
-    labelled, added = labels(self._label if name is None else name, tags), chosen_tables(tables)
+    labelled, added = labels(self._label if name is None else name, self.tags if tags is None else tags), chosen_tables(tables)
     numbers = [threshold_at(self.protocol, each) for each in ([matches] if isinstance(matches, (int, float)) else matches)]
     numbers_of = {"metrics": self.metrics, "summary": self.summary}
     source = self._source

@@ -139,4 +139,5 @@ _VALUES: dict[str, tuple[type, Callable[[list[Any]], object], str]] = {  # of a 
     "options": (dict, lambda _: True, "an object"),
     "other_sections": (dict, lambda _: True, "an object"),
     "tables": (dict, _are_numbers, "an object of names and numbers of rows"),
+    "tags": (dict, lambda _: True, "an object"),
 }

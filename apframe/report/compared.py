@@ -26,6 +26,7 @@ from apframe.tables.names import unique_names
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
     from apframe.evaluation.slices.keys import SliceKey
+    from apframe.report.history import History
     from apframe.report.matrix import Matrix
     from apframe.report.pictured import Rows
 
@@ -56,6 +57,8 @@ class Compared:
         for numbers without a derivative
     seed
         of what is random
+    history
+        that of all models, if the page is about one; the models here are the best and the one that it is compared with
     """
 
     evaluations: Sequence[Evaluation]
@@ -67,6 +70,7 @@ class Compared:
     folder: str = "report_tables"
     n_resamples: int = 1_000
     seed: int = 0
+    history: History | None = None
 
     @property
     def first(self) -> Evaluation:
@@ -333,7 +337,7 @@ class Compared:
     def doubts(self) -> list[str]:
         """Whatever looks wrong in the data of the models: readers of the page have not seen what a terminal showed."""
         with collecting() as doubts:
-            for each in self.evaluations:
+            for each in self.history.evaluations if self.history else self.evaluations:
                 each.warn_if_doubtful()
         return [message for _, message in dict.fromkeys(doubts)]
 

@@ -13,6 +13,7 @@ from apframe.lazily import cached_property
 from apframe.wording import counted, listed
 
 if TYPE_CHECKING:
+    from apframe.report.history import History
     from apframe.retrieval.evaluation import RunEvaluation
 
 RUN = "run"
@@ -35,6 +36,8 @@ class Searched:
         what makes the page again
     seed
         of the draws of ranks
+    history
+        that of all runs, if the page is about one; the runs here are the best and the one that it is compared with
     """
 
     evaluation: RunEvaluation
@@ -42,6 +45,7 @@ class Searched:
     by: Sequence[str] = ()
     command: str = ""
     seed: int = 0
+    history: History | None = None
 
     @property
     def measure(self) -> str:
@@ -122,7 +126,20 @@ def together(evaluations: Sequence[RunEvaluation], names: Sequence[str] | None) 
     tables: dict[str, Any] = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
     runs: dict[str | None, pl.DataFrame] = {new: each.runs[name] for (each, name), new in zip(own, called, strict=True)}
     queries = next((each.queries for each in evaluations if each.queries is not None), None)
-    return replace(first, runs=runs, queries=queries, **tables), called
+    return replace(first, runs=runs, queries=queries, tags={}, **tables), called
+
+
+def only(evaluation: RunEvaluation, names: Sequence[str]) -> RunEvaluation:
+    """Return the evaluation of some of its runs, in this order.
+
+    >>> from apframe.retrieval.evaluation import evaluate_run
+    >>> ev = evaluate_run({"q": {"good": 1}}, {name: {"q": {"good": 0.5}} for name in "abc"}, "AP")
+    >>> only(ev, ["c", "a"]).summary["run"].to_list()
+    ['c', 'a']
+    """
+    rows = {"matches": evaluation.matches, "per_query": evaluation.per_query, "coverage": evaluation.coverage}
+    tables: dict[str, Any] = {key: pl.concat(table.filter(run=name) for name in names) for key, table in rows.items()}
+    return replace(evaluation, runs={name: evaluation.runs[name] for name in names}, **tables)
 
 
 def _of_run(evaluation: RunEvaluation, name: str | None, new: str) -> dict[str, pl.DataFrame]:

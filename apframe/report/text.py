@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from apframe.report.compared import Compared, in_words
+from apframe.report.compared import Compared
 from apframe.report.searched import Searched
 from apframe.report.section import NEXT, Section, Steps, Table
 from apframe.report.tables import NOTHING, cell_texts, minus
-from apframe.report.write import COMPARISON, IN_TEXT, first_screen, sections_of
+from apframe.report.write import COMPARISON, IN_TEXT, first_screen, sections_of, title_of
 from apframe.show.markup import markdown, markdown_text
 from apframe.show.tables import table_lines
 from apframe.wording import counted
@@ -104,7 +104,7 @@ def markdown_about(subject: Compared | Searched, title: str | None = None) -> st
     """
     (section,) = sections_of(subject, [COMPARISON])
     first = first_screen(subject)
-    parts = [f"## {markdown_text(title or in_words(subject.names))}", f"**{markdown_text(minus(first.sentence))}**"]
+    parts = [f"## {markdown_text(title or title_of(subject))}", f"**{markdown_text(minus(first.sentence))}**"]
     if first.figures:
         head = ["run" if isinstance(subject, Searched) else "model", first.figures[0].metric, "95 % interval"]
         named = [(markdown_text(each.name).replace("\\|", "|"), each) for each in first.figures]  # tables write it so anyway

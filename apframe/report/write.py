@@ -17,6 +17,7 @@ from apframe.protocols.refused import counts_mistakes
 from apframe.report.arguments import check_page, columns_of_queries, keys_of_slices, split_evaluations
 from apframe.report.compared import Compared, in_words
 from apframe.report.first_screen import FirstScreen
+from apframe.report.history import of_evaluations, of_runs
 from apframe.report.page import free_path, page, slider_markup, write_page
 from apframe.report.parquet_tables import folder_beside, write_parquet_tables
 from apframe.report.searched import Searched, together
@@ -26,6 +27,7 @@ from apframe.report.sections import (
     card_gallery,
     confusion_matrix,
     error_types,
+    history,
     how_computed,
     image_table,
     label_candidates,
@@ -60,6 +62,8 @@ SECTIONS: Mapping[str, Callable[[Compared], Section | None]] = {
 """The sections about detections by their keys, in the order of the page. One that has nothing to say is None."""
 OF_SEVERAL = {COMPARISON: leaderboard.best, "slices": leaderboard.where, "error_types": leaderboard.error_types}
 """Those that take the place of others if there are three models or more."""
+OF_HISTORY = {COMPARISON: history.section, "error_types": history.error_types}
+"""Those that take the place of others on the page of a history."""
 OF_PRECISION = ("error_types", "confusion", "threshold", "calibration", "images", "gallery", "labels")
 """Those that are left out where the protocol has no precision, but for a confusion that is counted: `left_out` says so."""
 OF_SEARCH: Mapping[str, Callable[[Searched], Section | None]] = {
@@ -80,6 +84,7 @@ def write_report(
     *evaluations: Evaluation | RunEvaluation,
     names: Sequence[str] | None = None,
     by: Sequence[SliceKey | Sequence[SliceKey]] = (),
+    over: str | Mapping[str, Sequence[Any]] | None = None,
     images: str | Path | None = None,
     embed: bool = False,
     max_images: int = 300,
@@ -105,6 +110,11 @@ def write_report(
         what they are called; by default their own names
     by
         keys of slices, each for a table of its own; a list of keys stands for the combinations of their values
+    over
+        a tag, such as the epoch or the date, for a page about a history: the best of the evaluations, whether it is really
+        better than the last one, and how all of them developed. It is the name of a tag that all were stored with, or the name
+        with a value for each: {"epoch": [1, 2, 3]}. Numbers and dates such as "2026-11-02" are put in order, other texts stay
+        in the order of the evaluations
     images
         the folder of the pictures
     embed
@@ -136,7 +146,7 @@ def write_report(
     NotComparableError
         another ground truth, other images or other rules
     ParameterError
-        no evaluation, or an option with an invalid value
+        no evaluation, or an option with an invalid value; `over` is not a tag of each evaluation, or two have the same value
 
     >>> import tempfile
     >>> from apframe.evaluation.evaluate import evaluate
@@ -153,7 +163,7 @@ def write_report(
     check_page(embed, images, max_images, title, sections, tables)
     target = free_path(path)
     of_models = of_page(target, images, embed=embed) | {"max_images": max_images, "n_resamples": n_resamples}
-    subject = about(evaluations, names, by, of_models, command=command, seed=seed)
+    subject = about(evaluations, names, by, over, of_models, command=command, seed=seed)
     return write_about(subject, target, title, sections, tables=tables)
 
 
@@ -175,16 +185,22 @@ def write_about(
     # before the first screen, so that each warning is in the section that it is about
     made = [*sections_of(subject), *sections]
     pictures = subject.pictures.held if isinstance(subject, Compared) else {}
-    text = page(title or in_words(subject.names), made, pictures, first_screen(subject), _slider(subject))
+    text = page(title or title_of(subject), made, pictures, first_screen(subject), _slider(subject))
     if beside is not None:
         write_parquet_tables(beside, made, subject.files() if isinstance(subject, Compared) else {})
     return write_page(target, text)
+
+
+def title_of(subject: Compared | Searched) -> str:
+    """Return the heading of a page: the names, or what the history is over."""
+    return subject.history.title if subject.history else in_words(subject.names)
 
 
 def about(
     evaluations: Sequence[Evaluation | RunEvaluation],
     names: Sequence[str] | None = None,
     by: Sequence[Any] = (),
+    over: Any = None,
     of_models: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Compared | Searched:
@@ -195,9 +211,11 @@ def about(
     """
     models, runs = split_evaluations(evaluations)
     if runs:
-        return Searched(*together(runs, names), by=columns_of_queries(by), **options)
+        searched = Searched(*together(runs, names), by=columns_of_queries(by), **options)
+        return searched if over is None else of_runs(over, searched, [each.tags for each in runs for _ in each.runs])
     called = names_beside(models, names)
-    return Compared(agree(models, called, has_option=False), called, by=keys_of_slices(by), **(of_models or {}), **options)
+    compared = Compared(agree(models, called, has_option=False), called, by=keys_of_slices(by), **(of_models or {}), **options)
+    return compared if over is None else of_evaluations(over, compared)
 
 
 def _slider(subject: Compared | Searched) -> Markup | None:
@@ -215,19 +233,22 @@ def first_screen(subject: Compared | Searched) -> FirstScreen:
 def sections_of(subject: Compared | Searched, keys: Collection[str] | None = None) -> list[Section]:
     """Return the sections that have something to say, in the order of the page: all, or those of some keys."""
     makers: Mapping[str, Callable[[Any], Section | None]] = OF_SEARCH
+    if subject.history:
+        makers = {**OF_SEARCH, COMPARISON: history.section}
     if isinstance(subject, Compared):
-        makers = {**SECTIONS, **(OF_SEVERAL if subject.are_several else {})}
+        makers = {**SECTIONS, **(OF_SEVERAL if subject.are_several else {}), **(OF_HISTORY if subject.history else {})}
         if not subject.has_precision:
             left_out = [key for key in OF_PRECISION if key != "confusion" or not counts_mistakes(subject.first.protocol)]
             makers = {key: make for key, make in makers.items() if key not in left_out}
     chosen = [make for key, make in makers.items() if keys is None or key in keys]
     told = set(subject.doubts) if isinstance(subject, Compared) else set[str]()
     made = [section for make in chosen if (section := _with_warnings(make, subject, told)) is not None]
-    if not isinstance(subject, Compared):
+    if not isinstance(subject, Compared) or (keys is not None and COMPARISON not in keys):
         return made
     with collecting():  # the sections have said it, each where it belongs
         steps = next_steps(subject)
-    return [replace(each, blocks=[*each.blocks, *steps]) if each.key == COMPARISON else each for each in made]
+    first, *others = made
+    return [replace(first, blocks=[*first.blocks, *steps]), *others]
 
 
 def _with_warnings(make: Callable[[Any], Section | None], subject: Compared | Searched, told: set[str]) -> Section | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -207,6 +207,8 @@ class RunEvaluation(QueryableResult):
         n_judged (queries with judgements), n_evaluated (those that the means are over), n_missing (judged, but not in the run),
         n_without_relevant (judged, without a document of relevance 1 or more, or of the level of a measure with a lower one),
         n_not_judged (queries of the run without judgements)
+    tags
+        those that it was stored with, such as {"epoch": 7}; none before it is stored
     """
 
     influence, intervals = comparing.influence, comparing.intervals
@@ -222,6 +224,7 @@ class RunEvaluation(QueryableResult):
     matches: pl.DataFrame
     per_query: pl.DataFrame
     coverage: pl.DataFrame
+    tags: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def summary(self) -> pl.DataFrame:
@@ -277,7 +280,7 @@ class RunEvaluation(QueryableResult):
     def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
         """Write all tables as a folder of Parquet files, whole or not at all; `read_run_evaluation` reads it back.
 
-        `name` and `tags`, such as {"lr": 0.1, "epoch": 7}, are kept in the manifest.
+        `name` and `tags`, such as {"lr": 0.1, "epoch": 7}, are kept in the manifest; by default the tags that it was read with.
 
         Raises
         ------
@@ -290,7 +293,7 @@ class RunEvaluation(QueryableResult):
             "kind": RETRIEVAL,
             "measures": [str(measure) for measure in self.measures],
             "options": dict(self.options),
-        } | labels(name, tags)
+        } | labels(name, self.tags if tags is None else tags)
         write_tables(folder, {name: table.plan().collect() for name, table in self._lazy_tables().items()}, manifest)
 
     def write_duckdb(self, path: str | Path) -> None:
@@ -355,7 +358,7 @@ def read_run_evaluation(folder: str | Path) -> RunEvaluation:
         runs = {name: with_rows.get(name, rows.clear().drop("run")) for name in dict.fromkeys([*names, *with_rows])}
     return RunEvaluation(
         as_measures(manifest["measures"]), manifest["options"], read["judgements"], runs, read.get("queries"), read["matches"],
-        read["per_query"], read["coverage"],
+        read["per_query"], read["coverage"], manifest.get("tags", {}),
     )  # fmt: skip
 
 

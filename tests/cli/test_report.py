@@ -217,3 +217,45 @@ def test_distances_and_search_runs_have_no_doubtful_labels(tmp_path: Path) -> No
     done = apframe("report", *sources, "--relabel", str(tmp_path / "new"))
     assert done.stderr == "error: label errors need similarities from 0 to 1, and NUSCENES compares distances\n"
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Folders of three checkpoints of model_a with their epoch, two of them also with their date."""
+    folder, truth = tmp_path_factory.mktemp("history"), apf.read_coco(FILES[0])
+    results = apf.read_results(FILES[1])
+    for epoch, every in ((9, 3), (10, 1), (11, 2)):
+        tags = {"epoch": epoch} | ({"date": f"2026-11-{epoch:02}"} if epoch > 9 else {})
+        apf.evaluate(truth, results.gather_every(every)).write_parquet(folder / f"{epoch}", tags=tags)
+    return sorted(str(path) for path in folder.iterdir())  # 10 before 9
+
+
+def test_a_history_is_in_the_order_of_its_tag(checkpoints: list[str], tmp_path: Path) -> None:
+    done = apframe("report", *checkpoints, "--over", "epoch")
+    assert (done.returncode, done.stderr) == (0, "")
+    answer, *lines = done.stdout.splitlines()
+    assert answer.startswith("AP is best at epoch 10, 0.268, and significantly better than at the last one, epoch 11 (+0.")
+    assert answer.endswith("p < 0.001, corrected for 2 comparisons).")
+    table = lines[lines.index("AP over epoch, the last one first") + 4 :][:3]
+    assert [line.split()[1:4:2] for line in table] == [["11", "last"], ["10", "best"], ["9", "first"]]
+    page = tmp_path / "page.html"
+    assert apframe("report", *checkpoints[:2], "--over", "date", "--out", str(page)).returncode == 0
+    assert "<h1>2026-11-10 to 2026-11-11</h1>" in page.read_text() and "--over date" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [
+        ("epochs", "--over: no run has the tag 'epochs'; did you mean epoch?"),
+        ("date", "--over: '9' has no tag 'date'; store each with the tag, as in --out DIR --tag epoch=3"),
+    ],
+)
+def test_a_tag_that_runs_lack_is_an_error(checkpoints: list[str], over: str, message: str) -> None:
+    done = apframe("report", *checkpoints, "--over", over)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {message}\n")
+
+
+def test_files_have_no_tags() -> None:
+    needed = "--over needs stored evaluations, which have tags; store each with --out DIR --tag epoch=3"
+    for paths in (FILES, [QRELS, *RUNS]):
+        assert apframe("report", *paths, "--over", "epoch").stderr == f"error: {needed}\n"

@@ -743,6 +743,41 @@ def test_page_can_be_read_without_scripts_and_printed(browser: Any, few: Path) -
         assert page.evaluate("[...document.querySelectorAll('pre')].every((each) => each.scrollWidth <= each.clientWidth)")
 
 
+@pytest.fixture(scope="module")
+def past(models: list[apf.Evaluation], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a history of four nights."""
+    half = apf.evaluate(models[1].dataset, models[1].detections.gather_every(2))
+    nights = {"night": [f"2026-11-{day:02}" for day in (1, 2, 9, 30)]}
+    path = tmp_path_factory.mktemp("past") / "report.html"
+    return apf.write_report(path, half, models[0], models[1], half, over=nights, max_images=12)
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_history_fits_into_the_window(browser: Any, past: Path, width: int) -> None:
+    with opened(browser, past, viewport={"width": width, "height": 900}) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        boxes = [each.bounding_box() for each in page.locator("svg.history").all()]
+        assert len(boxes) == 1 + 11 + 8 + 6 and all(box["x"] + box["width"] <= width for box in boxes)
+        inside = """(drawing) => { const around = drawing.getBoundingClientRect();
+          return [...drawing.querySelectorAll("text")].every((text) => { const box = text.getBoundingClientRect();
+            return box.left >= around.left - 1 && box.right <= around.right + 1; }); }"""
+        assert page.locator("svg.history").evaluate_all(f"(all) => all.every({inside})")
+        assert column(page, "AP over night, the last one first", "night") == [
+            f"2026-11-{day}" for day in ("30", "09", "02", "01")
+        ]
+        page.locator("#history").get_by_role("button", name="AP").first.click()
+        assert column(page, "AP over night, the last one first", "place") == ["best", "", "last", "first"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast_and_labels_of_a_history(browser: Any, past: Path, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is missing")
+    with opened(browser, past, color_scheme=scheme) as page:
+        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        found = axe.Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+
+
 PAINTED = """() => new Promise((done) => new PerformanceObserver((list) => done(list.getEntries()[0].startTime))
   .observe({ type: "paint", buffered: true }))"""
 SELECTED = """() => { const before = performance.now();

@@ -61,7 +61,7 @@ def _more_images(compared: Compared) -> Iterator[Step]:
         n = n_needed(rows, difference)["n_needed"][0]
         yield Step(
             "Test on more images",
-            "comparison",
+            "history" if compared.history else "comparison",
             f"about {_round(n):,} instead of {row['n_units']:,} would tell the difference of {row['difference']:+.3f} "
             f"{compared.metric} for {row['run_b']} (95 % CI {row['low']:+.3f} to {row['high']:+.3f}) from chance.",
         )

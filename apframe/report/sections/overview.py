@@ -17,7 +17,7 @@ from apframe.report.compared import Compared, in_words
 from apframe.report.first_screen import MOST_CHIPS, Chip, Figure, FirstScreen
 from apframe.report.marks import Mark
 from apframe.report.searched import Searched
-from apframe.report.sections import leaderboard, models_compared, search
+from apframe.report.sections import history, leaderboard, models_compared, search
 from apframe.report.sections.by_slice import of_categories, sizes
 from apframe.report.sections.error_types import SEEN
 from apframe.report.tables import NOTHING, score_text
@@ -32,19 +32,24 @@ def of_models(compared: Compared) -> FirstScreen:
         figures = _figures(_levels(compared), compared.metric)
         make = _chips_of_several if compared.are_several else _chips_of_pair if compared.is_pair else _costs
         about, chips = make(compared)
-    sentence = leaderboard.answer(compared) if compared.are_several else models_compared.answer(compared)
+    answering = history if compared.history else leaderboard if compared.are_several else models_compared
     doubtful = [f"{message[0].upper()}{message[1:]}." for message in compared.doubts]
-    return FirstScreen(sentence, figures, about, chips, doubtful, _point(compared))
+    return FirstScreen(answering.answer(compared), figures, about, chips, doubtful, _point(compared))
 
 
 def of_runs(searched: Searched) -> FirstScreen:
     """Return the first screen of search runs."""
+    if searched.history:
+        figures = _figures(history.marked(searched), searched.measure)
+        return FirstScreen(history.answer(searched), figures)
     figures = _figures(search.levels(searched), searched.measure) if searched.plain else []
     return FirstScreen(search.answer(searched), figures)
 
 
 def _levels(compared: Compared) -> pl.DataFrame:
     """run, estimate, low and high of the number that stands for all."""
+    if compared.history:
+        return history.marked(compared)
     if compared.are_several:
         return compared.ranks
     options: dict[str, Any] = {"metrics": compared.metric, "n_resamples": compared.n_resamples, "seed": compared.seed}
@@ -80,9 +85,10 @@ def _chips_of_pair(compared: Compared) -> tuple[str, list[Chip]]:
         Chip(f"{words} {difference:+.3f}", _verdict(difference, compared.metric), marks[at] or "slices")
         for at, difference, words in clear.select("at", "difference", "words").iter_rows()
     ]
+    than = f" in {compared.names[1]} than in {compared.names[0]}" if compared.history else ""
     if not chips:
-        return f"None of {rows.height:,} categories, slices and size ranges is clearly better or worse.", []
-    return f"Clearly better or worse in {compared.names[1]} (q < {SIGNIFICANT:g}):", chips
+        return f"None of {rows.height:,} categories, slices and size ranges is clearly better or worse{than}.", []
+    return f"Clearly better or worse{than or f' in {compared.names[1]}'} (q < {SIGNIFICANT:g}):", chips
 
 
 def _groups(compared: Compared) -> list[tuple[pl.DataFrame, pl.Series, list[Mark | None]]]:

@@ -1,0 +1,120 @@
+"""A number over the values of a tag: a dot for each checkpoint with its interval, and marks on two of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import polars as pl
+
+from apframe.compare.intervals import EQUAL
+from apframe.report.charts.lines import CLASSES, mark
+from apframe.report.tag_axis import TagAxis
+from apframe.show.elements import Markup, element, svg
+
+_LARGE, _SMALL = (420, 240, 38), (164, 130, 24)  # width, height, and of that below the axis
+_LEFT, _TOP, _RIGHT, _INSET = 40, 24, 14, 8
+_LETTER, _APART = 6.5, 6  # pixels of a letter, and between two labels
+
+
+def chart_over_tag(
+    axis: TagAxis,
+    points: pl.DataFrame,
+    title: str,
+    *,
+    marked: Sequence[int] = (),
+    ends: tuple[float, float] | None = None,
+    large: bool = False,
+) -> Markup:
+    """Draw a number of each checkpoint, from left to right.
+
+    Parameters
+    ----------
+    axis
+        the values of the tag
+    points
+        estimate, low and high of each, in the same order; those without a number are left out
+    title
+        what the number is
+    marked
+        the places of up to two checkpoints, which are marked as the first and the second model of other charts
+    ends
+        what the vertical axis goes from and to at least; by default the lowest and the highest number
+    large
+        with the name of the tag, for a chart of its own; others are side by side
+
+    >>> points = pl.DataFrame({"estimate": [0.25, 0.5], "low": [0.2, None], "high": [0.3, None]})
+    >>> chart = chart_over_tag(TagAxis("epoch", ["1", "2"], [1.0, 2.0]), points, "AP", marked=[1])
+    >>> chart.count('class="dot"'), chart.count('class="mark a"'), chart.count('class="bar"')
+    (1, 1, 1)
+    >>> "AP over epoch: 0.250 at 1, 0.500 at 2" in chart
+    True
+    """
+    width, height, below = _LARGE if large else _SMALL
+    right, bottom = width - _RIGHT, height - below
+    numbers = [*(ends or ()), *pl.concat([points[name] for name in ("estimate", "low", "high")]).drop_nulls()]
+    marks = round_numbers(min(numbers, default=0.0), max(numbers, default=1.0))
+    span, height_of = axis.places[-1] - axis.places[0], marks[-1] - marks[0]
+    x = [_LEFT + _INSET + round((place - axis.places[0]) / span * (right - _LEFT - 2 * _INSET)) for place in axis.places]
+
+    apart = (right - _LEFT) / len(x)
+
+    def down(value: float) -> int:
+        return round(bottom - (value - marks[0]) / height_of * (bottom - _TOP))
+
+    parts = [element("path", class_="axis", d=f"M{_LEFT} {_TOP}V{bottom}")]
+    parts += [element("path", class_="axis", d=f"M{_LEFT} {down(number)}H{right}") for number in marks]
+    digits = max(0, -math.floor(math.log10(marks[1] - marks[0]) + EQUAL))
+    parts += [element("text", f"{number:.{digits}f}", x=_LEFT - 5, y=down(number) + 4, text_anchor="end") for number in marks]
+    for label, tick, middle in _labels(axis.labels, x, width):
+        parts.append(element("path", class_="axis", d=f"M{tick} {bottom}v4"))
+        parts.append(element("text", label, x=middle, y=bottom + 16, text_anchor="middle"))
+    if large:
+        parts.append(element("text", axis.tag, x=(_LEFT + right) // 2, y=height - 5, text_anchor="middle", class_="title"))
+    room = int(width / _LETTER)
+    parts.append(element("text", title if len(title) <= room else f"{title[: room - 1]}…", x=2, y=_TOP - 10, class_="title"))
+    known = [(at, *row) for at, row in enumerate(points.select("estimate", "low", "high").iter_rows()) if row[0] is not None]
+    if known:
+        line = "L".join(f"{x[at]} {down(value)}" for at, value, *_ in known)
+        parts.append(element("path", class_="curve", d=f"M{line}"))
+    for at, value, low, high in known:
+        words, bar = f"{axis.names[at]}: {title} {value:.3f}", None
+        if low is not None and high is not None:
+            words += f", 95 % interval {low:.3f} to {high:.3f}"
+            bar = element("path", class_="bar", d=f"M{x[at]} {down(low)}V{down(high)}")
+        dot = element("circle", cx=x[at], cy=down(value), r=min(3, apart / 3), class_="dot")
+        spot = mark(CLASSES[marked.index(at)], x[at], down(value)) if at in marked else dot
+        parts.append(element("g", element("title", words), bar, spot))
+    said = ", ".join(f"{value:.3f} at {axis.labels[at]}" for at, value, *_ in dict.fromkeys([*known[:1], *known[-1:]]))
+    return svg(parts, "lines history", width, height, f"{title} over {axis.tag}: {said or 'no values'}")
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """Return round numbers at equal distances, from one at or below `low` to one at or above `high`.
+
+    >>> [round(mark, 9) for mark in round_numbers(0.21, 0.38)]
+    [0.2, 0.25, 0.3, 0.35, 0.4]
+    >>> round_numbers(0.0, 0.0)
+    [-1.0, -0.5, 0.0, 0.5, 1.0]
+    """
+    if high - low < EQUAL:
+        low, high = low - (abs(low) or 1.0), high + (abs(high) or 1.0)
+    power = 10 ** math.floor(math.log10(high - low) + EQUAL)
+    step = next(power * share for share in (0.2, 0.5, 1.0, 2.0, 5.0) if (high - low) / (power * share) <= 4)
+    first, last = math.floor(low / step + EQUAL), math.ceil(high / step - EQUAL)
+    return [step * number for number in range(first, last + 1)]
+
+
+def _labels(labels: Sequence[str], x: Sequence[int], width: int) -> list[tuple[str, int, int]]:
+    """The labels that are drawn, where their ticks are and where their middles: every second, every third ... if need be."""
+    halves = [round(len(label) * _LETTER / 2) for label in labels]
+    middles = [min(max(at, half), width - half) for at, half in zip(x, halves, strict=True)]  # inside the drawing
+
+    def fits(left: int, right: int) -> bool:
+        return middles[left] + halves[left] + _APART <= middles[right] - halves[right]
+
+    strides = ([*range(len(labels) - 1, -1, -stride)] for stride in range(1, len(labels) + 1))
+    shown = next(each for each in strides if all(fits(left, right) for right, left in pairwise(each)))
+    first = [0] if fits(0, shown[-1]) else []
+    return [(labels[at], x[at], middles[at]) for at in [*shown, *first]]

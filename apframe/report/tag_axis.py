@@ -1,0 +1,159 @@
+"""The values of a tag as an axis: numbers and dates in their order, other texts in the order in which they were given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from apframe.exceptions import ParameterError
+from apframe.wording import did_you_mean, listed, shown
+
+_LONGEST = 60  # characters of a value in a message
+
+
+@dataclass(frozen=True)
+class TagAxis:
+    """The values of a tag in ascending order.
+
+    Attributes
+    ----------
+    tag
+        its name
+    labels
+        the values as texts
+    places
+        where they are: numbers themselves, seconds of dates, and 0, 1, 2 ... of other texts
+    are_numbers
+        True if the values are numbers
+    """
+
+    tag: str
+    labels: Sequence[str]
+    places: Sequence[float]
+    are_numbers: bool = True
+
+    @property
+    def names(self) -> list[str]:
+        """What a page calls the checkpoints: "epoch 7"; dates and other texts stand alone."""
+        return [f"{self._before}{label}" for label in self.labels]
+
+    @property
+    def _before(self) -> str:
+        return f"{self.tag} " * self.are_numbers
+
+    def some_names(self, at: Sequence[int]) -> str:
+        """Say which of the values these are, neighbours together: "epoch 1 to 4 and 6".
+
+        >>> axis = TagAxis("epoch", "12345678", range(8))
+        >>> axis.some_names([0, 1, 2, 4]), axis.some_names([0, 1, 3, 4, 6])
+        ('epoch 1 to 3 and 5', 'epoch 1, 2, 4, 5 and 7')
+        """
+        stretches: list[list[int]] = []
+        for each in at:
+            if stretches and each == stretches[-1][-1] + 1:
+                stretches[-1].append(each)
+            else:
+                stretches.append([each])
+        parts = [
+            part
+            for each in stretches
+            for part in (
+                [f"{self.labels[each[0]]} to {self.labels[each[-1]]}"] if each[2:] else [self.labels[one] for one in each]
+            )
+        ]
+        *front, final = parts
+        return f"{self._before}{', '.join(front)} and {final}" if front else f"{self._before}{final}"
+
+
+def tag_axis(over: Any, tags: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> tuple[TagAxis, list[int]]:
+    """Return the values of a tag in ascending order, and which of the runs has each.
+
+    Parameters
+    ----------
+    over
+        the name of a tag that all runs have, or the name with a value for each run: {"epoch": [1, 2, 3]}
+    tags, runs
+        of each run, in the order given, and what it is called
+
+    Raises
+    ------
+    ParameterError
+        a run without the tag, a value that two runs have, or values of which some are numbers or dates and others are not
+
+    >>> axis, order = tag_axis("epoch", [{"epoch": 10}, {"epoch": 9}], ["new", "old"])
+    >>> axis.labels, order
+    (['9', '10'], [1, 0])
+    >>> tag_axis({"night": ["2026-11-02", "2026-10-31"]}, [{}, {}], ["a", "b"])[0].labels
+    ['2026-10-31', '2026-11-02']
+    """
+    tag, values = _values(over, tags, runs)
+    if len(runs) < 2:
+        raise ParameterError("needs two evaluations or more", "name the other ones too", option="over")
+    labels = [_label(value) for value in values]
+    kinds = {"a number": [_number(value) for value in values], "a date": [_seconds(value) for value in values]}
+    for kind, found in kinds.items():
+        if None in found and (some := next((k for k, place in enumerate(found) if place is not None), None)) is not None:
+            other = found.index(None)
+            problem = f"{tag} is {kind} in {runs[some]} ({labels[some]}), but not in {runs[other]} ({labels[other]})"
+            raise ParameterError(problem, "make all of them numbers, or dates such as 2026-11-02", option="over")
+    places = next((each for each in kinds.values() if None not in each), [*range(len(runs))])
+    known = [float(place) for place in places if place is not None]
+    order = sorted(range(len(runs)), key=known.__getitem__)
+    for k in range(len(runs)):
+        if (first := min(known.index(known[k]), labels.index(labels[k]))) < k:
+            problem = f"{tag} is {labels[k]} in both {runs[first]} and {runs[k]}"
+            raise ParameterError(problem, "leave one of them out", option="over")
+    axis = TagAxis(tag, [labels[k] for k in order], [known[k] for k in order], places is kinds["a number"])
+    return axis, order
+
+
+def _values(over: Any, tags: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> tuple[str, list[Any]]:
+    """The name of the tag, and its value for each run."""
+    if isinstance(over, Mapping) and len(over) == 1 and isinstance(tag := next(iter(over)), str):
+        values = over[tag]
+        if isinstance(values, (str, Mapping)) or not hasattr(values, "__iter__") or len(values := [*values]) != len(runs):
+            raise ParameterError(f"needs a list with a value of {tag} for each of {len(runs)} evaluations", option="over")
+        return tag, values
+    if not isinstance(over, str):
+        problem = f'is the name of a tag, or values such as {{"epoch": [1, 2, 3]}}, not {shown(over, _LONGEST)}'
+        raise ParameterError(problem, option="over")
+    if lacking := [run for run, each in zip(runs, tags, strict=True) if over not in each]:
+        who = "no run has the" if len(lacking) == len(runs) else f"{listed(lacking)} {'have' if lacking[1:] else 'has'} no"
+        known = list(dict.fromkeys(name for each in tags for name in each if name != over))
+        store = "store each with the tag, as in --out DIR --tag epoch=3"
+        remedy = did_you_mean(over, known) if known and len(lacking) == len(runs) else store
+        raise ParameterError(f"{who} tag {over!r}", remedy, option="over")
+    return over, [each[over] for each in tags]
+
+
+def _label(value: Any) -> str:
+    """A value as text."""
+    if isinstance(value, date):
+        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, str):
+        return value
+    number = _number(value)
+    return str(value) if number is None else f"{number:.12g}" if number % 1 or abs(number) >= 1e15 else f"{number:.0f}"
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, also one in a text; None for anything else."""
+    if isinstance(value, (bool, date)):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _seconds(value: Any) -> float | None:
+    """The seconds of a date, or of one in a text as ISO 8601 has it; those without a time zone are in UTC."""
+    try:
+        moment = datetime.fromisoformat(value if isinstance(value, str) else value.isoformat())
+    except (ValueError, AttributeError):
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
