@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import NotComparableError, ParameterError
 from apframe.lazily import cached_property
-from apframe.lists.measures import lowest_level
+from apframe.lists.measures import Measure, lowest_level
 from apframe.report.charts.sorted_bars import evenly
 from apframe.report.marks import Mark
 from apframe.retrieval.one_run import rankable
@@ -62,6 +62,17 @@ class Searched:
         return [str(measure) for measure in self.evaluation.measures if measure.kind.average == "mean"]
 
     @property
+    def first_measure(self) -> Measure:
+        """The measure that stands for all, with its parameters."""
+        return next(each for each in self.evaluation.measures if str(each) == self.measure)
+
+    @property
+    def level(self) -> float:
+        """The relevance from which on a document is relevant for the measure that stands for all."""
+        measure = self.first_measure
+        return measure.rel if measure.kind.hits == "relevant" else lowest_level(self.evaluation.measures)
+
+    @property
     def is_pair(self) -> bool:
         """True if there are two runs."""
         return len(self.names) == _PAIR
@@ -103,7 +114,7 @@ class Searched:
         rows = self.beside(self.evaluation.per_query.filter(measure=self.measure), ["query_id"])
         first, *others = self.compared_columns
         difference = pl.col(others[0]) - pl.col(first) if others else pl.lit(None, pl.Float64)
-        is_relevant, last = pl.col("relevance") >= lowest_level(self.evaluation.measures), [*self.columns][-1]
+        is_relevant, last = pl.col("relevance") >= self.level, [*self.columns][-1]
         counts = self.evaluation.judgements.group_by("query_id").agg(n_relevant=is_relevant.sum().cast(pl.Int64))
         rows = rows.with_columns(difference=difference).join(counts, on="query_id", how="left")
         return rows.sort(last, "query_id", nulls_last=True, maintain_order=True)

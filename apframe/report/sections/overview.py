@@ -57,7 +57,9 @@ def _differences(searched: Searched) -> tuple[str, list[Chip]]:
     n_others = len(searched.plain) - 1
     corrected = (pl.col("p") * n_others).clip(upper_bound=1.0)
     others = searched.differences.filter(pl.col("measure") != searched.measure).with_columns(q=corrected)
-    groups = [(rows, rows[key], searched.value_marks(key, rows[key], rows["n_units"])) for key, rows in searched.by_attribute]
+    groups = [
+        (rows, _named(rows[key]), searched.value_marks(key, rows[key], rows["n_units"])) for key, rows in searched.by_attribute
+    ]
     chips = [chip for group in groups for chip in _clear(*group)] + _clear(others, others["measure"], ["comparison"] * n_others)
     if chips:
         return f"Clearly better or worse in {searched.names[1]} (q < {SIGNIFICANT:g}):", chips[:MOST_CHIPS]
@@ -67,12 +69,18 @@ def _differences(searched: Searched) -> tuple[str, list[Chip]]:
 
 def _clear(rows: pl.DataFrame, words: pl.Series, marks: Sequence[Mark | str]) -> list[Chip]:
     """The rows whose difference is clear, the clearest first."""
-    rows = rows.select("q", "difference", words.cast(pl.String).fill_null(NOTHING).alias("words")).with_row_index("at")
+    rows = rows.select("q", "difference", words.alias("words")).with_row_index("at")
     clear = rows.filter(pl.col("q") < SIGNIFICANT).sort("q", pl.col("difference").abs().neg(), maintain_order=True)
     return [
         Chip(f"{said} {difference:+.3f}", "better" if difference > 0 else "worse", marks[at])
         for at, difference, said in clear.select("at", "difference", "words").iter_rows()
     ]
+
+
+def _named(values: pl.Series) -> pl.Series:
+    """Values of an attribute as words; those that are no texts are named after it."""
+    words = values.cast(pl.String).fill_null(NOTHING)
+    return words if values.dtype == pl.String else values.name + " " + words
 
 
 def _chips_of_runs(searched: Searched) -> tuple[str, list[Chip]]:
@@ -101,7 +109,7 @@ def _judged(searched: Searched) -> list[str]:
     """A line that says how many queries were evaluated, and how many of their first documents were judged."""
     coverage, (k, _) = searched.evaluation.coverage, DEPTHS
     judged = searched.judged_documents
-    shares = [f"{share:.0%} ({name})" for name, share in judged.select(RUN, f"judged {k}").iter_rows() if share is not None]
+    shares = [f"{100 * share:.0f} % ({name})" for name, share in judged.select(RUN, f"judged {k}").drop_nulls().iter_rows()]
     n = counted(coverage["n_judged"][0], "judged query")
     return [f"{n}. Judged documents among the first {k}: {in_words(shares)}."] if shares else [f"{n}."]
 

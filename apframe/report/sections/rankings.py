@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from apframe.lists.measures import lowest_level
 from apframe.report.searched import RUN, Searched
 from apframe.report.section import Details, Fragment
 from apframe.report.tables import NOTHING, minus, shortened
@@ -30,8 +29,7 @@ def depth(searched: Searched) -> int:
     >>> [depth(Searched(*together([run], ["x"]))) for run in runs]
     [10, 5, 20]
     """
-    measure = next(each for each in searched.evaluation.measures if str(each) == searched.measure)
-    return min(measure.k or _USUAL_DEPTH, _MOST_DEPTH)
+    return min(searched.first_measure.k or _USUAL_DEPTH, _MOST_DEPTH)
 
 
 def ranking_lines(searched: Searched) -> pl.DataFrame:
@@ -57,7 +55,7 @@ def ranking_lines(searched: Searched) -> pl.DataFrame:
     """
     evaluation, names = searched.evaluation, searched.compared
     judged = evaluation.judgements.select(*_PAIR, "relevance").join(searched.ranked, on="query_id", how="semi")
-    is_relevant = (pl.col("relevance") >= lowest_level(evaluation.measures)).fill_null(False)
+    is_relevant = (pl.col("relevance") >= searched.level).fill_null(False)
     documents = judged.filter(is_relevant).select(_PAIR)
     policies = Policies.of(evaluation.options)
     for place, name in enumerate(names):
