@@ -154,7 +154,7 @@ def _with_attributes(rows: pl.DataFrame, searched: Searched) -> pl.DataFrame:
     queries = searched.evaluation.queries
     if queries is None:
         return rows
-    free = [name for name in queries.columns if name not in rows.columns]
+    free = [name for name in queries.columns if name not in rows.columns and not queries.schema[name].is_nested()]
     first = [name for name in (searched.text_column, *searched.by) if name in free]
     chosen = list(dict.fromkeys([*first, *free]))[: max(_MOST_ATTRIBUTES, len(first))]
     rows = rows.join(queries.select("query_id", *chosen), on="query_id", how="left", maintain_order="left")

@@ -108,7 +108,12 @@ def rankings(searched: Searched, codes: Mapping[Any, str]) -> Details:
     for row, mark in zip(searched.ranked.iter_rows(named=True), searched.query_marks(searched.ranked["query_id"]), strict=True):
         query_id, values = row["query_id"], [row[column] for column in searched.compared_columns]
         lists = [
-            _list(f"{name}: {_value(searched, value)}", lines.get((query_id, name)), is_alone=len(values) == 1)
+            _list(
+                f"{name}: {searched.measure} {_number(value)}",
+                f"Query {query_id} by {name}",
+                lines.get((query_id, name)),
+                is_alone=len(values) == 1,
+            )
             for name, value in zip(searched.compared, values, strict=True)
         ]
         change = "" if row["difference"] is None else f" ({minus(format(row['difference'], '+.3f'))})"
@@ -143,7 +148,7 @@ def _rule(searched: Searched) -> str:
     return f"{said} ▲ and ▼ say by how many ranks a document is higher or lower in {second} than in {first}."
 
 
-def _list(caption: str, lines: pl.DataFrame | None, *, is_alone: bool) -> Markup:
+def _list(caption: str, label: str, lines: pl.DataFrame | None, *, is_alone: bool) -> Markup:
     """The ranking of one run."""
     if lines is None or lines["rank"].null_count() == lines.height:
         return element("p", f"{caption}. The run has no documents for this query.", class_="note")
@@ -153,7 +158,7 @@ def _list(caption: str, lines: pl.DataFrame | None, *, is_alone: bool) -> Markup
     more = element("p", f"{counted(last, 'more relevant document')} came later or were not found.", class_="note")
     heads = element("thead", element("tr", [element("th", head, scope="col") for head in _HEADS[:n_columns]]))
     table = element("table", element("caption", caption), heads, element("tbody", rows))
-    return element("div", scrolling(table, "table", caption), more if last else None)
+    return element("div", scrolling(table, "table", label), more if last else None)
 
 
 def _line(line: Mapping[str, Any], n_columns: int) -> Markup:
@@ -165,10 +170,6 @@ def _line(line: Mapping[str, Any], n_columns: int) -> Markup:
     rank = "not found" if line["rank"] is None else f"{line['rank']:,}"
     cells = (rank, shortened(str(line["document_id"])), relevance, line["moved"])[:n_columns]
     return element("tr", [element("td", cell) for cell in cells], class_="relevant" if line["is_relevant"] else None)
-
-
-def _value(searched: Searched, value: float | None) -> str:
-    return f"{searched.measure} {_number(value)}"
 
 
 def _number(value: float | None) -> str:
