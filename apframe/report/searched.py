@@ -13,6 +13,7 @@ from apframe.lazily import cached_property
 from apframe.lists.measures import Measure, lowest_level
 from apframe.report.charts.sorted_bars import evenly
 from apframe.report.marks import Mark
+from apframe.report.tables import NOTHING
 from apframe.retrieval.one_run import rankable
 from apframe.wording import counted, listed
 
@@ -156,7 +157,8 @@ class Searched:
 
     def value_marks(self, key: str, values: pl.Series, ns: pl.Series) -> list[Mark | None]:
         """Return what leads to the queries with each value of an attribute, given how many have it."""
-        return [Mark({key: str(value)}, n, QUERIES) for value, n in zip(values.cast(pl.String), ns, strict=True)]
+        texts = values.cast(pl.String).fill_null(NOTHING)
+        return [Mark({filter_name(key): value}, n, QUERIES) for value, n in zip(texts, ns, strict=True)]
 
     @property
     def text_column(self) -> str | None:
@@ -206,6 +208,15 @@ class Searched:
         return table.with_columns(pl.col(RUN).replace_strict(column)).pivot(
             RUN, on_columns=[*self.columns], index=index, values="value", maintain_order=True
         )
+
+
+def filter_name(key: str) -> str:
+    """Return the name of an attribute in addresses: its own, with an underscore where addresses have that name already.
+
+    >>> filter_name("topic"), filter_name("queries")
+    ('topic', 'queries_')
+    """
+    return f"{key}_" if key in (QUERIES, "sort") else key
 
 
 def together(evaluations: Sequence[RunEvaluation], names: Sequence[str] | None) -> tuple[RunEvaluation, list[str]]:

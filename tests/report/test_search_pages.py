@@ -43,9 +43,10 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
         name: {query: {f"{BAD} {(k + n) % 4}": n for n in range(3)} for query in qrels} for k, name in enumerate(["a", BAD])
     }
     runs["c"] = {f"{BAD} 0": {f"{BAD} 0": 1}}
-    queries = {"query_id": [*qrels], "text": [BAD * 9] * 3, BAD: [f"{BAD} 0", f"{BAD} 1", None]}
+    values = [f"{BAD} 0", f"{BAD} 1", None]
+    queries = {"query_id": [*qrels], "text": [BAD * 9] * 3, BAD: values, "sort": values, "queries": values}
     found = apf.evaluate_run(qrels, runs, "AP", queries=queries)
-    return apf.write_report(tmp_path_factory.mktemp("odd") / "odd.html", found, by=BAD)
+    return apf.write_report(tmp_path_factory.mktemp("odd") / "odd.html", found, by=[BAD, "sort", "queries"])
 
 
 def moves(two: apf.RunEvaluation, query_id: str) -> dict[str, int]:
@@ -139,12 +140,15 @@ def test_what_looks_like_html_is_text(browser: Any, odd: Path) -> None:
         assert page.locator("img").count() == 0
         page.locator("#changed table a").first.click()
         assert page.locator(":target table").count() == 2
-        page.locator("#queries select").select_option("–")
+        page.locator("#queries select").first.select_option("–")
         wait_until(page, "document.querySelectorAll('#queries tr[data-has]:not([hidden])').length === 1")
         assert page.locator("#queries tbody tr:not([hidden]) th").first.inner_text() == f"{BAD} 2"
-        page.locator("#slices a").first.click()
-        wait_until(page, "document.querySelector('#queries select').selectedIndex === 1")
-        assert page.locator("#queries tr[data-has]:not([hidden]) th").inner_text() == f"{BAD} 0"
+        for place, select in enumerate(page.locator("#queries select").all()):
+            page.locator("#slices table").nth(place).locator("a").first.click()
+            wait_until(page, f"document.querySelectorAll('#queries select')[{place}].selectedIndex === 1")
+            assert page.locator("#queries tr[data-has]:not([hidden]) th").inner_text() == f"{BAD} 0"
+            select.select_option("")
+            wait_until(page, "document.querySelectorAll('#queries tr[data-has][hidden]').length === 0")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -108,9 +108,11 @@ def _lowest_queries(searched: Searched) -> tuple[str, list[Chip]]:
 def _judged(searched: Searched) -> list[str]:
     """A line that says how many queries were evaluated, and how many of their first documents were judged."""
     coverage, (k, _) = searched.evaluation.coverage, DEPTHS
+    n = counted(coverage["n_judged"][0], "judged query")
+    if searched.evaluation.options["unjudged"] == "remove":
+        return [f"{n}. Documents without judgement were removed."]
     judged = searched.judged_documents
     shares = [f"{100 * share:.0f} % ({name})" for name, share in judged.select(RUN, f"judged {k}").drop_nulls().iter_rows()]
-    n = counted(coverage["n_judged"][0], "judged query")
     return [f"{n}. Judged documents among the first {k}: {in_words(shares)}."] if shares else [f"{n}."]
 
 

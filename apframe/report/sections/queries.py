@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from textwrap import shorten
 from typing import Any
 
 import polars as pl
 
 from apframe.columns import exact
 from apframe.report.charts.sorted_bars import MOST_BARS, sorted_bars
-from apframe.report.searched import DEPTHS, QUERIES, RUN, Searched
+from apframe.report.searched import DEPTHS, QUERIES, RUN, Searched, filter_name
 from apframe.report.section import MOST_ROWS, Block, Chart, Fragment, Section, Table
 from apframe.report.sections.card_gallery import Filter, filter_data, filter_form
 from apframe.report.sections.rankings import rankings
@@ -20,6 +21,7 @@ from apframe.show.runs import coverage_lines
 from apframe.wording import counted
 
 _MOST_ATTRIBUTES = 4
+_LONGEST = 80  # letters of a query beside its bar
 _MOST_DOCUMENTS = 500_000  # in all runs, to ask what documents without judgement could change: that evaluates them again
 HEADING = "What was judged?"
 _HEADS = {
@@ -65,7 +67,9 @@ def _bars(searched: Searched) -> Chart:
     (a, b), rows, drawn = searched.compared, searched.changes, searched.drawn
     said = f"{searched.measure} of {b} less that of {a}, the queries that {b} wins first"
     some = f" {MOST_BARS} of {rows.height:,} queries are drawn, evenly among them." if rows.height > MOST_BARS else ""
-    words = [f"{query_id}: {minus(f'{gain:+.3f}')}" for query_id, gain in drawn.select("query_id", "difference").iter_rows()]
+    texts = searched.texts
+    said_of = [shorten(f"{query_id} {texts.get(query_id) or ''}", _LONGEST, placeholder="…") for query_id in drawn["query_id"]]
+    words = [f"{query}: {minus(f'{gain:+.3f}')}" for query, gain in zip(said_of, drawn["difference"], strict=True)]
     bars = sorted_bars(drawn["difference"].to_list(), said, searched.query_marks(drawn["query_id"]), words)
     return Chart(bars, f"{said}. A click opens the rankings.{some}", scrolls=True)
 
@@ -98,9 +102,16 @@ def _table(rows: pl.DataFrame, caption: str, searched: Searched, signed: Sequenc
 
 def _form(values: Mapping[str, Sequence[str]]) -> Fragment:
     """The form that filters queries by their attributes."""
-    filters = [Filter(key, key, {value: value for value in names}) for key, names in values.items()]
+    filters = [Filter(filter_name(key), key, {value: value for value in names}) for key, names in values.items()]
     selected = element("p", element("output", aria_live="polite", tabindex=-1), class_="selected", hidden=True)
-    return Fragment(element("div", filter_form(filters), selected, **filter_data(values, QUERIES, "all queries")))
+    return Fragment(
+        element(
+            "div",
+            filter_form(filters),
+            selected,
+            **filter_data({filter_name(key): names for key, names in values.items()}, QUERIES, "all queries"),
+        )
+    )
 
 
 def _values(searched: Searched, shown: pl.Series) -> tuple[dict[str, list[str]], dict[Any, str]]:
@@ -157,6 +168,6 @@ def _with_attributes(rows: pl.DataFrame, searched: Searched) -> pl.DataFrame:
     free = [name for name in queries.columns if name not in rows.columns and not queries.schema[name].is_nested()]
     first = [name for name in (searched.text_column, *searched.by) if name in free]
     chosen = list(dict.fromkeys([*first, *free]))[: max(_MOST_ATTRIBUTES, len(first))]
-    rows = rows.join(queries.select("query_id", *chosen), on="query_id", how="left", maintain_order="left")
+    rows = rows.join(queries.select("query_id", *map(exact, chosen)), on="query_id", how="left", maintain_order="left")
     text = [name for name in chosen if name == searched.text_column]
     return rows.select("query_id", *map(exact, text), pl.exclude("query_id", *text))
