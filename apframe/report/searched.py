@@ -155,7 +155,7 @@ class Searched:
         numbers = [self._numbers.get(query_id) for query_id in query_ids]
         return [None if number is None else Mark(section=f"query-{number}") for number in numbers]
 
-    def value_marks(self, key: str, values: pl.Series, ns: pl.Series) -> list[Mark | None]:
+    def value_marks(self, key: str, values: pl.Series, ns: pl.Series) -> list[Mark]:
         """Return what leads to the queries with each value of an attribute, given how many have it."""
         texts = values.cast(pl.String).fill_null(NOTHING)
         return [Mark({filter_name(key): value}, n, QUERIES) for value, n in zip(texts, ns, strict=True)]

@@ -47,13 +47,13 @@ def changed(searched: Searched) -> Section | None:
     if len(searched.compared) == 1:
         return None
     (a, b), (first, second), rows = searched.compared, searched.compared_columns, searched.changes
-    n_won, n_lost = ((rows["difference"] > 0).sum(), (rows["difference"] < 0).sum())
+    n_won, n_lost = rows.filter(pl.col("difference") > 0).height, rows.filter(pl.col("difference") < 0).height
     against = "" if searched.is_pair else f" against {a}"
     sentence = (
         f"By {searched.measure}, {b} wins {counted(n_won, 'query')} and loses {n_lost:,}{against}; "
         f"{rows.height - n_won - n_lost:,} are the same."
     )
-    blocks = [_bars(searched)] if n_won + n_lost else list[Block]()
+    blocks: list[Block] = [_bars(searched)] if n_won + n_lost else []
     for table, verb in zip(searched.most_changed, ("wins", "loses"), strict=True):
         if not table.is_empty():
             shown = _with_attributes(table.select("query_id", first, second, "difference", "n_relevant"), searched)

@@ -121,7 +121,7 @@ def rankings(searched: Searched, codes: Mapping[Any, str]) -> Details:
         head = element(
             "summary", element("strong", shortened(str(query_id))), " ", shortened(texts.get(query_id) or ""), " ", said
         )
-        shown = element("div", lists, id=mark and mark.section, class_="beside")
+        shown = element("div", lists, id=mark.section if mark else None, class_="beside")
         drawn.append(element("details", head, shown, data_has=codes.get(query_id), class_="ranking"))
     return Details(_summary(searched), [Fragment(joined(element("p", _rule(searched), class_="note"), drawn))])
 
