@@ -139,7 +139,7 @@ OF_A_PACKAGE = {
     "protocols/test_coco_keypoints.py", "protocols/test_coco_masks.py", "benchmarks/driving/test_driving_kits.py",
     "benchmarks/test_printed_tables.py",
     "protocols/test_optimal.py", "protocols/test_reads.py", "pycocotools/test_surface.py", "pycocotools/test_training.py",
-    "report/test_browser.py",
+    "report/test_browser.py", "report/test_search_pages.py",
     "scale/test_bad_shards.py", "scale/test_resuming.py",
 }  # fmt: skip
 

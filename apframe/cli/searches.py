@@ -47,7 +47,7 @@ def search_options(heading: str = "Search runs") -> Callable[[Declared], Declare
     return grouped(
         "searches", Searches,
         search("--measures", "-m", multiple=True, metavar='"AP nDCG@10 P@5"', help=f"measures (default: {' '.join(USUAL)})"),
-        search("--queries", metavar="FILE", help="attributes of the queries: CSV or Parquet"),
+        search("--queries", metavar="FILE", help="attributes and texts of the queries: CSV, Parquet, TSV, JSON lines"),
         search("--missing", metavar="skip|zero|error", default="skip", help="judged queries that a run lacks"),
         rare("--no-relevant", metavar="zero|skip", default="zero", help="queries without relevant documents"),
         rare("--unjudged", metavar="nonrelevant|remove", default="nonrelevant", help="documents without a judgement"),

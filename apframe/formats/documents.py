@@ -75,7 +75,12 @@ def read_xml(path: Path) -> ElementTree.Element:
 
 
 def read_csv(
-    path: Path, *, has_header: bool = True, separator: str = ",", texts: Collection[str] | None = None
+    path: Path,
+    *,
+    has_header: bool = True,
+    separator: str = ",",
+    quote: str | None = '"',
+    texts: Collection[str] | None = None,
 ) -> pl.DataFrame:
     """A CSV file, plain or gzip; empty fields are null, `""` is not.
 
@@ -90,7 +95,12 @@ def read_csv(
     try:
         as_text = dict.fromkeys(texts or (), pl.String)
         frame = pl.read_csv(
-            content, has_header=has_header, separator=separator, infer_schema=texts is not None, schema_overrides=as_text
+            content,
+            has_header=has_header,
+            separator=separator,
+            quote_char=quote,
+            infer_schema=texts is not None,
+            schema_overrides=as_text,
         )
         return frame.rename(lambda name: name.replace('""', '"'))  # which Polars leaves doubled in the names of columns
     except pl.exceptions.NoDataError:

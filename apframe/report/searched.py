@@ -10,14 +10,23 @@ import polars as pl
 
 from apframe.exceptions import NotComparableError, ParameterError
 from apframe.lazily import cached_property
+from apframe.lists.measures import Measure, lowest_level
+from apframe.report.charts.sorted_bars import evenly
+from apframe.report.marks import Mark
+from apframe.report.tables import NOTHING
+from apframe.retrieval.one_run import rankable
 from apframe.wording import counted, listed
 
 if TYPE_CHECKING:
     from apframe.report.history import History
     from apframe.retrieval.evaluation import RunEvaluation
 
-RUN = "run"
+RUN, QUERIES = "run", "queries"
+MOST_CHANGED = 10  # queries that are shown on either side
+DEPTHS = (10, 100)  # up to which rank judged documents are counted
 _PAIR, _DIGITS = 2, 12
+_TEXTS = ("text", "query", "query_text", "title")  # what columns with the text of queries are called
+_LOWEST = 50  # queries of one run that have their ranking on the page; of several runs, a fifth as many
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +67,17 @@ class Searched:
         return [str(measure) for measure in self.evaluation.measures if measure.kind.average == "mean"]
 
     @property
+    def first_measure(self) -> Measure:
+        """The measure that stands for all, with its parameters."""
+        return next(each for each in self.evaluation.measures if str(each) == self.measure)
+
+    @property
+    def level(self) -> float:
+        """The relevance from which on a document is relevant for the measure that stands for all."""
+        measure = self.first_measure
+        return measure.rel if measure.kind.hits == "relevant" else lowest_level(self.evaluation.measures)
+
+    @property
     def is_pair(self) -> bool:
         """True if there are two runs."""
         return len(self.names) == _PAIR
@@ -77,12 +97,130 @@ class Searched:
         """The runs by measure, the best first."""
         return self.evaluation.leaderboard(seed=self.seed)
 
+    @cached_property
+    def compared(self) -> tuple[str, ...]:
+        """The runs whose rankings are compared: the first one, and of the others the one with the highest mean."""
+        first, means = self.names[0], self.evaluation.summary.filter(measure=self.measure)
+        others = means.filter(pl.col(RUN) != first).sort("value", descending=True, nulls_last=True, maintain_order=True)
+        return (first, *others[RUN].head(1))
+
+    @property
+    def compared_columns(self) -> list[str]:
+        """The columns of the runs that are compared, as `columns` has them."""
+        names = {name: column for column, name in self.columns.items()}
+        return [names[name] for name in self.compared]
+
+    @cached_property
+    def by_query(self) -> pl.DataFrame:
+        """The first measure of every query, lowest first: query_id, a column for each run, `difference` and `n_relevant`.
+
+        The difference is that of the runs that are compared, null where one of them has no value or there is only one.
+        """
+        rows = self.beside(self.evaluation.per_query.filter(measure=self.measure), ["query_id"])
+        first, *others = self.compared_columns
+        difference = pl.col(others[0]) - pl.col(first) if others else pl.lit(None, pl.Float64)
+        is_relevant, last = pl.col("relevance") >= self.level, [*self.columns][-1]
+        counts = self.evaluation.judgements.group_by("query_id").agg(n_relevant=is_relevant.sum().cast(pl.Int64))
+        rows = rows.with_columns(difference=difference).join(counts, on="query_id", how="left")
+        return rows.sort(last, "query_id", nulls_last=True, maintain_order=True)
+
+    @cached_property
+    def changes(self) -> pl.DataFrame:
+        """The rows of `by_query` with a difference, the largest gain first."""
+        return self.by_query.drop_nulls("difference").sort("difference", "query_id", descending=[True, False])
+
+    @cached_property
+    def most_changed(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The rows of `changes` with the largest gains, and with the largest losses."""
+        lost = self.changes.filter(pl.col("difference") < 0).sort("difference", "query_id")
+        return self.changes.filter(pl.col("difference") > 0).head(MOST_CHANGED), lost.head(MOST_CHANGED)
+
+    @cached_property
+    def drawn(self) -> pl.DataFrame:
+        """The rows of `changes` that are drawn as bars."""
+        return self.changes[evenly(self.changes.height)]
+
+    @cached_property
+    def ranked(self) -> pl.DataFrame:
+        """The rows of `by_query` whose rankings are on the page: the changes that are shown, and the lowest queries."""
+        lowest = self.by_query.head(_LOWEST if len(self.names) == 1 else MOST_CHANGED)
+        ids = pl.concat([*self.most_changed, lowest, self.drawn])["query_id"]
+        return self.by_query.filter(pl.col("query_id").is_in(ids.implode()))
+
+    @cached_property
+    def _numbers(self) -> dict[Any, int]:
+        """The places of queries among the judged ones: names of their places on the page, whatever their ids are."""
+        ids = self.evaluation.judgements.select(pl.col("query_id").unique(maintain_order=True)).with_row_index("number", 1)
+        shown = ids.filter(pl.col("query_id").is_in(self.ranked["query_id"].implode()))
+        return dict(shown.select("query_id", "number").iter_rows())
+
+    def query_marks(self, query_ids: pl.Series) -> list[Mark | None]:
+        """Return what leads to the rankings of queries; None for those that are not on the page."""
+        numbers = [self._numbers.get(query_id) for query_id in query_ids]
+        return [None if number is None else Mark(section=f"query-{number}") for number in numbers]
+
+    def value_marks(self, key: str, values: pl.Series, ns: pl.Series) -> list[Mark]:
+        """Return what leads to the queries with each value of an attribute, given how many have it."""
+        texts = values.cast(pl.String).fill_null(NOTHING)
+        return [Mark({filter_name(key): value}, n, QUERIES) for value, n in zip(texts, ns, strict=True)]
+
+    @property
+    def text_column(self) -> str | None:
+        """The column of the queries that has their text, if there is one."""
+        queries = self.evaluation.queries
+        return None if queries is None else next((name for name in _TEXTS if queries.schema.get(name) == pl.String), None)
+
+    @property
+    def texts(self) -> dict[Any, str | None]:
+        """The texts of the queries whose rankings are on the page, by id."""
+        queries, name = self.evaluation.queries, self.text_column
+        if queries is None or name is None:
+            return {}
+        return dict(queries.join(self.ranked, on="query_id", how="semi").select("query_id", name).iter_rows())
+
+    @cached_property
+    def by_attribute(self) -> list[tuple[str, pl.DataFrame]]:
+        """The differences of two runs by each attribute, of the measure that stands for all; none for other numbers of runs."""
+        if not self.is_pair or self.measure not in self.plain:
+            return []
+        first = self.names[0]
+        return [(key, self.evaluation.compare(first, by=key).filter(measure=self.measure)) for key in self.by]
+
+    @cached_property
+    def judged_documents(self) -> pl.DataFrame:
+        """The judged documents among the first 10 and the first 100 of the judged queries of each run.
+
+        Columns: run, and for each of both the number of documents, and the share of them that are judged, null without any.
+        """
+        evaluation = self.evaluation
+        runs = [rankable(table).select(pl.lit(name).alias(RUN), "query_id") for name, table in evaluation.runs.items()]
+        judged_queries = evaluation.judgements.select("query_id").unique()
+        lengths = pl.concat(runs).join(judged_queries, on="query_id", how="semi").group_by(RUN, "query_id").len()
+        found = evaluation.matches.filter(pl.col("relevance") >= 0)
+        table = pl.DataFrame({RUN: self.names})
+        for k in DEPTHS:
+            most = min(k, evaluation.options.get("max_documents", k))
+            n = lengths.group_by(RUN).agg(pl.col("len").clip(upper_bound=most).sum().cast(pl.Int64).alias(f"n {k}"))
+            judged = found.filter(pl.col("rank") <= most).group_by(RUN).agg(pl.len().alias("judged"))
+            table = table.join(n.join(judged, on=RUN, how="left"), on=RUN, how="left", maintain_order="left")
+            table = table.with_columns(pl.col("judged").fill_null(0) / pl.col(f"n {k}")).rename({"judged": f"judged {k}"})
+        return table
+
     def beside(self, table: pl.DataFrame, index: Sequence[str]) -> pl.DataFrame:
         """Put the values of the runs beside each other: from run and value to a column for each run, as `columns` has them."""
         column = {name: column for column, name in self.columns.items()}
         return table.with_columns(pl.col(RUN).replace_strict(column)).pivot(
             RUN, on_columns=[*self.columns], index=index, values="value", maintain_order=True
         )
+
+
+def filter_name(key: str) -> str:
+    """Return the name of an attribute in addresses: its own, with an underscore where addresses have that name already.
+
+    >>> filter_name("topic"), filter_name("queries")
+    ('topic', 'queries_')
+    """
+    return f"{key}_" if key in (QUERIES, "sort") else key
 
 
 def together(evaluations: Sequence[RunEvaluation], names: Sequence[str] | None) -> tuple[RunEvaluation, list[str]]:

@@ -17,6 +17,7 @@ MOST_UNSCROLLED = 30  # rows of a table that is shown whole
 _DIGITS = 3  # of numbers that are not integers
 _SMALLEST = 0.001  # that these digits show
 _LONG = 60  # characters of texts that go on in the next line
+_MOST_LETTERS = 100  # of texts; longer ones are cut
 _BEFORE_NUMBER = re.compile(r"(?<![\w.])-(?=\d)")
 
 
@@ -63,14 +64,14 @@ def _column(table: Table, name: str, texts: Mapping[str, Sequence[str]], n: int,
     """The cells of a column: texts, or links around them, or numbers that follow the slider."""
     if name in table.drawn:
         return [*table.drawn[name]][:n]
-    shown = [minus(text) for text in texts[name]] if is_number else texts[name]
+    shown = [minus(text) if is_number else shortened(text) for text in texts[name]]
     if name not in table.links and name not in table.series:
         return shown
     marks, series = table.links.get(name, [None] * n), table.series.get(name, [None] * n)
     return [_cell(text, mark, at) for text, mark, at in zip(shown, marks, series, strict=False)]
 
 
-def _cell(text: str, mark: Mark | None, at: str | None) -> Markup | str:
+def _cell(text: Markup | str, mark: Mark | None, at: str | None) -> Markup | str:
     """A text, as a link if there are rows behind it, and with its texts at all positions of the slider if it follows that."""
     if mark and text != NOTHING:
         return link(mark, text or NOTHING, data_at=at)
@@ -129,6 +130,15 @@ def score_text(score: float) -> str:
     ('0.250', '−0.00012')
     """
     return minus(f"{score:.3f}" if abs(score) >= _SMALLEST else f"{score:.3g}")
+
+
+def shortened(text: str) -> Markup | str:
+    """Return a text of at most 100 characters, or its beginning, which has the whole as a title.
+
+    >>> shortened("fish stock"), shortened("fish " * 30)[:30], len(shortened("fish " * 30).partition(">")[2])
+    ('fish stock', '<span title="fish fish fish fi', 107)
+    """
+    return text if len(text) <= _MOST_LETTERS else element("span", f"{text[: _MOST_LETTERS - 1]}…", title=text)
 
 
 def minus(text: str) -> str:

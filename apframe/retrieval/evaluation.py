@@ -71,7 +71,8 @@ def evaluate_run(
     measures
         names (see `apframe.list_measures()`), in one string or a list: "AP nDCG@10 AP(rel=2)@100"
     queries
-        a frame with query_id and attributes, or a CSV or Parquet file of these, for `by` and SQL
+        a frame with query_id, attributes and texts, or a CSV, Parquet, TSV or JSON lines file of these, for `by`, SQL and
+        reports; or a data set of ir_datasets
     missing
         a judged query that is not in the run: "skip" leaves it out, as trec_eval does; "zero" gives it 0, as trec_eval -c; or
         "error"

@@ -22,11 +22,13 @@ _LZ4 = b"\x04\x22\x4d\x18"
 _MOST = 1 << 32  # bytes that a file of LZ4 may unpack to
 _VALUES = {"judgements": "relevance", "runs": "score"}
 # what gives the rows of a data set of ir_datasets
-_ROWS = {"judgements": "qrels_iter", "runs": "scoreddocs_iter"}
+_ROWS = {"judgements": "qrels_iter", "runs": "scoreddocs_iter", "queries": "queries_iter"}
 
 
 def columns_of(table: str, source: Any) -> Any:
     """Something that holds the columns of the table "judgements" or "runs", by the names that the source gives them.
+
+    Those of "queries" only come from a data set of ir_datasets.
 
     Raises
     ------

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from apframe.formats.documents import read_csv
+from apframe.formats.seen import see
 from apframe.retrieval.sources import columns_of
 from apframe.retrieval.trec_lines import warn_of_rising_scores
 from apframe.tables.canonical import canonical, refuse_equal_pairs
@@ -93,9 +95,11 @@ def canonical_run(source: Any) -> pl.DataFrame:
 
 
 def read_queries(source: Any) -> pl.DataFrame:
-    """Attributes of queries: query_id and further columns, from a CSV or Parquet file or anything that holds columns.
+    """Attributes of queries: query_id and further columns.
 
-    Ids of CSV are strings, as those of TREC files are.
+    `source` is a CSV, Parquet, JSON lines or TSV file, or anything that holds columns. JSON lines may be BEIR's
+    `queries.jsonl`. TSV may have an id and a text in each line, as MS MARCO has it, or a first line that names the columns. A
+    data set of ir_datasets gives its queries. Ids of text files are strings, as those of TREC files are.
 
     Raises
     ------
@@ -106,6 +110,23 @@ def read_queries(source: Any) -> pl.DataFrame:
     [('q1', 'birds')]
     """
     if isinstance(source, (str, Path)) and Path(source).suffix != ".parquet":
-        id_column = TABLES["queries"][0]
-        source = read_csv(Path(source), texts=[id_column.name, *id_column.aliases])
+        source = _queries_of_text(Path(source))
+    if hasattr(source, "queries_iter"):
+        source = columns_of("queries", source)
     return canonical("queries", source)
+
+
+def _queries_of_text(path: Path) -> pl.DataFrame:
+    """The columns of a text file, ids as texts."""
+    id_column = TABLES["queries"][0]
+    ids = [id_column.name, *id_column.aliases]
+    if path.suffix == ".jsonl":
+        frame = to_polars(path, "queries").select(~cs.nested())  # such as BEIR's metadata
+        return frame.with_columns(cs.by_name(*ids, require_all=False).cast(pl.String))
+    if ".tsv" not in path.suffixes:
+        return read_csv(path, texts=ids)
+    names = see(path).head.partition(b"\n")[0].decode(errors="replace").strip("\r").split("\t")
+    if any(name in ids for name in names):
+        return read_csv(path, separator="\t", quote=None, texts=ids)
+    frame = read_csv(path, has_header=False, separator="\t", quote=None)
+    return frame.rename(dict(zip(frame.columns, (id_column.name, "text"), strict=False)))

@@ -96,7 +96,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *COUNTED,
         _OUTSIDE,
     ),
-    "queries": (id_column("query_id", "key", aliases=_QUERY_IDS),),
+    "queries": (id_column("query_id", "key", aliases=(*_QUERY_IDS, "_id")),),
     "judgements": (
         id_column("query_id", f"the query; or called {', '.join(_QUERY_IDS)}", aliases=_QUERY_IDS),
         id_column(

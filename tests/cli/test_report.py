@@ -83,7 +83,8 @@ def test_search_runs_without_a_file_and_of_a_pipe() -> None:
     done = apframe("report", QRELS, RUNS[0])
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[:3] == [
-        "AP is 0.483; with other queries of the same kind, 0.417 to 0.549.", "", "How good is run_lexical?",
+        "AP is 0.483; with other queries of the same kind, 0.417 to 0.549.",
+        "Queries with the lowest AP: ▼ 334 0.000, ▼ 355 0.024, ▼ 304 0.036", "",
     ]  # fmt: skip
     piped = subprocess.run(
         [sys.executable, "-m", "apframe", "report", "-", RUNS[0]],

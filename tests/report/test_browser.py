@@ -669,7 +669,7 @@ def test_detections_below_the_threshold_of_their_model_are_hidden(browser: Any, 
         drawn = page.evaluate(scores)
         assert {role for role, *_ in drawn} == {"a", "b"}
         assert all(is_seen for *_, is_seen in drawn)
-        page.evaluate("least = { a: 0.6, b: 2 }; thresholdOf = (role) => least[role]")
+        page.evaluate("scores[0][position] = '0.6'; scores[1][position] = '2'")
         page.evaluate("document.dispatchEvent(new Event('threshold'))")
         assert [is_seen for *_, is_seen in page.evaluate(scores)] == [
             score >= {"a": 0.6, "b": 2}[role] for role, score, _ in drawn
@@ -677,7 +677,7 @@ def test_detections_below_the_threshold_of_their_model_are_hidden(browser: Any, 
         page.keyboard.press("ArrowRight")
         after = page.evaluate(scores)
         assert after and all(is_seen == (score >= {"a": 0.6, "b": 2}[role]) for role, score, is_seen in after)
-        page.evaluate("least = { a: 0, b: 0 }; document.dispatchEvent(new Event('threshold'))")
+        page.evaluate("scores[0][position] = scores[1][position] = '0'; document.dispatchEvent(new Event('threshold'))")
         assert all(is_seen for *_, is_seen in page.evaluate(scores))
 
 

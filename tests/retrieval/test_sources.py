@@ -97,6 +97,34 @@ def test_queries_of_a_csv_file(tmp_path: Path) -> None:
     assert read_queries(tmp_path / "queries.csv").rows() == [("007", "birds")]
 
 
+def test_queries_of_other_files(tmp_path: Path) -> None:
+    """As BEIR, MS MARCO and ir_datasets have them."""
+    wanted = [("PLAIN-2", 'Do "Cholesterol" Statins'), ("7", "b")]
+    lines = [json.dumps({"_id": query_id, "text": text, "metadata": {}}) for query_id, text in wanted]
+    (tmp_path / "queries.jsonl").write_text("\n".join(lines))
+    assert read_queries(tmp_path / "queries.jsonl").rows() == wanted
+    (tmp_path / "numbers.jsonl").write_text('{"query_id": 7, "text": "b"}\n')
+    assert read_queries(tmp_path / "numbers.jsonl").rows() == [("7", "b")]
+    (tmp_path / "queries.tsv").write_text('PLAIN-2\tDo "Cholesterol" Statins\n7\tb\n')
+    assert read_queries(tmp_path / "queries.tsv").select("query_id", "text").rows() == wanted
+    with gzip.open(tmp_path / "header.tsv.gz", "wt") as file:
+        file.write('qid\ttext\tn\n007\t"a, b\t3\n')
+    assert read_queries(tmp_path / "header.tsv.gz").rows() == [("007", '"a, b', 3)]
+    with pytest.raises(ColumnError):
+        read_queries({"q1": {"text": "a"}})
+
+    class Dataset:
+        def queries_iter(self) -> Iterator[Query]:
+            return iter([Query(*row) for row in wanted])
+
+    assert read_queries(Dataset()).rows() == wanted
+
+
+class Query(NamedTuple):
+    query_id: str
+    text: str
+
+
 ROWS: dict[str, Any] = {
     "named tuples": lambda rows, kind: [kind(*row) for row in rows],
     "an iterator of them": lambda rows, kind: (kind(*row) for row in rows),

@@ -2,41 +2,63 @@
 
 from __future__ import annotations
 
-import polars as pl
+from collections.abc import Sequence
 
+from apframe.report.marks import Mark, link
 from apframe.show.elements import Markup, element, svg
 
-MOST_BARS = 200
+MOST_BARS = 100
 _WIDTH, _HEIGHT, _LEFT = 640, 140, 40
 
 
-def sorted_bars(differences: pl.Series, said: str) -> Markup:
-    """Draw a bar for each difference, upwards for gains. Of more than 200, as many are drawn, evenly among their ranks.
+def evenly(n: int) -> list[int]:
+    """Return the places of `n` rows that are drawn: all, or 100 evenly among them, the first and the last one too.
+
+    >>> evenly(3), evenly(1_000)[:3], evenly(1_000)[-1]
+    ([0, 1, 2], [0, 10, 20], 999)
+    """
+    most = min(n, MOST_BARS)
+    return [*range(n)] if n == most else [round(k * (n - 1) / (most - 1)) for k in range(most)]
+
+
+def sorted_bars(
+    differences: Sequence[float], said: str, marks: Sequence[Mark | None] = (), words: Sequence[str] = ()
+) -> Markup:
+    """Draw a bar for each difference, in their order, upwards for gains.
 
     Parameters
     ----------
     differences
-        numbers in any order, without nulls
+        numbers, the largest first
     said
         what is drawn, for those who cannot see it
+    marks
+        where a click on each bar, above or below it leads
+    words
+        what each bar is about
 
-    >>> chart = sorted_bars(pl.Series([-0.5, 0.25, 0.0]), "by query")
+    >>> chart = sorted_bars([0.25, 0.0, -0.5], "by query")
     >>> chart.count('class="better"'), chart.count('class="worse"'), ">0.5</text>" in chart
     (1, 1, True)
+    >>> linked = sorted_bars([0.25], "by query", [Mark(section="query-7")], ["7: +0.25"])
+    >>> 'href="#query-7"' in linked, "<title>7: +0.25</title>" in linked
+    (True, True)
     """
-    falling = differences.sort(descending=True)
-    n = min(len(falling), MOST_BARS)
-    falling = falling if len(falling) == n else falling.gather([round(k * (len(falling) - 1) / (n - 1)) for k in range(n)])
-    largest = max((abs(value) for value in falling), default=0.0) or 1.0
-    middle, step = _HEIGHT / 2, (_WIDTH - _LEFT) / max(n, 1)
+    largest = max((abs(value) for value in differences), default=0.0) or 1.0
+    middle, step = _HEIGHT / 2, (_WIDTH - _LEFT) / max(len(differences), 1)
     reach = middle - 10
     parts = [element("path", class_="axis", d=f"M{_LEFT} {middle:g}H{_WIDTH}")]
     for value, y in ((largest, middle - reach), (0, middle), (-largest, middle + reach)):
         parts.append(element("text", f"{value:.3g}".replace("-", "−"), x=_LEFT - 5, y=round(y) + 4, text_anchor="end"))
-    for place, value in enumerate(falling):
+    for place, value in enumerate(differences):
+        x, width = round(_LEFT + place * step, 1), round(step, 1)
+        drawn = [element("rect", class_="around", x=x, width=width, y=0, height=_HEIGHT)] if marks else []
         height = round(abs(value) / largest * reach, 1)
         if height:
             y = middle - height if value > 0 else middle
-            size = {"x": round(_LEFT + place * step, 1), "width": round(step * 0.8, 1), "y": round(y, 1), "height": height}
-            parts.append(element("rect", class_="better" if value > 0 else "worse", **size))
-    return svg(parts, "lines", _WIDTH, _HEIGHT, said)
+            size = {"x": x, "width": round(step * 0.8, 1), "y": round(y, 1), "height": height}
+            drawn.append(element("rect", class_="better" if value > 0 else "worse", **size))
+        if marks:
+            drawn = [link(marks[place], element("title", words[place]), drawn, aria_label=words[place])]
+        parts += drawn
+    return svg(parts, "lines", _WIDTH, _HEIGHT, said, role="group" if marks else "img")

@@ -1,42 +1,18 @@
-// A gallery: cards, a form that filters them, and what is selected. The address of the page holds the selection, so that links
-// all over the page make one, and the back button returns to the one before.
+// A form that filters rows of tables, and in a gallery cards. The address of the page holds what is selected, so that links all
+// over the page make a selection, and the back button returns to the one before.
 const MOST_SHOWN = 24; // cards at once; half of that in other galleries than the main one
 const LISTS = ["model", "cells"]; // of which a card has several, as of slices
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
 const fits = (own, value) => (Array.isArray(own) ? own.includes(value) : own === value);
 const sqlNumber = (number) => (isFinite(number) ? String(number) : `'${number}'::DOUBLE`);
 
-class Gallery {
+class Filter {
   constructor(box) {
-    this.box = box;
-    this.section = box.closest("section").id;
-    this.form = box.querySelector("form");
-    this.slices = new Map(Object.entries(JSON.parse(box.dataset.slices)));
-    this.cards = all(".card", box).map((card, place) => {
-      const data = { ...card.dataset, element: card, place };
-      for (const name of [...LISTS, ...this.slices.values()]) if (name in data) data[name] = JSON.parse(data[name]);
-      data.score = data.score ? Number(data.score) : null;
-      return data;
-    });
-    this.hasErrors = this.cards.some((card) => "error" in card); // those of labels have none
-    this.wanted = new URLSearchParams();
-    this.most = this.step = this.section === "gallery" ? MOST_SHOWN : MOST_SHOWN / 2;
+    Object.assign(this, { box, section: box.closest("section").id, form: box.querySelector("form"), wanted: new URLSearchParams() });
     for (const each of [this.form, box.querySelector(".selected")]) each.hidden = false;
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.addEventListener("reset", () => go(this, new URLSearchParams()));
     this.form.addEventListener("change", (event) => (event.target.name === "sort" ? this.sort() : this.choose(event.target)));
-    this.more = box.querySelector(".more");
-    this.more.addEventListener("click", () => ((this.most += this.step), this.show()));
-    for (const each of all(".copy", box)) each.addEventListener("click", () => copyText(all("code", each.nextElementSibling), each));
-    for (const { element } of this.cards) {
-      element.addEventListener("click", (event) => event.target.closest("a, code, button, summary") || show(element));
-      element.addEventListener("keydown", (event) => {
-        if (event.target !== element || !["Enter", " "].includes(event.key)) return;
-        event.preventDefault();
-        show(element);
-      });
-    }
-    this.show();
   }
   choose(select) { // one of the form
     const wanted = new URLSearchParams(this.wanted);
@@ -45,17 +21,52 @@ class Gallery {
     go(this, wanted);
   }
   select(wanted) {
+    this.wanted = wanted;
+    for (const each of all("select:not([name=sort])", this.form)) // the first option is "all"
+      each.selectedIndex = Math.max([...each.options].map((option) => option.value).indexOf(wanted.get(each.name), 1), 0);
+    this.show();
+  }
+  // Rows have the numbers of their values, by column; those of images have them for each error.
+  show() {
+    const columns = JSON.parse(this.box.dataset.values); // names, each with its values
+    const codes = columns.map(([name, values]) => this.wanted.has(name) && String(values.indexOf(this.wanted.get(name))));
+    const isAsked = (one) => codes.every((code, at) => !code || one.split(".")[at]?.split(",").includes(code));
+    for (const row of all(this.box.dataset.rows)) row.hidden = !row.dataset.has.split(" ").some(isAsked);
+    const what = [...this.wanted].map(([name, value]) => `${name}: ${value}`).join(", ");
+    this.box.querySelector("output").textContent = what || this.box.dataset.all;
+  }
+}
+
+class Gallery extends Filter {
+  constructor(box) {
+    super(box);
+    this.slices = new Map(Object.entries(JSON.parse(box.dataset.slices)));
+    this.cards = all(".card", box).map((card, place) => {
+      const data = { ...card.dataset, element: card, place };
+      for (const name of [...LISTS, ...this.slices.values()]) if (name in data) data[name] = JSON.parse(data[name]);
+      data.score = data.score ? Number(data.score) : null;
+      return data;
+    });
+    this.hasErrors = this.cards.some((card) => "error" in card); // those of labels have none
+    this.most = this.step = this.section === "gallery" ? MOST_SHOWN : MOST_SHOWN / 2;
+    this.more = box.querySelector(".more");
+    this.more.addEventListener("click", () => ((this.most += this.step), this.show()));
+    for (const each of all(".copy", box)) each.addEventListener("click", () => copyText(all("code", each.nextElementSibling), each));
+    const cards = box.querySelector(".cards");
+    cards.addEventListener("click", ({ target }) => target.closest("a, code, button, summary") || show(target.closest(".card")));
+    cards.addEventListener("keydown", (event) => {
+      if (!event.target.matches(".card") || !["Enter", " "].includes(event.key)) return;
+      event.preventDefault();
+      show(event.target);
+    });
+    this.show();
+  }
+  select(wanted) {
     for (const name of [...wanted.keys()]) if (!KNOWN.includes(name) && !this.slices.has(name)) wanted.delete(name);
     if (!wanted.has("model")) for (const name of ["true", "found", "at"]) wanted.delete(name); // they are of one model
     if (!wanted.has("model") && wanted.get("outcome") !== "all") wanted.delete("outcome");
-    this.wanted = wanted;
     this.most = this.step;
-    for (const each of all("select:not([name=sort])", this.form)) { // the first option is "all"
-      const values = [...each.options].slice(1).map((option) => option.value);
-      each.selectedIndex = wanted.has(each.name) ? values.indexOf(wanted.get(each.name)) + 1 : 0;
-    }
-    if (this.hasErrors) this.filterImages();
-    this.show();
+    super.select(wanted);
   }
   has(card, wanted) {
     const at = scoreFrom(wanted), score = card.score;
@@ -70,14 +81,6 @@ class Gallery {
     const kept = score !== null && score >= at, isTrue = card.outcome === "tp", isFalse = card.outcome === "fp";
     const counted = { all: true, tp: isTrue && kept, fp: isFalse && kept, fn: card.outcome === "fn" || (isTrue && !kept) };
     return counted[wanted.get("outcome")] ?? (!this.hasErrors || card.error !== "");
-  }
-  // Images with such errors; scores and cells of the matrix do not matter.
-  filterImages() {
-    const columns = ["error", "category", "model", "change", ...this.slices.keys()], values = JSON.parse(this.box.dataset.values);
-    const asked = [...this.wanted].map(([name, value]) => [columns.indexOf(name), value]).filter(([at]) => at >= 0);
-    const codes = asked.map(([at, value]) => [at, String(values[at].indexOf(value))]);
-    const isAsked = (error) => codes.every(([at, code]) => error.split(".")[at]?.split(",").includes(code));
-    for (const row of all("#images tr[data-has]")) row.hidden = codes.length > 0 && !row.dataset.has.split(" ").some(isAsked);
   }
   // The same as a query of the files that are written beside the page.
   sql() {
@@ -102,13 +105,13 @@ class Gallery {
     return `SELECT * FROM ${source}${where.length ? ` WHERE ${where.join(" AND ")}` : ""}`;
   }
   show() {
+    super.show();
     const chosen = this.cards.filter((card) => this.has(card, this.wanted)), first = chosen.slice(0, this.most);
     for (const card of this.cards) card.element.hidden = !first.includes(card);
     const left = chosen.length - this.most, mark = markOf(this.section, this.wanted);
     this.more.hidden = left <= 0;
     this.more.textContent = `Show ${Math.min(left, this.step)} more of ${left}`;
-    const what = [...this.wanted].map(([name, value]) => `${name}: ${value}`).join(", ") || "all errors";
-    this.box.querySelector("output").textContent = `${what} · ${cardsIn(chosen.length)}${mark ? rowsOf(mark, this.wanted) : ""}`;
+    this.box.querySelector("output").append(` · ${cardsIn(chosen.length)}${mark ? rowsOf(mark, this.wanted) : ""}`);
     this.box.querySelector(".selected .sql").textContent = this.sql();
     this.box.querySelector(".selected .image-ids").textContent = [...new Set(chosen.map((card) => card.image))].join("\n");
   }
@@ -159,7 +162,7 @@ const rowsOf = (mark, wanted) => {
   const n = text === "" ? NaN : Number(text.replaceAll(",", ""));
   return isNaN(n) ? "" : ` of ${n.toLocaleString("en")} ${n === 1 ? "row" : "rows"}`;
 };
-const galleries = all(".gallery").map((box) => new Gallery(box));
+const galleries = all("[data-values]").map((box) => (box.matches(".gallery") ? new Gallery(box) : new Filter(box)));
 
 // The selection in the address: "#category=worker&error=miss"; that of another gallery begins with its name.
 const go = (gallery, wanted) => {
@@ -168,15 +171,16 @@ const go = (gallery, wanted) => {
   if (location.href === before) read(); // the same mark again
 };
 const read = () => {
-  const text = location.hash.slice(1), wanted = new URLSearchParams(text);
-  const gallery = galleries.find((each) => wanted.has(each.section)) ?? galleries.find((each) => each.section === "gallery");
+  const left = document.getElementById(location.hash.slice(1))?.closest("[hidden]"); // a place that the filters hide
+  const text = left ? "" : location.hash.slice(1), wanted = new URLSearchParams(text);
+  const gallery = galleries.find((each) => wanted.has(each.section)) ?? galleries[0];
   if (!gallery || !(text === "" || text === gallery.section || text.includes("="))) return; // another section
   wanted.delete(gallery.section);
   for (const each of galleries) {
     const own = each === gallery ? wanted : new URLSearchParams();
     if (`${own}` !== `${each.wanted}`) each.select(own);
   }
-  if (`${wanted}`) document.getElementById(gallery.section).scrollIntoView();
+  if (left || `${wanted}`) (left ?? document.getElementById(gallery.section)).scrollIntoView();
 };
 document.addEventListener("click", (event) => {
   const mark = event.target.closest("a[data-select]"), gallery = mark && galleryOf(mark);
@@ -187,7 +191,7 @@ document.addEventListener("click", (event) => {
 });
 const say = (event) => { // how many cards a mark has is counted when it is asked for
   const mark = event.target.closest?.("a[data-select]"), gallery = mark && galleryOf(mark);
-  if (!gallery) return;
+  if (!gallery?.cards) return;
   const wanted = wantedOf(mark), n = gallery.cards.filter((card) => gallery.has(card, wanted)).length;
   mark.setAttribute("title", cardsIn(n) + rowsOf(mark, wanted));
 };

@@ -5,9 +5,7 @@ const [models, scores] = slider ? [JSON.parse(slider.dataset.names), JSON.parse(
 let position = 0;
 const scoresOf = (model) => scores[Math.max(models.indexOf(model), 0)] ?? ["-Infinity"];
 const bestScore = (model) => Number(scoresOf(model)[0]);
-function thresholdOf(role) { // of the model that is drawn so
-  return Number((scores["abcdef".indexOf(role)] ?? ["-Infinity"])[position]);
-}
+const thresholdOf = (role) => Number((scores["abcdef".indexOf(role)] ?? ["-Infinity"])[position]); // of the model drawn so
 const expanded = (text) => text.split(" ").flatMap((run) => {
   const [value, n = 1] = run.split("*");
   return Array(Number(n)).fill(value);
@@ -46,11 +44,8 @@ const move = (to) => {
 };
 if (slider) {
   const input = slider.querySelector("input");
-  let waiting = (slider.hidden = false);
-  input.addEventListener("input", () => {
-    if (!waiting) requestAnimationFrame(() => ((waiting = false), move(Number(input.value))));
-    waiting = true;
-  });
+  slider.hidden = false;
+  input.addEventListener("input", () => move(Number(input.value)));
   slider.addEventListener("submit", (event) => event.preventDefault());
   slider.addEventListener("reset", () => move(0));
 }

@@ -22,6 +22,7 @@ from apframe.show.error_chart import KIND_WORDS
 from apframe.wording import counted
 
 KEY, HEADING = "gallery", "Gallery"
+_COLUMNS = ("error", "category", "model", "change")  # by which images are filtered, and by slices
 
 
 def section(compared: Compared) -> Section:
@@ -147,27 +148,40 @@ def gallery(
     slices
         the names of the cards' data by the names of slices; a card may be in several slices of a name
     values
-        those that images are filtered by, see `worst_images.filter_values`
+        those that images are filtered by, see `worst_images.filter_values`; without them none are
     """
-    selects = [
-        _select(each.heading, each.name, [("", "all"), *each.values.items()]) for each in filters if len(each.values) > 1
-    ]
     order = [("", usual_order), ("score down", "highest score first"), ("score up", "lowest score first")]
-    form = element(
-        "form",
-        selects,
-        _select("Order", "sort", order),
-        element("button", "Show all", type="reset"),
-        class_="filters",
-        hidden=True,
-    )
+    form = filter_form([each for each in filters if len(each.values) > 1], _select("Order", "sort", order))
     said = element("output", aria_live="polite", tabindex=-1)
     copied = [*_copied("Copy SQL", "SQL", "sql"), *_copied("Copy ids", "Image ids", "image-ids")]
     selected = element("div", said, copied, class_="selected", hidden=True)
     data = {"data_tables": folder, "data_file": file, "data_slices": json.dumps(slices or {}, ensure_ascii=False)}
-    data["data_values"] = listed(values)
+    data |= filter_data(
+        dict(zip((*_COLUMNS, *(slices or {})), values, strict=False)), "images" if values else "none", "all errors"
+    )
     more = element("button", type="button", class_="more", hidden=True)
     return element("div", form, selected, element("div", cards, class_="cards"), more, class_="gallery", **data)
+
+
+def filter_form(filters: Sequence[Filter], *more: Markup) -> Markup:
+    """Return a form with a select for each filter and with `more`, which the page's script shows."""
+    selects = [_select(each.heading, each.name, [("", "all"), *each.values.items()]) for each in filters]
+    return element("form", selects, more, element("button", "Show all", type="reset"), class_="filters", hidden=True)
+
+
+def filter_data(values: Mapping[str, Sequence[str]], rows: str, usual: str) -> dict[str, str]:
+    """Return what the page's script filters rows by.
+
+    Parameters
+    ----------
+    values
+        the values of each column; rows have the places of theirs, with dots between the columns
+    rows
+        the section of the rows
+    usual
+        the rows without a selection, in words
+    """
+    return {"data_values": listed([*values.items()]), "data_rows": f"#{rows} [data-has]", "data_all": usual}
 
 
 def _copied(button: str, summary: str, class_: str) -> list[Markup]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from textwrap import shorten
 from typing import Any
 
 import polars as pl
@@ -16,14 +18,16 @@ from apframe.protocols.headlines import less_is_better
 from apframe.report.compared import Compared, in_words
 from apframe.report.first_screen import MOST_CHIPS, Chip, Figure, FirstScreen
 from apframe.report.marks import Mark
-from apframe.report.searched import Searched
+from apframe.report.searched import DEPTHS, QUERIES, RUN, Searched
 from apframe.report.sections import history, leaderboard, models_compared, search
 from apframe.report.sections.by_slice import of_categories, sizes
 from apframe.report.sections.error_types import SEEN
 from apframe.report.tables import NOTHING, score_text
 from apframe.show.error_chart import KIND_WORDS
+from apframe.wording import counted
 
 _MOST_FIGURES = 6
+_MOST_LOWEST, _MOST_LETTERS = 3, 40  # queries of one run, and letters of their texts
 
 
 def of_models(compared: Compared) -> FirstScreen:
@@ -40,10 +44,77 @@ def of_models(compared: Compared) -> FirstScreen:
 def of_runs(searched: Searched) -> FirstScreen:
     """Return the first screen of search runs."""
     if searched.history:
-        figures = _figures(history.marked(searched), searched.measure)
-        return FirstScreen(history.answer(searched), figures)
-    figures = _figures(search.levels(searched), searched.measure) if searched.plain else []
-    return FirstScreen(search.answer(searched), figures)
+        return FirstScreen(history.answer(searched), _figures(history.marked(searched), searched.measure))
+    sentence = search.answer(searched)
+    if not searched.plain:
+        return FirstScreen(sentence, notes=_judged(searched))
+    make = _lowest_queries if len(searched.names) == 1 else _differences if searched.is_pair else _chips_of_runs
+    about, chips = make(searched)
+    return FirstScreen(sentence, _figures(search.levels(searched), searched.measure), about, chips, notes=_judged(searched))
+
+
+def _differences(searched: Searched) -> tuple[str, list[Chip]]:
+    """The slices of queries, then the other measures, in which two runs differ clearly, corrected for how many there are."""
+    n_others = len(searched.plain) - 1
+    corrected = (pl.col("p") * n_others).clip(upper_bound=1.0)
+    others = searched.differences.filter(pl.col("measure") != searched.measure).with_columns(q=corrected)
+    groups = [
+        (rows, _named(rows[key]), searched.value_marks(key, rows[key], rows["n_units"])) for key, rows in searched.by_attribute
+    ]
+    chips = [chip for group in groups for chip in _clear(*group)] + _clear(others, others["measure"], ["comparison"] * n_others)
+    if chips:
+        return f"Clearly better or worse in {searched.names[1]} (q < {SIGNIFICANT:g}):", chips[:MOST_CHIPS]
+    n = n_others + sum(rows.height for rows, *_ in groups)
+    return (f"None of {n:,} other measures and slices is clearly better or worse." if n else ""), []
+
+
+def _clear(rows: pl.DataFrame, words: pl.Series, marks: Sequence[Mark | str]) -> list[Chip]:
+    """The rows whose difference is clear, the clearest first."""
+    rows = rows.select("q", "difference", words.alias("words")).with_row_index("at")
+    clear = rows.filter(pl.col("q") < SIGNIFICANT).sort("q", pl.col("difference").abs().neg(), maintain_order=True)
+    return [
+        Chip(f"{said} {difference:+.3f}", "better" if difference > 0 else "worse", marks[at])
+        for at, difference, said in clear.select("at", "difference", "words").iter_rows()
+    ]
+
+
+def _named(values: pl.Series) -> pl.Series:
+    """Values of an attribute as words; those that are no texts are named after it."""
+    words = values.cast(pl.String).fill_null(NOTHING)
+    return words if values.dtype == pl.String else values.name + " " + words
+
+
+def _chips_of_runs(searched: Searched) -> tuple[str, list[Chip]]:
+    """The runs that are clearly better or worse than the first one."""
+    rows = searched.differences.filter(measure=searched.measure).with_columns(q="p_holm")
+    chips = _clear(rows, rows["run_b"], ["comparison"] * rows.height)[:MOST_CHIPS]
+    if not chips:
+        return f"No run is clearly better or worse than {searched.names[0]}.", []
+    return f"Clearly better or worse than {searched.names[0]} (corrected p < {SIGNIFICANT:g}):", chips
+
+
+def _lowest_queries(searched: Searched) -> tuple[str, list[Chip]]:
+    """The queries of one run that are furthest below its mean, of those with relevant documents."""
+    (column,) = searched.columns
+    rows = searched.by_query.filter(pl.col(column) < pl.col(column).mean(), pl.col("n_relevant") > 0).head(_MOST_LOWEST)
+    ids, texts = rows["query_id"], searched.texts
+    words = [shorten(texts.get(query_id) or str(query_id), _MOST_LETTERS, placeholder="…") for query_id in ids]
+    chips = [
+        Chip(f"{said} {value:.3f}", "worse", mark or QUERIES)
+        for said, value, mark in zip(words, rows[column], searched.query_marks(ids), strict=True)
+    ]
+    return (f"Queries with the lowest {searched.measure}:", chips) if chips else ("", [])
+
+
+def _judged(searched: Searched) -> list[str]:
+    """A line that says how many queries were evaluated, and how many of their first documents were judged."""
+    coverage, (k, _) = searched.evaluation.coverage, DEPTHS
+    n = counted(coverage["n_judged"][0], "judged query")
+    if searched.evaluation.options["unjudged"] == "remove":
+        return [f"{n}. Documents without judgement were removed."]
+    judged = searched.judged_documents
+    shares = [f"{100 * share:.0f} % ({name})" for name, share in judged.select(RUN, f"judged {k}").drop_nulls().iter_rows()]
+    return [f"{n}. Judged documents among the first {k}: {in_words(shares)}."] if shares else [f"{n}."]
 
 
 def _levels(compared: Compared) -> pl.DataFrame:

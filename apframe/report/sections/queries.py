@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from textwrap import shorten
+from typing import Any
+
 import polars as pl
 
-from apframe.lists.measures import lowest_level
+from apframe.columns import exact
 from apframe.report.charts.sorted_bars import MOST_BARS, sorted_bars
-from apframe.report.searched import RUN, Searched
-from apframe.report.section import Block, Chart, Section, Table
-from apframe.retrieval.one_run import rankable
+from apframe.report.searched import DEPTHS, QUERIES, RUN, Searched, filter_name
+from apframe.report.section import MOST_ROWS, Block, Chart, Fragment, Section, Table
+from apframe.report.sections.card_gallery import Filter, filter_data, filter_form
+from apframe.report.sections.rankings import rankings
+from apframe.report.tables import NOTHING, minus
+from apframe.show.elements import element
 from apframe.show.runs import coverage_lines
 from apframe.wording import counted
 
-_CHANGED = 10  # queries that are shown on either side
 _MOST_ATTRIBUTES = 4
-_DEPTHS = (10, 100)  # up to which rank judged documents are counted
+_LONGEST = 80  # letters of a query beside its bar
 _MOST_DOCUMENTS = 500_000  # in all runs, to ask what documents without judgement could change: that evaluates them again
 HEADING = "What was judged?"
 _HEADS = {
@@ -30,43 +37,47 @@ _HEADS = {
     "n_unjudged": "unjudged documents",
 } | {
     head: text
-    for k in _DEPTHS
+    for k in DEPTHS
     for head, text in ((f"n {k}", f"documents among the first {k}"), (f"judged {k}", "share that is judged"))
 }
 
 
 def changed(searched: Searched) -> Section | None:
-    """Queries won and lost: all differences, and the largest on either side; None unless there are two runs."""
-    if not searched.is_pair:
+    """Queries won and lost: all differences, and the largest on either side; None if there is one run."""
+    if len(searched.compared) == 1:
         return None
-    (a, b), (first, second) = searched.names, searched.columns
-    rows = _by_query(searched).with_columns(difference=pl.col(second) - pl.col(first)).drop_nulls("difference")
-    won, lost = rows.filter(pl.col("difference") > 0), rows.filter(pl.col("difference") < 0)
-    n_same = rows.height - won.height - lost.height
+    (a, b), (first, second), rows = searched.compared, searched.compared_columns, searched.changes
+    n_won, n_lost = rows.filter(pl.col("difference") > 0).height, rows.filter(pl.col("difference") < 0).height
+    against = "" if searched.is_pair else f" against {a}"
     sentence = (
-        f"By {searched.measure}, {b} wins {counted(won.height, 'query')} and loses {lost.height:,}; {n_same:,} are the same."
+        f"By {searched.measure}, {b} wins {counted(n_won, 'query')} and loses {n_lost:,}{against}; "
+        f"{rows.height - n_won - n_lost:,} are the same."
     )
-    blocks = list[Block]()
-    if won.height + lost.height:
-        said = f"{searched.measure} of {b} less that of {a}, the queries that {b} wins first"
-        some = f" {MOST_BARS} of {rows.height:,} queries are drawn, evenly among them." if rows.height > MOST_BARS else ""
-        blocks.append(Chart(sorted_bars(rows["difference"], said), f"{said}.{some}", scrolls=True))
-    for table, verb in (
-        (won.sort("difference", "query_id", descending=[True, False]), "wins"),
-        (lost.sort("difference", "query_id"), "loses"),
-    ):
+    blocks: list[Block] = [_bars(searched)] if n_won + n_lost else []
+    for table, verb in zip(searched.most_changed, ("wins", "loses"), strict=True):
         if not table.is_empty():
-            most = _with_attributes(table.head(_CHANGED), searched)
-            blocks.append(Table(most, f"Queries that {b} {verb} most", _HEADS | searched.columns, signed=["difference"]))
-    return Section("changed", "Which queries?", (sentence,), blocks)
+            shown = _with_attributes(table.select("query_id", first, second, "difference", "n_relevant"), searched)
+            blocks.append(_table(shown, f"Queries that {b} {verb} most", searched, signed=["difference"]))
+    which = f"{a} is the first run. Of the others, {b} has the highest {searched.measure}."
+    return Section("changed", "Which queries?", (sentence,), blocks, [] if searched.is_pair else [which])
+
+
+def _bars(searched: Searched) -> Chart:
+    """The differences as bars, each of which leads to the rankings of its query."""
+    (a, b), rows, drawn = searched.compared, searched.changes, searched.drawn
+    said = f"{searched.measure} of {b} less that of {a}, the queries that {b} wins first"
+    some = f" {MOST_BARS} of {rows.height:,} queries are drawn, evenly among them." if rows.height > MOST_BARS else ""
+    texts = searched.texts
+    said_of = [shorten(f"{query_id} {texts.get(query_id) or ''}", _LONGEST, placeholder="…") for query_id in drawn["query_id"]]
+    words = [f"{query}: {minus(f'{gain:+.3f}')}" for query, gain in zip(said_of, drawn["difference"], strict=True)]
+    bars = sorted_bars(drawn["difference"].to_list(), said, searched.query_marks(drawn["query_id"]), words)
+    return Chart(bars, f"{said}. A click opens the rankings.{some}", scrolls=True)
 
 
 def each(searched: Searched) -> Section:
-    """Every query: of one run all measures, of several the first one; the lowest of the last run first."""
-    alone = len(searched.names) == 1
-    last = searched.measure if alone else [*searched.columns][-1]
-    rows = _measures(searched) if alone else _by_query(searched)
-    rows = rows.sort(last, "query_id", nulls_last=True, maintain_order=True)
+    """Every query: of one run all measures, of several the first one; the lowest of the last run first. And their rankings."""
+    alone, rows = len(searched.names) == 1, searched.by_query
+    last = [*searched.columns][-1]
     sentences, known = list[str](), rows[last].drop_nulls()
     if len(known):
         low, middle, high = (known.quantile(share, "linear") or 0.0 for share in (0.25, 0.5, 0.75))
@@ -74,9 +85,49 @@ def each(searched: Searched) -> Section:
             f"{searched.measure} of {searched.names[-1]} has the median {middle:.3f} over queries; "
             f"the middle half of the queries is from {low:.3f} to {high:.3f}."
         )
+    shown = _measures(searched) if alone else rows.drop("difference")
     caption = f"{'Measures' if alone else searched.measure} by query, lowest first"
-    table = Table(_with_attributes(rows, searched), caption, _HEADS | searched.columns)
-    return Section("queries", "How did each query do?", sentences, (table,))
+    table = _table(_with_attributes(shown, searched), caption, searched)
+    values, codes = _values(searched, rows["query_id"].head(table.most))
+    table = replace(table, row_data=[codes[query_id] for query_id in rows["query_id"].head(table.most)])
+    form = [_form(values)] if values else []
+    return Section(QUERIES, "How did each query do?", sentences, [*form, table, rankings(searched, codes)])
+
+
+def _table(rows: pl.DataFrame, caption: str, searched: Searched, signed: Sequence[str] = ()) -> Table:
+    """A table about queries, whose ids lead to the rankings."""
+    marks = {"query_id": searched.query_marks(rows["query_id"].head(MOST_ROWS))}
+    return Table(rows, caption, _HEADS | searched.columns, signed=signed, links=marks)
+
+
+def _form(values: Mapping[str, Sequence[str]]) -> Fragment:
+    """The form that filters queries by their attributes."""
+    filters = [Filter(filter_name(key), key, {value: value for value in names}) for key, names in values.items()]
+    selected = element("p", element("output", aria_live="polite", tabindex=-1), class_="selected", hidden=True)
+    return Fragment(
+        element(
+            "div",
+            filter_form(filters),
+            selected,
+            **filter_data({filter_name(key): names for key, names in values.items()}, QUERIES, "all queries"),
+        )
+    )
+
+
+def _values(searched: Searched, shown: pl.Series) -> tuple[dict[str, list[str]], dict[Any, str]]:
+    """The values of the attributes that queries are filtered by, and the places of those of each query.
+
+    Queries are those that are shown, and those with a ranking.
+    """
+    keys = list(dict.fromkeys(searched.by))
+    ids = pl.DataFrame({"query_id": pl.concat([shown, searched.ranked["query_id"]]).unique(maintain_order=True)})
+    if not keys:
+        return {}, dict.fromkeys(ids["query_id"], "")
+    rows = searched.evaluation.with_attributes(ids, keys, [])
+    texts = rows.with_columns(pl.exclude("query_id").cast(pl.String).fill_null(NOTHING))
+    values = {key: texts[key].gather(rows[key].arg_sort(nulls_last=True)).unique(maintain_order=True).to_list() for key in keys}
+    codes = [texts[key].replace_strict(names, [*map(str, range(len(names)))]) for key, names in values.items()]
+    return values, dict(zip(rows["query_id"], map(".".join, zip(*codes, strict=True)), strict=True))
 
 
 def coverage(searched: Searched) -> Section:
@@ -87,7 +138,7 @@ def coverage(searched: Searched) -> Section:
     blocks: list[Block] = [Table(evaluation.coverage, "Queries of each run", _HEADS)]
     if evaluation.options["unjudged"] == "remove":
         return Section("coverage", HEADING, [*sentences, "Documents without judgement were removed."], blocks)
-    blocks.append(Table(judged_documents(searched), "Judged documents among the first ones", _HEADS))
+    blocks.append(Table(searched.judged_documents, "Judged documents among the first ones", _HEADS))
     if not searched.plain:
         return Section("coverage", HEADING, sentences, blocks)
     if sum(run.height for run in evaluation.runs.values()) > _MOST_DOCUMENTS:
@@ -102,49 +153,21 @@ def coverage(searched: Searched) -> Section:
     return Section("coverage", HEADING, sentences, blocks, (note,))
 
 
-def judged_documents(searched: Searched) -> pl.DataFrame:
-    """Count the judged documents among the first 10 and the first 100 of the judged queries of each run.
-
-    Columns: run, and for each of both the number of documents, and the share of them that are judged, null without any.
-
-    >>> from apframe.report.searched import together
-    >>> from apframe.retrieval.evaluation import evaluate_run
-    >>> ev = evaluate_run({"q": {"a": 1}}, {"q": {"a": 0.9, "b": 0.8}}, "AP")
-    >>> judged_documents(Searched(*together([ev], ["new"]))).rows()
-    [('new', 2, 0.5, 2, 0.5)]
-    """
-    evaluation = searched.evaluation
-    runs = [rankable(table).select(pl.lit(name).alias(RUN), "query_id") for name, table in evaluation.runs.items()]
-    judged_queries = evaluation.judgements.select("query_id").unique()
-    lengths = pl.concat(runs).join(judged_queries, on="query_id", how="semi").group_by(RUN, "query_id").len()
-    found = evaluation.matches.filter(pl.col("relevance") >= 0)
-    table = pl.DataFrame({RUN: searched.names})
-    for k in _DEPTHS:
-        most = min(k, evaluation.options.get("max_documents", k))
-        n = lengths.group_by(RUN).agg(pl.col("len").clip(upper_bound=most).sum().cast(pl.Int64).alias(f"n {k}"))
-        judged = found.filter(pl.col("rank") <= most).group_by(RUN).agg(pl.len().alias("judged"))
-        table = table.join(n, on=RUN, how="left", maintain_order="left").join(judged, on=RUN, how="left", maintain_order="left")
-        table = table.with_columns(pl.col("judged").fill_null(0) / pl.col(f"n {k}")).rename({"judged": f"judged {k}"})
-    return table
-
-
-def _by_query(searched: Searched) -> pl.DataFrame:
-    """The first measure of every query, a column for each run."""
-    return searched.beside(searched.evaluation.per_query.filter(measure=searched.measure), ["query_id"])
-
-
 def _measures(searched: Searched) -> pl.DataFrame:
-    """The measures of every query of one run, a column for each."""
-    return searched.evaluation.per_query.pivot("measure", index="query_id", values="value", maintain_order=True)
+    """The measures of every query of one run, a column for each, in the order of `by_query`."""
+    wide = searched.evaluation.per_query.pivot("measure", index="query_id", values="value")
+    rows = searched.by_query.select("query_id", "n_relevant").join(wide, on="query_id", how="left", maintain_order="left")
+    return rows.select(pl.exclude("n_relevant"), "n_relevant")
 
 
 def _with_attributes(rows: pl.DataFrame, searched: Searched) -> pl.DataFrame:
-    """The rows with the number of relevant documents and the first attributes of their queries, as far as names are free."""
-    evaluation = searched.evaluation
-    is_relevant = pl.col("relevance") >= lowest_level(evaluation.measures)
-    counts = evaluation.judgements.group_by("query_id").agg(n_relevant=is_relevant.sum().cast(pl.Int64))
-    rows = rows.join(counts, on="query_id", how="left", maintain_order="left")
-    if evaluation.queries is None:
+    """The rows with the text and the first attributes of their queries, as far as names are free."""
+    queries = searched.evaluation.queries
+    if queries is None:
         return rows
-    free = [name for name in evaluation.queries.columns if name not in rows.columns][:_MOST_ATTRIBUTES]
-    return rows.join(evaluation.queries.select("query_id", *free), on="query_id", how="left", maintain_order="left")
+    free = [name for name in queries.columns if name not in rows.columns and not queries.schema[name].is_nested()]
+    first = [name for name in (searched.text_column, *searched.by) if name in free]
+    chosen = list(dict.fromkeys([*first, *free]))[: max(_MOST_ATTRIBUTES, len(first))]
+    rows = rows.join(queries.select("query_id", *map(exact, chosen)), on="query_id", how="left", maintain_order="left")
+    text = [name for name in chosen if name == searched.text_column]
+    return rows.select("query_id", *map(exact, text), pl.exclude("query_id", *text))

@@ -114,21 +114,24 @@ def _sentences(differences: pl.DataFrame) -> list[str]:
 def where(searched: Searched) -> Section | None:
     """Return the section of the first measure by attributes of the queries; None if no attribute was asked for."""
     blocks, sentences = list[Block](), list[str]()
+    of_pair = dict(searched.by_attribute)
     for key in searched.by:
         caption = f"{searched.measure} by {key}"
-        rows = searched.evaluation.by(key).filter(measure=searched.measure)
-        if searched.is_pair and searched.measure in searched.plain:
-            found = searched.evaluation.compare(searched.names[0], by=key).filter(measure=searched.measure)
+        if key in of_pair:
+            found = of_pair[key]
             said = comparison_sentences(found.rename({"measure": "metric"}), [key], unit="query")
             sentences += [text.replace(":", f" by {key}:", 1) for text in said]
             found = found.rename({key: "key"})  # it may be called what another column is
             shown = _differences(searched, found, "key", caption)
-            blocks.append(replace(shown, heads={**shown.heads, "key": key}))
+            marks = {"key": searched.value_marks(key, found["key"], found["n_units"])}
+            blocks.append(replace(shown, heads={**shown.heads, "key": key}, links=marks))
         else:
+            rows = searched.evaluation.by(key).filter(measure=searched.measure)
             counts = rows.group_by(key, maintain_order=True).agg(pl.max("n_queries"))
             wide = searched.beside(rows, [key])
             table = counts.join(wide, on=key, how="left", nulls_equal=True, maintain_order="left")
-            blocks.append(Table(table, caption, _HEADS | searched.columns))
+            marks = {key: searched.value_marks(key, table[key], table["n_queries"])}
+            blocks.append(Table(table, caption, _HEADS | searched.columns, links=marks))
     return Section("slices", "Where?", sentences, blocks) if blocks else None
 
 

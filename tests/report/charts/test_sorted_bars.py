@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import polars as pl
+import re
+from itertools import pairwise
 
-from apframe.report.charts.sorted_bars import MOST_BARS, sorted_bars
+from apframe.report.charts.sorted_bars import MOST_BARS, evenly, sorted_bars
+from apframe.report.marks import Mark
 
 
-def test_the_largest_gain_comes_first_and_reaches_the_top() -> None:
-    chart = sorted_bars(pl.Series([-0.25, 0.5]), "by query")
+def test_the_largest_gain_reaches_the_top() -> None:
+    chart = sorted_bars([0.5, -0.25], "by query")
     up, down = chart.index('class="better"'), chart.index('class="worse"')
     assert up < down
     assert 'class="better" x="40.0" width="240.0" y="10.0" height="60.0"' in chart
@@ -16,10 +18,18 @@ def test_the_largest_gain_comes_first_and_reaches_the_top() -> None:
 
 
 def test_of_very_many_some_are_drawn() -> None:
-    chart = sorted_bars(pl.Series([1 + k / 5_000 for k in range(5_000)]), "by query")
-    assert chart.count("<rect") == MOST_BARS
+    places = evenly(5_000)
+    assert len(set(places)) == MOST_BARS and (places[0], places[-1]) == (0, 4_999)
+    assert {later - place for place, later in pairwise(places)} == {50, 51}
+    assert evenly(MOST_BARS) == [*range(MOST_BARS)] and evenly(0) == []
+
+
+def test_every_bar_is_a_link_also_one_without_height() -> None:
+    chart = sorted_bars([0.5, 0.0], "by query", [Mark(section="query-2"), Mark(section="query-1")], ["<b>: +0.5", "c: 0"])
+    assert re.findall('href="#([^"]*)"', chart) == ["query-2", "query-1"] and chart.count('class="around"') == 2
+    assert "<title>&lt;b&gt;: +0.5</title>" in chart and 'role="group"' in chart
 
 
 def test_nothing_to_draw() -> None:
-    assert "<rect" not in sorted_bars(pl.Series([0.0, 0.0]), "by query")
-    assert "<rect" not in sorted_bars(pl.Series([], dtype=pl.Float64), "by query")
+    assert "<rect" not in sorted_bars([0.0, 0.0], "by query")
+    assert "<rect" not in sorted_bars([], "by query")

@@ -191,7 +191,8 @@ def test_keys_of_slices_may_be_called_anything() -> None:
     assert "<article" in text
     assert set(re.findall(r" (data-[^=]*)=", text)) == {
         "data-row", "data-error", "data-outcome", "data-category", "data-model", "data-change", "data-image", "data-score",
-        "data-cells", "data-tables", "data-file", "data-slices", "data-values", *(f"data-slice{n}" for n in range(5)),
+        "data-cells", "data-tables", "data-file", "data-slices", "data-values", "data-rows", "data-all",
+        *(f"data-slice{n}" for n in range(5)),
     }  # fmt: skip
     assert "onclick=alert(1) y" not in text.replace("&quot; onclick=alert(1) y", "")
 

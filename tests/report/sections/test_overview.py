@@ -13,7 +13,7 @@ from apframe.exceptions import ApframeWarning
 from apframe.report.compared import Compared
 from apframe.report.first_screen import first_screen_markup
 from apframe.report.marks import Mark
-from apframe.report.searched import Searched
+from apframe.report.searched import Searched, together
 from apframe.report.sections import leaderboard, models_compared, overview, search
 from tests.conformance.rows import HAND as TINY
 from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
@@ -124,9 +124,59 @@ def test_search_runs() -> None:
     found = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2])
     searched = Searched(found, ["run_lexical", "run_hybrid"])
     first = overview.of_runs(searched)
-    assert first.sentence == search.answer(searched) and not first.chips
+    assert first.sentence == search.answer(searched)
     means = found.summary.filter(measure="AP")
     wanted = [dict(means.select("run", "value").rows())[name] for name in searched.names]
     assert [each.value for each in first.figures] == [f"{value:.3f}" for value in wanted]
+    assert first.notes == ["60 judged queries. Judged documents among the first 10: 74 % (run_lexical) and 92 % (run_hybrid)."]
     geometric = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], "GMAP")
-    assert overview.of_runs(Searched(geometric, ["run_lexical", "run_hybrid"])).figures == []
+    without = overview.of_runs(Searched(geometric, ["run_lexical", "run_hybrid"]))
+    assert (without.figures, without.chips, without.notes) == ((), (), first.notes)
+
+
+def test_slices_and_measures_that_differ_between_two_runs() -> None:
+    """The slices come first, then the other measures; the first one is in the sentence."""
+    found = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], queries=DATA / "queries.csv")
+    first = overview.of_runs(Searched(found, ["run_lexical", "run_hybrid"], by=["topic"]))
+    slices = found.compare("run_lexical", by="topic").filter(pl.col("q") < 0.05, measure="AP").sort("q")
+    others = found.compare("run_lexical").filter(pl.col("measure") != "AP", pl.col("p") * 4 < 0.05).sort("p")
+    wanted = [*slices.select("topic", "difference").rows(), *others.select("measure", "difference").rows()]
+    assert [chip.words for chip in first.chips] == [f"{name} {difference:+.3f}" for name, difference in wanted[:5]]
+    assert {chip.verdict for chip in first.chips} == {"better"}
+    assert first.chips[0].mark == Mark({"topic": "cooking"}, 12, "queries") and first.chips[2].mark == "comparison"
+    assert first.chips_about == "Clearly better or worse in run_hybrid (q < 0.05):"
+    swapped = apf.evaluate_run(DATA / "qrels.txt", {"new": RUNS[1], "old": RUNS[0]}, queries=DATA / "queries.csv")
+    assert {chip.verdict for chip in overview.of_runs(Searched(swapped, ["new", "old"], by=["topic"])).chips} == {"worse"}
+    dense = apf.evaluate_run(DATA / "qrels.txt", {"lexical": RUNS[0], "dense": RUNS[2]}, queries=DATA / "queries.csv")
+    by_length = overview.of_runs(Searched(dense, ["lexical", "dense"], by=["n_words"])).chips
+    assert all(chip.words.startswith("n_words ") for chip in by_length) and by_length
+    unclear = overview.of_runs(Searched(dense, ["lexical", "dense"]))
+    assert unclear.chips_about == "None of 4 other measures and slices is clearly better or worse." and not unclear.chips
+    alone = apf.evaluate_run(DATA / "qrels.txt", {"lexical": RUNS[0], "dense": RUNS[2]}, "AP")
+    assert overview.of_runs(Searched(alone, ["lexical", "dense"])).chips_about == ""
+
+
+def test_runs_that_differ_from_the_first_one() -> None:
+    found = apf.evaluate_run(DATA / "qrels.txt", [RUNS[1], RUNS[0], RUNS[2]], "AP")
+    first = overview.of_runs(Searched(found, ["run_hybrid", "run_lexical", "run_dense"]))
+    assert [chip.words for chip in first.chips] == ["run_dense -0.163", "run_lexical -0.104"]
+    assert {chip.verdict for chip in first.chips} == {"worse"}
+    assert first.chips_about == "Clearly better or worse than run_hybrid (corrected p < 0.05):"
+    same = apf.evaluate_run(DATA / "qrels.txt", dict.fromkeys("abc", RUNS[0]), "AP")
+    assert overview.of_runs(Searched(same, [*"abc"])).chips_about == "No run is clearly better or worse than a."
+
+
+def test_the_lowest_queries_of_one_run() -> None:
+    """Queries without relevant documents have 0 anyway: they are not named."""
+    found = apf.evaluate_run(DATA / "qrels.txt", RUNS[0], queries=DATA / "queries.csv")
+    searched = Searched(*together([found], ["lexical"]))
+    first = overview.of_runs(searched)
+    relevant = found.judgements.filter(pl.col("relevance") >= 1)
+    rows = found.per_query.filter(measure="AP").join(relevant, on="query_id", how="semi").sort("value", "query_id").head(3)
+    assert [chip.words.rpartition(" ")[2] for chip in first.chips] == [f"{value:.3f}" for value in rows["value"]]
+    assert [chip.mark for chip in first.chips] == searched.query_marks(rows["query_id"])
+    assert first.chips[0].words.startswith("BC547 transistor heat sink table ")
+    assert first.chips_about == "Queries with the lowest AP:"
+    with pytest.warns(apf.exceptions.FewUnitsWarning):
+        equal = overview.of_runs(Searched(*together([apf.evaluate_run({"q": {"d": 1}}, {"q": {"d": 1.0}}, "AP")], ["a"])))
+    assert (equal.chips_about, equal.chips) == ("", [])

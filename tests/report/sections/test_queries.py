@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.report.searched import Searched, together
-from apframe.report.section import Chart, Section, Table
+from apframe.report.section import Chart, Details, Fragment, Section, Table
 from apframe.report.sections import queries
 from tests.report.sections.test_search import DATA, RUNS
 
@@ -41,6 +45,58 @@ def test_queries_won_and_lost(two: apf.RunEvaluation) -> None:
     chart = section.blocks[0]
     assert isinstance(chart, Chart)
     assert (chart.svg.count('class="better"'), chart.svg.count('class="worse"')) == (won, lost)
+    text = "".join(block.blocks[0].markup for block in queries.each(Searched(two, NAMES)).blocks if isinstance(block, Details))
+    falling = ap.with_columns(gain=gain.round(12)).sort("gain", "query_id", descending=[True, False])["query_id"].to_list()
+    numbers = re.findall('href="#query-([0-9]+)"', chart.svg)
+    places = dict(re.findall(r"<strong>(\d+)</strong>.*?id=\"query-(\d+)\"", text))
+    assert numbers == [places[query_id] for query_id in falling]
+
+
+def test_of_three_runs_the_first_and_the_best_other_are_compared() -> None:
+    three = apf.evaluate_run(DATA / "qrels.txt", [RUNS[2], RUNS[0], RUNS[1]])
+    section = queries.changed(Searched(three, ["run_dense", "run_lexical", "run_hybrid"]))
+    assert section is not None
+    assert " against run_dense; " in section.sentences[0] and section.sentences[0].startswith("By AP, run_hybrid wins ")
+    assert section.notes == ["run_dense is the first run. Of the others, run_hybrid has the highest AP."]
+    assert frames(section)[0].columns == ["query_id", "run 0", "run 2", "difference", "n_relevant"]
+
+
+def test_texts_are_beside_the_ids_and_cut(tmp_path: Path) -> None:
+    whole = "<img src=x onerror=alert(1)> " + "größe " * 40
+    attributes = pl.DataFrame({"query_id": ["a\"'<", "b"], **{f"x{k}": [k, k] for k in range(6)}, "title": [whole, "kurz"]})
+    qrels = {query_id: {"d": 1, "e": 0} for query_id in attributes["query_id"]}
+    runs = {name: {key: {"d": score, "e": 0.5} for key in qrels} for name, score in (("old", 0.1), ("new", 0.9))}
+    found = apf.evaluate_run(qrels, runs, "AP", queries=attributes)
+    searched = Searched(found, ["old", "new"], by=["x5"])
+    assert frames(queries.each(searched))[0].columns == ["query_id", "title", "run 0", "run 1", "n_relevant", "x5", "x0", "x1"]
+    text = apf.write_report(tmp_path / "r.html", found).read_text()
+    assert "<img" not in text and "&lt;img src=x onerror=alert(1)&gt; größe größe" in text
+    cut = f"{whole[:99]}…".replace("<", "&lt;").replace(">", "&gt;")
+    assert text.count(f'">{cut}</span>') == text.count(f'title="{whole}"'.replace("<", "&lt;").replace(">", "&gt;")) == 3
+    assert ">a&quot;&#x27;&lt;</a>" in text
+
+
+def test_filters_are_the_attributes_that_were_asked_for(two: apf.RunEvaluation) -> None:
+    form, table, _ = queries.each(Searched(two, NAMES, by=["n_words", "topic"])).blocks
+    assert isinstance(form, Fragment) and isinstance(table, Table) and two.queries is not None
+    assert re.findall('<select name="([^"]*)"', form.markup) == ["n_words", "topic"]
+    data = re.search('data-values="([^"]*)"', form.markup)
+    assert data is not None
+    values = dict(json.loads(data[1].replace("&quot;", '"')))
+    assert values["n_words"] == [*map(str, sorted(two.queries["n_words"].unique()))]
+    read = [tuple(values[name][int(code)] for name, code in zip(values, has.split("."), strict=True)) for has in table.row_data]
+    assert read == [(str(n), topic) for n, topic in table.frame.select("n_words", "topic").rows()]
+    assert not isinstance(queries.each(Searched(two, NAMES)).blocks[0], Fragment)
+
+
+def test_queries_without_the_attribute_are_filtered_too() -> None:
+    qrels = {query_id: {"d": 1} for query_id in "pqr"}
+    attributes = {"query_id": ["p", "q"], "kind": ["long", None]}
+    found = apf.evaluate_run(qrels, qrels, "AP", queries=attributes)
+    form, table, _ = queries.each(Searched(*together([found], ["a"]), by=["kind"])).blocks
+    assert isinstance(form, Fragment) and isinstance(table, Table)
+    assert '<option value="long">long</option><option value="–">–</option>' in form.markup
+    assert table.row_data == ["0", "1", "1"]
 
 
 def test_no_difference_has_no_chart() -> None:
@@ -91,7 +147,7 @@ def test_judged_documents_by_hand() -> None:
     runs = {"old": {"p": {"a": 3.0, "b": 2.0, "c": 1.0}, "x": {"a": 1.0}}, "new": {"q": {"z": 1.0}, "p": {}}}
     with pytest.warns(apf.exceptions.NothingMatchesWarning):
         evaluation = apf.evaluate_run({"p": {"a": 1, "b": -1, "c": 0}, "q": {"a": 1}}, runs, "AP", max_documents=2)
-    table = queries.judged_documents(Searched(evaluation, ["old", "new"]))
+    table = Searched(evaluation, ["old", "new"]).judged_documents
     assert table.rows() == [("old", 2, 0.5, 2, 0.5), ("new", 1, 0.0, 1, 0.0)]
 
 
