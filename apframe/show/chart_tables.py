@@ -82,8 +82,8 @@ def _several(given: Any, method: str) -> Mapping[str, Any] | None:
         alone = (isinstance(each, (Mapping, pl.LazyFrame)) or hasattr(each, "columns") for each in given.values())
         return given if all(a or _maker(b, method) for a, b in zip(alone, given.values(), strict=True)) else None
     if isinstance(given, (list, tuple)) and given and all(_maker(each, method) for each in given):
-        named = {getattr(each, "name", None): each for each in given}
-        if len(named) < len(given) or None in named:
+        named = {each.name: each for each in given if getattr(each, "name", None)}
+        if len(named) < len(given):
             raise InputError("several evaluations need names that differ", "give a dict from names to evaluations")
         return named
     return None
@@ -112,7 +112,7 @@ def _made(
         known = [name for name, each in signature(make).parameters.items() if each.kind is not each.VAR_POSITIONAL]
         if unknown := [name for name in options if name not in known]:
             raise ParameterError(f"is no option of the method {method}", did_you_mean(unknown[0], known), option=unknown[0])
-        return make(*keys, **{name: value for name, value in wishes.items() if name in known} | options)
+        return make(*keys, **{**{name: value for name, value in wishes.items() if name in known}, **options})
     if not (_is_table(given) or isinstance(given, (str, list)) or hasattr(given, "__fspath__")):
         raise InputError(f"{kind_of(given)} has no {method}", _remedy(method), table=table)
     if options:

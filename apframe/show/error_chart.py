@@ -99,7 +99,7 @@ def plot_error_impact(
     return alt.layer(bars, *layers, zero).properties(width=width, height=height, title=heading)
 
 
-def error_marks(impact: pl.DataFrame, kinds: Sequence[str] = ERRORS.categories) -> pl.DataFrame:
+def error_marks(impact: pl.DataFrame, kinds: Sequence[str] = tuple(KIND_WORDS)) -> pl.DataFrame:
     """The bars of a table from `Evaluation.error_impact`: those of a model or slice one below the other, in the order of kinds.
 
     Columns: bar (the name of the model or slice), error, kind (in words), n, ap, delta_ap (the length of the bar), low and high

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby
+from operator import itemgetter
 
 import polars as pl
 
@@ -46,16 +47,16 @@ def line_chart(
         whether the slider moves over it: a line shows where it is
 
     >>> chart = line_chart([Line("new", pl.Series([0.0, 1.0]), pl.Series([1.0, 0.0]), 0)], "recall", "precision")
-    >>> 'd="M36 18V182H270"' in chart, "precision against recall: new" in chart
+    >>> 'd="M36 18H36V182H270"' in chart, "precision against recall: new" in chart
     (True, True)
     """
     across, down = scales(x_ends)
     parts = [axes(x_ends, x_title, y_title)]
     for line, class_ in zip(lines, CLASSES, strict=False):
         points = [(across(x), down(y)) for x, y in zip(line.x, line.y, strict=True) if x is not None and y is not None]
-        steps = (f"V{y}" * (y != before) + f"H{x}" * (x != left) for (left, before), (x, y) in pairwise(points))
+        steps = "V".join(f"{y}H{[*level][-1][0]}" for y, level in groupby(points, itemgetter(1)))
         if points:
-            path = f"M{points[0][0]} {points[0][1]}{''.join(steps)}"
+            path = f"M{points[0][0]} {steps}"
             parts.append(element("path", element("title", line.name), class_=f"curve {class_}", d=path))
         if line.marked is not None and line.y[line.marked] is not None:
             x, y = across(line.x[line.marked]), down(line.y[line.marked])

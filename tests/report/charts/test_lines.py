@@ -18,7 +18,7 @@ from apframe.report.sections.score_threshold import section
 def test_points_without_a_number_and_repeated_ones_are_left_out() -> None:
     x, y = pl.Series([0.0, 0.5, 0.5, 1.0]), pl.Series([1.0, None, 0.5, 0.5])
     chart = line_chart([Line("a", x, y, 2), Line("b", x.clear(), y.clear())], "x", "y")
-    assert 'd="M36 18V100H153H270"' in chart
+    assert 'd="M36 18H36V100H270"' in chart
     assert chart.count('class="curve') == 1
     assert 'class="mark a"' in chart and "translate(153 100)" in chart
 
@@ -36,7 +36,7 @@ def test_points_are_links_to_what_is_behind_them() -> None:
 
 def test_scores_beyond_1_have_their_axis() -> None:
     chart = line_chart([Line("a", pl.Series([-5.0, 5.0]), pl.Series([0.0, 1.0]))], "score", "recall", (-5.0, 5.0))
-    assert 'd="M36 182V18H270"' in chart and ">-2.5<" in chart
+    assert 'd="M36 182H36V18H270"' in chart and ">-2.5<" in chart
 
 
 @pytest.mark.slow
