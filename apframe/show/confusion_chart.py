@@ -67,19 +67,6 @@ def plot_confusion(
     return draw(alt, table, most, width)
 
 
-def confusion_marks(table: pl.DataFrame, most: int = MOST_CATEGORIES) -> pl.DataFrame:
-    """The cells of a matrix.
-
-    Columns: true and found (the names of the row and the column), n, share (of the row), step (of the shade, from 1 to 6).
-
-    >>> table = {"true_category_id": [1, 1], "true_name": ["cat", "cat"], "found_category_id": [1, None],
-    ...          "found_name": ["cat", None], "n": [9, 1]}
-    >>> confusion_marks(pl.DataFrame(table)).rows()
-    [('cat', 'cat', 9, 0.9, 6), ('cat', 'missed', 1, 0.1, 2)]
-    """
-    return _folded(*_placed(table, most))
-
-
 def _placed(table: pl.DataFrame, most: int) -> tuple[pl.DataFrame, list[str]]:
     """The cells: n, and of both sides the place (null for none) and the label of its own category; what places are called."""
     both = (table.select(category_id=f"{side}_category_id", name=f"{side}_name") for side in SIDES)
