@@ -11,6 +11,8 @@ TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "apframe"
 # a test, and the modules that it tests besides the one of its own name
 TESTED_IN = {
+    "report/charts/test_heat_map.py": "show/colours show/confusion_marks",
+    "report/charts/test_intervals.py": "show/interval_marks",
     "adapters/test_torchvision.py": "adapters/arrays",
     "formats/test_options.py": "formats/input_types",
     "benchmarks/aerial/visdrone/test_protocol.py": "protocols/combinations protocols/twins",

@@ -12,14 +12,10 @@ import polars as pl
 from apframe.evaluation.diagnose.confusion_ranges import confusion_ranges
 from apframe.evaluation.side_by_side import of_each
 from apframe.report.operating_point import OperatingPoint
-from apframe.wording import counted
+from apframe.show.confusion_marks import MOST_CATEGORIES, SIDES, axes_of, chosen_categories
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
-
-MOST_CATEGORIES = 30
-BACKGROUND, MISSED = "background", "missed"
-_SIDES = ("true", "found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +75,11 @@ def matrix_of(
     number = {id(each): k for k, each in enumerate(evaluations)}
     stays = of_each(lambda each: _stays(each, iou_threshold, point, number[id(each)]), evaluations)
     places, labels, groups = _chosen(stays, categories)
-    background, missed = (_unlike(name, labels) for name in (BACKGROUND, MISSED))
+    background, missed = (names[-1] for names in axes_of(labels).values())
     size = len(labels) + 1
     counts, named = [], []
     for k, table in enumerate(stays):
-        for side, none in zip(_SIDES, (background, missed), strict=True):
+        for side, none in zip(SIDES, (background, missed), strict=True):
             at = places.select(pl.col("category_id").alias(f"{side}_category_id"), pl.col("place").alias(f"{side}_place"))
             table = table.join(at, on=f"{side}_category_id", how="left", maintain_order="left")
             table = table.with_columns(pl.col(f"{side}_place").fill_null(size - 1))
@@ -112,32 +108,14 @@ def _stays(self: Evaluation, iou_threshold: float, point: OperatingPoint | None,
 
 def _chosen(stays: Sequence[pl.DataFrame], categories: pl.DataFrame) -> tuple[pl.DataFrame, list[str], list[str]]:
     """category_id and place of all categories, and the labels and supercategories of the places."""
-    sides = [f"{side}_category_id" for side in _SIDES]
-    now = pl.concat([table.filter("is_first").select(sides) for table in stays])
-    mistaken = now.filter(pl.col(sides[0]) != pl.col(sides[1]))
-    lost = now.filter(pl.any_horizontal(pl.col(sides).is_null()))
-    ranked = categories.with_row_index("order")
-    for name, table in (("mistakes", mistaken), ("losses", lost)):
-        ids = pl.concat([table[side].alias("category_id") for side in sides]).drop_nulls()
-        n = ids.value_counts(name=name)
-        ranked = ranked.join(n, on="category_id", how="left", maintain_order="left")
-    ranked = ranked.sort("mistakes", "losses", "order", descending=[True, True, False], nulls_last=True)
-    ranked = ranked.with_row_index("place")
-    shown, n_others = ranked.head(MOST_CATEGORIES), ranked.height - MOST_CATEGORIES
-    labels, groups = shown["label"].to_list(), [""] * shown.height
-    if "supercategory" in shown.columns:
-        groups = shown["supercategory"].cast(pl.String).fill_null("").to_list()
-    if n_others > 0:
-        labels, groups = [*labels, _unlike(counted(n_others, "other"), labels)], [*groups, ""]
-    place = pl.min_horizontal("place", pl.lit(MOST_CATEGORIES)).cast(pl.UInt32)
-    return ranked.select("category_id", place.alias("place")), labels, groups
-
-
-def _unlike(name: str, others: Sequence[str]) -> str:
-    """Return the name, with an underscore for as long as one of the others has it."""
-    while name in others:
-        name += "_"
-    return name
+    sides = [f"{side}_category_id" for side in SIDES]
+    now = pl.concat([table.filter("is_first").select(*sides, n=1) for table in stays])
+    ranked, labels = chosen_categories(now, categories, MOST_CATEGORIES)
+    groups = [""] * len(labels)
+    if "supercategory" in ranked.columns:
+        of_shown = ranked["supercategory"].head(MOST_CATEGORIES).cast(pl.String).fill_null("").to_list()
+        groups[: len(of_shown)] = of_shown
+    return ranked.select("category_id", "place"), labels, groups
 
 
 def _counts(stays: pl.DataFrame, size: int, positions: Sequence[int] | None) -> np.ndarray:

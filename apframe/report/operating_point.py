@@ -9,8 +9,9 @@ from itertools import groupby
 
 import polars as pl
 
+from apframe.show.charts import score_ends
+
 N_POSITIONS = 50
-_TINY = 0.1  # up to here, most positions between 0 and 1 would be above all scores
 _RATES = ("precision", "recall", "f1")
 _COUNTS = ("tp", "fp", "fn")
 
@@ -65,8 +66,7 @@ def operating_point(curves: Sequence[pl.DataFrame], n_positives: int) -> Operati
     if all(math.isinf(score) for score in best):
         return None
     scores = pl.concat([each["score_threshold"] for each in curves])
-    low, high = min(0.0, float(scores.to_numpy().min())), float(scores.to_numpy().max())
-    high = high if high > 1 or high < _TINY else 1.0
+    low, high = score_ends(scores)
     even = [low + step / N_POSITIONS * (high - low) for step in range(1, N_POSITIONS + 1)]
     counts = [at_scores(each, [first, *even], n_positives) for each, first in zip(curves, best, strict=True)]
     return OperatingPoint(best, even, (low, high), counts)

@@ -17,7 +17,7 @@ from apframe.report.marks import link_to, listed, number_text
 from apframe.report.operating_point import OperatingPoint
 from apframe.report.section import NEXT, Block, Chart, Details, Section, Steps, Table
 from apframe.report.tables import minus, table_markup
-from apframe.show import drawings
+from apframe.show import colours, drawings
 from apframe.show.elements import Markup, element, scrolling
 
 POLICY = "default-src 'none'; img-src 'self' file: data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -56,7 +56,7 @@ def page(
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         _GENERATOR,
         element("title", title),
-        element("style", _resource("style.css"), Markup(drawings.style())),
+        element("style", Markup(colours.variables()), _resource("style.css"), Markup(drawings.style())),
     ]
     links = [element("li", element("a", section.heading, href=f"#{section.key}")) for section in sections]
     bar = element("nav", element("ol", links), aria_label="Sections")

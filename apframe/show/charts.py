@@ -12,15 +12,28 @@ from apframe.columns import exact
 from apframe.exceptions import InputError, ParameterError, import_optional
 from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve, thin_roc
 from apframe.lists.vl_pr import PrecisionRecall
-from apframe.tables.sources import to_polars
+from apframe.show.chart_tables import is_made, table_of
+from apframe.show.colours import GRID, PALETTE, SOFT
+from apframe.tables.sources import kind_of, to_polars
 
 if TYPE_CHECKING:
     import altair as alt
 
-# Okabe and Ito 2008, told apart with any colour vision; without their yellow, which is faint on white
-PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
-_GREY, DARK_GREY = "#c8c8c8", "#666666"
+_GREY = "#c8c8c8"
 MOST_ROWS = 5_000  # Altair refuses more in one table
+MOST_POINTS = 101  # of one curve
+_TINY = 0.1  # up to here, most of an axis from 0 to 1 would be above all scores
+TICKS, TICK_FORMAT = (0, 0.25, 0.5, 0.75, 1), ".3~g"  # of axes from 0 to 1
+TITLES = {
+    "score_threshold": "score",
+    "f1": "F1",
+    "tp": "true positives",
+    "fp": "false positives",
+    "fn": "missed",
+    "fppi": "false positives per image",
+    "mean_target": "share that is right",
+    "n": "number of detections",
+}
 _ENDS = 3  # where there are more curves than colours: so many of the largest and of the smallest area are coloured
 
 _NUMBERS = count(1)
@@ -35,23 +48,24 @@ def plot_precision_recall(
     interpolated: bool = False,
     width: int = 480,
     height: int = 320,
-    max_points: int = 1000,
+    max_points: int = MOST_POINTS,
+    **options: Any,
 ) -> alt.LayerChart:
     """Precision over recall, a line for each curve.
 
     The lines are steps: precision holds back to the recall before, so the area below is the average precision "step", or, with
-    `interpolated`, "interpolated". Where points were thinned out, straight lines join those that are left. More than seven
+    `interpolated`, "interpolated". Of long curves, as many points are drawn as keep their picture the same. More than seven
     curves share one grey, except for the three of largest and the three of smallest area; the tooltips name all. Curves without
     positives (recall is null) are left out. The title says at which IoU threshold and area range, where the curves have one.
 
     Parameters
     ----------
     curve
-        from `precision_recall_curve` or `Evaluation.curves`: the keys, rank, score, precision, recall, and
-        interpolated_precision or envelope.
+        an evaluation, or a list or a dict of several; or a table from `precision_recall_curve` or `Evaluation.curves`: the
+        keys, rank, score, precision, recall, and interpolated_precision or envelope.
     by
         the columns that distinguish the curves; when left out, those before `rank` that have more than one value
-        (`name` stands for `category_id` too).
+        (`name` stands for `category_id` too). With an evaluation, what it is sliced by.
     iso_f
         the values of F1 that get a line, `precision = F recall / (2 recall - F)`.
     random_baseline
@@ -61,11 +75,13 @@ def plot_precision_recall(
         draw the best precision at each recall or beyond.
     max_points
         for each curve, see `thin_curve`; fewer where all curves together pass the 5,000 rows that Altair takes.
+    options
+        of `Evaluation.curves`, such as `iou_threshold` and `category`, with an evaluation.
 
     Raises
     ------
     ParameterError
-        Altair is not installed; `by` does not distinguish the curves; a share that is not in (0, 1].
+        Altair is not installed; `by` does not distinguish the curves; a share that is not in (0, 1]; an unknown option.
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
@@ -78,7 +94,10 @@ def plot_precision_recall(
     baseline = [] if random_baseline is None or isinstance(random_baseline, bool) else [random_baseline]
     if not all(0 < share <= 1 for share in (*iso_f, *baseline)):
         raise ParameterError(f"values of F and the random baseline lie in (0, 1], got {[*iso_f, *baseline]}")
-    table, x, y = to_polars(curve, "curve"), "recall", "precision"
+    x, y = "recall", "precision"
+    if is_made(curve, "curves"):
+        options, by = {**options, "by": by or ()}, None
+    table = table_of(curve, "curve", "curves", ["rank", "score", x], options)
     if interpolated:
         y = "interpolated_precision"
         table = table.rename({"envelope": y}, strict=False)  # its name among the curves of an evaluation
@@ -90,18 +109,15 @@ def plot_precision_recall(
     elif random_baseline:
         shares = points.group_by("curve", maintain_order=True).last().select(y, "colour")
         behind.append(alt.Chart(shares).mark_rule(strokeDash=[6, 4], strokeWidth=1).encode(_axes(alt, x, y)[1], color=colour))
-    at_start = {x: pl.lit(0.0), "rank": pl.lit(0, points.schema["rank"]), "score": pl.lit(None, pl.Float64)}
-    starts = points.group_by("curve", maintain_order=True).first().with_columns(**at_start).select(points.columns)
-    thin = thin_curve(points, most_points(points, max_points), by="curve", along=x, across=y)
-    interpolate = "step-before" if thin.height == points.height else "linear"
-    lines = draw_lines(alt, pl.concat([starts, thin]), _axes(alt, x, y), _tooltip(alt, title, x, y), colour, interpolate)
+    marks = curve_marks(points, x, y, most_points(points, max_points))
+    lines = draw_lines(alt, marks, _axes(alt, x, y), _tooltip(alt, title, x, y), colour, "step-before")
     chart = alt.layer(*behind, *lines).properties(width=width, height=height)
     conditions = shared_conditions(table)
     return chart.properties(title=head_chart(alt, "Precision over recall", conditions)) if conditions else chart
 
 
 def plot_roc(
-    curve: Any, by: Keys | None = None, *, width: int = 360, height: int = 360, max_points: int = 1000
+    curve: Any, by: Keys | None = None, *, width: int = 360, height: int = 360, max_points: int = MOST_POINTS
 ) -> alt.LayerChart:
     """The true positive rate over the false positive rate, a line for each curve, and the diagonal, which is a random order.
 
@@ -128,6 +144,8 @@ def plot_vl_pr(result: PrecisionRecall) -> alt.LayerChart:
     >>> from apframe.lists.vl_pr import vl_pr
     >>> chart = plot_vl_pr(vl_pr([1, -1, 1], [0.9, 0.5, 0.1]))  # doctest: +SKIP
     """
+    if not isinstance(result, PrecisionRecall):
+        raise InputError(f"this chart is not about {kind_of(result)}", "give what apf.vl_pr returns", table="curve")
     retrieved = result.curve.drop_nulls(["recall", "score"]).sort("score", descending=True, maintain_order=True)
     chart = plot_precision_recall(retrieved.with_row_index("rank", 1), [], iso_f=(), random_baseline=result.random_baseline)
     values = {"AUC": result.auc, "AP": result.ap, "AP11": result.ap_interp_11}
@@ -180,6 +198,16 @@ def telling_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     return several
 
 
+def keys_before(table: pl.DataFrame, column: str) -> list[str]:
+    """What distinguishes the curves of a table whose keys stand before a column: the name alone, if nothing does.
+
+    >>> keys_before(pl.DataFrame({"run": ["a", "b"], "name": ["cat"] * 2, "score": [0.5] * 2}), "score")
+    ['run']
+    """
+    telling = telling_columns(table, table.columns[: table.columns.index(column)])
+    return telling or (["name"] if "name" in table.columns and table["name"].count() else [])
+
+
 def add_names(table: pl.DataFrame, keys: Sequence[str]) -> pl.Expr:
     """The values of the keys in one text; null is called so."""
     rounded = [exact(key).round_sig_figs(6) if table.schema[key].is_float() else exact(key) for key in keys]
@@ -226,6 +254,35 @@ def head_chart(alt: Any, text: str, notes: list[str]) -> Any:
     return alt.Title(text, anchor="start", frame="group", offset=10, **below)
 
 
+def curve_marks(points: pl.DataFrame, x: str, y: str, max_points: int = MOST_POINTS) -> pl.DataFrame:
+    """The points of curves that are drawn, in their order: of each as many as keep its picture the same, and its best ones.
+
+    Curves over recall begin at recall 0, with the precision of their first point.
+
+    Parameters
+    ----------
+    points
+        curve (its name), x and y; is_best, if some points are to be kept. Points by rising or by falling x
+    max_points
+        of each curve, see `thin_curve`
+
+    >>> points = pl.DataFrame({"curve": ["new"] * 2, "recall": [0.5, 1.0], "precision": [1.0, 0.5], "is_best": [False, True]})
+    >>> curve_marks(points, "recall", "precision").drop("curve").rows()
+    [(0.0, 1.0, False), (0.5, 1.0, False), (1.0, 0.5, True)]
+    """
+    is_best = pl.col("is_best") if "is_best" in points.columns else pl.lit(value=False)
+    numbered = points.with_row_index("at")
+    thin = thin_curve(numbered, max(max_points - 2, min(max_points, 2)), by="curve", along=x, across=y)
+    marks = numbered.filter(pl.col("at").is_in(thin["at"].implode()) | is_best)
+    if x == "recall":
+        first = {x: 0.0, "rank": 0, "score": None, "is_best": False}
+        starts = marks.unique("curve", keep="first", maintain_order=True).with_columns(
+            pl.lit(value, marks.schema[name]).alias(name) for name, value in first.items() if name in marks.columns
+        )
+        marks = pl.concat([starts, marks]).sort("at", maintain_order=True)
+    return marks.drop("at")
+
+
 def most_points(points: pl.DataFrame, max_points: int) -> int:
     """How many points each curve may keep for all to fit, with one more for each; short curves leave room to long ones."""
     lengths = points.group_by("curve").len()["len"].sort().to_list()
@@ -240,12 +297,32 @@ def most_points(points: pl.DataFrame, max_points: int) -> int:
 
 
 def _axes(alt: Any, x: str, y: str) -> list[Any]:
+    return [rate_channel(alt, channel, name) for channel, name in ((alt.X, x), (alt.Y, y))]
+
+
+def rate_channel(alt: Any, channel: Any, name: str, title: str | None = "", **axis: Any) -> Any:
+    """A channel from 0 to 1, with the ticks and the title that the report has too."""
     scale = alt.Scale(domain=[0, 1], nice=False)
-    axis = alt.Axis(values=[tick / 5 for tick in range(6)], format=".1f", gridColor="#eeeeee")
-    return [
-        channel(f"{name}:Q", title=name.replace("_", " ").capitalize(), scale=scale, axis=axis)
-        for channel, name in ((alt.X, x), (alt.Y, y))
-    ]
+    shown = alt.Axis(**{"values": TICKS, "format": TICK_FORMAT, "gridColor": GRID} | axis)
+    said = TITLES.get(name, name.replace("_", " ")) if title == "" else title
+    return channel(f"{name}:Q", title=said, scale=scale, axis=shown)
+
+
+def score_ends(scores: pl.Series) -> tuple[float, float]:
+    """Where an axis of scores begins and ends: at 0 and 1, unless scores are beyond these or all tiny.
+
+    >>> score_ends(pl.Series([0.2, 0.7])), score_ends(pl.Series([-2.0, 0.05]))
+    ((0.0, 1.0), (-2.0, 0.05))
+    """
+    low, high = (float(end) for end in (scores.min(), scores.max()))  # type: ignore[arg-type]
+    return min(low, 0.0), high if high > 1 or high < _TINY else 1.0
+
+
+def score_channel(alt: Any, name: str, ends: tuple[float, float]) -> Any:
+    """The horizontal channel of scores, with the ticks that the report has too."""
+    low, high = ends
+    axis = alt.Axis(values=[low + tick * (high - low) for tick in TICKS], format=TICK_FORMAT, gridColor=GRID)
+    return alt.X(f"{name}:Q", title=TITLES[name], scale=alt.Scale(domain=[low, high], nice=False), axis=axis)
 
 
 def colour_channel(alt: Any, title: str | list[str], colours: dict[str, str], *, offset: int) -> Any:
@@ -283,7 +360,7 @@ def _iso_f(alt: Any, x: str, y: str, values: Sequence[float]) -> list[Any]:
     ends = pl.DataFrame({x: [1.0 for _ in values], y: [f / (2 - f) for f in values], "f": [f"F1 = {f:g}" for f in values]})
     axes = _axes(alt, x, y)
     lines = alt.Chart(pl.DataFrame(rows)).mark_line(color="#dddddd", strokeWidth=1).encode(*axes, detail="f:N")
-    labels = alt.Chart(ends).mark_text(align="left", dx=4, color=DARK_GREY, fontSize=10).encode(*axes, text="f:N")
+    labels = alt.Chart(ends).mark_text(align="left", dx=4, color=SOFT, fontSize=10).encode(*axes, text="f:N")
     return [lines, labels]
 
 
@@ -291,6 +368,6 @@ def _random_order(alt: Any, line: dict[str, list[float]], *, label_at: tuple[flo
     """A dashed line, and what it is, beside the point of it at this x, moved by dx and dy."""
     (x, y), (at, dx, dy) = line, label_at
     chart = alt.Chart(pl.DataFrame(line)).encode(*_axes(alt, x, y))
-    label = chart.mark_text(text="random order", align="left", dx=dx, dy=dy, color=DARK_GREY)
-    dashed = chart.mark_line(color=DARK_GREY, strokeDash=[6, 4], strokeWidth=1)
+    label = chart.mark_text(text="random order", align="left", dx=dx, dy=dy, color=SOFT)
+    dashed = chart.mark_line(color=SOFT, strokeDash=[6, 4], strokeWidth=1)
     return [dashed, label.transform_filter(f"datum.{x} == {at}")]

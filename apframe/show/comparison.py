@@ -9,6 +9,7 @@ import polars as pl
 
 from apframe.compare.intervals import SIGNIFICANT
 from apframe.protocols.headlines import less_is_better
+from apframe.show.interval_marks import best_first
 from apframe.wording import counted, plural
 
 P_OF = {"t": "paired t test", "randomisation": "randomisation test", "bootstrap": "bootstrap"}
@@ -191,8 +192,9 @@ def ranks_table(table: pl.DataFrame, metric: str) -> pl.DataFrame:
     """
     low, high = (pl.col(f"rank_{end}").cast(pl.String) for end in ("low", "high"))
     shown = pl.when(low == high).then(low).otherwise(pl.concat_str(low, pl.lit(" to "), high))
-    table = table.sort("estimate", descending=not less_is_better(metric), nulls_last=True, maintain_order=True)
-    return table.select("run", pl.col("estimate").alias(metric), "low", "high", "share_best", ranks=shown)
+    return best_first(table, "estimate", metric).select(
+        "run", pl.col("estimate").alias(metric), "low", "high", "share_best", ranks=shown
+    )
 
 
 def difference_sentences(row: dict[str, Any], n_pairs: int = 1, noun: str = "image") -> list[str]:

@@ -7,43 +7,45 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import InputError, one_of, whole_number
-from apframe.lists.list_curves import refuse_missing
-from apframe.show.charts import DARK_GREY, PALETTE, head_chart, load_altair, shared_conditions
-from apframe.tables.sources import to_polars
+from apframe.show.chart_tables import RUN, table_of
+from apframe.show.charts import head_chart, load_altair, shared_conditions
+from apframe.show.colours import GRID, INK, PALETTE, PAPER, SHADES, SOFT, shade
+from apframe.show.confusion_marks import DARK, MOST_CATEGORIES, SIDES, axes_of, chosen_categories, shade_steps
+from apframe.tables.names import unique_names
 from apframe.wording import counted
 
 if TYPE_CHECKING:
     import altair as alt
 
-_SIDES = ("true", "found")
-_NOTHING = {"true": "(background)", "found": "(missed)"}
-_KINDS = {"right": ("blues", 0.95), "mistaken": ("oranges", 0.95), "other": ("greys", 0.5)}  # schemes, and where they end
-_DARK = 0.6  # share of the strongest colour from which numbers are white
+_TITLES = {"true": "annotated as", "found": "predicted as"}
 
 
-def plot_confusion(confusion: Any, kind: str = "matrix", *, most: int = 30, width: int = 480) -> alt.LayerChart:
+def plot_confusion(
+    confusion: Any, kind: str = "matrix", *, most: int = MOST_CATEGORIES, width: int = 480, **options: Any
+) -> alt.LayerChart:
     """Draw a confusion matrix as a heat map of the counts, or bars for the largest mistakes.
 
-    In the heat map, rows are true and columns found categories; the last row is background, the last column missed. Cells are
-    blue where detections are right, orange where one category is found as another, and grey elsewhere; each darker with its
-    share of the row (of the column for background). Beyond `most` categories, those with the most mistakes are shown, and the
-    others together.
+    In the heat map, rows are what objects are annotated as and columns what they are predicted as, categories with most
+    confusions first; the last row is background, the last column missed. Cells are darker with their share of the row, and
+    those where detections are right have an outline. Beyond `most` categories, the others are together.
 
     Parameters
     ----------
     confusion
-        from `Evaluation.confusion`: true_category_id, true_name, found_category_id, found_name, n
+        an evaluation; or a table from `Evaluation.confusion`: true_category_id, true_name, found_category_id, found_name, n
     kind
         "matrix", or "cells" for bars of the largest cells of one category found as another
     most
         at most this many categories, or cells, from 1 to 60
     width
         of the cells together in pixels, more where numbers would have no room; or of the bars
+    options
+        of `Evaluation.confusion`, such as `iou_threshold` and `min_score`, with an evaluation
 
     Raises
     ------
     ParameterError
-        Altair is not installed; another kind; `most` is not such a number
+        Altair is not installed; another kind; `most` is not such a number; an unknown option
     InputError, ColumnError
         there is nothing to draw; the rows are of several thresholds; columns are missing
 
@@ -51,108 +53,86 @@ def plot_confusion(confusion: Any, kind: str = "matrix", *, most: int = 30, widt
     ...          "found_name": ["cat", "dog"], "n": [9, 1]}
     >>> chart = plot_confusion(pl.DataFrame(table))  # doctest: +SKIP
     """
-    alt, table = load_altair(), to_polars(confusion, "confusion")
+    alt = load_altair()
     one_of("kind", kind, ("matrix", "cells"))
     most = whole_number("most", most, most=60)
-    cells = _labelled(table)
-    return _draw_cells(alt, table, cells, most, width) if kind == "cells" else _draw_matrix(alt, table, cells, most, width)
-
-
-def _labelled(table: pl.DataFrame) -> pl.DataFrame:
-    """true, found (a number for each category, in the order of the ids; null for none), their labels, and n."""
-    refuse_missing("confusion", table, [*(f"{side}_{name}" for side in _SIDES for name in ("category_id", "name")), "n"])
+    needs = [*(f"{side}_{name}" for side in SIDES for name in ("category_id", "name")), "n"]
+    table = table_of(confusion, "confusion", "confusion", needs, options)
     if table.is_empty():
         raise InputError("there is nothing to draw", "it has no rows", table="confusion")
-    if table.select("true_category_id", "found_category_id").is_duplicated().any():
+    of_several = RUN in table.columns and table[RUN].n_unique() > 1
+    if of_several or table.select("true_category_id", "found_category_id").is_duplicated().any():
         raise InputError("cells appear more than once", "filter to one evaluation and threshold", table="confusion")
-    both = (table.select(id=f"{side}_category_id", name=f"{side}_name") for side in _SIDES)
-    known = pl.concat(both, how="vertical_relaxed").filter(pl.col("id").is_not_null()).unique("id").sort("id")
-    text = pl.col("id").cast(pl.String)
-    name = pl.col("name").fill_null(text)
-    label = pl.when(name.is_duplicated()).then(pl.concat_str(name, pl.lit(" "), text)).otherwise(name)
-    known = known.select("id", label=label).with_row_index("number")
-    for side in _SIDES:
-        table = table.with_columns(pl.col(f"{side}_category_id").cast(known["id"].dtype))
-        of_side = known.rename({"id": f"{side}_category_id", "number": side, "label": f"{side}_label"})
+    draw = _draw_cells if kind == "cells" else _draw_matrix
+    return draw(alt, table, most, width)
+
+
+def _placed(table: pl.DataFrame, most: int) -> tuple[pl.DataFrame, list[str]]:
+    """The cells: n, and of both sides the place (null for none) and the label of its own category; what places are called."""
+    both = (table.select(category_id=f"{side}_category_id", name=f"{side}_name") for side in SIDES)
+    known = pl.concat(both, how="vertical_relaxed").drop_nulls("category_id").unique("category_id").sort("category_id")
+    known = unique_names(known)
+    places, labels = chosen_categories(table, known, most)
+    for side in SIDES:
+        of_side = places.select(pl.col("category_id").alias(f"{side}_category_id"), pl.col("place").alias(side),
+                                pl.col("label").alias(f"{side}_label"))  # fmt: skip
+        table = table.with_columns(pl.col(f"{side}_category_id").cast(known.schema["category_id"]))
         table = table.join(of_side, on=f"{side}_category_id", how="left", maintain_order="left")
-    return table.select(*_SIDES, *(pl.col(f"{side}_label") for side in _SIDES), pl.col("n").cast(pl.Int64))
+    return table.select(*SIDES, *(f"{side}_label" for side in SIDES), pl.col("n").cast(pl.Int64)), labels
 
 
-def _draw_matrix(alt: Any, table: pl.DataFrame, cells: pl.DataFrame, most: int, width: int) -> Any:
-    cells, labels, n_others = _fold(cells, most)
-    axes = {side: [*labels, _NOTHING[side]] for side in _SIDES}
-    grey = "missed, or nothing is there" + (", or among the others" if n_others else "")
-    notes = [*_conditions(table), f"blue: right; orange: predicted as another category; grey: {grey}"]
-    notes += [f"{most:,} of {most + n_others:,} categories: those with the most mistakes"] if n_others else []
+def _folded(cells: pl.DataFrame, labels: list[str]) -> pl.DataFrame:
+    """The cells with one row and column for each place."""
+    folded = cells.group_by(SIDES).agg(pl.col("n").sum()).sort(SIDES, nulls_last=True)
+    names = [pl.Series([*names]).gather(folded[side].fill_null(len(labels))).alias(side)
+             for side, names in axes_of(labels).items()]  # fmt: skip
+    folded = folded.with_columns(*names).with_columns(share=pl.col("n") / pl.col("n").sum().over("true"))
+    return folded.with_columns(step=shade_steps(folded["share"]))
+
+
+def _draw_matrix(alt: Any, table: pl.DataFrame, most: int, width: int) -> Any:
+    cells, labels = _placed(table, most)
+    marks = _folded(cells, labels)
+    axes = axes_of(labels)
+    n = pl.concat([cells["true_label"], cells["found_label"]]).drop_nulls().n_unique()
+    notes = [*_conditions(table), "the shade is the share of the row; right detections have an outline"]
+    notes += [f"{most:,} of {n:,} categories: those with most confusions"] if n > most else []
     step = min(max(width / len(axes["found"]), 26), 60)
     axis_x = alt.Axis(labelAngle=-40, labelLimit=160, ticks=False, domain=False, orient="top")
     axis_y = alt.Axis(labelLimit=160, ticks=False, domain=False)
-    chart = alt.Chart(cells).encode(
-        alt.X("found:N", title="predicted as", axis=axis_x, scale=alt.Scale(domain=axes["found"], padding=0.03)),
-        alt.Y("true:N", title="true category", axis=axis_y, scale=alt.Scale(domain=axes["true"], padding=0.03)),
+    chart = alt.Chart(marks).encode(
+        alt.X("found:N", title=_TITLES["found"], axis=axis_x, scale=alt.Scale(domain=axes["found"], padding=0.03)),
+        alt.Y("true:N", title=_TITLES["true"], axis=axis_y, scale=alt.Scale(domain=axes["true"], padding=0.03)),
     )
-    tooltip = ["true:N", alt.Tooltip("found:N", title="predicted as"), alt.Tooltip("n:Q", format=",")]
-    tooltip += [alt.Tooltip(f"of_{side}:Q", title=f"share of {side}", format=".1%") for side in _SIDES]
-    layers = []
-    for name, (scheme, end) in _KINDS.items():
-        scale = alt.Scale(scheme=alt.SchemeParams(name=scheme, extent=[0.05, end]), domain=[0, 1])
-        colour = alt.Color("depth:Q", scale=scale, legend=None)
-        layers.append(chart.mark_rect().encode(color=colour, tooltip=tooltip).transform_filter(f"datum.kind == '{name}'"))
-    white = alt.when(f"datum.kind != 'other' && datum.depth > {_DARK}").then(alt.value("white")).otherwise(alt.value("black"))
-    numbers = chart.mark_text(fontSize=11 if step >= 34 else 9).encode(text=alt.Text("n:Q", format=","), color=white)
-    heading = head_chart(alt, "Confusion matrix", notes)
+    tooltip = [*(alt.Tooltip(f"{side}:N", title=_TITLES[side]) for side in SIDES), alt.Tooltip("n:Q", format=","),
+               alt.Tooltip("share:Q", title="share of the row", format=".1%")]  # fmt: skip
+    steps = range(1, len(SHADES) + 1)
+    scale = alt.Scale(domain=[*steps], range=[shade(k) for k in steps])
+    outline = alt.when("datum.true === datum.found").then(alt.value(SOFT)).otherwise(alt.value(GRID))
+    rects = chart.mark_rect(strokeWidth=1).encode(
+        color=alt.Color("step:O", scale=scale, legend=None), stroke=outline, tooltip=tooltip
+    )
+    ink = alt.when(f"datum.step >= {DARK}").then(alt.value(PAPER)).otherwise(alt.value(INK))
+    numbers = chart.mark_text(fontSize=11 if step >= 34 else 9).encode(text=alt.Text("n:Q", format=","), color=ink)
     sides = {"width": round(step * len(axes["found"])), "height": round(min(step, 30) * len(axes["true"]))}
-    return alt.layer(*layers, numbers).resolve_scale(color="independent").properties(**sides, title=heading)
+    return alt.layer(rects, numbers).properties(**sides, title=head_chart(alt, "Confusion matrix", notes))
 
 
-def _fold(cells: pl.DataFrame, most: int) -> tuple[pl.DataFrame, list[str], int]:
-    """The cells by label, with the categories of fewest mistakes as one; the labels in order; how many are that one.
-
-    Columns: true, found, n, kind (right, mistaken or other), depth (of the colour), of_true, of_found (shares; null for none).
-    """
-    each = pl.concat(
-        cells.select(number=side, label=f"{side}_label", n="n", other=other) for side, other in (_SIDES, _SIDES[::-1])
-    )
-    is_mistake = pl.col("number") != pl.col("other")
-    categories = each.drop_nulls("number").group_by("number", "label").agg(pl.col("n").filter(is_mistake).sum())
-    kept = categories.sort("n", "number", descending=[True, False]).head(most).sort("number")
-    n_others = categories.height - kept.height
-    others = f"({n_others:,} others)"
-    labels = {
-        side: pl.when(pl.col(side).is_null()).then(pl.lit(_NOTHING[side]))
-        .when(pl.col(side).is_in(kept["number"].implode())).then(f"{side}_label").otherwise(pl.lit(others))
-        for side in _SIDES
-    }  # fmt: skip
-    is_right = (pl.col("true") == pl.col("found")).fill_null(False)
-    folded = cells.select("n", is_right=is_right, **labels).group_by(_SIDES).agg(pl.col("n").sum(), pl.col("is_right").all())
-    is_nothing = [pl.col(side) == _NOTHING[side] for side in _SIDES]
-    among_others = (pl.col("true") == others) & (pl.col("found") == others)
-    of_true, of_found = (pl.col("n") / pl.col("n").sum().over(side) for side in _SIDES)
-    kind = (
-        pl.when(pl.any_horizontal(*is_nothing, among_others)).then(pl.lit("other"))
-        .when("is_right").then(pl.lit("right")).otherwise(pl.lit("mistaken"))
-    )  # fmt: skip
-    share = pl.when(is_nothing[0]).then(of_found).otherwise(of_true)
-    shown = {"of_true": pl.when(~is_nothing[0]).then(of_true), "of_found": pl.when(~is_nothing[1]).then(of_found)}
-    folded = folded.sort(_SIDES).with_columns(kind=kind, depth=share, **shown)
-    folded = folded.with_columns(depth=pl.col("depth") / pl.col("depth").max().over("kind")).drop("is_right")
-    return folded, [*kept["label"], *([others] if n_others else [])], n_others
-
-
-def _draw_cells(alt: Any, table: pl.DataFrame, cells: pl.DataFrame, most: int, width: int) -> Any:
-    of_true = pl.col("n") / pl.col("n").sum().over("true")
-    mistaken = cells.with_columns(share=of_true).filter(pl.col("true") != pl.col("found"))
+def _draw_cells(alt: Any, table: pl.DataFrame, most: int, width: int) -> Any:
+    cells, _ = _placed(table, most)
+    of_true = pl.col("n") / pl.col("n").sum().over("true_label")
+    mistaken = cells.with_columns(share=of_true).filter(pl.col("true_label") != pl.col("found_label"))
     if mistaken.is_empty():
-        raise InputError("there is nothing to draw", "no category is found as another", table="confusion")
-    rows = mistaken.sort("n", *_SIDES, descending=[True, False, False]).head(most)
+        raise InputError("there is nothing to draw", "no category is predicted as another", table="confusion")
+    rows = mistaken.sort("n", *SIDES, descending=[True, False, False]).head(most)
     rows = rows.select(pl.concat_str("true_label", pl.lit(" → "), "found_label").alias("cell"), "n", "share")
     rows = rows.with_columns(text=pl.Series([f"{n:,} · {share:.1%}" for n, share in rows.select("n", "share").iter_rows()]))
     chart = alt.Chart(rows).encode(
-        alt.Y("cell:N", title="true → predicted as", sort=None, axis=alt.Axis(labelLimit=320, ticks=False)),
-        alt.X("n:Q", title="Annotations", axis=alt.Axis(gridColor="#eeeeee", tickMinStep=1)),
+        alt.Y("cell:N", title="annotated as → predicted as", sort=None, axis=alt.Axis(labelLimit=320, ticks=False)),
+        alt.X("n:Q", title="annotations", axis=alt.Axis(gridColor=GRID, tickMinStep=1)),
     )
-    bars = chart.mark_bar(color=PALETTE[1]).encode(tooltip=["cell:N", "n:Q", alt.Tooltip("share:Q", format=".1%")])
-    texts = chart.mark_text(align="left", dx=4, color=DARK_GREY).encode(text="text:N")
+    bars = chart.mark_bar(color=PALETTE[0]).encode(tooltip=["cell:N", "n:Q", alt.Tooltip("share:Q", format=".1%")])
+    texts = chart.mark_text(align="left", dx=4, color=SOFT).encode(text="text:N")
     left_out = mistaken.height - rows.height
     notes = [*_conditions(table), "beside each bar: the share of the annotations of the true category"]
     notes += [f"the {rows.height:,} largest of {counted(mistaken.height, 'cell')}"] if left_out else []

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import InputError, proper_share, whole_number
-from apframe.lists.list_curves import refuse_missing
-from apframe.show.charts import DARK_GREY, PALETTE, head_chart, load_altair
-from apframe.show.interval_charts import pair_of, shown
-from apframe.tables.sources import to_polars
+from apframe.show.chart_tables import RUN, table_of
+from apframe.show.charts import head_chart, load_altair
+from apframe.show.colours import GRID, PALETTE, SOFT
+from apframe.show.interval_charts import pair_of
+from apframe.show.interval_marks import shown
 
 if TYPE_CHECKING:
     import altair as alt
 
 
-def plot_draws(draws: Any, *, confidence: float = 0.95, bins: int = 40, width: int = 440, height: int = 220) -> alt.LayerChart:
+def plot_draws(
+    draws: Any, *, confidence: float = 0.95, bins: int = 40, width: int = 440, height: int = 220, **options: Any
+) -> alt.LayerChart:
     """Draw the values of one number in resamples as a histogram, and mark the number itself and its interval.
 
     Of a difference, draws above and below 0 have colours of their own, and 0 is the edge of a bar. Draws without a value are
@@ -25,16 +28,18 @@ def plot_draws(draws: Any, *, confidence: float = 0.95, bins: int = 40, width: i
     Parameters
     ----------
     draws
-        from `Evaluation.draws`: metric, run_a and run_b (of a difference), estimate, value
+        an evaluation; or a table from `Evaluation.draws`: metric, run_a and run_b (of a difference), estimate, value
     confidence
         the share of the draws within the interval
     bins
         about how many bars
+    options
+        of `Evaluation.draws`, such as `other` and `metric`, with an evaluation
 
     Raises
     ------
     ParameterError
-        Altair is not installed; a share or a number of bars that cannot be
+        Altair is not installed; a share or a number of bars that cannot be; an unknown option
     InputError, ColumnError
         no draw has a value, or the draws are of several numbers; columns are missing
 
@@ -42,11 +47,10 @@ def plot_draws(draws: Any, *, confidence: float = 0.95, bins: int = 40, width: i
     >>> chart = plot_draws(draws)  # doctest: +SKIP
     >>> chart.save("draws.html")  # doctest: +SKIP
     """
-    alt, table = load_altair(), to_polars(draws, "draws")
-    refuse_missing("draws", table, ["metric", "estimate", "value"])
+    alt, table = load_altair(), table_of(draws, "draws", "draws", ["metric", "estimate", "value"], options)
     bins = whole_number("bins", bins, most=1000)
     proper_share("confidence", confidence)
-    labels = [name for name in ("metric", "run_a", "run_b", "estimate") if name in table.columns]
+    labels = [name for name in (RUN, "metric", "run_a", "run_b", "estimate") if name in table.columns]
     if table.select(labels).n_unique() > 1:
         raise InputError("the draws are of several numbers", "filter to one", table="draws")
     values = table["value"].cast(pl.Float64).drop_nulls()
@@ -59,15 +63,15 @@ def plot_draws(draws: Any, *, confidence: float = 0.95, bins: int = 40, width: i
         sides = [f"{table['run_b'][0]} is better ({above:.1%})", f"{table['run_a'][0]} is better ({1 - above:.1%})"]
         bars = bars.with_columns(side=pl.when(pl.col("from") >= 0).then(pl.lit(sides[0])).otherwise(pl.lit(sides[1])))
         legend = alt.Legend(orient="top", title=None, labelLimit=260, symbolType="square")
-        paint = alt.Color("side:N", scale=alt.Scale(domain=sides, range=PALETTE[:2]), legend=legend)
+        paint = alt.Color("side:N", scale=alt.Scale(domain=sides, range=PALETTE[1::-1]), legend=legend)
     axis = alt.Axis(grid=False, tickCount=8)
     x = alt.X("from:Q", title=f"difference in {metric}" if pair else metric, scale=alt.Scale(zero=False, nice=False), axis=axis)
-    y = alt.Y("draws:Q", title="draws", axis=alt.Axis(gridColor="#eeeeee", tickMinStep=1))
+    y = alt.Y("draws:Q", title="draws", axis=alt.Axis(gridColor=GRID, tickMinStep=1))
     tooltip = [alt.Tooltip("from:Q", format=".4f"), alt.Tooltip("to:Q", format=".4f"), alt.Tooltip("draws:Q", format=",")]
     columns = alt.Chart(bars).mark_bar(opacity=0.75, binSpacing=0)
     layers = [columns.encode(x=x, x2="to:Q", y=y, y2=alt.datum(0), color=paint, tooltip=tooltip)]
     if pair:
-        layers.append(alt.Chart(pl.DataFrame({"from": [0.0]})).mark_rule(color=DARK_GREY).encode(x="from:Q"))
+        layers.append(alt.Chart(pl.DataFrame({"from": [0.0]})).mark_rule(color=SOFT).encode(x="from:Q"))
     ends = [values.quantile(share, "linear") for share in ((1 - confidence) / 2, (1 + confidence) / 2)]
     said = [f"{len(values):,} draws", f"dashed: the {100 * confidence:.4g} % interval"]
     marks = [(end, [5, 4]) for end in ends]
@@ -75,7 +79,7 @@ def plot_draws(draws: Any, *, confidence: float = 0.95, bins: int = 40, width: i
         marks.append((table["estimate"][0], [1, 0]))
         said.append(f"solid: the {'difference' if pair else 'number'} itself")
     for at, dash in marks:
-        row = pl.DataFrame({"from": [at], "text": [shown(at, "+" if pair else "")]})
+        row = pl.DataFrame({"from": [at], "text": [shown(at, "+.3f" if pair else ".3f")]})
         mark = alt.Chart(row).encode(x="from:Q")
         layers.append(mark.mark_rule(strokeDash=dash, strokeWidth=2, color="black"))
         layers.append(mark.mark_text(dy=-8, fontSize=11).encode(y=alt.value(0), text="text:N"))

@@ -1,113 +1,127 @@
-"""A chart of what the kinds of errors cost: bars of the rise in AP, one below the other for models and slices."""
+"""A chart of what the kinds of errors cost: bars of the AP that each loses, for models and slices beside each other."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from apframe.exceptions import InputError, ParameterError, by_name
-from apframe.lists.list_curves import refuse_missing
-from apframe.show.charts import PALETTE, add_names, head_chart, load_altair
+from apframe.show.chart_tables import table_of
+from apframe.show.charts import add_names, head_chart, load_altair
+from apframe.show.colours import GRID, INK, PALETTE, SOFT
+from apframe.show.interval_charts import draw_intervals
 from apframe.tables.results import ERRORS
-from apframe.tables.sources import to_polars
 
 if TYPE_CHECKING:
     import altair as alt
 
-_OWN = ["category_id", "name", "iou_threshold", "error", "n", "ap", "delta_ap"]
-_COLOURS = dict(zip(ERRORS.categories, [*PALETTE, "#999999"], strict=False))
+_OWN = ["category_id", "name", "iou_threshold", "error", "n", "ap", "delta_ap", "low", "high", "se"]
 KIND_WORDS = {
     "cls": "classification", "loc": "localization", "both": "classification and localization", "dupe": "duplicate",
     "bkg": "background", "miss": "missed", "fp": "all false positives", "fn": "all missed",
 }  # fmt: skip
-_MOST_BARS = 60
+_PAIR = 2
 
 
 def plot_error_impact(
-    impact: Any, *, kinds: str | list[str] | tuple[str, ...] = ("cls", "loc", "both", "dupe", "bkg", "miss"), width: int = 420
+    impact: Any,
+    *,
+    kinds: str | Sequence[str] = ("cls", "loc", "both", "dupe", "bkg", "miss"),
+    width: int = 320,
+    **options: Any,
 ) -> alt.LayerChart:
-    """A stacked bar of the rise in AP by kind of error, for each model or slice.
+    """A bar for each kind of error, as long as the AP that it costs: what fixing that kind alone would give.
 
-    The pieces of a bar are what each fix gives alone, so its length is no AP that fixing everything would give; compare pieces,
-    and bars with each other. Pieces below 0 stand to the left of 0. The number at the end is AP as it is.
+    Bars of several models or slices stand one below the other; of two, those of the second one are hollow. Fixing several kinds
+    at once does not give the sum of their bars. Bars below 0 stand to the left of 0. The legend has AP as it is.
 
     Parameters
     ----------
     impact
-        from `Evaluation.error_impact`: error, n, ap and delta_ap. A dict from names to such tables draws several models. Rows
-        of single categories are left out; columns in front, such as keys of `by` or `run`, name the bars
+        an evaluation, or a list or a dict of several; or a table from `Evaluation.error_impact`, or a dict from names to
+        tables: error, n, ap, delta_ap, and with intervals low and high. Rows of single categories are left out; columns in
+        front, such as keys of `by` or `run`, name the models or slices
     kinds
         the kinds to draw, in this order: names of `apf.error_kinds()`
     width
         of the bars alone, in pixels
+    options
+        of `Evaluation.error_impact`, such as `by` or `iou_threshold`, with an evaluation
 
     Raises
     ------
     ParameterError
-        Altair is not installed; an unknown kind; two rows of one kind and bar
+        Altair is not installed; an unknown kind; two rows of one kind and model; an unknown option
     InputError, ColumnError
-        there is nothing to draw, or more than 60 bars; columns are missing
+        there is nothing to draw, or more than seven models and slices; columns are missing
 
     >>> impact = pl.DataFrame({"error": ["cls", "bkg"], "n": [3, 40], "ap": [0.4, 0.4], "delta_ap": [0.01, 0.05]})
     >>> chart = plot_error_impact({"model_a": impact})  # doctest: +SKIP
     >>> chart.save("errors.html")  # doctest: +SKIP
     """
     alt = load_altair()
-    names = {name: KIND_WORDS[name] for name in ERRORS.categories}
     given = [kinds] if isinstance(kinds, str) else list(kinds)
-    chosen = [by_name("error kind", kind, {name: name for name in names}) for kind in given]
-    rows = _rows(impact, chosen)
-    bars = rows["bar"].unique(maintain_order=True).to_list()
-    scale = alt.Scale(domain=[names[kind] for kind in chosen], range=[_COLOURS[kind] for kind in chosen])
-    y = alt.Y(
-        "bar:N", title=None, scale=alt.Scale(domain=bars, paddingInner=0.25, paddingOuter=0.15),
-        axis=alt.Axis(labelLimit=190, ticks=False, domain=False),
-    )  # fmt: skip
+    chosen = [by_name("error kind", kind, {name: name for name in ERRORS.categories}) for kind in given]
+    table = table_of(impact, "impact", "error_impact", ["error", "n", "ap", "delta_ap"], options)
+    marks = error_marks(table, chosen)
+    if not marks["delta_ap"].count():
+        why = "no row is of these kinds" if marks.is_empty() else "delta_ap is null throughout: annotations are missing"
+        raise InputError("there is nothing to draw", why, table="impact")
+    aps = marks.unique("bar", keep="first", maintain_order=True).select("bar", "ap")
+    names = {bar: " · ".join(filter(None, [bar, f"AP {ap:.3f}" if ap is not None else ""])) for bar, ap in aps.iter_rows()}
+    if len(names) > len(PALETTE):
+        raise InputError(f"{len(names):,} models or slices are too many for one chart", "filter them", table="impact")
+    marks = marks.with_columns(bar=pl.col("bar").replace_strict(names))
+    colours = alt.Scale(domain=[*names.values()], range=PALETTE[: len(names)])
+    y = alt.Y("kind:N", title=None, scale=alt.Scale(domain=[KIND_WORDS[kind] for kind in chosen], paddingInner=0.25),
+              axis=alt.Axis(labelLimit=220, ticks=False, domain=False))  # fmt: skip
     tooltip = [
-        alt.Tooltip("bar:N", title=" "), alt.Tooltip("kind:N", title="error"), alt.Tooltip("n:Q", format=",.0f"),
-        alt.Tooltip("delta_ap:Q", title="rise in AP", format=".4f"), alt.Tooltip("ap:Q", title="AP", format=".4f"),
+        alt.Tooltip("bar:N", title=" "), alt.Tooltip("kind:N", title="error type"),
+        alt.Tooltip("n:Q", title="errors", format=",.0f"), alt.Tooltip("delta_ap:Q", title="AP lost", format=".4f"),
     ]  # fmt: skip
-    pieces = alt.Chart(rows).mark_bar(stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("delta_ap:Q", title="rise in AP if errors of this kind alone are fixed", axis=alt.Axis(gridColor="#eeeeee")),
-        y=y,
-        color=alt.Color("kind:N", title=None, scale=scale, legend=alt.Legend(orient="top", columns=3, symbolType="square")),
-        order=alt.Order("order:Q"),
+    second = alt.when(alt.datum.bar == [*names.values()][1]) if len(names) == _PAIR else None
+    along = {"title": "AP lost", "axis": alt.Axis(gridColor=GRID, tickCount=6)}
+    offset = alt.YOffset("bar:N", scale=alt.Scale(domain=[*names.values()], paddingInner=0.1))
+    chart = alt.Chart(marks).encode(y=y, yOffset=offset)
+    bars = chart.mark_bar(strokeWidth=1).encode(
+        x=alt.X("delta_ap:Q", **along),
+        color=alt.Color("bar:N", title=None, scale=colours, legend=alt.Legend(orient="top", columns=1, labelLimit=400)),
+        stroke=alt.Stroke("bar:N", scale=colours, legend=None),
+        fillOpacity=second.then(alt.value(0)).otherwise(alt.value(1)) if second else alt.value(1),
         tooltip=tooltip,
     )  # fmt: skip
-    aps = rows.group_by("bar", maintain_order=True).agg(pl.col("ap").first())
-    labels = aps.with_columns(text=pl.Series([None if ap is None else f"AP {ap:.3f}" for ap in aps["ap"]], dtype=pl.String))
-    texts = alt.Chart(labels).mark_text(align="left", fontSize=11).encode(x=alt.value(width + 8), y=y, text="text:N")
-    heading = head_chart(alt, "What errors cost", ["each piece: the rise in AP if that kind alone is fixed"])
-    return alt.layer(pieces, texts).properties(width=width, height=26 * len(bars), title=heading)
+    layers = draw_intervals(alt, chart.encode(color=alt.value(INK)), "x", **along) if marks["low"].count() else []
+    zero = alt.Chart(pl.DataFrame({"delta_ap": [0.0]})).mark_rule(color=SOFT).encode(x="delta_ap:Q")
+    heading = head_chart(alt, "AP that each error type costs", ["each type is fixed alone, so the bars do not add up"])
+    height = len(chosen) * (8 + 14 * len(names))
+    return alt.layer(bars, *layers, zero).properties(width=width, height=height, title=heading)
 
 
-def _rows(impact: Any, kinds: list[str]) -> pl.DataFrame:
-    """bar (its name), kind (in words), order, n, ap and delta_ap of the pieces."""
-    several = impact if isinstance(impact, Mapping) and all(isinstance(name, str) for name in impact) else None
-    is_tables = several is not None and not {"error", "delta_ap"} <= set(several)
-    tables = []
-    for name, each in several.items() if is_tables and several is not None else [(None, impact)]:
-        table = to_polars(each, "impact")
-        refuse_missing("impact", table, ["error", "n", "ap", "delta_ap"])
-        if "category_id" in table.columns:
-            table = table.filter(pl.col("category_id").is_null())
-        keys = [column for column in table.columns if column not in _OWN]
-        label = add_names(table, keys) if keys else pl.lit("")
-        front = [] if name is None else [pl.lit(name)]
-        bar = pl.concat_str([*front, *([label] if keys or not front else [])], separator=" · ")
-        table = table.select(bar.alias("bar"), pl.col("error").cast(pl.String), "n", "ap", "delta_ap")
-        tables.append(table)
-    rows = pl.concat(tables, how="vertical_relaxed") if tables else pl.DataFrame(schema={"bar": pl.String, "error": pl.String})
+def error_marks(impact: pl.DataFrame, kinds: Sequence[str] = tuple(KIND_WORDS)) -> pl.DataFrame:
+    """The bars of a table from `Evaluation.error_impact`: those of a model or slice one below the other, in the order of kinds.
+
+    Columns: bar (the name of the model or slice), error, kind (in words), n, ap, delta_ap (the length of the bar), low and high
+    (of its interval, null without one).
+
+    Raises
+    ------
+    ParameterError
+        two rows of one kind and bar
+
+    >>> impact = pl.DataFrame({"model": ["a"] * 2, "error": ["bkg", "cls"], "n": [40, 3], "ap": 0.4, "delta_ap": [0.05, 0.01]})
+    >>> error_marks(impact).select("bar", "kind", "delta_ap").rows()
+    [('a', 'classification', 0.01), ('a', 'background', 0.05)]
+    """
+    if "category_id" in impact.columns:
+        impact = impact.filter(pl.col("category_id").is_null())
+    keys = [column for column in impact.columns if column not in _OWN]
+    names = add_names(impact, keys).alias("bar")
+    ends = [name if name in impact.columns else pl.lit(None, pl.Float64).alias(name) for name in ("low", "high")]
+    rows = impact.select(names, pl.col("error").cast(pl.String), "n", "ap", "delta_ap", *ends).with_row_index("at")
     if rows.select("bar", "error").is_duplicated().any():
         raise ParameterError("impact has a bar with two rows of one kind", "filter them, or add a column that names the bars")
-    place = pl.DataFrame({"error": kinds, "order": range(len(kinds)), "kind": [KIND_WORDS[kind] for kind in kinds]})
-    rows = rows.with_row_index("at").join(place, on="error").sort("at").drop("at", "error")
-    if rows.is_empty():
-        raise InputError("there is nothing to draw", "give the table of Evaluation.error_impact", table="impact")
-    if not rows["delta_ap"].count():
-        raise InputError("there is nothing to draw", "delta_ap is null throughout: annotations are missing", table="impact")
-    if rows["bar"].n_unique() > _MOST_BARS:
-        raise InputError(f"{rows['bar'].n_unique():,} bars are too many for one chart", "filter them", table="impact")
-    return rows
+    place = pl.DataFrame({"error": list(kinds), "kind": [KIND_WORDS[kind] for kind in kinds]}).with_row_index("place")
+    first = pl.col("at").min().over("bar")
+    return rows.join(place, on="error").sort(first, "place").drop("at", "place")

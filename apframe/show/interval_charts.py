@@ -9,9 +9,10 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import InputError, ParameterError
 from apframe.lists.list_curves import Keys, key_names, refuse_missing
-from apframe.protocols.headlines import less_is_better
-from apframe.show.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, head_chart, load_altair, refuse_alike, telling_columns
-from apframe.tables.sources import to_polars
+from apframe.show.chart_tables import is_made, table_of
+from apframe.show.charts import MOST_ROWS, add_names, head_chart, load_altair, refuse_alike, telling_columns
+from apframe.show.colours import GRID, PALETTE, PAPER, SOFT, VERDICTS
+from apframe.show.interval_marks import best_first, interval_marks, interval_order, shown
 
 if TYPE_CHECKING:
     import altair as alt
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 _PAIR = "run_b − run_a"
 _METRIC = ("metric", "measure")
 _FEW = 10  # numbers of a tag that are all named on the axis
-_SURE = 0.05  # a dot is filled where q is below
-_GRID = "#eeeeee"
 
 
 def plot_intervals(
@@ -29,31 +28,36 @@ def plot_intervals(
     *,
     colour: str | None = None,
     width: int = 320,
+    **options: Any,
 ) -> alt.LayerChart:
-    """Draw numbers or differences as dots, each on the line of its interval, sorted from the highest to the lowest.
+    """Draw numbers or differences as dots, each on the line of its interval.
 
-    Differences have a line at 0, and a dot is hollow unless its false discovery rate `q` is below 0.05: an interval that
-    excludes 0 beside a hollow dot is one of those to be expected by chance among so many. Rows without an interval have a dot
-    alone, rows without a number neither. If only the metric differs from row to row, rows stand in the order of the frame.
+    Differences have a line at 0. A dot is filled if its interval excludes 0, in green where the second model is better and in
+    red where it is worse, and hollow otherwise. Among many intervals, some exclude 0 by chance: the false discovery rate `q`
+    stands beside the number. The largest differences come first, or the lowest numbers. Rows without an interval come last and
+    have a dot alone, rows without a number neither. If only the metric differs, rows stand in the order of the frame.
 
     Parameters
     ----------
     intervals
-        from `Evaluation.intervals` or `Evaluation.compare`, or those of runs: keys, low, high, and difference or estimate.
-        Levels of several models one below the other, with a column `run`.
+        an evaluation, or a list or a dict of several; or a table from `Evaluation.intervals` or `Evaluation.compare`, or those
+        of runs: keys, low, high, and difference or estimate
     by
         the columns that distinguish the rows; when left out, those before the numbers that have more than one value (`name`
-        stands for `category_id` too)
+        stands for `category_id` too). With an evaluation, what it is sliced by
     colour
         the column whose values stand side by side, up to seven of them; the models, if there are several and rows differ in
         something else too
     width
         of the dots and lines alone, in pixels
+    options
+        of `Evaluation.intervals`, such as `metrics` and `level`, with an evaluation; with `other`, those of
+        `Evaluation.compare`
 
     Raises
     ------
     ParameterError
-        Altair is not installed; `by` and `colour` do not distinguish the rows
+        Altair is not installed; `by` and `colour` do not distinguish the rows; an unknown option
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
@@ -62,40 +66,41 @@ def plot_intervals(
     >>> chart = plot_intervals(classes)  # doctest: +SKIP
     >>> chart.save("classes.html")  # doctest: +SKIP
     """
-    alt, table = load_altair(), to_polars(intervals, "intervals")
+    alt, method = load_altair(), "compare" if "other" in options else "intervals"
+    if by is not None and is_made(intervals, method):
+        options, by = {**options, "by": by}, None
+    table = table_of(intervals, "intervals", method, ["low", "high"], options)
     value = "difference" if "difference" in table.columns else "estimate"
-    refuse_missing("intervals", table, [value, "low", "high"])
+    refuse_missing("intervals", table, [value])
     table = _with_pairs(table)
     keys, colour = _keys(table, by, colour)
     rows = _rows(table, value, keys, colour)
+    labels = rows["label"]
     if keys not in ([name] for name in _METRIC):
-        highest = rows.group_by("label", maintain_order=True).agg(pl.col("value").mean())
-        labels = highest.sort("value", descending=True, nulls_last=True, maintain_order=True)["label"].to_list()
-    else:
-        labels = rows["label"].unique(maintain_order=True).to_list()
+        in_order = table.with_row_index("at").sort(*interval_order(value), nulls_last=True, maintain_order=True)
+        labels = labels.gather(in_order["at"])
+    labels = labels.unique(maintain_order=True)
     sign = "+" if value == "difference" else ""
-    is_tested = bool(sign) and "q" in table.columns
-    rates = table["q"].to_list() if is_tested else [None] * table.height
-    texts = [shown(one, sign) + ("" if q is None else f" · q {q:.3f}") for one, q in zip(rows["value"], rates, strict=True)]
-    rows = rows.with_columns(
-        text=pl.Series(texts, dtype=pl.String),
-        filled=pl.Series([q is not None and q < _SURE if is_tested else True for q in rates], dtype=pl.Boolean),
-    )
+    rates = table["q"].to_list() if sign and "q" in table.columns else [None] * table.height
+    texts = [
+        shown(one, f"{sign}.3f") + ("" if q is None else f" · q {q:.3f}") for one, q in zip(rows["value"], rates, strict=True)
+    ]
+    rows = rows.with_columns(text=pl.Series(texts, dtype=pl.String))
     called, pair, title = _metric(table), pair_of(table) if sign else "", " · ".join(keys)
     notes = [f"dot: {'difference' if sign else 'number'}, line: its interval"]
-    if not rows["filled"].all():
-        notes.append(f"hollow: q is {_SURE:g} or more, or there is no interval, so the difference may be chance")
+    if (rows["verdict"] == "unclear").any():
+        notes.append("hollow: the interval includes 0, or there is none, so the difference may be chance")
     heading = " ".join([called or "Metrics", *([f"of {pair}"] if pair else []), *([f"by {title}"] if called and title else [])])
     axis = " in ".join(part for part in ("difference" if sign else "", called) if part)
-    layers = _dots(alt, rows, labels, (title, colour, axis or "value"), width)
+    layers = _dots(alt, rows, labels.to_list(), (title, colour, axis or "value"), width)
     if sign:
-        layers.insert(0, alt.Chart(pl.DataFrame({"low": [0.0]})).mark_rule(color=DARK_GREY).encode(x="low:Q"))
+        layers.insert(0, alt.Chart(pl.DataFrame({"low": [0.0]})).mark_rule(color=SOFT).encode(x="low:Q"))
     n_colours = rows["colour"].n_unique()
     height = len(labels) * (22 if n_colours == 1 else 8 + 18 * n_colours)
     return alt.layer(*layers).properties(width=width, height=height, title=head_chart(alt, heading, notes))
 
 
-def plot_leaderboard(board: Any, *, width: int = 320) -> alt.LayerChart:
+def plot_leaderboard(board: Any, *, width: int = 320, **options: Any) -> alt.LayerChart:
     """Draw a leaderboard as dots with intervals, the best run first, and how often each run leads beside them.
 
     Intervals of two runs can overlap although one is surely better: both saw the same images. Read the shares and ranks, or
@@ -104,25 +109,29 @@ def plot_leaderboard(board: Any, *, width: int = 320) -> alt.LayerChart:
     Parameters
     ----------
     board
-        from `RunSets.leaderboard(metric, intervals=True)` or `RunEvaluation.leaderboard` with one measure: run, the metric,
-        low, high, and share_best, rank_low and rank_high if they are to be shown
+        stored runs, or an evaluation of search runs by one measure; or a table from `RunSets.leaderboard(metric,
+        intervals=True)` or `RunEvaluation.leaderboard`: run, the metric, low, high, and share_best, rank_low and rank_high if
+        they are to be shown
     width
         of the dots and lines alone, in pixels
+    options
+        of the method `leaderboard`, such as `sort_by` for the metric, with runs
 
     Raises
     ------
     ParameterError
-        Altair is not installed
+        Altair is not installed; an unknown option
     InputError, ColumnError
         there are no intervals, no rows, or several measures; columns are missing
 
     >>> board = pl.DataFrame({"run": ["b", "a"], "AP": [0.4, 0.3], "low": [0.35, 0.2], "high": [0.5, 0.45]})
     >>> chart = plot_leaderboard(board)  # doctest: +SKIP
     """
-    alt, table = load_altair(), to_polars(board, "board")
+    alt, table = load_altair(), _board(board, ["run"], options)
     metric, called = _ranked(table)
+    table = best_first(table, metric, called)
     rows = _rows(table, metric, ["run"], None)
-    order = rows.sort("value", descending=not less_is_better(called), nulls_last=True, maintain_order=True)["label"].to_list()
+    order = rows["label"].to_list()
     sure = ["share_best", "rank_low", "rank_high"]
     texts = [shown(one) for one in rows["value"]]
     if set(sure) <= set(table.columns):
@@ -130,14 +139,21 @@ def plot_leaderboard(board: Any, *, width: int = 320) -> alt.LayerChart:
             text if share is None else f"{text} · leads in {share:.0%} · rank {low}{'' if low == high else f' to {high}'}"
             for text, (share, low, high) in zip(texts, table.select(sure).iter_rows(), strict=True)
         ]
-    rows = rows.with_columns(text=pl.Series(texts, dtype=pl.String), filled=pl.lit(True))
+    rows = rows.with_columns(text=pl.Series(texts, dtype=pl.String))
     layers = _dots(alt, rows, order, ("", None, called), width)
     heading = head_chart(alt, f"{called} by run", ["dot: number, line: its interval"])
     return alt.layer(*layers).properties(width=width, height=24 * len(order), title=heading)
 
 
 def plot_over_tag(
-    board: Any, tag: str, *, colour: str | None = None, log: bool = False, width: int = 420, height: int = 260
+    board: Any,
+    tag: str,
+    *,
+    colour: str | None = None,
+    log: bool = False,
+    width: int = 420,
+    height: int = 260,
+    **options: Any,
 ) -> alt.LayerChart:
     """Draw a metric of stored runs over one of their tags, such as the epoch or the learning rate, with its intervals.
 
@@ -146,27 +162,28 @@ def plot_over_tag(
     Parameters
     ----------
     board
-        from `RunSets.leaderboard(metric, intervals=True)`: run, tags, the metric, low, high
+        stored runs; or a table from `RunSets.leaderboard(metric, intervals=True)`: run, tags, the metric, low, high
     tag
         the column for the horizontal axis: numbers, texts or flags
     colour
         another tag, whose values are lines of their own
     log
         a logarithmic axis, for numbers above 0 such as learning rates
+    options
+        of `RunSets.leaderboard`, such as `sort_by` for the metric, with runs
 
     Raises
     ------
     ParameterError
-        Altair is not installed; a logarithmic axis for what is not above 0
+        Altair is not installed; an unknown option; a logarithmic axis for what is not above 0
     InputError, ColumnError
         there are no intervals, or nothing to draw; columns are missing
 
     >>> board = pl.DataFrame({"run": ["a", "b"], "epoch": [1, 2], "AP": [0.3, 0.4], "low": [0.2, 0.35], "high": [0.45, 0.5]})
     >>> chart = plot_over_tag(board, "epoch")  # doctest: +SKIP
     """
-    alt, table = load_altair(), to_polars(board, "board")
+    alt, table = load_altair(), _board(board, ["run", tag] if colour is None else ["run", tag, colour], options)
     metric, called = _ranked(table)
-    refuse_missing("board", table, [tag] if colour is None else [tag, colour])
     table = table.filter(exact(tag).is_not_null() & exact(metric).is_not_null())
     is_number = table.schema[tag].is_numeric()
     if log and not (is_number and (table[tag] > 0).all()):
@@ -175,20 +192,21 @@ def plot_over_tag(
     rows = rows.sort("colour", "tag", maintain_order=True)
     scale = alt.Scale(type="log" if log else "linear", zero=False, nice=False, padding=20) if is_number else alt.Undefined
     places = rows["tag"].unique().sort().to_list()
-    few = {"values": places, "format": "~g"} if is_number and len(places) <= _FEW else {}
+    few = {"values": places, "format": ".6~g"} if is_number and len(places) <= _FEW else {}
     axis = alt.Axis(grid=False, labelAngle=0, labelOverlap=True, **few)
     kind = "Q" if is_number else "N"
     x = alt.X(f"tag:{kind}", title=tag, scale=scale, axis=axis)
-    y = alt.Y("value:Q", title=called, scale=alt.Scale(zero=False), axis=alt.Axis(gridColor=_GRID))
+    along = {"title": called, "scale": alt.Scale(zero=False), "axis": alt.Axis(gridColor=GRID)}
+    y = alt.Y("value:Q", **along)
     chart = alt.Chart(rows).encode(x=x, color=_paint(alt, rows, colour))
-    known = chart.transform_filter("isValid(datum.low)").encode(y=alt.Y("low:Q", title=called), y2="high:Q")
+    whiskers = draw_intervals(alt, chart, "y", **along)
     tooltip = [alt.Tooltip("label:N", title="run"), alt.Tooltip(f"tag:{kind}", title=tag), *_numbers(alt, called)]
     tooltip += [alt.Tooltip("colour:N", title=colour)] if colour is not None else []
     dots = chart.mark_circle(size=60, opacity=1).encode(y=y, tooltip=tooltip)
     once = not rows.select("colour", "tag").is_duplicated().any()
     lines = [chart.mark_line(strokeWidth=1.5).encode(y=y, detail="colour:N")] if is_number and once else []
     heading = head_chart(alt, f"{called} by {tag}", ["dot: number, line up and down: its interval"])
-    return alt.layer(*lines, known.mark_rule(strokeWidth=2), dots).properties(width=width, height=height, title=heading)
+    return alt.layer(*lines, *whiskers, dots).properties(width=width, height=height, title=heading)
 
 
 def _with_pairs(table: pl.DataFrame) -> pl.DataFrame:
@@ -214,17 +232,14 @@ def _keys(table: pl.DataFrame, by: Keys | None, colour: str | None) -> tuple[lis
 
 
 def _rows(table: pl.DataFrame, value: str, keys: list[str], colour: str | None) -> pl.DataFrame:
-    """label, colour, value, low and high of each row, null where they are not finite."""
+    """label, colour, and the columns of `interval_marks`, of each row."""
     refuse_missing("intervals", table, [*keys, value, "low", "high", *([] if colour is None else [colour])])
     if table.is_empty():
         raise InputError("there is nothing to draw", "it has no rows", table="intervals")
-    numbers = {"value": value, "low": "low", "high": "high"}
-    finite = {name: exact(column).cast(pl.Float64) for name, column in numbers.items()}
-    rows = table.select(
-        label=add_names(table, keys),
-        colour=add_names(table, [] if colour is None else [colour]),
-        **{name: pl.when(number.is_finite()).then(number) for name, number in finite.items()},
-    )
+    measured = next((table[name] for name in _METRIC if name in table.columns), ())
+    marks = interval_marks(table[value], table["low"], table["high"], measured if value == "difference" else None)
+    labels = table.select(label=add_names(table, keys), colour=add_names(table, [] if colour is None else [colour]))
+    rows = pl.concat([labels, marks], how="horizontal")
     if rows["value"].null_count() == rows.height:
         raise InputError(f"there is nothing to draw; {value} is null throughout", table="intervals")
     refuse_alike(rows.select("label", "colour"), keys, "the rows")
@@ -239,7 +254,8 @@ def _rows(table: pl.DataFrame, value: str, keys: list[str], colour: str | None) 
 def _dots(alt: Any, rows: pl.DataFrame, labels: list[str], titles: tuple[str, str | None, str], width: int) -> list[Any]:
     """The intervals, the dots on them and the numbers beside them.
 
-    `rows` have label, colour, value, low, high, text and filled; `titles` are those of the labels, the colours and the numbers.
+    `rows` have label, colour, the columns of `interval_marks`, and text; `titles` are those of the labels, the colours and the
+    numbers.
     """
     of_labels, of_colours, of_numbers = titles
     several = rows["colour"].n_unique() > 1
@@ -248,19 +264,39 @@ def _dots(alt: Any, rows: pl.DataFrame, labels: list[str], titles: tuple[str, st
     offset = {"yOffset": alt.YOffset("colour:N", scale=alt.Scale(domain=_names(rows), padding=0.2))} if several else {}
     chart = alt.Chart(rows).encode(y=y, **offset)
     scale = alt.Scale(zero=False, nice=False, padding=8)
-    x = alt.X("low:Q", title=of_numbers, scale=scale, axis=alt.Axis(gridColor=_GRID, tickCount=6))
-    known = chart.transform_filter("isValid(datum.low)").encode(x=x, x2="high:Q", color=_paint(alt, rows, of_colours))
+    are_judged = rows["verdict"].null_count() < rows.height
+    by_verdict = alt.Scale(domain=[*VERDICTS], range=[*VERDICTS.values()])
+
+    def paint(channel: Any) -> Any:
+        if are_judged and not several:
+            return channel("verdict:N", scale=by_verdict, legend=None)
+        return _paint(alt, rows, of_colours, None if channel is alt.Color else channel)
+
+    along = {"title": of_numbers, "scale": scale, "axis": alt.Axis(gridColor=GRID, tickCount=6)}
     of = [(of_labels, "label"), (of_colours, "colour")]
     tooltip = [alt.Tooltip(f"{name}:N", title=title) for title, name in of if title] + _numbers(alt, of_numbers)
-    inside = _paint(alt, rows, of_colours, alt.Fill)
+    inside = paint(alt.Fill)
     dots = chart.mark_point(size=60, opacity=1, strokeWidth=2).encode(
-        x="value:Q",
-        fill=inside if rows["filled"].all() else alt.when("datum.filled").then(inside).otherwise(alt.value("white")),
-        stroke=_paint(alt, rows, of_colours, alt.Stroke),
+        x=alt.X("value:Q", **along),
+        fill=alt.when("datum.verdict === 'unclear'").then(alt.value(PAPER)).otherwise(inside) if are_judged else inside,
+        stroke=paint(alt.Stroke),
         tooltip=tooltip,
     )
     texts = chart.mark_text(align="left", fontSize=11).encode(x=alt.value(width + 10), text="text:N")
-    return [known.mark_rule(strokeWidth=2), dots, texts]
+    return [*draw_intervals(alt, chart.encode(color=paint(alt.Color)), "x", **along), dots, texts]
+
+
+def draw_intervals(alt: Any, chart: Any, along: str, **shown: Any) -> list[Any]:
+    """The lines of the intervals that are known, from low to high along an axis, and the caps at their ends.
+
+    `shown` are the title, the scale and the axis of the channel, "x" or "y".
+    """
+    known = chart.transform_filter("isValid(datum.low)")
+    channel, orient = {"x": (alt.X, "vertical"), "y": (alt.Y, "horizontal")}[along]
+    low, high = (channel(f"{name}:Q", **shown) for name in ("low", "high"))
+    caps = known.mark_tick(size=8, thickness=2, orient=orient)
+    lines = known.mark_rule(strokeWidth=2).encode(**{along: low, f"{along}2": "high:Q"})
+    return [lines, *(caps.encode(**{along: end}) for end in (low, high))]
 
 
 def _names(rows: pl.DataFrame) -> list[str]:
@@ -285,15 +321,6 @@ def _numbers(alt: Any, title: str) -> list[Any]:
     return [alt.Tooltip(f"{name}:Q", title=called, format=".4f") for name, called in named.items()]
 
 
-def shown(value: float | None, sign: str = "") -> str:
-    """A number beside a dot, with its sign if it is a difference.
-
-    >>> shown(0.25), shown(0.25, "+"), shown(None)
-    ('0.250', '+0.250', '–')
-    """
-    return "–" if value is None else f"{value:{sign}.3f}"
-
-
 def pair_of(table: pl.DataFrame) -> str:
     """What is subtracted from what, if that is the same in every row.
 
@@ -310,9 +337,12 @@ def _metric(table: pl.DataFrame) -> str:
     return str(named[0][0]) if named and len(named[0]) == 1 else ""
 
 
+def _board(board: Any, needs: list[str], options: dict[str, Any]) -> pl.DataFrame:
+    return table_of(board, "board", "leaderboard", needs, options, wishes={"intervals": True})
+
+
 def _ranked(board: pl.DataFrame) -> tuple[str, str]:
     """The column of the numbers of a leaderboard, and what the metric is called."""
-    refuse_missing("board", board, ["run"])
     if "low" not in board.columns:
         raise InputError("the leaderboard has no intervals", "ask for intervals=True", table="board")
     if "estimate" in board.columns:

@@ -10,64 +10,74 @@ import polars as pl
 from apframe.exceptions import InputError, whole_number
 from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve
 from apframe.metrics.miss_rates import log_average_miss_rate
+from apframe.show.chart_tables import table_of
 from apframe.show.charts import (
-    DARK_GREY,
-    PALETTE,
+    MOST_POINTS,
+    TITLES,
     add_colours,
     add_names,
     colour_channel,
+    curve_marks,
     draw_lines,
     head_chart,
+    keys_before,
     load_altair,
     most_points,
+    rate_channel,
     refuse_alike,
+    score_channel,
+    score_ends,
     shared_conditions,
     telling_columns,
 )
-from apframe.tables.sources import to_polars
+from apframe.show.colours import GRID, PALETTE, SOFT
 
 if TYPE_CHECKING:
     import altair as alt
 
-_MEASURES = {"precision": ("precision", PALETTE[0]), "recall": ("recall", PALETTE[2]), "f1": ("F1", PALETTE[1])}
+_MEASURES = {"precision": PALETTE[0], "recall": PALETTE[2], "f1": PALETTE[1]}
 _SCORE = "score_threshold"
 
 
 def plot_operating_points(
     thresholds: Any,
-    by: Keys = "name",
+    by: Keys | None = None,
     *,
     columns: int = 3,
     max_charts: int = 12,
     width: int = 240,
     height: int = 180,
-    max_points: int = 300,
+    max_points: int = MOST_POINTS,
+    **options: Any,
 ) -> alt.ConcatChart:
     """Precision, recall and F1 against the score threshold, a chart for each category, with the best F1 marked.
 
-    A detection is taken if its score reaches the threshold, so the lines are steps; where points were thinned out, straight
-    lines join those that are left. The dashed line is at the threshold of the best F1, and the heading of each chart says which
+    A detection is taken if its score reaches the threshold, so the lines are steps; of long ones, as many points are drawn as
+    keep their picture the same. The dashed line is at the threshold of the best F1, and the heading of each chart says which
     that is. Categories without annotations are left out. Of many, those with most annotations are drawn, in the order of the
     table, and the title says how many there are.
 
     Parameters
     ----------
     thresholds
-        from `Evaluation.thresholds`, at one IoU threshold and area range: the columns of `by`, score_threshold, tp, fp, fn,
-        precision, recall, f1, is_best
+        an evaluation, or a list or a dict of several; or a table from `Evaluation.thresholds`, at one IoU threshold and area
+        range: the columns of `by`, score_threshold, tp, fp, fn, precision, recall, f1, is_best
     by
-        the columns that distinguish the charts
+        the columns that distinguish the charts; when left out, those before score_threshold that have more than one value, or
+        else `name`
     columns, max_charts
         how many charts beside each other, and at most
     width, height
         of each chart, in pixels
     max_points
         for each line, see `thin_curve`
+    options
+        of `Evaluation.thresholds`, such as `category` or `per_category=False`, with an evaluation
 
     Raises
     ------
     ParameterError
-        Altair is not installed; `by` does not distinguish the charts
+        Altair is not installed; `by` does not distinguish the charts; an unknown option
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
@@ -75,9 +85,10 @@ def plot_operating_points(
     ...          "precision": [1.0, 2 / 3], "recall": [0.5, 1.0], "f1": [2 / 3, 0.8], "is_best": [False, True]}
     >>> chart = plot_operating_points(table)  # doctest: +SKIP
     """
-    alt, table = load_altair(), to_polars(thresholds, "thresholds")
-    keys = key_names(by)
-    refuse_missing("thresholds", table, [*keys, _SCORE, "tp", "fp", "fn", *_MEASURES, "is_best"])
+    alt = load_altair()
+    table = table_of(thresholds, "thresholds", "thresholds", [_SCORE, "tp", "fp", "fn", *_MEASURES, "is_best"], options)
+    keys = keys_before(table, _SCORE) if by is None else key_names(by)
+    refuse_missing("thresholds", table, keys)
     columns, max_charts = whole_number("columns", columns), whole_number("max_charts", max_charts)
     points = table.filter(pl.col("f1").is_not_null(), pl.col(_SCORE).is_finite()).with_columns(
         curve=add_names(table.clear(), keys)
@@ -89,10 +100,9 @@ def plot_operating_points(
     sizes = points.group_by("curve", maintain_order=True).agg(size=(pl.col("tp") + pl.col("fn")).first())
     largest = sizes.with_row_index("at").sort("size", "at", descending=[True, False]).head(max_charts)
     shown = largest.sort("at")["curve"].to_list()
-    scores = points[_SCORE].cast(pl.Float64).to_list()
-    low, high = min(0.0, *scores), max(1.0, *scores)
+    ends = score_ends(points[_SCORE].cast(pl.Float64))
     drawn = points.filter(pl.col("curve").is_in(shown)).partition_by("curve", maintain_order=True)
-    charts = [_draw_rates(alt, part, (low, high), max_points).properties(width=width, height=height) for part in drawn]
+    charts = [_draw_rates(alt, part, ends, max_points).properties(width=width, height=height) for part in drawn]
     notes = shared_conditions(table)
     if len(shown) < sizes.height:
         notes.append(f"the {len(shown)} with most annotations of {sizes.height}")
@@ -101,7 +111,13 @@ def plot_operating_points(
 
 
 def plot_miss_rates(
-    thresholds: Any, by: Keys | None = None, *, width: int = 420, height: int = 320, max_points: int = 1000
+    thresholds: Any,
+    by: Keys | None = None,
+    *,
+    width: int = 420,
+    height: int = 320,
+    max_points: int = MOST_POINTS,
+    **options: Any,
 ) -> alt.LayerChart:
     """Miss rate against false positives per image, both logarithmic, a line for each model or category.
 
@@ -113,25 +129,27 @@ def plot_miss_rates(
     Parameters
     ----------
     thresholds
-        from `Evaluation.thresholds`, at one IoU threshold and area range: the columns of `by`, score_threshold, fppi and
-        miss_rate. Those of several models one below the other, with a column such as `run` that names them
+        an evaluation, or a list or a dict of several; or a table from `Evaluation.thresholds`, at one IoU threshold and area
+        range: the columns of `by`, score_threshold, fppi and miss_rate
     by
         the columns that distinguish the lines; when left out, those before score_threshold that have more than one value
     max_points
         for each line, see `thin_curve`
+    options
+        of `Evaluation.thresholds`, such as `category`, with an evaluation
 
     Raises
     ------
     ParameterError
-        Altair is not installed; `by` does not distinguish the lines
+        Altair is not installed; `by` does not distinguish the lines; an unknown option
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
     >>> table = {"run": ["a", "a"], "score_threshold": [0.9, 0.4], "fppi": [0.0, 0.5], "miss_rate": [0.5, 0.25]}
     >>> chart = plot_miss_rates(table)  # doctest: +SKIP
     """
-    alt, table, x, y = load_altair(), to_polars(thresholds, "thresholds"), "fppi", "miss_rate"
-    refuse_missing("thresholds", table, [_SCORE, x, y])
+    alt, x, y = load_altair(), "fppi", "miss_rate"
+    table = table_of(thresholds, "thresholds", "thresholds", [_SCORE, x, y], options)
     keys = telling_columns(table, table.columns[: table.columns.index(_SCORE)]) if by is None else key_names(by)
     refuse_missing("thresholds", table, keys)
     points = table.filter(pl.col(y).is_not_null()).with_columns(curve=add_names(table.clear(), keys))
@@ -139,6 +157,7 @@ def plot_miss_rates(
         why = "it has no rows" if table.is_empty() else "no line has annotations and false positives"
         raise InputError(f"there is nothing to draw; {why}", table="thresholds")
     refuse_alike(points.select("curve", _SCORE), keys, "the lines: the same threshold appears more than once")
+    table_order = points["curve"].unique(maintain_order=True)
     points = points.sort(_SCORE, descending=True)
     averages = points.group_by("curve", maintain_order=True).agg(lamr=log_average_miss_rate()).sort("lamr", "curve")
     names = {curve: " · ".join(filter(None, [curve, f"{lamr:.3f}"])) for curve, lamr in averages.iter_rows()}
@@ -150,18 +169,21 @@ def plot_miss_rates(
     kept = ordered.filter(inside, pl.col(y) > 0).with_columns(pl.col(x).clip(lower_bound=left))
     kept = kept.with_columns(rank=pl.int_range(1, pl.len() + 1).over("curve"), lamr=-pl.col("lamr"))
     _, colours, kept = add_colours("", kept, pl.col("lamr").first(), "log-average miss rate")
+    if len(names) <= len(PALETTE):  # a model has its colour, however low its miss rate is
+        by_curve = dict(zip(table_order, PALETTE, strict=False))
+        colours = {name: by_curve[curve] for curve, name in names.items()}
     thin = thin_curve(kept, most_points(kept, max_points), by="curve", along=pl.col(x).log(), across=y)
     axes = [
-        alt.X(f"{x}:Q", title="False positives per image", scale=alt.Scale(type="log", domain=[left, right], nice=False),
-              axis=alt.Axis(gridColor="#eeeeee", format="~g", tickCount=6)),
-        alt.Y(f"{y}:Q", title="Miss rate", scale=alt.Scale(type="log", domain=[lowest, 1], nice=False),
-              axis=alt.Axis(gridColor="#eeeeee", format="~g", tickCount=6)),
+        alt.X(f"{x}:Q", title=TITLES[x], scale=alt.Scale(type="log", domain=[left, right], nice=False),
+              axis=alt.Axis(gridColor=GRID, format="~g", tickCount=6)),
+        alt.Y(f"{y}:Q", title="miss rate", scale=alt.Scale(type="log", domain=[lowest, 1], nice=False),
+              axis=alt.Axis(gridColor=GRID, format="~g", tickCount=6)),
     ]  # fmt: skip
-    shown = {_SCORE: ("score threshold", ".4g"), x: ("false positives per image", ".4g"), y: ("miss rate", ".4f")}
+    shown = {_SCORE: (TITLES[_SCORE], ".4g"), x: (TITLES[x], ".4g"), y: ("miss rate", ".4f")}
     tooltip = [alt.Tooltip("curve:N", title=" · ".join([*keys, "log-average miss rate"]))]
     tooltip += [alt.Tooltip(f"{name}:Q", title=title, format=digits) for name, (title, digits) in shown.items()]
     colour = colour_channel(alt, " · ".join([*keys, "log-average miss rate"]), colours, offset=18)
-    lines = draw_lines(alt, thin, axes, tooltip, colour, "step-after" if thin.height == kept.height else "linear")
+    lines = draw_lines(alt, thin, axes, tooltip, colour, "step-after")
     text = "Miss rate by false positives per image"
     if len(colours) == 1:  # there is no legend to say it
         text = f"Log-average miss rate: {next(iter(colours))}"
@@ -173,39 +195,26 @@ def _decade(value: float) -> float:
     return float(10.0 ** floor(log10(value)))
 
 
-def _draw_rates(alt: Any, points: pl.DataFrame, domain: tuple[float, float], max_points: int) -> Any:
+def _draw_rates(alt: Any, points: pl.DataFrame, ends: tuple[float, float], max_points: int) -> Any:
     """The three lines of one category, and where F1 is best."""
-    points = points.sort(_SCORE)
-    thin = points.filter(pl.Series(_thinned(points, max_points)) | pl.col("is_best"))
-    wide = thin.with_columns(rank=pl.int_range(1, pl.len() + 1))
     counts = ["tp", "fp", "fn"]
-    long = wide.unpivot(on=list(_MEASURES), index=[_SCORE, "rank", *counts], variable_name="measure", value_name="value")
-    long = long.with_columns(curve=pl.col("measure").replace({key: name for key, (name, _) in _MEASURES.items()}))
-    long = long.drop_nulls("value").with_columns(colour="curve").drop("measure")
-    axes = [
-        alt.X(f"{_SCORE}:Q", title="Score threshold", scale=alt.Scale(domain=list(domain), nice=False),
-              axis=alt.Axis(gridColor="#eeeeee", tickCount=5)),
-        alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1], nice=False),
-              axis=alt.Axis(values=[tick / 5 for tick in range(6)], format=".1f", gridColor="#eeeeee")),
-    ]  # fmt: skip
-    scale = alt.Scale(domain=[name for name, _ in _MEASURES.values()], range=[colour for _, colour in _MEASURES.values()])
+    index = [_SCORE, "is_best", *counts]
+    long = points.sort(_SCORE).drop("curve").unpivot(on=list(_MEASURES), index=index, variable_name="curve", value_name="value")
+    long = long.drop_nulls("value").with_columns(rank=pl.int_range(1, pl.len() + 1).over("curve"))
+    marks = curve_marks(long, _SCORE, "value", max_points).with_columns(colour=pl.col("curve").replace(TITLES))
+    axes = [score_channel(alt, _SCORE, ends), rate_channel(alt, alt.Y, "value", None)]
+    names = [TITLES.get(measure, measure) for measure in _MEASURES]
+    scale = alt.Scale(domain=names, range=list(_MEASURES.values()))
     legend = alt.Legend(orient="top", title=None, symbolType="stroke", symbolStrokeWidth=3)
     colour = alt.Color("colour:N", scale=scale, legend=legend)
-    tooltip = [alt.Tooltip(f"{_SCORE}:Q", title="score threshold", format=".4g"), alt.Tooltip("curve:N", title="line")]
+    tooltip = [alt.Tooltip(f"{_SCORE}:Q", title=TITLES[_SCORE], format=".4g"), alt.Tooltip("colour:N", title="line")]
     tooltip += [alt.Tooltip("value:Q", format=".4f"), *(alt.Tooltip(f"{name}:Q", format=",") for name in counts)]
-    lines = draw_lines(alt, long, axes, tooltip, colour, "step-before" if thin.height == points.height else "linear")
-    best = wide.filter("is_best").head(1)
-    rule = alt.Chart(best).mark_rule(color=DARK_GREY, strokeDash=[4, 3]).encode(x=axes[0])
+    lines = draw_lines(alt, marks, axes, tooltip, colour, "step-before")
+    best = points.filter("is_best").head(1)
+    rule = alt.Chart(best).mark_rule(color=SOFT, strokeDash=[4, 3]).encode(x=axes[0])
     dot = alt.Chart(best).mark_point(filled=True, size=60, opacity=1, color=PALETTE[1], stroke="white", strokeWidth=1)
-    dots = dot.encode(axes[0], alt.Y("f1:Q", title=None, scale=alt.Scale(domain=[0, 1], nice=False)))
+    dots = dot.encode(axes[0], rate_channel(alt, alt.Y, "f1", None))
     name = points["curve"][0]
     said = f"best F1 {best['f1'].item():.3f} at {best[_SCORE].item():.4g}" if best.height else "no best F1"
     heading = alt.Title(name or said, anchor="start", fontSize=12, **({"subtitle": [said]} if name else {}))
     return alt.layer(rule, *lines, dots).properties(title=heading)
-
-
-def _thinned(points: pl.DataFrame, max_points: int) -> list[bool]:
-    """Which rows are kept: those that F1 needs to look the same."""
-    numbered = points.with_row_index("row")
-    kept = thin_curve(numbered, max_points, along=_SCORE, across="f1")["row"]
-    return numbered["row"].is_in(kept.implode()).to_list()

@@ -7,29 +7,37 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import InputError, whole_number
-from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve
+from apframe.lists.list_curves import Keys, key_names, refuse_missing
+from apframe.show.chart_tables import RUN, table_of
 from apframe.show.charts import (
-    PALETTE,
+    MOST_POINTS,
+    TITLES,
     add_colours,
     add_names,
     colour_channel,
+    curve_marks,
     draw_lines,
     head_chart,
+    keys_before,
     load_altair,
     most_points,
+    rate_channel,
     refuse_alike,
+    score_channel,
+    score_ends,
     shared_conditions,
 )
-from apframe.tables.sources import to_polars
+from apframe.show.colours import GRID, PALETTE, SOFT
 from apframe.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
     import altair as alt
 
-_OUTCOMES = {"tp": ("true positives", PALETTE[0]), "fp": ("false positives", PALETTE[1]), "ignored": ("ignored", "#888888")}
+_OUTCOMES = {"tp": ("true positives", PALETTE[0]), "fp": ("false positives", PALETTE[1]), "ignored": ("ignored", SOFT)}
+_SHOWN = ["tp", "fp", "fn", "precision", "recall"]
 
 
-def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int = 260) -> alt.LayerChart:
+def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int = 260, **options: Any) -> alt.LayerChart:
     """How many true positives, false positives and ignored detections have which score: a step line for each, from zero.
 
     Bins are [a, b), the last one closed. They part the range from 0 to 1 evenly, or, where scores lie outside, that of the
@@ -39,9 +47,11 @@ def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int =
     Parameters
     ----------
     matches
-        from `Evaluation.matches`, at one IoU threshold and area range: score, outcome
+        an evaluation; or a table from `Evaluation.matches`, at one IoU threshold and area range: score, outcome
     bins
         how many
+    options
+        of `Evaluation.matches`, such as `iou_threshold`, with an evaluation
 
     Raises
     ------
@@ -54,7 +64,7 @@ def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int =
     >>> chart = plot_scores(matches)  # doctest: +SKIP
     >>> chart.save("scores.html")  # doctest: +SKIP
     """
-    alt, table = load_altair(), to_polars(matches, "matches")
+    alt, table = load_altair(), table_of(matches, "matches", "matches", ["score", "outcome"], options)
     bins = whole_number("bins", bins, most=1000)
     found, n_missed = _found(table)
     counts = _count_scores(found, bins)
@@ -66,8 +76,8 @@ def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int =
     colour = alt.Color("outcome:N", scale=scale, legend=legend)
     low, high = counts["from"].min(), counts["to"].max()
     axis = alt.Axis(grid=False, tickCount=10)
-    x = alt.X("score:Q", title="Score", scale=alt.Scale(domain=[low, high], nice=False), axis=axis)
-    y = alt.Y("detections:Q", title="Detections", stack=None, axis=alt.Axis(gridColor="#eeeeee", tickMinStep=1))
+    x = alt.X("score:Q", title="score", scale=alt.Scale(domain=[low, high], nice=False), axis=axis)
+    y = alt.Y("detections:Q", title=TITLES["n"], stack=None, axis=alt.Axis(gridColor=GRID, tickMinStep=1))
     steps = alt.Chart(corners).encode(x, y, colour)
     areas = steps.encode(y2=alt.datum(0)).mark_area(interpolate="step-after", fillOpacity=0.2)
     lines = steps.mark_line(interpolate="step-after", strokeWidth=2)
@@ -85,30 +95,39 @@ def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int =
 
 
 def plot_thresholds(
-    thresholds: Any, by: Keys = "name", *, width: int = 420, height: int = 300, max_points: int = 1000
+    thresholds: Any,
+    by: Keys | None = None,
+    *,
+    width: int = 420,
+    height: int = 300,
+    max_points: int = MOST_POINTS,
+    **options: Any,
 ) -> alt.LayerChart:
-    """F1 against the score threshold, a line for each category, and a dot where it is best.
+    """F1 against the score threshold, a line for each category or model, and a dot where it is best.
 
     A detection is taken if its score reaches the threshold, so between two scores F1 is that of the upper one: the lines are
-    steps. The legend says which F1 is the best, and at which threshold. Where points were thinned out, straight lines join
-    those that are left, the best among them. More than seven lines share one grey, except for the three of largest and the
+    steps. The legend says which F1 is the best, and at which threshold. Of long lines, as many points are drawn as keep their
+    picture the same, and the best one. More than seven lines share one grey, except for the three of largest and the
     three of smallest best F1. Categories without annotations (F1 is null) are left out. The title says at which IoU threshold
     and area range, where the lines have one.
 
     Parameters
     ----------
     thresholds
-        from `Evaluation.thresholds`, at one IoU threshold and area range: the columns of `by`, score_threshold, tp, fp, fn,
-        precision, recall, f1, is_best
+        an evaluation, or a list or a dict of several; or a table from `Evaluation.thresholds`, at one IoU threshold and area
+        range: the columns of `by`, score_threshold, tp, fp, fn, precision, recall, f1, is_best
     by
-        the columns that distinguish the lines
+        the columns that distinguish the lines; when left out, those before score_threshold that have more than one value, or
+        else `name`
     max_points
         for each line, see `thin_curve`; fewer where all lines together pass the 5,000 rows that Altair takes
+    options
+        of `Evaluation.thresholds`, such as `category` or `per_category=False`, with an evaluation
 
     Raises
     ------
     ParameterError
-        Altair is not installed; `by` does not distinguish the lines
+        Altair is not installed; `by` does not distinguish the lines; an unknown option
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
@@ -117,24 +136,18 @@ def plot_thresholds(
     >>> chart = plot_thresholds(pl.DataFrame(table))  # doctest: +SKIP
     """
     alt, x, y = load_altair(), "score_threshold", "f1"
-    table = to_polars(thresholds, "thresholds")
-    title, colours, points = _named_thresholds(table, key_names(by), x, y)
-    kept = thin_curve(points, most_points(points, max_points), by="curve", along=x, across=y)
-    thin = points.filter(pl.col("row").is_in(kept["row"].implode()) | pl.col("is_best"))
-    low, high = min(0.0, points[x].min()), max(1.0, points[x].max())  # type: ignore[type-var]
-    axes = [
-        alt.X(f"{x}:Q", title="Score threshold", scale=alt.Scale(domain=[low, high], nice=False),
-              axis=alt.Axis(gridColor="#eeeeee", tickCount=6)),
-        alt.Y(f"{y}:Q", title="F1", scale=alt.Scale(domain=[0, 1], nice=False),
-              axis=alt.Axis(values=[tick / 5 for tick in range(6)], format=".1f", gridColor="#eeeeee")),
-    ]  # fmt: skip
-    tooltip = [alt.Tooltip("curve:N", title=" · ".join(key_names(by)))] if key_names(by) else []
-    tooltip += [alt.Tooltip(f"{x}:Q", title="score threshold", format=".4g"), alt.Tooltip(f"{y}:Q", title="F1", format=".4f")]
+    table = table_of(thresholds, "thresholds", "thresholds", [x, *_SHOWN, y, "is_best"], options)
+    keys = keys_before(table, x) if by is None else key_names(by)
+    title, colours, points = _named_thresholds(table, keys, x, y)
+    marks = curve_marks(points, x, y, most_points(points, max_points))
+    axes = [score_channel(alt, x, score_ends(points[x])), rate_channel(alt, alt.Y, y)]
+    tooltip = [alt.Tooltip("curve:N", title=" · ".join(keys))] if keys else []
+    tooltip += [alt.Tooltip(f"{x}:Q", title=TITLES[x], format=".4g"), alt.Tooltip(f"{y}:Q", title=TITLES[y], format=".4f")]
     tooltip += [alt.Tooltip(f"{name}:Q", format=".4f") for name in ("precision", "recall")]
     tooltip += [alt.Tooltip(f"{name}:Q", format=",") for name in ("tp", "fp", "fn")]
     colour = colour_channel(alt, title, colours, offset=18)
-    lines = draw_lines(alt, thin, axes, tooltip, colour, "step-before" if thin.height == points.height else "linear")
-    best = alt.Chart(thin.filter("is_best")).encode(*axes, color=colour, tooltip=tooltip)
+    lines = draw_lines(alt, marks, axes, tooltip, colour, "step-before")
+    best = alt.Chart(marks.filter("is_best")).encode(*axes, color=colour, tooltip=tooltip)
     dots = best.mark_point(filled=True, size=60, opacity=1, stroke="white", strokeWidth=1)
     chart = alt.layer(lines[0], dots, lines[1]).properties(width=width, height=height)
     conditions = shared_conditions(table)
@@ -146,8 +159,7 @@ def plot_thresholds(
 
 def _found(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """score and outcome of the detections, and how many annotations were missed."""
-    refuse_missing("matches", table, ["score", "outcome"])
-    for name in ("iou_threshold", "area_range"):
+    for name in ("iou_threshold", "area_range", RUN):
         if name in table.columns and table[name].n_unique() > 1:
             several = f"{table[name].n_unique()} values of {name}"
             raise InputError(f"with {several} each detection would count once for each", "filter them to one", table="matches")
@@ -191,15 +203,14 @@ def _corners(counts: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
 
 def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> tuple[str, dict[str, str], pl.DataFrame]:
     """The title of the legend, its names with their colours, and the points by rising threshold."""
-    shown = ["tp", "fp", "fn", "precision", "recall"]
-    refuse_missing("thresholds", table, [*keys, x, *shown, y, "is_best"])
+    refuse_missing("thresholds", table, keys)
     finite = pl.col(x).cast(pl.Float64).is_finite() & pl.col(y).is_not_null() & pl.col(y).is_not_nan()
     points = table.filter(finite)
     if points.is_empty():
         why = "it has no rows" if table.is_empty() else f"{x} or {y} is null throughout: annotations or detections are missing"
         raise InputError(f"there is nothing to draw; {why}", table="thresholds")
     is_best = pl.col("is_best").fill_null(False)
-    points = points.select(pl.col(x).cast(pl.Float64), *shown, y, is_best, curve=add_names(points, keys))
+    points = points.select(pl.col(x).cast(pl.Float64), *_SHOWN, y, is_best, curve=add_names(points, keys))
     refuse_alike(points.select("curve", x), keys, "the lines: the same threshold appears more than once")
     points = points.sort(x).with_columns(rank=pl.int_range(1, pl.len() + 1).over("curve"))
     order = table.filter(finite).select(curve=add_names(table, keys)).unique(maintain_order=True)
@@ -208,5 +219,5 @@ def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> t
     best = points.filter("is_best").unique("curve", keep="first", maintain_order=True)
     texts = {name: f"{f1:.2f} at {at:.2g}" for name, f1, at in best.select("curve", y, x).iter_rows()}
     names = {name: " · ".join(filter(None, [name, texts.get(name)])) for name in colours}
-    points = points.with_columns(pl.col("colour").replace(names), row=pl.int_range(pl.len()))
+    points = points.with_columns(pl.col("colour").replace(names))
     return " · ".join([*keys, "best F1 at threshold"]), {names[name]: colour for name, colour in colours.items()}, points

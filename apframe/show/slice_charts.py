@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -10,15 +10,19 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import ColumnError, InputError, ParameterError
 from apframe.lists.list_curves import Keys, key_names, refuse_missing
-from apframe.show.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, head_chart, load_altair, telling_columns
+from apframe.show.chart_tables import RUN, is_made, table_of
+from apframe.show.charts import MOST_ROWS, add_names, head_chart, load_altair, telling_columns
+from apframe.show.colours import GRID, INK, PALETTE, SOFT
+from apframe.show.interval_charts import draw_intervals
+from apframe.show.interval_marks import interval_marks, shown
 from apframe.tables.results import SUPPORT
-from apframe.tables.sources import to_polars
 from apframe.wording import did_you_mean
 
 if TYPE_CHECKING:
     import altair as alt
 
 _ALL = "all"  # what stands for a key in a row that takes all its values
+_ENDS = ("_se", "_low", "_high")  # of the columns of an interval, after the metric
 _PALE, _NO_VALUE = 0.25, "#dddddd"
 _DASHED, _SOLID = [3, 2], [1, 0]
 # parts of the schemes that are light enough for black figures in any cell (a contrast of 4.5 and more)
@@ -35,8 +39,9 @@ def plot_slices(
     support: str = "n_annotations",
     least: int = 30,
     width: int = 300,
+    **options: Any,
 ) -> alt.LayerChart:
-    """A bar for each slice, and beside it the number and how much it rests on.
+    """A bar for each slice with the interval of its number, and beside it the number and how much it rests on.
 
     Slices stand in the order of the frame, null under the name null, and in the rows of margins "all" stands for the keys in
     `rolled_up`. A slice without a value has no bar, and "–" for its number. Where slices differ in `n_categories`, it stands
@@ -45,12 +50,13 @@ def plot_slices(
     Parameters
     ----------
     slices
-        from `Evaluation.by`: keys, metrics, support. Those of several runs one below the other, with a column `run`.
+        an evaluation, or a list or a dict of several; or a table from `Evaluation.by`: keys, metrics, with `intervals=True`
+        also their ends, and support. Those of several runs one below the other, with a column `run`.
     metric
         the column to draw.
     by
         the columns that distinguish the slices; when left out, those before the first metric that have more than one value
-        (`name` stands for `category_id` too).
+        (`name` stands for `category_id` too). With an evaluation, what it is sliced by.
     colour
         the column whose values stand side by side in each slice, up to seven of them; `run` if there is one.
     overall
@@ -61,11 +67,13 @@ def plot_slices(
         slices with less of it are drawn pale with a dashed edge; one of unknown support too.
     width
         of the bars alone, in pixels.
+    options
+        of `Evaluation.by`, such as `level="category"` or `intervals=False`, with an evaluation.
 
     Raises
     ------
     ParameterError
-        Altair is not installed; the metric is unknown; `by` and `colour` do not distinguish the rows.
+        Altair is not installed; the metric is unknown; `by` and `colour` do not distinguish the rows; an unknown option.
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
@@ -73,9 +81,15 @@ def plot_slices(
     >>> chart = plot_slices(slices, overall=0.35)  # doctest: +SKIP
     >>> chart.save("weather.html")  # doctest: +SKIP
     """
-    alt, table = load_altair(), _frame(slices)
-    if colour is None and "run" in table.columns:
-        colour = "run"
+    alt = load_altair()
+    sliced: list[Any] = []
+    if is_made(slices, "by"):
+        if by is None:
+            raise ParameterError("an evaluation is sliced by a column", 'name it: by="weather"', option="by")
+        sliced, by = [*by] if isinstance(by, (list, tuple)) else [by], None
+    table = _frame(slices, sliced, options)
+    if colour is None and RUN in table.columns:
+        colour = RUN
     keys = _keys(table, colour) if by is None else key_names(by)
     rows = _rows(table, metric, support, least, slice=keys, colour=[] if colour is None else [colour])
     colours = _colours(rows, colour)
@@ -96,14 +110,14 @@ def plot_slices(
     few = alt.when("datum.few")
     axis = alt.Axis(titleAngle=0, titleAlign="right", titleX=-8, titleY=-10, labelLimit=190, ticks=False, domain=False)
     y = alt.Y("slice:N", title=title or None, axis=axis, scale=alt.Scale(domain=labels, paddingInner=0.25, paddingOuter=0.15))
-    x = alt.X("value:Q", title=_meaning(metric), scale=_from_zero(alt, [*rows["value"].drop_nulls(), *lines["value"]]),
-              axis=alt.Axis(gridColor="#eeeeee", tickCount=6))  # fmt: skip
+    ends = pl.concat([rows["value"], rows["low"], rows["high"], lines["value"]]).drop_nulls()
+    along = {"title": _meaning(metric), "scale": _from_zero(alt, [*ends]), "axis": alt.Axis(gridColor=GRID, tickCount=6)}
     tooltip = [alt.Tooltip("slice:N", title=title)] if title else []
     tooltip += [alt.Tooltip("colour:N", title=colour)] if colour is not None else []
     tooltip += _tooltip(alt, rows, metric, number)
     chart = alt.Chart(rows).encode(y=y, **extra)
     bars = chart.mark_bar(strokeWidth=1).encode(
-        x=x,
+        x=alt.X("value:Q", **along),
         color=paint,
         stroke=paint if len(colours) == 1 else alt.Stroke("colour:N", scale=scale, legend=None),
         fillOpacity=few.then(alt.value(_PALE)).otherwise(alt.value(1)),
@@ -111,9 +125,12 @@ def plot_slices(
         tooltip=tooltip,
     )
     texts = chart.mark_text(align="left", fontSize=11).encode(
-        x=alt.value(width + 8), text="text:N", color=few.then(alt.value(DARK_GREY)).otherwise(alt.value("black"))
+        x=alt.value(width + 8), text="text:N", color=few.then(alt.value(SOFT)).otherwise(alt.value("black"))
     )
-    layers, notes = [bars, texts], []
+    layers, notes = [bars, texts], list[str]()
+    if rows["low"].count():
+        layers[1:1] = draw_intervals(alt, chart.encode(color=alt.value(INK)), "x", **along)
+        notes.append("line with ends: the interval")
     if not lines.is_empty():
         each = alt.Color("colour:N", scale=scale) if lines["colour"].null_count() == 0 else alt.value("black")
         layers.append(alt.Chart(lines).mark_rule(strokeDash=[6, 4], strokeWidth=1.5).encode(x="value:Q", color=each))
@@ -136,8 +153,11 @@ def plot_slice_heatmap(
     support: str = "n_annotations",
     least: int = 30,
     width: int = 460,
+    **options: Any,
 ) -> alt.LayerChart:
     """A metric for each pair of values of two keys, as colour and in figures, with the support below it.
+
+    Intervals, if the table has them, are in the tooltips.
 
     Bins and numbers stand in their own order, other values in that of the frame, null and "all" (in the rows of margins) last.
     A slice without a value is grey, with "–" for its number; a pair that the frame does not have is left blank.
@@ -145,7 +165,7 @@ def plot_slice_heatmap(
     Parameters
     ----------
     slices
-        from `Evaluation.by`.
+        an evaluation, or a table from `Evaluation.by`.
     x, y
         the keys: columns, and rows.
     metric
@@ -158,18 +178,21 @@ def plot_slice_heatmap(
         see `plot_slices`.
     width
         of the cells together, in pixels; more where the numbers would have no room.
+    options
+        of `Evaluation.by`, such as `marginals=True`, with an evaluation.
 
     Raises
     ------
     ParameterError
-        Altair is not installed; the metric is unknown; x and y do not distinguish the rows; the domain is empty.
+        Altair is not installed; the metric is unknown; x and y do not distinguish the rows; the domain is empty; an unknown
+        option.
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
     >>> slices = pl.DataFrame({"weather": ["fog", "fog"], "time": ["day", "night"], "AP": [0.4, 0.2], "n_annotations": [90, 8]})
     >>> chart = plot_slice_heatmap(slices, "time", "weather")  # doctest: +SKIP
     """
-    alt, table = load_altair(), _frame(slices)
+    alt, table = load_altair(), _frame(slices, [x, y] if is_made(slices, "by") else [], options)
     rows = _rows(table, metric, support, least, x=[x], y=[y])
     number = _number_format(table, metric)
     low, high = domain or _domain(rows)
@@ -177,8 +200,8 @@ def plot_slice_heatmap(
         raise ParameterError(f"is two values, the lower one first, not {domain!r}", option="domain")
     unit = support.removeprefix("n_").replace("_", " ")
     rows = rows.with_columns(
-        number=pl.Series([_shown(one, number) for one in rows["value"]], dtype=pl.String),
-        support=pl.Series([_shown(n, ",.0f", unknown="?") for n in rows["support"]], dtype=pl.String),
+        number=pl.Series([shown(one, number) for one in rows["value"]], dtype=pl.String),
+        support=pl.Series([shown(n, ",.0f", "?") for n in rows["support"]], dtype=pl.String),
     )
     columns, lines = (_in_order(table, key, rows[axis]) for key, axis in ((x, "x"), (y, "y")))
     step = min(max(width / len(columns), 42), 100)
@@ -200,7 +223,7 @@ def plot_slice_heatmap(
     tooltip = [alt.Tooltip("x:N", title=x), alt.Tooltip("y:N", title=y), *_tooltip(alt, rows, metric, number)]
     cells = chart.mark_rect().encode(
         color=colour, fillOpacity=opacity, tooltip=tooltip,
-        stroke=few.then(alt.value(DARK_GREY)).otherwise(alt.value("white")),
+        stroke=few.then(alt.value(SOFT)).otherwise(alt.value("white")),
     )  # fmt: skip
     blanks = chart.mark_rect(color=_NO_VALUE).encode(tooltip=tooltip)
     numbers = chart.mark_text(dy=-6, fontSize=12, fontWeight="bold", color="black").encode(text="number:N")
@@ -213,10 +236,9 @@ def plot_slice_heatmap(
     return alt.layer(*layers).properties(width=round(step * len(columns)), height=height, title=heading)
 
 
-def _frame(slices: Any) -> pl.DataFrame:
-    if hasattr(slices, "by") and not hasattr(slices, "__arrow_c_stream__"):  # a pandas frame may have a column of that name
-        raise InputError(f"this is the {type(slices).__name__} itself", "give a frame of slices: ev.by(...)", table="slices")
-    return to_polars(slices, "slices")
+def _frame(slices: Any, keys: Iterable[Any], options: Mapping[str, Any]) -> pl.DataFrame:
+    table = table_of(slices, "slices", "by", [], options, keys, {"intervals": True})
+    return table.pivot("measure", values="value", maintain_order=True) if {"measure", "value"} <= {*table.columns} else table
 
 
 def _keys(table: pl.DataFrame, colour: str | None) -> list[str]:
@@ -242,7 +264,8 @@ def _other_key(table: pl.DataFrame, keys: list[str]) -> str:
 
 def _metrics(table: pl.DataFrame) -> list[str]:
     """The columns of metrics: from the first that is called like one, or else holds fractions, all numbers."""
-    numeric = [name for name, dtype in table.schema.items() if _is_numeric(dtype) and name not in SUPPORT]
+    ends = {f"{name}{end}" for name in table.columns for end in _ENDS}
+    numeric = [name for name, dtype in table.schema.items() if _is_numeric(dtype) and name not in {*SUPPORT, *ends}]
     called = [name for name in numeric if name.startswith(("AP", "AR"))]
     fractions = [name for name in numeric if table.schema[name].is_float()]
     first = (called or fractions)[:1]
@@ -254,7 +277,7 @@ def _is_numeric(dtype: pl.DataType) -> bool:
 
 
 def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: list[str]) -> pl.DataFrame:
-    """The labels, value (null where there is no finite one), support, few (has less than the least), all support columns."""
+    """The labels, value, low and high (null if not finite), support, few (has less than the least), all support columns."""
     if metric not in table.columns:
         near = did_you_mean(str(metric), _metrics(table) or table.columns)
         raise ParameterError(f"the slices have no {metric!r}", near, option="metric")
@@ -267,11 +290,12 @@ def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: 
         raise ParameterError(f"is a number of {support}, not {least!r}", option="least")
     if table.is_empty():
         raise InputError("there is nothing to draw", "it has no rows", table="slices")
-    value = exact(metric).cast(pl.Float64)
+    ends = [table[name] if (name := f"{metric}{end}") in table.columns else _no_numbers(table) for end in _ENDS[1:]]
+    marks = interval_marks(table[metric], *ends)
     counts = {name: pl.col(name).cast(pl.Float64) for name in SUPPORT if name in table.columns}
     rows = table.select(
         **{label: _slice_names(table, named) for label, named in labels.items()},
-        value=pl.when(value.is_finite()).then(value),
+        **{name: marks[name] for name in ("value", "low", "high")},
         support=exact(support).cast(pl.Float64),
         few=(exact(support) < least).fill_null(True),
         **counts,
@@ -283,6 +307,10 @@ def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: 
     if rows.height > MOST_ROWS:
         raise InputError(f"{rows.height:,} are too many for one chart", "filter them", table="slices")
     return rows
+
+
+def _no_numbers(table: pl.DataFrame) -> pl.Series:
+    return pl.repeat(None, table.height, dtype=pl.Float64, eager=True)
 
 
 def _slice_names(table: pl.DataFrame, keys: list[str]) -> pl.Expr:
@@ -342,17 +370,13 @@ def _domain(rows: pl.DataFrame) -> tuple[float, float]:
 def _texts(rows: pl.DataFrame, number: str, unit: str) -> list[str]:
     one = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
     texts = [
-        f"{_shown(value, number)} · {_shown(n, ',.0f', unknown='?')} {one if n == 1 else unit}"
+        f"{shown(value, number)} · {shown(n, ',.0f', '?')} {one if n == 1 else unit}"
         for value, n in rows.select("value", "support").iter_rows()
     ]
     if unit == "categories" or "n_categories" not in rows.columns or rows["n_categories"].n_unique() == 1:
         return texts
-    counts = [f"{_shown(n, ',.0f', unknown='?')} {'category' if n == 1 else 'categories'}" for n in rows["n_categories"]]
+    counts = [f"{shown(n, ',.0f', '?')} {'category' if n == 1 else 'categories'}" for n in rows["n_categories"]]
     return [f"{text}, {count}" for text, count in zip(texts, counts, strict=True)]
-
-
-def _shown(value: float | None, number: str, unknown: str = "–") -> str:
-    return unknown if value is None else f"{value:{number}}"
 
 
 def _number_format(table: pl.DataFrame, metric: str) -> str:
@@ -371,4 +395,6 @@ def _from_zero(alt: Any, values: list[float]) -> Any:
 
 def _tooltip(alt: Any, rows: pl.DataFrame, metric: str, number: str) -> list[Any]:
     counts = [alt.Tooltip(f"{name}:Q", format=",.0f") for name in SUPPORT if name in rows.columns]
-    return [alt.Tooltip("value:Q", title=metric, format=".4f" if number == ".3f" else number), *counts]
+    digits = ".4f" if number == ".3f" else number
+    interval = [alt.Tooltip(f"{end}:Q", title=f"{metric} {end}", format=digits) for end in ("low", "high") if rows[end].count()]
+    return [alt.Tooltip("value:Q", title=metric, format=digits), *interval, *counts]

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from apframe.exceptions import ColumnError, InputError, ParameterError
+from apframe.show.colours import PALETTE
 from apframe.show.confusion_chart import plot_confusion
 
 pytest.importorskip("altair")
@@ -22,7 +23,6 @@ def confusion(*cells: tuple[int | None, int | None, int], **columns: Any) -> pl.
     return pl.DataFrame(rows, schema=names, orient="row").with_columns(**columns)
 
 
-ORANGE = "orange: predicted as another category"
 TABLE = confusion((1, 1, 6), (1, 2, 3), (1, None, 1), (2, 2, 4), (3, 3, 5), (3, 2, 1), (None, 3, 5))
 
 
@@ -35,31 +35,25 @@ def test_the_matrix() -> None:
     spec = plot_confusion(TABLE).to_dict()
     cells = drawn(spec)
     assert {at: row["n"] for at, row in cells.items()} == {
-        ("cat", "cat"): 6, ("cat", "dog"): 3, ("cat", "(missed)"): 1, ("dog", "dog"): 4, ("car", "car"): 5, ("car", "dog"): 1,
-        ("(background)", "car"): 5,
+        ("cat", "cat"): 6, ("cat", "dog"): 3, ("cat", "missed"): 1, ("dog", "dog"): 4, ("car", "car"): 5, ("car", "dog"): 1,
+        ("background", "car"): 5,
     }  # fmt: skip
-    kinds = {at: row["kind"] for at, row in cells.items()}
-    assert kinds["cat", "cat"] == "right" and kinds["cat", "dog"] == kinds["car", "dog"] == "mistaken"
-    assert kinds["cat", "(missed)"] == kinds["(background)", "car"] == "other"
-    assert (cells["cat", "dog"]["of_true"], cells["cat", "dog"]["of_found"]) == (0.3, 3 / 8)
-    assert (cells["(background)", "car"]["of_true"], cells["(background)", "car"]["of_found"]) == (None, 0.5)
-    # the deepest colour of each kind is that of the largest share
-    assert [cells[at]["depth"] for at in (("dog", "dog"), ("cat", "dog"), ("(background)", "car"))] == [1, 1, 1]
-    assert cells["cat", "cat"]["depth"] == pytest.approx(0.6)
+    assert (cells["cat", "dog"]["share"], cells["background", "car"]["share"]) == (0.3, 1.0)
+    assert {cells[at]["step"] for at in (("cat", "dog"), ("cat", "missed"))} == {3, 2}
     encoding = spec["layer"][0]["encoding"]
-    assert encoding["x"]["scale"]["domain"] == ["cat", "dog", "car", "(missed)"]
-    assert encoding["y"]["scale"]["domain"] == ["cat", "dog", "car", "(background)"]
-    assert spec["resolve"] == {"scale": {"color": "independent"}}
-    assert spec["title"]["subtitle"] == [f"blue: right; {ORANGE}; grey: missed, or nothing is there"]
+    assert encoding["x"]["scale"]["domain"] == ["dog", "cat", "car", "missed"]  # dog has 4 confusions, cat 3, car 1
+    assert encoding["y"]["scale"]["domain"] == ["dog", "cat", "car", "background"]
+    assert encoding["color"]["scale"]["range"][5] == PALETTE[0]
+    assert spec["title"]["subtitle"] == ["the shade is the share of the row; right detections have an outline"]
 
 
 def test_many_categories() -> None:
     spec = plot_confusion(TABLE, most=2).to_dict()
     cells = drawn(spec)
-    assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["cat", "dog", "(1 others)", "(missed)"]
-    assert (cells["(1 others)", "dog"]["kind"], cells["(1 others)", "(1 others)"]["kind"]) == ("mistaken", "other")
+    assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["dog", "cat", "1 other", "missed"]
+    assert (cells["1 other", "dog"]["n"], cells["1 other", "1 other"]["n"]) == (1, 5)
     assert sum(row["n"] for row in cells.values()) == TABLE["n"].sum()
-    assert spec["title"]["subtitle"][-1] == "2 of 3 categories: those with the most mistakes"
+    assert spec["title"]["subtitle"][-1] == "2 of 3 categories: those with most confusions"
 
 
 def test_the_largest_mistakes() -> None:
@@ -81,7 +75,7 @@ def test_the_conditions_are_said() -> None:
         "IoU threshold 0.5, area range all, scores from 0.3"
     )
     missed = confusion((1, None, 3), min_score=pl.lit(None, pl.Float64))
-    assert plot_confusion(missed).to_dict()["title"]["subtitle"][0].startswith("blue")
+    assert plot_confusion(missed).to_dict()["title"]["subtitle"][0].startswith("the shade")
     by_category = pl.col("found_category_id") / 10
     assert said(min_score=by_category) == "IoU threshold 0.5, area range all, scores from 0.1 to 0.3, by category"
 
@@ -89,7 +83,7 @@ def test_the_conditions_are_said() -> None:
 def test_names_that_are_missing_or_twice() -> None:
     table = TABLE.with_columns(pl.col("true_name", "found_name").replace({"dog": None, "car": "cat"}))
     spec = plot_confusion(table).to_dict()
-    assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["cat 1", "2", "cat 3", "(missed)"]
+    assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["category 2", "cat (1)", "cat (3)", "missed"]
 
 
 def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +94,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
         plot_confusion(TABLE, "cell")
     with pytest.raises(InputError, match="there is nothing to draw; it has no rows"):
         plot_confusion(TABLE.clear())
-    with pytest.raises(InputError, match="there is nothing to draw; no category is found as another"):
+    with pytest.raises(InputError, match="there is nothing to draw; no category is predicted as another"):
         plot_confusion(confusion((1, 1, 3)), "cells")
     with pytest.raises(InputError, match="cells appear more than once; filter to one evaluation"):
         plot_confusion(pl.concat([TABLE, TABLE]))

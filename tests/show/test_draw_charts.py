@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from apframe.exceptions import ColumnError, InputError, ParameterError
-from apframe.show.charts import PALETTE
+from apframe.show.colours import PALETTE
 from apframe.show.draw_charts import plot_draws
 
 pytest.importorskip("altair")
@@ -31,10 +31,10 @@ def test_bars_and_marks_of_a_difference() -> None:
         {"from": -0.5, "to": 0.0, "draws": 1, "side": worse},
         {"from": 0.0, "to": 0.5, "draws": 3, "side": better},
     ]
-    assert spec["layer"][0]["encoding"]["color"]["scale"] == {"domain": [better, worse], "range": PALETTE[:2]}
+    assert spec["layer"][0]["encoding"]["color"]["scale"] == {"domain": [better, worse], "range": [PALETTE[1], PALETTE[0]]}
     assert rows(spec, 1) == [{"from": 0.0}]
     marked = [rows(spec, layer)[0] for layer in (2, 4, 6)]
-    assert marked == [{"from": -0.125, "text": "-0.125"}, {"from": 0.3125, "text": "+0.312"}, {"from": 0.25, "text": "+0.250"}]
+    assert marked == [{"from": -0.125, "text": "−0.125"}, {"from": 0.3125, "text": "+0.312"}, {"from": 0.25, "text": "+0.250"}]
     assert [spec["layer"][layer]["mark"]["strokeDash"] for layer in (2, 4, 6)] == [[5, 4], [5, 4], [1, 0]]
     assert spec["title"]["text"] == "AP of new − old"
     assert spec["title"]["subtitle"] == ["4 draws, dashed: the 50 % interval, solid: the difference itself"]

@@ -27,37 +27,48 @@ def drawn(chart: Any, layer: int) -> list[dict[str, Any]]:
     return rows
 
 
-def test_the_pieces_are_the_rises_of_the_mean(street: apf.Evaluation) -> None:
+def test_the_bars_are_the_costs_of_the_mean(street: apf.Evaluation) -> None:
     impact = street.error_impact()
     mean = impact.filter(pl.col("category_id").is_null()).head(6)
-    pieces = drawn(apf.plot_error_impact(impact), 0)
-    assert [row["delta_ap"] for row in pieces] == mean["delta_ap"].to_list()
-    assert [row["n"] for row in pieces] == mean["n"].to_list()
-    assert [row["kind"] for row in pieces] == [
+    bars = drawn(apf.plot_error_impact(impact), 0)
+    assert [row["delta_ap"] for row in bars] == mean["delta_ap"].to_list()
+    assert [row["n"] for row in bars] == mean["n"].to_list()
+    assert [row["kind"] for row in bars] == [
         "classification", "localization", "classification and localization", "duplicate", "background", "missed",
     ]  # fmt: skip
-    assert [row["text"] for row in drawn(apf.plot_error_impact(impact), 1)] == ["AP 0.458"]
-    assert [row["text"] for row in drawn(apf.plot_error_impact(impact.with_columns(ap=0.39)), 1)] == ["AP 0.390"]
+    assert {row["bar"] for row in bars} == {"AP 0.458"}
+    encoding = apf.plot_error_impact(impact).to_dict()["layer"][0]["encoding"]
+    assert encoding["fillOpacity"] == {"value": 1}
+
+
+def names(chart: Any) -> list[str]:
+    """The models and slices in the legend, without their AP."""
+    domain: list[str] = chart.to_dict()["layer"][0]["encoding"]["color"]["scale"]["domain"]
+    return [name.rpartition(" · ")[0] for name in domain]
 
 
 @pytest.mark.slow
-def test_several_models_and_slices_are_bars(street: apf.Evaluation) -> None:
+def test_several_models_and_slices_stand_beside_each_other(street: apf.Evaluation) -> None:
     impact = street.error_impact()
-    two = drawn(apf.plot_error_impact({"a": impact, "b": impact}), 1)
-    assert [row["bar"] for row in two] == ["a", "b"]
+    two = apf.plot_error_impact({"a": impact, "b": impact})
+    assert names(two) == ["a", "b"]
+    second = {"condition": [{"test": "(datum.bar === 'b · AP 0.458')", "value": 0}], "value": 1}
+    assert two.to_dict()["layer"][0]["encoding"]["fillOpacity"] == second
     slices = street.error_impact(by="weather")
-    assert [row["bar"] for row in drawn(apf.plot_error_impact(slices), 1)] == slices["weather"].unique(
-        maintain_order=True
-    ).to_list()
-    both = drawn(apf.plot_error_impact({"a": slices}), 1)
-    assert both[0]["bar"] == f"a · {slices['weather'][0]}"
-    runs = pl.concat([impact.select(pl.lit(name).alias("run"), pl.all()) for name in ("one", "two")])
-    assert [row["bar"] for row in drawn(apf.plot_error_impact(runs), 1)] == ["one", "two"]
+    assert names(apf.plot_error_impact(slices)) == slices["weather"].unique(maintain_order=True).to_list()
+    assert names(apf.plot_error_impact({"a": slices}))[0] == f"a · {slices['weather'][0]}"
+
+
+@pytest.mark.slow
+def test_intervals_are_drawn_where_they_are_known(street: apf.Evaluation) -> None:
+    chart = apf.plot_error_impact(street, n_resamples=1_000, kinds="bkg")
+    assert [layer["mark"]["type"] for layer in chart.to_dict()["layer"]] == ["bar", "rule", "tick", "tick", "rule"]
+    assert drawn(chart, 0)[0]["low"] < drawn(chart, 0)[0]["delta_ap"] < drawn(chart, 0)[0]["high"]
 
 
 def test_kinds_are_chosen_and_ordered(street: apf.Evaluation) -> None:
-    pieces = drawn(apf.plot_error_impact(street.error_impact(), kinds=["fn", "FP"]), 0)
-    assert {row["kind"]: row["order"] for row in pieces} == {"all missed": 0, "all false positives": 1}
+    bars = drawn(apf.plot_error_impact(street.error_impact(), kinds=["fn", "FP"]), 0)
+    assert [row["kind"] for row in bars] == ["all missed", "all false positives"]
     assert len(drawn(apf.plot_error_impact(street.error_impact(), kinds="bkg"), 0)) == 1
 
 
@@ -70,7 +81,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "only nulls": (ROWS | {"delta_ap": [None]}, {}, InputError, "nothing to draw; .* annotations are missing"),
     "one bar twice": ({name: each * 2 for name, each in ROWS.items()}, {}, ParameterError, "two rows of one kind"),
     "too many bars": (
-        {name: each * 61 for name, each in ROWS.items()} | {"day": list(range(61))}, {}, InputError, "61 bars are too many",
+        {name: each * 8 for name, each in ROWS.items()} | {"day": list(range(8))}, {}, InputError, "8 models or slices are too",
     ),
 }  # fmt: skip
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from apframe.exceptions import ColumnError, InputError, ParameterError
-from apframe.show.charts import PALETTE
-from apframe.show.interval_charts import pair_of, plot_intervals, plot_leaderboard, plot_over_tag, shown
+from apframe.show.colours import PALETTE, VERDICTS
+from apframe.show.interval_charts import pair_of, plot_intervals, plot_leaderboard, plot_over_tag
 
 pytest.importorskip("altair")
 
@@ -63,32 +63,35 @@ def kinds(spec: dict[str, Any]) -> list[str]:
 
 def test_levels_are_sorted_and_those_without_interval_are_dots_alone() -> None:
     spec = plot_intervals(LEVELS).to_dict()
-    ends, dots, texts = spec["layer"]
-    assert kinds(spec) == ["rule", "point", "text"]
-    assert dots["encoding"]["y"]["scale"]["domain"] == ["car", "bus", "van"]
+    ends, *caps, dots, texts = spec["layer"]
+    assert kinds(spec) == ["rule", "tick", "tick", "point", "text"]
+    assert [cap["encoding"]["x"]["field"] for cap in caps] == ["low", "high"]
+    assert dots["encoding"]["y"]["scale"]["domain"] == ["car", "bus", "van"]  # those without an interval come last
     assert dots["encoding"]["y"]["title"] == "name"
     assert dots["encoding"]["fill"] == {"value": PALETTE[0]}
     assert ends["transform"] == [{"filter": "isValid(datum.low)"}]
     assert (ends["encoding"]["x"]["field"], ends["encoding"]["x2"]["field"]) == ("low", "high")
     assert ends["encoding"]["x"]["title"] == "AP"
     assert texts["encoding"]["text"]["field"] == "text"
-    assert column(spec, 1, "text") == ["0.250", "0.500", "–"]
+    assert column(spec, 3, "text") == ["0.250", "0.500", "–"]
     assert spec["title"]["text"] == "AP by name"
     assert spec["title"]["subtitle"] == ["dot: number, line: its interval"]
 
 
 def test_differences_have_a_line_at_zero_and_hollow_dots_where_they_may_be_chance() -> None:
     spec = plot_intervals(DIFFERENCES).to_dict()
-    assert kinds(spec) == ["rule", "rule", "point", "text"]
+    assert kinds(spec) == ["rule", "rule", "tick", "tick", "point", "text"]
     assert rows(spec, 0) == [{"low": 0.0}]
-    assert spec["layer"][2]["encoding"]["y"]["scale"]["domain"] == ["car", "van", "bus"]
-    condition = {"test": "datum.filled", "value": PALETTE[0]}
-    assert spec["layer"][2]["encoding"]["fill"] == {"condition": [condition], "value": "white"}
-    assert column(spec, 2, "filled") == [False, True, False]
-    assert column(spec, 2, "text") == ["-0.250 · q 0.250", "+0.500 · q 0.031", "+0.000"]
+    dots = spec["layer"][4]["encoding"]
+    assert dots["y"]["scale"]["domain"] == ["car", "bus", "van"]  # the largest difference first, one without an interval last
+    assert dots["fill"]["condition"] == {"test": "datum.verdict === 'unclear'", "value": "#fff"}
+    assert dots["stroke"]["scale"] == {"domain": [*VERDICTS], "range": [*VERDICTS.values()]}
+    assert column(spec, 4, "verdict") == ["worse", "better", "unclear"]
+    assert column(spec, 4, "text") == ["−0.250 · q 0.250", "+0.500 · q 0.031", "0.000"]
     assert spec["layer"][1]["encoding"]["x"]["title"] == "difference in AP"
     assert spec["title"]["text"] == "AP of new − old by name"
-    assert spec["title"]["subtitle"][1] == "hollow: q is 0.05 or more, or there is no interval, so the difference may be chance"
+    said = "hollow: the interval includes 0, or there is none, so the difference may be chance"
+    assert spec["title"]["subtitle"][1] == said
 
 
 def test_metrics_stay_in_the_order_of_the_frame() -> None:
@@ -101,12 +104,12 @@ def test_metrics_stay_in_the_order_of_the_frame() -> None:
 def test_models_stand_side_by_side() -> None:
     both = pl.concat([LEVELS.select(pl.lit(run).alias("run"), pl.all()) for run in "ab"])
     spec = plot_intervals(both).to_dict()
-    dots = spec["layer"][1]["encoding"]
+    dots = spec["layer"][3]["encoding"]
     assert dots["yOffset"]["scale"]["domain"] == ["a", "b"]
     assert dots["stroke"]["scale"] == {"domain": ["a", "b"], "range": PALETTE[:2]}
     assert spec["layer"][0]["encoding"]["color"]["title"] == "run"
     assert dots["y"]["scale"]["domain"] == ["car", "bus", "van"]
-    assert plot_intervals(both, "name").to_dict()["layer"][1]["encoding"]["yOffset"] == dots["yOffset"]
+    assert plot_intervals(both, "name").to_dict()["layer"][3]["encoding"]["yOffset"] == dots["yOffset"]
     alone = both.filter(pl.col("name") == "car")  # nothing but the run differs: each has a row
     spec = plot_intervals(alone).to_dict()
     assert spec["layer"][1]["encoding"]["y"]["scale"]["domain"] == ["a", "b"]
@@ -138,11 +141,11 @@ def test_what_cannot_be_drawn() -> None:
 
 def test_a_leaderboard_says_who_leads() -> None:
     spec = plot_leaderboard(BOARD).to_dict()
-    assert spec["layer"][1]["encoding"]["y"]["scale"]["domain"] == ["b", "c", "a"]
-    assert column(spec, 1, "text") == ["0.250 · leads in 25% · rank 2", "0.500 · leads in 75% · rank 1 to 2", "–"]
+    assert spec["layer"][3]["encoding"]["y"]["scale"]["domain"] == ["b", "c", "a"]
+    assert column(spec, 3, "text") == ["0.500 · leads in 75% · rank 1 to 2", "0.250 · leads in 25% · rank 2", "–"]
     assert spec["title"]["text"] == "AP by run"
     plain = plot_leaderboard(BOARD.drop("share_best")).to_dict()
-    assert column(plain, 1, "text") == ["0.250", "0.500", "–"]
+    assert column(plain, 3, "text") == ["0.500", "0.250", "–"]
 
 
 def test_a_leaderboard_of_search_runs() -> None:
@@ -159,9 +162,9 @@ def test_a_leaderboard_of_search_runs() -> None:
 
 def test_a_metric_over_a_tag() -> None:
     spec = plot_over_tag(BOARD, "epoch").to_dict()
-    lines, bars, dots = spec["layer"]
-    assert kinds(spec) == ["line", "rule", "circle"]
-    assert column(spec, 2, "tag") == [20, 30]  # a has no AP
+    lines, bars, _, _, dots = spec["layer"]
+    assert kinds(spec) == ["line", "rule", "tick", "tick", "circle"]
+    assert column(spec, 4, "tag") == [20, 30]  # a has no AP
     assert dots["encoding"]["x"]["axis"]["values"] == [20, 30]
     assert dots["encoding"]["x"]["type"] == "quantitative"
     assert (bars["encoding"]["y"]["field"], bars["encoding"]["y2"]["field"]) == ("low", "high")
@@ -174,10 +177,10 @@ def test_a_metric_over_a_tag() -> None:
 
 def test_tags_that_runs_share_and_tags_in_words_have_no_lines() -> None:
     shared = BOARD.with_columns(AP=pl.lit(0.5), epoch=pl.lit(1))
-    assert kinds(plot_over_tag(shared, "epoch").to_dict()) == ["rule", "circle"]
+    assert kinds(plot_over_tag(shared, "epoch").to_dict()) == ["rule", "tick", "tick", "circle"]
     words = plot_over_tag(BOARD.with_columns(epoch=pl.col("run")), "epoch").to_dict()
-    assert kinds(words) == ["rule", "circle"]
-    assert words["layer"][1]["encoding"]["x"]["type"] == "nominal"
+    assert kinds(words) == ["rule", "tick", "tick", "circle"]
+    assert words["layer"][3]["encoding"]["x"]["type"] == "nominal"
 
 
 def test_tags_that_cannot_be_drawn() -> None:
@@ -189,8 +192,7 @@ def test_tags_that_cannot_be_drawn() -> None:
         plot_over_tag(BOARD.with_columns(AP=pl.lit(None, pl.Float64)), "epoch")
 
 
-def test_numbers_and_pairs_in_words() -> None:
-    assert [shown(0.12345), shown(-0.5, "+"), shown(None, "+")] == ["0.123", "-0.500", "–"]
+def test_pairs_in_words() -> None:
     assert pair_of(DIFFERENCES) == "new − old"
     assert pair_of(LEVELS) == ""
     assert pair_of(DIFFERENCES.with_columns(run_a=pl.col("name"))) == ""

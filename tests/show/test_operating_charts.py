@@ -46,7 +46,7 @@ def test_each_category_has_a_chart_of_three_lines() -> None:
     lines = spec["concat"][0]["layer"][1]
     assert lines["mark"]["interpolate"] == "step-before"
     points = spec["datasets"][lines["data"]["name"]]
-    assert {(row["curve"], round(row["score_threshold"], 3)): round(row["value"], 3) for row in points} == {
+    assert {(row["colour"], round(row["score_threshold"], 3)): round(row["value"], 3) for row in points} == {
         ("precision", 0.9): 1.0, ("precision", 0.733): 0.5, ("precision", 0.567): 0.667,
         ("recall", 0.9): 0.333, ("recall", 0.733): 0.333, ("recall", 0.567): 0.667,
         ("F1", 0.9): 0.5, ("F1", 0.733): 0.51, ("F1", 0.567): 0.52,
@@ -65,7 +65,7 @@ def test_long_lines_are_thinned_and_keep_the_best() -> None:
     points = chart["datasets"][chart["concat"][0]["layer"][1]["data"]["name"]]
     assert len(points) <= 3 * 51
     assert min(row["score_threshold"] for row in points) == pytest.approx(0.9 - 2999 / 6000)
-    assert chart["concat"][0]["layer"][1]["mark"]["interpolate"] == "linear"
+    assert chart["concat"][0]["layer"][1]["mark"]["interpolate"] == "step-before"
 
 
 def test_one_curve_needs_no_name() -> None:

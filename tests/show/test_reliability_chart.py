@@ -37,14 +37,14 @@ def test_one_model() -> None:
     (panel,) = panels(spec)
     assert panel["title"]["text"] == "ece 0.225, n 16"  # (4 · .15 + 12 · .25) / 16
     upper, counts = panel["vconcat"]
-    bars, diagonal, rules, points = upper["layer"]
+    bars, rules, diagonal = upper["layer"]
     assert [row["mean_target"] for row in rows_of(spec, bars)] == [0.25, 0.5]  # empty bins have no bar
     assert [(row["mean_score"], row["mean_target"]) for row in rows_of(spec, diagonal)] == [(0, 0), (1, 1)]
     assert [(row["low"], row["high"]) for row in rows_of(spec, rules)] == [(0.05, 0.7), (0.25, 0.75)]
-    assert points["encoding"]["x"]["field"] == "mean_score" and bars["encoding"]["x2"]["field"] == "score_to"
+    assert rules["encoding"]["x"]["field"] == "mean_score" and bars["encoding"]["x2"]["field"] == "score_to"
     assert counts["encoding"]["y"]["field"] == "n" and counts["height"] == upper["height"] / 4
     assert spec["title"]["subtitle"] == ["IoU threshold 0.5, area range all"]
-    assert bars["encoding"]["y"]["title"] == "Share that is right"
+    assert bars["encoding"]["y"]["title"] == "share that is right"
 
 
 @pytest.mark.slow
@@ -67,8 +67,8 @@ def test_similarities_have_no_interval() -> None:
     null = pl.lit(None, pl.Float64)
     spec = plot_reliability(TABLE.with_columns(target=pl.lit("similarity"), low=null, high=null, min_score=0.3)).to_dict()
     upper = panels(spec)[0]["vconcat"][0]
-    assert rows_of(spec, upper["layer"][2]) == []
-    assert upper["layer"][0]["encoding"]["y"]["title"] == "Mean similarity"
+    assert rows_of(spec, upper["layer"][1]) == []
+    assert upper["layer"][0]["encoding"]["y"]["title"] == "mean similarity"
     assert spec["title"]["subtitle"] == ["IoU threshold 0.5, area range all, scores from 0.3"]
 
 
@@ -84,7 +84,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
         plot_reliability(both)
     with pytest.raises(InputError, match="there is nothing to draw; no detection counts"):
         plot_reliability(TABLE.with_columns(n=0))
-    with pytest.raises(InputError, match="there is nothing to draw; the dict has no tables"):
+    with pytest.raises(InputError, match="there is nothing to draw; the dict is empty"):
         plot_reliability({})
     with pytest.raises(InputError, match="13 panels are too many for one chart; filter them"):
         plot_reliability({str(k): TABLE for k in range(13)})

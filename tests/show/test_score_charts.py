@@ -12,7 +12,8 @@ import pytest
 import apframe as apf
 from apframe.exceptions import ColumnError, InputError, ParameterError
 from apframe.lists.list_curves import precision_recall_curve
-from apframe.show.charts import PALETTE, plot_precision_recall
+from apframe.show.charts import plot_precision_recall
+from apframe.show.colours import PALETTE, SOFT
 from apframe.show.score_charts import plot_scores, plot_thresholds
 
 pytest.importorskip("altair")
@@ -70,9 +71,9 @@ def test_a_step_line_for_each_outcome() -> None:
     assert [layer["mark"]["type"] for layer in spec["layer"]] == ["area", "line", "rect"]
     scale = lines["encoding"]["color"]["scale"]
     assert scale["domain"] == ["true positives (3)", "false positives (2)", "ignored (1)"]
-    assert scale["range"] == [*PALETTE[:2], "#888888"]
+    assert scale["range"] == [*PALETTE[:2], SOFT]
     assert (lines["mark"]["interpolate"], areas["encoding"]["y"]["stack"]) == ("step-after", None)
-    assert [lines["encoding"][axis]["title"] for axis in "xy"] == ["Score", "Detections"]
+    assert [lines["encoding"][axis]["title"] for axis in "xy"] == ["score", "number of detections"]
     steps = [(row["score"], row["detections"]) for row in drawn(spec, 1) if row["outcome"] == "true positives (3)"]
     assert steps == [(0, 1), (0.5, 2), (1, 2)]
     assert [tip["title"] for tip in hover["encoding"]["tooltip"]][2:] == [
@@ -115,7 +116,7 @@ def test_f1_against_the_threshold() -> None:
     spec = plot_thresholds(table).to_dict()
     lines, _, dots = spec["layer"]
     assert [layer["mark"]["type"] for layer in spec["layer"]] == ["line", "point", "circle"]
-    assert (lines["encoding"]["x"]["title"], lines["encoding"]["y"]["title"]) == ("Score threshold", "F1")
+    assert (lines["encoding"]["x"]["title"], lines["encoding"]["y"]["title"]) == ("score", "F1")
     assert lines["mark"]["interpolate"] == "step-before"
     assert lines["encoding"]["color"]["title"] == "name · best F1 at threshold"
     assert spec["title"]["text"] == "F1 by score threshold"
@@ -152,8 +153,7 @@ def test_the_best_stays_where_lines_are_thinned() -> None:
     table = thresholds(*"abcdefghijkl", n=1500)
     spec = plot_thresholds(table).to_dict()
     rows = drawn(spec, 0)
-    assert 4000 < len(rows) <= 5000
-    assert spec["layer"][0]["mark"]["interpolate"] == "linear"
+    assert 12 * 90 < len(rows) <= 12 * 101
     assert {row["curve"] for row in rows if row["is_best"]} == set("abcdefghijkl")
     # of equal heights the first in order is kept otherwise
     flat = thresholds("a", n=300).with_columns(f1=pl.lit(0.5), is_best=pl.int_range(pl.len()) == 77)
@@ -162,7 +162,7 @@ def test_the_best_stays_where_lines_are_thinned() -> None:
 
 def test_short_lines_leave_room_to_long_ones() -> None:
     table = pl.concat([thresholds("long", n=900), *(thresholds(name, n=300) for name in "abcdefghijkl")])
-    spec = plot_thresholds(table).to_dict()
+    spec = plot_thresholds(table, max_points=1000).to_dict()
     assert len(drawn(spec, 0)) == table.height == 4500
     assert spec["layer"][0]["mark"]["interpolate"] == "step-before"
 

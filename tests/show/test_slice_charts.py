@@ -13,7 +13,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ColumnError, InputError, ParameterError
-from apframe.show.charts import PALETTE
+from apframe.show.colours import PALETTE
 from apframe.show.slice_charts import plot_slice_heatmap, plot_slices
 
 pytest.importorskip("altair")
@@ -226,7 +226,7 @@ def test_errors() -> None:
         plot_slice_heatmap(runs, "n_images", "weather")
     with pytest.raises(ParameterError, match=other):
         plot_slices(runs, by="weather", colour="weather")
-    with pytest.raises(InputError, match=r"this is the Evaluation itself; give a frame of slices: ev\.by\(\.\.\.\)"):
+    with pytest.raises(ParameterError, match='by: an evaluation is sliced by a column; name it: by="weather"'):
         plot_slices(apf.evaluate("data/street/instances.json", "data/street/model_a.json"))
     with pytest.raises(ParameterError, match="overall: there are no slices of 'modle'; did you mean model"):
         plot_slices(weather(run=pl.lit("model")), overall={"modle": 0.5})

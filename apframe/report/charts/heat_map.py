@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from apframe.report.marks import Mark, link
 from apframe.report.matrix import Matrix
 from apframe.report.operating_point import series
+from apframe.show.confusion_marks import SHARES, shade_steps
 from apframe.show.elements import Markup, element, scrolling
 
-_STEPS = (0.05, 0.2, 0.4, 0.6, 0.8)  # shares of the row from which on a cell is darker
 _LONGEST = 20  # letters of a label
 
 
@@ -34,7 +35,7 @@ def heat_map(matrix: Matrix, model: int, name: str, *, is_linked: bool) -> Marku
     counts = matrix.counts[model]
     now = counts[:, :, 0]
     shares = now / np.maximum(now.sum(axis=1, keepdims=True), 1)
-    steps = 1 + np.searchsorted(_STEPS, shares)
+    steps = shade_steps(pl.Series(shares.ravel())).to_numpy().reshape(shares.shape)
     heads = [
         element("th", element("span", _short(label)), scope="col", title=label, data_group=group or None)
         for label, group in zip(matrix.columns, [*matrix.groups, ""], strict=True)
@@ -56,7 +57,9 @@ def heat_map(matrix: Matrix, model: int, name: str, *, is_linked: bool) -> Marku
         rows.append(element("tr", cells))
     caption = f"{name}: annotated as (rows), predicted as (columns); the shade is the share of the row"
     head = element("thead", element("tr", element("td"), heads))
-    table = element("table", element("caption", caption), head, element("tbody", rows), class_="matrix")
+    table = element(
+        "table", element("caption", caption), head, element("tbody", rows), class_="matrix", data_shares=str([*SHARES])
+    )
     return scrolling(table, "wide", caption)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain, repeat
 
 import polars as pl
 
-from apframe.protocols.headlines import less_is_better
 from apframe.show.elements import Markup, element, svg
+from apframe.show.interval_marks import interval_marks, shown
 
 _WIDTH, _HEIGHT, _MARGIN, _CAP = 180, 18, 16, 4
 _APART = 62  # pixels that a number needs beside one at the end
@@ -42,7 +41,8 @@ y1="0" x2="16" y2="18"></line><path class="bar" d="M53 5v8m0-4H164m0-4v8"></path
     >>> axis.count("<text"), ">+0.200</text>" in axis
     (3, True)
     """
-    ends = pl.concat([estimate, low, high]).drop_nulls().cast(pl.Float64)
+    marks = interval_marks(estimate, low, high, metrics if zero else None)
+    ends = pl.concat([marks["value"], marks["low"], marks["high"]]).drop_nulls()
     numbers = [*ends, 0.0] if zero or ends.is_empty() else [*ends]
     least, most = min(numbers), max(numbers)
     span = (most - least) or 1.0
@@ -52,8 +52,7 @@ y1="0" x2="16" y2="18"></line><path class="bar" d="M53 5v8m0-4H164m0-4v8"></path
 
     cells = []
     middle = _HEIGHT // 2
-    named = chain(metrics, repeat(""))
-    for value, begin, end, metric in zip(estimate, low, high, named, strict=False):
+    for value, begin, end, verdict in marks.iter_rows():
         if value is None:
             cells.append(Markup(""))
             continue
@@ -62,14 +61,13 @@ y1="0" x2="16" y2="18"></line><path class="bar" d="M53 5v8m0-4H164m0-4v8"></path
             caps = f"v{2 * _CAP}m0-{_CAP}H{place(end)}m0-{_CAP}v{2 * _CAP}"
             parts.append(element("path", class_="bar", d=f"M{place(begin)} {middle - _CAP}{caps}"))
         parts.append(element("circle", cx=place(value), cy=middle, r=4))
-        class_ = f"interval {verdict(begin, end, metric)}" if zero else "interval"
-        cells.append(svg(parts, class_, _WIDTH, _HEIGHT))
+        cells.append(svg(parts, f"interval {verdict or ''}".strip(), _WIDTH, _HEIGHT))
     marked = [least, most]
     if zero and all(abs(place(end) - place(0)) > _APART for end in marked):
         marked.append(0.0)
     elif not zero or 0.0 in marked:
         marked.append((least + most) / 2)
-    return _axis({place(value): _number(value, signed=zero) for value in sorted(marked)}), cells
+    return _axis({place(value): shown(value, "+.3f" if zero else ".3f") for value in sorted(marked)}), cells
 
 
 def _axis(marked: Mapping[int, str]) -> Markup:
@@ -87,18 +85,3 @@ def _axis(marked: Mapping[int, str]) -> Markup:
         for x, text in marked.items()
     ]
     return element("span", svg([line, texts], "interval", _WIDTH, _AXIS + 5), "95 % interval", class_="axis")
-
-
-def _number(value: float, *, signed: bool) -> str:
-    return format(value, "+.3f" if signed and value else ".3f").replace("-", "−")
-
-
-def verdict(low: float | None, high: float | None, metric: str = "") -> str:
-    """Say what the interval of a difference means: "better", "worse" or "unclear", as it includes 0 or is not known.
-
-    >>> verdict(0.1, 0.2), verdict(0.1, 0.2, "ATE"), verdict(-0.1, 0.2), verdict(None, None)
-    ('better', 'worse', 'unclear', 'unclear')
-    """
-    if low is not None and high is not None and (low > 0 or high < 0):
-        return "better" if (low > 0) != less_is_better(metric) else "worse"
-    return "unclear"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import polars as pl
 
 from apframe.report.marks import Mark, link
+from apframe.show.charts import TICKS
 from apframe.show.elements import Markup, element, svg
 
 WIDTH, HEIGHT = 280, 220  # four are beside each other on wide screens
@@ -30,7 +33,7 @@ class Line:
 def line_chart(
     lines: Sequence[Line], x_title: str, y_title: str, x_ends: tuple[float, float] = (0.0, 1.0), *, follows: bool = False
 ) -> Markup:
-    """Draw lines. Those of different models differ in their dashes and marks as well as in colour.
+    """Draw lines as steps: a number holds to the left, as far as the point before. Models differ in dashes and marks as well.
 
     Parameters
     ----------
@@ -44,16 +47,17 @@ def line_chart(
         whether the slider moves over it: a line shows where it is
 
     >>> chart = line_chart([Line("new", pl.Series([0.0, 1.0]), pl.Series([1.0, 0.0]), 0)], "recall", "precision")
-    >>> 'd="M36 18L270 182"' in chart, "precision against recall: new" in chart
+    >>> 'd="M36 18H36V182H270"' in chart, "precision against recall: new" in chart
     (True, True)
     """
     across, down = scales(x_ends)
     parts = [axes(x_ends, x_title, y_title)]
     for line, class_ in zip(lines, CLASSES, strict=False):
         points = [(across(x), down(y)) for x, y in zip(line.x, line.y, strict=True) if x is not None and y is not None]
-        path = "L".join(f"{x} {y}" for x, y in dict.fromkeys(points))
+        steps = "V".join(f"{y}H{[*level][-1][0]}" for y, level in groupby(points, itemgetter(1)))
         if points:
-            parts.append(element("path", element("title", line.name), class_=f"curve {class_}", d=f"M{path}"))
+            path = f"M{points[0][0]} {steps}"
+            parts.append(element("path", element("title", line.name), class_=f"curve {class_}", d=path))
         if line.marked is not None and line.y[line.marked] is not None:
             x, y = across(line.x[line.marked]), down(line.y[line.marked])
             parts.append(mark(class_, x, y))
@@ -65,8 +69,10 @@ def line_chart(
                 )
                 parts.append(link(selected, dot, aria_label=words))
     if follows:
-        size = {"y1": _TOP, "y2": HEIGHT - _BOTTOM, "data_from": x_ends[0], "data_to": x_ends[1]}
-        parts.append(element("line", class_="here", x1=across(x_ends[0]), x2=across(x_ends[1]), visibility="hidden", **size))
+        size = {"y1": _TOP, "y2": HEIGHT - _BOTTOM, "x1": across(x_ends[0]), "x2": across(x_ends[1])}
+        parts.append(
+            element("line", class_="here", visibility="hidden", data_ends=str([*x_ends, size["x1"], size["x2"]]), **size)
+        )
     said = f"{y_title} against {x_title}: {', '.join(line.name for line in lines)}"
     return svg(parts, "lines", WIDTH, HEIGHT, said, "group" if any(line.spots for line in lines) else "img")
 
@@ -127,8 +133,8 @@ def axes(x_ends: tuple[float, float], x_title: str, y_title: str) -> Markup:
     (low, high), (across, down) = x_ends, scales(x_ends)
     bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
     parts = [element("path", class_="axis", d=f"M{_LEFT} {_TOP}V{bottom}H{right}")]
-    for step in range(5):
-        x, y = low + step / 4 * (high - low), step / 4
+    for y in TICKS:
+        x = low + y * (high - low)
         parts.append(element("text", f"{x:.3g}", x=across(x), y=bottom + 15, text_anchor="middle"))
         parts.append(element("text", f"{y:.3g}", x=_LEFT - 5, y=down(y) + 4, text_anchor="end"))
     parts.append(element("text", x_title, x=(_LEFT + right) // 2, y=HEIGHT - 6, text_anchor="middle", class_="title"))

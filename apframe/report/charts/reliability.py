@@ -8,38 +8,41 @@ import polars as pl
 
 from apframe.report.charts.lines import HEIGHT, WIDTH, axes, scales
 from apframe.report.marks import Mark, link
+from apframe.show.charts import TITLES
 from apframe.show.elements import Markup, element, joined, svg
+from apframe.show.reliability_chart import reliability_marks
 
 _COUNTS = 40  # pixels for how many detections there are
 
 
 def reliability_chart(bins: pl.DataFrame, name: str, class_: str = "a", marks: Sequence[Mark | None] = ()) -> Markup:
-    """Draw a bar for each bin with its 95 % interval, and below it one for the number of its detections.
+    """Draw a bar for each bin with its 95 % interval at the mean score, and below it one for the number of its detections.
 
     Bars of calibrated scores reach the dashed line.
 
     Parameters
     ----------
     bins
-        as `Evaluation.reliability` has them: score_from, score_to, n, mean_target, low, high
+        as `Evaluation.reliability` has them
     name
         of the model
     marks
         the detections behind each bin
 
-    >>> one = {"score_from": [0.5], "score_to": [1.0], "n": [4], "mean_target": [0.5], "low": [0.2], "high": [0.8]}
+    >>> one = {"score_from": [0.5], "score_to": [1.0], "n": [4], "mean_score": [0.7], "mean_target": [0.5], "gap": [-0.2],
+    ...        "low": [0.2], "high": [0.8]}
     >>> chart = reliability_chart(pl.DataFrame(one), "new")
     >>> chart.count("<rect"), "0.5 to 1: 50 % of 4 right" in chart
     (2, True)
     """
     across, down = scales((0.0, 1.0))
-    most = max(bins["n"].to_list(), default=0)
-    counted = f"number of detections, up to {most:,}"
+    bars = reliability_marks(bins)
+    most = max(bars["n"].to_list(), default=0)
+    counted = f"{TITLES['n']}, up to {most:,}"
     below = element("text", counted, class_="title", x=across(0), y=HEIGHT + 10)
-    parts = [axes((0.0, 1.0), "score", "share that is right"), below]
-    for row, selected in zip(bins.iter_rows(named=True), marks or [None] * bins.height, strict=True):
-        if not row["n"]:
-            continue
+    parts = [axes((0.0, 1.0), "score", TITLES["mean_target"]), below]
+    links = [mark for mark, n in zip(marks, bins["n"], strict=False) if n] or [None] * bars.height
+    for row, selected in zip(bars.iter_rows(named=True), links, strict=True):
         left, right, top = across(row["score_from"]), across(row["score_to"]), down(row["mean_target"])
         said = f"{row['score_from']:.2g} to {row['score_to']:.2g}: {100 * row['mean_target']:.0f} % of {row['n']:,} right"
         size = {"x": left + 1, "width": max(right - left - 2, 1)}
@@ -48,8 +51,8 @@ def reliability_chart(bins: pl.DataFrame, name: str, class_: str = "a", marks: S
         count = element("rect", class_="count", y=HEIGHT + _COUNTS - height, height=height, **size)
         parts.append(link(selected, bar, count, aria_label=said) if selected else joined(bar, count))
         if row["low"] is not None:
-            middle = (left + right) // 2
-            parts.append(element("path", class_="whisker", d=f"M{middle} {down(row['low'])}V{down(row['high'])}"))
+            d = f"M{across(row['mean_score'])} {down(row['low'])}V{down(row['high'])}"
+            parts.append(element("path", class_="whisker", d=d))
     parts.append(element("path", class_="zero", d=f"M{across(0)} {down(0)}L{across(1)} {down(1)}"))
     said = f"Reliability of {name}: the share of right detections for each range of scores"
     return svg(parts, "lines", WIDTH, HEIGHT + _COUNTS, said, "group" if any(marks) else "img")

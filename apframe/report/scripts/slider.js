@@ -14,10 +14,11 @@ const following = all("[data-at]").map((element) => ({ element, texts: expanded(
 const rowsOfMatrix = all(".matrix tbody tr").map((row) => [...row.cells].slice(1));
 
 const shade = (cells) => { // by the share of the row, as the page has them at first
+  const shares = JSON.parse(cells[0].closest("table").dataset.shares);
   const counts = cells.map((cell) => Number(cell.textContent.replaceAll(",", "")));
   const total = Math.max(counts.reduce((sum, n) => sum + n, 0), 1);
   cells.forEach((cell, at) => {
-    const step = counts[at] ? `s${1 + [0.05, 0.2, 0.4, 0.6, 0.8].filter((least) => counts[at] / total > least).length}` : "";
+    const step = counts[at] ? `s${1 + shares.filter((least) => counts[at] / total > least).length}` : "";
     const name = `${step} ${cell.classList.contains("right") ? "right" : ""}`.trim();
     if (cell.className !== name) cell.className = name;
   });
@@ -32,8 +33,7 @@ const move = (to) => {
   rowsOfMatrix.forEach(shade);
   const score = Number(scores[0][position]);
   for (const line of all("line.here")) {
-    const [low, high] = [Number(line.dataset.from), Number(line.dataset.to)], box = line.ownerSVGElement.viewBox.baseVal;
-    const [left, right] = [36, box.width - 10];
+    const [low, high, left, right] = JSON.parse(line.dataset.ends); // of the scores, and of their axis
     for (const end of ["x1", "x2"]) line.setAttribute(end, left + ((score - low) / (high - low)) * (right - left));
     line.setAttribute("visibility", position ? "visible" : "hidden");
   }

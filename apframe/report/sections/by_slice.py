@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
@@ -14,6 +13,7 @@ from apframe.report.marks import Mark
 from apframe.report.section import Block, Section, Table
 from apframe.report.sections.models_compared import HEADS, difference_table, level_table, pair_heads
 from apframe.show.comparison import comparison_sentences
+from apframe.show.interval_marks import interval_order
 from apframe.wording import counted
 
 KEY, HEADING = "slices", "Where?"
@@ -79,8 +79,8 @@ def _table(
 
 def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
     """Sort rows by their change, the largest first; of one model, the lowest first. Those without an interval come last."""
-    order: Any = pl.col("difference").abs().neg() if compared.is_pair else pl.col("estimate")
-    return rows.sort(pl.col("low").is_null(), order, "name", nulls_last=True, maintain_order=True)
+    order = interval_order("difference" if compared.is_pair else "estimate")
+    return rows.sort(*order, "name", nulls_last=True, maintain_order=True)
 
 
 def of_categories(compared: Compared) -> tuple[pl.DataFrame, str]:

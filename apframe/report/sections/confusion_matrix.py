@@ -12,9 +12,10 @@ from apframe.report.charts.heat_map import heat_map
 from apframe.report.charts.lines import not_drawn
 from apframe.report.compared import Compared
 from apframe.report.marks import Mark
-from apframe.report.matrix import MOST_CATEGORIES, Matrix
+from apframe.report.matrix import Matrix
 from apframe.report.operating_point import series
 from apframe.report.section import Block, Fragment, Section, Table, without_numbers
+from apframe.show.confusion_marks import MOST_CATEGORIES
 from apframe.show.elements import element
 from apframe.show.mistakes import confusion_totals
 from apframe.wording import counted

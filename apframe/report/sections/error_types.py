@@ -13,7 +13,7 @@ from apframe.report.charts.bars import bar_cells, legend
 from apframe.report.compared import ALL_SCORES, Compared
 from apframe.report.marks import Mark
 from apframe.report.section import Block, Details, Section, Table, without_numbers
-from apframe.show.error_chart import KIND_WORDS
+from apframe.show.error_chart import KIND_WORDS, error_marks
 
 KEY, HEADING = "error_types", "Error types"
 NOTE = (
@@ -94,12 +94,12 @@ def _change(impact: pl.DataFrame, compared: Compared) -> list[str]:
 
 
 def _by_kind(impact: pl.DataFrame, compared: Compared) -> Table:
-    means = impact.filter(pl.col("category_id").is_null())
-    of_each = [means.filter(model=name) for name in compared.names]
-    kinds = of_each[0]["error"].cast(pl.String).to_list()
+    bars = error_marks(impact)
+    of_each = [bars.filter(bar=name) for name in compared.names]
+    kinds = of_each[0]["error"].to_list()
     costs = {f"cost {k}": each["delta_ap"] for k, each in enumerate(of_each)}
     counts = {f"errors {k}": each["n"] for k, each in enumerate(of_each)}
-    frame = pl.DataFrame({"error type": [KIND_WORDS[kind] for kind in kinds], **counts, **costs})
+    frame = pl.DataFrame({"error type": of_each[0]["kind"], **counts, **costs})
     of = [f", {name}" * compared.is_pair for name in compared.names]
     heads = {f"errors {k}": f"errors{name}" for k, name in enumerate(of)}
     heads |= {f"cost {k}": f"AP lost{name}" for k, name in enumerate(of)}
@@ -108,9 +108,9 @@ def _by_kind(impact: pl.DataFrame, compared: Compared) -> Table:
         type_marks(compared, [(name, kind, None, n) for kind, n in zip(kinds, each["n"], strict=True)])
         for name, each in zip(compared.names, of_each, strict=True)
     ]
-    bars = {"bars": bar_cells([*costs.values()], marks)}
+    drawn = {"bars": bar_cells([*costs.values()], marks)}
     links = {f"errors {k}": each for k, each in enumerate(marks)}
-    return Table(frame, f"Errors at {compared.threshold}, and AP that each type costs", heads, drawn=bars, links=links)
+    return Table(frame, f"Errors at {compared.threshold}, and AP that each type costs", heads, drawn=drawn, links=links)
 
 
 def type_marks(compared: Compared, cells: Iterable[tuple[str, str, str | None, int | None]]) -> list[Mark | None]:

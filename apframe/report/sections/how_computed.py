@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from apframe.protocols.refused import counts_mistakes
 from apframe.report.compared import Compared, in_words
-from apframe.report.matrix import MOST_CATEGORIES
 from apframe.report.section import MOST_ROWS, Section
 from apframe.report.sections.image_table import MOST_IMAGES
 from apframe.report.sections.label_candidates import most_labels
 from apframe.report.sections.provenance import described, facts, notes
-from apframe.report.sections.score_threshold import MOST_POINTS
+from apframe.show.charts import MOST_POINTS
+from apframe.show.confusion_marks import MOST_CATEGORIES
 from apframe.wording import counted
 
 KEY, HEADING = "computed", "How it was computed"

@@ -16,12 +16,11 @@ from apframe.report.marks import Mark
 from apframe.report.operating_point import OperatingPoint, at_scores, series
 from apframe.report.section import MOST_ROWS, Block, Chart, Details, Fragment, Section, Table, without_numbers
 from apframe.report.tables import cell_texts
+from apframe.show.charts import TITLES, curve_marks
 from apframe.show.elements import Markup, joined
 from apframe.tables.names import label_of
 
 KEY, HEADING = "threshold", "Score threshold"
-HEADS = {"tp": "true positives", "fp": "false positives", "fn": "missed", "f1": "F1", "score_threshold": "score"}
-MOST_POINTS = 101
 _CHOSEN = (0.1, 0.3, 0.5, 0.7, 0.9)
 _RATES = ["precision", "recall", "f1"]
 _COUNTS = ["tp", "fp", "fn"]
@@ -73,7 +72,7 @@ def _here(compared: Compared, point: OperatingPoint) -> Table:
     texts = [cell_texts(Table(each.select(columns), "")) for each in point.counts]
     following = {name: [series(each[name]) for each in texts] for name in columns}
     links = {count: [_mark(compared, name, count) for name in compared.names] for count in _COUNTS}
-    heads = HEADS | {"score": "score from"}
+    heads = TITLES | {"score": "score from"}
     return Table(frame, f"At the operating point, {compared.threshold}", heads, links=links, series=following)
 
 
@@ -84,7 +83,7 @@ def _some(frame: pl.DataFrame, compared: Compared) -> Table:
         ]
         for count in _COUNTS
     }
-    return Table(frame, f"At some scores, {compared.threshold}", HEADS, links=links)
+    return Table(frame, f"At some scores, {compared.threshold}", TITLES, links=links)
 
 
 def _mark(compared: Compared, model: str, count: str, score: float | None = None, n: int | None = None) -> Mark | None:
@@ -98,16 +97,17 @@ def _curves(pooled: Sequence[pl.DataFrame], compared: Compared, point: Operating
     """Precision, recall and F1 against the score, and precision against recall."""
     names, ends = compared.names, point.ends
     spots = [_spots(k, compared, point) for k in range(len(names))]
+    curves = [table.with_columns(curve=pl.lit(name)) for name, table in zip(names, pooled, strict=True)]
 
     def chart(x: str, y: str, x_title: str, x_ends: tuple[float, float] = (0.0, 1.0)) -> Markup:
-        thin = [_thin(table, x, x_ends) for table in pooled]
-        marked = [next(iter(table["is_best"].arg_true()), None) for table in thin]
+        marks = [curve_marks(points, x, y).sort(x, maintain_order=True) for points in curves]
+        marked = [next(iter(each["is_best"].arg_true()), None) for each in marks]
         on = "score" if x == "score_threshold" else x
         lines = [
             Line(name, each[x], each[y], at, [(row[on], row[y], mark) for row, mark in spot])
-            for name, each, at, spot in zip(names, thin, marked, spots, strict=True)
+            for name, each, at, spot in zip(names, marks, marked, spots, strict=True)
         ]
-        return line_chart(lines, x_title, HEADS.get(y, y), x_ends, follows=on == "score")
+        return line_chart(lines, x_title, TITLES.get(y, y), x_ends, follows=on == "score")
 
     against_score = [chart("score_threshold", rate, "score", ends) for rate in _RATES]
     return joined(against_score, chart("recall", "precision", "recall"))
@@ -129,14 +129,6 @@ def _spots(model: int, compared: Compared, point: OperatingPoint) -> list[tuple[
     return spots
 
 
-def _thin(table: pl.DataFrame, x: str, ends: tuple[float, float]) -> pl.DataFrame:
-    """At most 101 rows: those on which x first comes next to another one of 99 places, the best one, and the last one."""
-    low, high = ends
-    place = ((pl.col(x) - low) / (high - low) * (MOST_POINTS - 3)).round()
-    is_last = pl.int_range(pl.len()) == pl.len() - 1
-    return table.filter(place.ne_missing(place.shift(1)) | pl.col("is_best") | is_last)
-
-
 def _at(table: pl.DataFrame, name: str, point: OperatingPoint, best: float) -> pl.DataFrame:
     """The counts of a model at some scores, and at the best one."""
     low, high = point.ends
@@ -156,11 +148,11 @@ def _of_categories(compared: Compared, ends: tuple[float, float]) -> Table:
             table = rows.select("category_id", category=label_of("categories"), objects=pl.col("tp") + pl.col("fn"))
         named = {f"{column} {number}": column for column in shown}
         of = f"{name}: " if len(compared.names) > 1 else ""
-        heads |= {new: f"{of}{HEADS.get(column, column)}" for new, column in named.items()}
+        heads |= {new: f"{of}{TITLES.get(column, column)}" for new, column in named.items()}
         table = table.join(rows.select("category_id", **named), on="category_id", how="left", maintain_order="left")
     table = table.sort("objects", descending=True, maintain_order=True)
     drawn = _cells(compared, table["category_id"].head(MOST_ROWS), ends)
-    heads |= {rate: f"{HEADS.get(rate, rate)} against score" for rate in _RATES}
+    heads |= {rate: f"{TITLES.get(rate, rate)} against score" for rate in _RATES}
     caption = f"The score with the best F1 of each category, {compared.threshold}, most objects first"
     return Table(table.drop("category_id"), caption, heads, drawn=drawn)
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
+import apframe as apf
 from apframe.report.charts.bars import bar_cells, legend
+from apframe.report.compared import Compared
 from apframe.report.marks import Mark
+from apframe.report.section import Table
+from apframe.report.sections.error_types import section
 
 
 def test_all_rows_and_models_share_one_scale() -> None:
@@ -34,3 +39,18 @@ def test_without_numbers_there_are_no_bars() -> None:
 def test_names_are_escaped() -> None:
     assert legend(["<a>", "b"]).count("<svg") == 2
     assert "&lt;a&gt;" in legend(["<a>"])
+
+
+@pytest.mark.slow
+def test_the_chart_of_a_notebook_has_the_same_bars(pair: Compared) -> None:
+    pytest.importorskip("altair")
+    models, kinds = dict(zip(pair.names, pair.evaluations, strict=True)), list(apf.error_kinds()["name"])
+    spec = apf.plot_error_impact(models, kinds=kinds).to_dict()
+    rows = pl.DataFrame(spec["datasets"][spec["layer"][0]["data"]["name"]])
+    table = next(block for block in section(pair).blocks if isinstance(block, Table))
+    assert table.frame["error type"].to_list() == spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    for number, name in enumerate(rows["bar"].unique(maintain_order=True)):
+        of_one = rows.filter(bar=name)
+        assert of_one["kind"].to_list() == table.frame["error type"].to_list()
+        assert of_one["delta_ap"].to_list() == table.frame[f"cost {number}"].to_list()
+        assert of_one["n"].to_list() == table.frame[f"errors {number}"].to_list()

@@ -11,8 +11,11 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 
+import apframe as apf
 from apframe.report.charts.heat_map import heat_map
+from apframe.report.compared import Compared
 from apframe.report.matrix import Matrix
+from apframe.show.colours import SHADES, variables
 
 
 def matrix(counts: object, labels: Sequence[str], groups: Sequence[str] | None = None) -> Matrix:
@@ -75,18 +78,30 @@ def luminance(colour: Sequence[float]) -> float:
 @pytest.mark.parametrize("mode", ["light", "dark"])
 @pytest.mark.parametrize("step", range(1, 7))
 def test_numbers_can_be_read_on_every_shade(mode: str, step: int) -> None:
-    css = files("apframe.report").joinpath("style.css").read_text()
+    css = variables() + files("apframe.report").joinpath("style.css").read_text()
     light, dark = css.split("@media (prefers-color-scheme: dark)", 1)
     found = dict(re.findall(r"--(\w+): #(\w+);", light if mode == "light" else dark))
     colours = {
         name: list(bytes.fromhex(code if len(code) == 6 else "".join(2 * digit for digit in code)))
         for name, code in found.items()
     }
-    depth = re.search(rf"\.matrix \.s{step} {{ background: color-mix\(in srgb, var\(--a\) (\d+)%, var\(--paper\)\)", css)
-    assert depth or f".matrix .s{step} {{ background: var(--a); }}" in css
-    share = int(depth[1]) / 100 if depth else 1.0
+    share = SHADES[step - 1] / 100
     shade = [share * one + (1 - share) * other for one, other in zip(colours["a"], colours["paper"], strict=True)]
     text = colours["paper"] if step > 4 else colours["ink"]
     assert ".matrix :is(.s5, .s6) { color: var(--paper); }" in css
     low, high = sorted([luminance(shade), luminance(text)])
     assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+@pytest.mark.slow
+def test_the_chart_of_a_notebook_has_the_same_cells(one: Compared) -> None:
+    pytest.importorskip("altair")
+    assert one.point is not None
+    spec = apf.plot_confusion(one.first, min_score=one.point.best[0]).to_dict()
+    (rows,) = spec["datasets"].values()
+    matrix, encoding = one.matrix, spec["layer"][0]["encoding"]
+    assert encoding["y"]["scale"]["domain"] == matrix.rows and encoding["x"]["scale"]["domain"] == matrix.columns
+    rows.sort(key=lambda row: (matrix.rows.index(row["true"]), matrix.columns.index(row["found"])))
+    drawn = heat_map(matrix, 0, "model_a", is_linked=False)
+    cells = re.findall(r'<td class="s(\d)(?: right)?"><span[^>]*>([^<]+)</span>', drawn)
+    assert cells == [(str(row["step"]), f"{row['n']:,}") for row in rows]

@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 
 import polars as pl
+import pytest
 
+import apframe as apf
 from apframe.report.charts.intervals import interval_cells
+from apframe.report.compared import Compared
+from apframe.report.section import Table
+from apframe.report.sections.by_slice import section
 
 
 def test_all_rows_share_one_scale() -> None:
@@ -32,3 +37,23 @@ def test_errors_are_better_below_zero() -> None:
     low, high = pl.Series([0.1, 0.1, -0.2, -0.1]), pl.Series([0.2, 0.2, -0.1, 0.1])
     _, cells = interval_cells((low + high) / 2, low, high, zero=True, metrics=["AP", "ATE", "ASE", "AOE"])
     assert [cell.split('"')[1] for cell in cells] == [f"interval {word}" for word in ("better", "worse", "better", "unclear")]
+
+
+@pytest.mark.slow
+def test_the_chart_of_a_notebook_has_the_same_intervals(pair: Compared) -> None:
+    pytest.importorskip("altair")
+    a, b = pair.evaluations
+    spec = apf.plot_intervals(a, other=b, level="category", metrics="AP").to_dict()
+    dots = spec["layer"][-2]
+    table = next(block for block in section(pair).blocks if isinstance(block, Table))
+    names = table.frame["name"].to_list()
+    assert names[1:] == dots["encoding"]["y"]["scale"]["domain"]  # the first one is of all
+    rows = pl.DataFrame(spec["datasets"][dots["data"]["name"]])
+    place = {name: number for number, name in enumerate(names)}
+    rows = rows.sort(pl.col("label").replace_strict(place))
+    whole = table.frame.head(1).select("low", "high", value="difference")
+    every = pl.concat([whole, rows.select(whole.columns)])
+    _, redrawn = interval_cells(every["value"], every["low"], every["high"], zero=True)
+    assert redrawn == table.drawn["interval"]
+    verdicts = [cell.split('"')[1].removeprefix("interval ") for cell in redrawn[1:]]
+    assert rows["verdict"].to_list() == verdicts and {*verdicts} == {"better", "worse", "unclear"}

@@ -1,0 +1,130 @@
+"""The table of a chart: as it is given, or made by the method of an evaluation, or of several, one below the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import ColumnError, InputError, ParameterError
+from apframe.tables.sources import kind_of, to_polars
+from apframe.wording import did_you_mean, nearest
+
+RUN = "run"
+
+
+def table_of(
+    given: Any,
+    table: str,
+    method: str,
+    needs: Iterable[str],
+    options: Mapping[str, Any],
+    keys: Iterable[Any] = (),
+    wishes: Mapping[str, Any] | None = None,
+) -> pl.DataFrame:
+    """Return the table that a chart draws.
+
+    Parameters
+    ----------
+    given
+        the table, in any form that holds columns; an evaluation; or a dict from names to either. Tables of several stand one
+        below the other, with the name in the column `run` in front. A list of evaluations has their own names
+    table
+        what the table is called in messages
+    method
+        of an evaluation, which makes the table
+    needs
+        the columns that a chart cannot do without
+    options, keys
+        of the method: what was asked for by name, and what comes first
+    wishes
+        options for the methods that have them
+
+    Raises
+    ------
+    ParameterError
+        options that the method does not have, or beside a table
+    InputError, ColumnError
+        there are no tables; something else is given; columns are missing
+
+    >>> table_of({"old": {"AP": [0.25]}, "new": {"AP": [0.5]}}, "slices", "by", ["AP"], {}).rows()
+    [('old', 0.25), ('new', 0.5)]
+    """
+    several = _several(given, method)
+    made = [
+        (name, _made(each, table, method, options, keys, wishes or {}))
+        for name, each in ({"": given} if several is None else several).items()
+    ]
+    if not made:
+        raise InputError("there is nothing to draw", "the dict is empty", table=table)
+    for _, frame in made:
+        if missing := [name for name in dict.fromkeys(needs) if name not in frame.columns]:
+            remedy = nearest(missing[0], frame.columns) or _remedy(method)
+            raise ColumnError(f"no column {', '.join(missing)}", remedy, table=table)
+    return made[0][1] if several is None else pl.concat([_named(*each) for each in made], how="diagonal_relaxed")
+
+
+def is_made(given: Any, method: str) -> bool:
+    """Return True if this is an evaluation that has the method, or several of them.
+
+    >>> is_made({"AP": [0.5]}, "by"), is_made("slices.parquet", "by")
+    (False, False)
+    """
+    several = _several(given, method)
+    return any(_maker(each, method) for each in ([given] if several is None else several.values()))
+
+
+def _several(given: Any, method: str) -> Mapping[str, Any] | None:
+    """What is drawn together, by name; None if one table or evaluation is given."""
+    if isinstance(given, Mapping):
+        alone = (isinstance(each, (Mapping, pl.LazyFrame)) or hasattr(each, "columns") for each in given.values())
+        return given if all(a or _maker(b, method) for a, b in zip(alone, given.values(), strict=True)) else None
+    if isinstance(given, (list, tuple)) and given and all(_maker(each, method) for each in given):
+        named = {each.name: each for each in given if getattr(each, "name", None)}
+        if len(named) < len(given):
+            raise InputError("several evaluations need names that differ", "give a dict from names to evaluations")
+        return named
+    return None
+
+
+def _maker(given: Any, method: str) -> Callable[..., pl.DataFrame] | None:
+    """The method, if this is no table: one of pandas may have a method, or a column, of that name."""
+    found = None if _is_table(given) else getattr(given, method, None)
+    return found if callable(found) else None
+
+
+def _is_table(given: Any) -> bool:
+    return isinstance(given, (Mapping, pl.LazyFrame)) or hasattr(given, "__arrow_c_stream__")
+
+
+def _made(
+    given: Any,
+    table: str,
+    method: str,
+    options: Mapping[str, Any],
+    keys: Iterable[Any],
+    wishes: Mapping[str, Any],
+) -> pl.DataFrame:
+    make = _maker(given, method)
+    if make is not None:
+        known = [name for name, each in signature(make).parameters.items() if each.kind is not each.VAR_POSITIONAL]
+        if unknown := [name for name in options if name not in known]:
+            raise ParameterError(f"is no option of the method {method}", did_you_mean(unknown[0], known), option=unknown[0])
+        return make(*keys, **{**{name: value for name, value in wishes.items() if name in known}, **options})
+    if not (_is_table(given) or isinstance(given, (str, list)) or hasattr(given, "__fspath__")):
+        raise InputError(f"{kind_of(given)} has no {method}", _remedy(method), table=table)
+    if options:
+        problem = "is neither an option of this chart, nor of a table"
+        raise ParameterError(problem, f"with an evaluation, options of {method} can be given", option=next(iter(options)))
+    return to_polars(given, table)
+
+
+def _remedy(method: str) -> str:
+    return f"give an evaluation that has the method {method}, or the table that it returns"
+
+
+def _named(name: str, table: pl.DataFrame) -> pl.DataFrame:
+    run = pl.concat_str(pl.lit(name), RUN, separator=" · ") if RUN in table.columns else pl.lit(name)
+    return table.select(run.alias(RUN), pl.exclude(RUN))

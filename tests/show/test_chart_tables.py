@@ -1,0 +1,148 @@
+"""Tables of charts: given, or made by evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import ApframeError, ColumnError, InputError, ParameterError
+from apframe.show.chart_tables import is_made, table_of
+
+STREET = Path(__file__).parents[2] / "data" / "street"
+
+
+@pytest.fixture(scope="module")
+def models() -> list[apf.Evaluation]:
+    return [apf.evaluate(STREET / "instances.json", STREET / f"{name}.json") for name in ("model_a", "model_b")]
+
+
+@pytest.fixture(scope="module")
+def searched() -> apf.RunEvaluation:
+    judged = {f"q{k}": {"x": 1, "y": 0} for k in range(30)}
+    runs = {name: {query: {"x": 0.5, "y": k % less} for k, query in enumerate(judged)} for name, less in (("a", 2), ("b", 3))}
+    queries = pl.DataFrame({"query_id": [*judged], "topic": ["even", "odd"] * 15})
+    return apf.evaluate_run(judged, runs, "AP", queries=queries)
+
+
+def confusion_of(given: Any, **options: Any) -> pl.DataFrame:
+    return table_of(given, "confusion", "confusion", ["true_name", "n"], options)
+
+
+def test_an_evaluation_makes_its_table(models: list[apf.Evaluation]) -> None:
+    a, b = models
+    assert confusion_of(a, min_score=0.5).equals(a.confusion(min_score=0.5))
+    both = confusion_of(models)
+    assert both.columns[0] == "run" and both["run"].unique(maintain_order=True).to_list() == ["model_a", "model_b"]
+    assert both.filter(run="model_b").drop("run").equals(b.confusion())
+    assert confusion_of({"old": a, "new": b.confusion()})["run"].unique(maintain_order=True).to_list() == ["old", "new"]
+    assert is_made(a, "by") and is_made(models, "by") and not is_made(a.by("weather"), "by")
+
+
+def test_tables_stay_as_they_are(tmp_path: Path) -> None:
+    table = pl.DataFrame({"true_name": ["cat"], "n": [1]})
+    table.write_parquet(tmp_path / "table.parquet")
+    given = [table.lazy(), table.to_dict(as_series=False), table.to_dict(), table.to_arrow(), tmp_path / "table.parquet"]
+    assert all(confusion_of(each).equals(table) for each in [table, *given])
+    named = confusion_of({"old": table.with_columns(run=pl.lit("x")), "new": table})
+    assert named["run"].to_list() == ["old · x", "new"]
+
+
+GIVEN: dict[str, tuple[Callable[[apf.Evaluation], Any], dict[str, Any], type[ApframeError], str]] = {
+    "results": (
+        lambda _: STREET / "model_a.json", {}, ColumnError,
+        "no column true_name, n; give an evaluation that has the method confusion, or the table that it returns",
+    ),
+    "another table": (lambda ev: ev.by("weather"), {}, ColumnError, "no column true_name, n"),
+    "something else": (lambda _: 7, {}, InputError, "confusion: an int has no confusion; give an evaluation that has"),
+    "nothing": (lambda _: {}, {}, InputError, "there is nothing to draw; the dict is empty"),
+    "a name twice": (lambda ev: [ev, ev], {}, InputError, "need names that differ; give a dict from names to evaluations"),
+    "an unknown option": (lambda ev: ev, {"min_scor": 0.5}, ParameterError, "min_scor is no option .*did you mean min_score"),
+    "an option beside a table": (
+        lambda ev: ev.confusion(), {"min_score": 0.5}, ParameterError,
+        "min_score is neither an option of this chart, nor of a table; with an evaluation, options of confusion can be given",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("give", "options", "error", "message"), GIVEN.values(), ids=GIVEN)
+def test_what_cannot_be_drawn(
+    models: list[apf.Evaluation],
+    give: Callable[[apf.Evaluation], Any],
+    options: dict[str, Any],
+    error: type[ApframeError],
+    message: str,
+) -> None:
+    with pytest.raises(error, match=message):
+        confusion_of(give(models[0]), **options)
+
+
+def test_evaluations_of_another_kind(searched: apf.RunEvaluation, models: list[apf.Evaluation]) -> None:
+    pytest.importorskip("altair")
+    with pytest.raises(InputError, match="a RunEvaluation has no confusion; give an evaluation that has the method confusion"):
+        apf.plot_confusion(searched)
+    with pytest.raises(InputError, match="an Evaluation has no leaderboard"):
+        apf.plot_leaderboard(models[0])
+    with pytest.raises(ColumnError, match="curve: an Evaluation cannot be read as a table"):
+        apf.plot_roc(models[0])
+    with pytest.raises(InputError, match="this chart is not about an Evaluation; give what"):
+        apf.plot_vl_pr(models[0])  # type: ignore[arg-type]
+
+
+def test_search_runs_are_drawn(searched: apf.RunEvaluation) -> None:
+    pytest.importorskip("altair")
+    assert "AP by run" in str(apf.plot_leaderboard(searched).to_dict()["title"])
+    assert apf.plot_intervals(searched).to_dict()["title"]["text"] == "AP by run"
+    bars = apf.plot_slices(searched, "AP", by="topic", support="n_queries").to_dict()["layer"][0]["encoding"]
+    assert bars["y"]["scale"]["domain"] == ["even", "odd"]
+    assert bars["color"]["scale"]["domain"] == ["a", "b"]
+
+
+DRAWN: dict[str, tuple[Callable[..., Any], Callable[[apf.Evaluation], Any], dict[str, Any]]] = {
+    "precision_recall": (apf.plot_precision_recall, lambda ev: ev.curves(category="car"), {"category": "car"}),
+    "scores": (apf.plot_scores, lambda ev: ev.matches(0.75), {"iou_threshold": 0.75}),
+    "thresholds": (apf.plot_thresholds, lambda ev: ev.thresholds(0.5), {"iou_threshold": 0.5}),
+    "operating_points": (apf.plot_operating_points, lambda ev: ev.thresholds(per_category=False), {"per_category": False}),
+    "miss_rates": (apf.plot_miss_rates, lambda ev: ev.thresholds(category="car"), {"category": "car"}),
+    "reliability": (apf.plot_reliability, lambda ev: ev.reliability(n_bins=5), {"n_bins": 5}),
+    "confusion": (apf.plot_confusion, lambda ev: ev.confusion(min_score=0.5), {"min_score": 0.5}),
+    "error_impact": (apf.plot_error_impact, lambda ev: ev.error_impact(0.75), {"iou_threshold": 0.75}),
+    "intervals": (apf.plot_intervals, lambda ev: ev.intervals(by="weather", metrics="AP"), {"by": "weather", "metrics": "AP"}),
+    "draws": (apf.plot_draws, lambda ev: ev.draws(metric="AP"), {"metric": "AP"}),
+    "slices": (apf.plot_slices, lambda ev: ev.by("weather", intervals=True), {"by": "weather"}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("plot", "make", "options"), DRAWN.values(), ids=DRAWN)
+def test_an_evaluation_is_drawn_as_its_table(
+    models: list[apf.Evaluation],
+    plot: Callable[..., Any],
+    make: Callable[[apf.Evaluation], Any],
+    options: dict[str, Any],
+) -> None:
+    pytest.importorskip("altair")
+    drawn, wanted = (chart.to_dict() for chart in (plot(models[0], **options), plot(make(models[0]))))
+    assert [*drawn["datasets"].values()] == [*wanted["datasets"].values()]
+    assert drawn.get("title") == wanted.get("title")
+
+
+def test_two_models_have_their_colours_everywhere(models: list[apf.Evaluation]) -> None:
+    pytest.importorskip("altair")
+    wanted = {"model_a": "#0b5cad", "model_b": "#9a4a00"}
+    charts = [
+        apf.plot_precision_recall(models, category="car"),
+        apf.plot_thresholds(models, per_category=False),
+        apf.plot_miss_rates(models, category="car"),
+        apf.plot_error_impact(models),
+        apf.plot_slices(models, by="weather", intervals=False),
+        apf.plot_intervals(models, level="category", metrics="AP50"),
+    ]
+    for chart in charts:
+        scales = [scale for layer in chart.to_dict()["layer"] if (scale := layer["encoding"].get("color", {}).get("scale"))]
+        found = dict(zip(scales[0]["domain"], scales[0]["range"], strict=True))
+        assert {name.partition(" · ")[0]: colour for name, colour in found.items()} == wanted
