@@ -18,7 +18,6 @@ from apframe.exceptions import FewResamplesWarning, ParameterError, warn_again
 from apframe.lazily import cached_property
 from apframe.protocols.headlines import headlines, is_of_whole, less_is_better, lines_of_ranges, main_headline
 from apframe.protocols.places import threshold_words
-from apframe.protocols.refused import metric_of_edits
 from apframe.report.marks import Mark
 from apframe.report.operating_point import OperatingPoint, operating_point
 from apframe.tables.names import unique_names
@@ -183,20 +182,11 @@ class Compared:
 
     @cached_property
     def error_impact(self) -> pl.DataFrame:
-        """The cost of each error type, as `error_impact` has it, of all models one after the other: `model` is the name.
-
-        Those of the leading model have intervals.
-
-        Raises
-        ------
-        ParameterError
-            errors have no costs by the protocol
-        """
-        metric_of_edits(self.first.protocol)  # before numbers are made to know which model leads
-        _, leader = self.leading
-        tables = of_each(lambda each: each.error_impact(self.iou_threshold, intervals=each is leader), self.evaluations)
-        named = [table.select(pl.lit(name).alias("model"), pl.all()) for name, table in zip(self.names, tables, strict=True)]
-        return pl.concat(named, how="diagonal")
+        """The cost of each error type, as `error_impact` has it, of all models one after the other: `model` is the name."""
+        tables = of_each(lambda each: each.error_impact(self.iou_threshold), self.evaluations)
+        return pl.concat(
+            table.select(pl.lit(name).alias("model"), pl.all()) for name, table in zip(self.names, tables, strict=True)
+        )
 
     @cached_property
     def curves(self) -> list[pl.DataFrame]:

@@ -40,9 +40,9 @@ def plot_error_impact(
     Parameters
     ----------
     impact
-        an evaluation, or a list or a dict of several; or a table from `Evaluation.error_impact`, or a dict from names to
-        tables: error, n, ap, delta_ap, and with intervals low and high. Rows of single categories are left out; columns in
-        front, such as keys of `by` or `run`, name the models or slices
+        an evaluation, or a list or a dict of several, whose bars have intervals; or a table from `Evaluation.error_impact`, or
+        a dict from names to tables: error, n, ap, delta_ap, and with intervals low and high. Rows of single categories are left
+        out; columns in front, such as keys of `by` or `run`, name the models or slices
     kinds
         the kinds to draw, in this order: names of `apf.error_kinds()`
     width
@@ -64,7 +64,7 @@ def plot_error_impact(
     alt = load_altair()
     given = [kinds] if isinstance(kinds, str) else list(kinds)
     chosen = [by_name("error kind", kind, {name: name for name in ERRORS.categories}) for kind in given]
-    table = table_of(impact, "impact", "error_impact", ["error", "n", "ap", "delta_ap"], options)
+    table = table_of(impact, "impact", "error_impact", ["error", "n", "ap", "delta_ap"], options, wishes={"intervals": True})
     marks = error_marks(table, chosen)
     if not marks["delta_ap"].count():
         why = "no row is of these kinds" if marks.is_empty() else "delta_ap is null throughout: annotations are missing"

@@ -61,7 +61,7 @@ def test_several_models_and_slices_stand_beside_each_other(street: apf.Evaluatio
 
 @pytest.mark.slow
 def test_intervals_are_drawn_where_they_are_known(street: apf.Evaluation) -> None:
-    chart = apf.plot_error_impact(street, n_resamples=1_000, kinds="bkg")
+    chart = apf.plot_error_impact(street, kinds="bkg")
     assert [layer["mark"]["type"] for layer in chart.to_dict()["layer"]] == ["bar", "rule", "tick", "tick", "rule"]
     assert drawn(chart, 0)[0]["low"] < drawn(chart, 0)[0]["delta_ap"] < drawn(chart, 0)[0]["high"]
 

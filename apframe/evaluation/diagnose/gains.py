@@ -1,4 +1,4 @@
-"""By how much AP over all rises if the errors of a slice are fixed: of a category, or on some of the images."""
+"""By how much AP over all rises if some errors are fixed: those of a slice, such as a category, or those of a kind."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from apframe.evaluation.slices.by import masks_of_slices
 from apframe.evaluation.slices.keys import Bins
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from apframe.evaluation.evaluation import Evaluation
     from apframe.evaluation.slices.keys import SliceKey
+    from apframe.matching.verdicts import Verdicts
 
 
 class Gain(NamedTuple):
@@ -53,9 +56,7 @@ def gain_of_slice(
     """
     import numpy as np
 
-    from apframe.evaluation.comparison.sampling import image_units
     from apframe.evaluation.diagnose.find_errors import errors_of
-    from apframe.evaluation.diagnose.rises import Rises, Sampled, rank
 
     keys = [by] if isinstance(by, (str, Bins, Mapping)) else list(by)
     masks = next((masks for row, masks in masks_of_slices(self, keys, set()) if row.row(0) == tuple(values)), None)
@@ -69,11 +70,47 @@ def gain_of_slice(
         return np.flatnonzero(flags & images[table["image"].to_numpy()] & lists[table["list"].to_numpy()])
 
     fixed = verdicts.without(rows(verdicts.detections, found.is_false))
-    fixed = fixed.without_annotations(rows(verdicts.annotations, found.is_missed))
+    return _gain(self, verdicts, fixed.without_annotations(rows(verdicts.annotations, found.is_missed)))
+
+
+def gain_of_kind(self: Evaluation, iou_threshold: float, kind: str) -> Gain:
+    """Return the gain if all errors of a kind are fixed: a row of `error_impact`, without the others.
+
+    Parameters
+    ----------
+    iou_threshold, kind
+        as in `errors`, and as `error_kinds` has it
+
+    Raises
+    ------
+    ParameterError
+        as in `error_impact`
+
+    >>> from apframe import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
+    ...     {"id": k, "image_id": 1, "category_id": 1, "bbox": [50 * k, 0, 10, 10]} for k in (0, 1)]}
+    >>> found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "score": 0.9}]
+    >>> round(gain_of_kind(evaluate(truth, found), 0.5, "miss").rise, 3)
+    0.495
+    """
+    from apframe.evaluation.diagnose.find_errors import errors_of
+    from apframe.evaluation.diagnose.fixes import fix
+
+    whole = errors_of(self._pipeline, *checked_thresholds(self, iou_threshold, None))
+    return _gain(self, whole[0], fix(kind, *whole))
+
+
+def _gain(self: Evaluation, verdicts: Verdicts, fixed: Verdicts) -> Gain:
+    """The rise of AP over all from verdicts to those that are fixed."""
+    import numpy as np
+
+    from apframe.evaluation.comparison.sampling import image_units
+    from apframe.evaluation.diagnose.rises import Rises, Sampled, rank
+
     sampled = Sampled(image_units(self, None, None), np.arange(verdicts.images.height))
     before, after = (rank(each, self.protocol, sampled) for each in (verdicts, fixed))
     every = before.has_positives
-    rise = float(np.average(after.ap[every] - before.ap[every], weights=before.weights[every]))
+    rise = float(np.average(after.ap[every] - before.ap[every], weights=before.weights[every])) if every.any() else 0.0
     rises = Rises.of(before, [after], sampled)
     low, high = (None, None) if rises is None else (rises.mean(every)[name][0] for name in ("low", "high"))
     return Gain(rise, *(None if end is None or np.isnan(end) else float(end) for end in (low, high)))

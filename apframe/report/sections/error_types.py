@@ -17,7 +17,8 @@ from apframe.show.error_chart import KIND_WORDS, error_marks
 
 KEY, HEADING = "error_types", "Error types"
 NOTE = (
-    "Each type is fixed alone, so what the types cost does not add up. There are no intervals: small differences may be chance."
+    "Each type is fixed alone, so what the types cost does not add up. Small differences may be chance: in Python, "
+    "ev.error_impact(0.5, intervals=True) has intervals."
 )
 _TOTALS = "All false positives and all missed annotations count errors of the other types again."
 NOUNS = {

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.compare.intervals import SIGNIFICANT
 from apframe.compare.standard_errors import n_needed
 from apframe.evaluation.diagnose.error_kinds import KINDS
-from apframe.evaluation.diagnose.gains import Gain, gain_of_slice
+from apframe.evaluation.diagnose.gains import Gain, gain_of_kind, gain_of_slice
 from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
 from apframe.report.compared import Compared
@@ -69,12 +69,12 @@ def _more_images(compared: Compared) -> Iterator[Step]:
 
 def _error_type(compared: Compared) -> Iterator[Step]:
     """The type of errors that costs most."""
-    name, _ = compared.leading
-    rows = compared.error_impact.filter(pl.col("model") == name, pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
-    worst = rows.drop_nulls("low").sort("delta_ap", descending=True, maintain_order=True).head(1)
-    for kind, n, *gain in worst.select("error", "n", "delta_ap", "low", "high").iter_rows():
-        mark = type_marks(compared, [(name, kind, None, n)])[0]
-        yield from _fix(f"Look at {NOUNS[kind]} first", "them", Gain(*gain), mark or ERROR_TYPES, compared)
+    name, leading = compared.leading
+    costs = compared.error_impact.filter(pl.col("model") == name, pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
+    worst = costs.drop_nulls("delta_ap").sort("delta_ap", descending=True, maintain_order=True).head(1)
+    for kind, n in worst.select("error", "n").iter_rows():
+        gain, mark = gain_of_kind(leading, compared.iou_threshold, kind), type_marks(compared, [(name, kind, None, n)])[0]
+        yield from _fix(f"Look at {NOUNS[kind]} first", "them", gain, mark or ERROR_TYPES, compared)
 
 
 def _slice(compared: Compared) -> Iterator[Step]:
@@ -135,7 +135,7 @@ def _labels(compared: Compared) -> Iterator[Step]:
 
     from apframe.evaluation.diagnose.score_bins import wilson
 
-    rows, n = compared.label_rows, compared.first.dataset.annotations.height
+    rows, n = compared.label_rows, compared.first.dataset.core("annotations").height
     is_missing = rows["kind"] == "missing"
     n_wrong, n_missing = rows.height - int(is_missing.sum()), int(is_missing.sum())
     if not n_wrong:
