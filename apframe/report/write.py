@@ -243,7 +243,7 @@ def sections_of(subject: Compared | Searched, keys: Collection[str] | None = Non
     chosen = [make for key, make in makers.items() if keys is None or key in keys]
     told = set(subject.doubts) if isinstance(subject, Compared) else set[str]()
     made = [section for make in chosen if (section := _with_warnings(make, subject, told)) is not None]
-    if not isinstance(subject, Compared) or (keys is not None and COMPARISON not in keys):
+    if keys is not None and COMPARISON not in keys:
         return made
     with collecting():  # the sections have said it, each where it belongs
         steps = next_steps(subject)

@@ -16,6 +16,7 @@ from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
 from apframe.report.compared import Compared
 from apframe.report.marks import Mark
+from apframe.report.searched import RUN, Searched
 from apframe.report.section import Step, Steps
 from apframe.report.sections.by_slice import ENOUGH, of_categories
 from apframe.report.sections.by_slice import KEY as WHERE
@@ -24,7 +25,7 @@ from apframe.report.sections.error_types import NOUNS, type_marks
 from apframe.report.sections.label_candidates import KEY as LABELS
 from apframe.report.sections.score_threshold import KEY as THRESHOLD
 from apframe.report.tables import NOTHING, score_text
-from apframe.wording import counted
+from apframe.wording import counted, plural
 
 if TYPE_CHECKING:
     from apframe.evaluation.slices.keys import SliceKey
@@ -34,37 +35,55 @@ _MOST = 5
 _SEEN = 0.001  # a difference or a gain that is worth a sentence
 
 
-def next_steps(compared: Compared) -> list[Steps]:
-    """Return what to do next with the leading model: one list, or nothing if no number with an interval suggests anything."""
-    steps = [step for advise in _ADVICE for step in _told(advise, compared)]
+def next_steps(subject: Compared | Searched) -> list[Steps]:
+    """Return what to do next with the leading model or run: a list, or nothing if no number with an interval suggests it."""
+    advice: Sequence[Callable[[Any], Iterator[Step]]] = _OF_MODELS if isinstance(subject, Compared) else _OF_RUNS
+    steps = [step for advise in advice for step in _told(advise, subject)]
     return [Steps(steps[:_MOST])] if steps else []
 
 
-def _told(advise: Callable[[Compared], Iterator[Step]], compared: Compared) -> list[Step]:
+def _told(advise: Callable[[Any], Iterator[Step]], subject: Compared | Searched) -> list[Step]:
     try:
-        return [*advise(compared)]
+        return [*advise(subject)]
     except ParameterError:  # the protocol has no such number
         return []
 
 
+def _more_queries(searched: Searched) -> Iterator[Step]:
+    """How many queries would settle which run is better."""
+    if len(searched.names) > 1 and searched.plain:
+        leader = searched.board.filter(measure=searched.measure)[RUN][0]
+        rows = searched.differences.filter(measure=searched.measure)
+        yield from _more(rows, searched.names[0], leader, searched.measure, "query", _first_section(searched))
+
+
 def _more_images(compared: Compared) -> Iterator[Step]:
-    """How many images would settle whether the leading model is better than the first one, or the next best is worse."""
-    if len(compared.names) == 1:
-        return
-    rows = compared.overall.filter(pl.col("metric") == compared.metric).drop_nulls("p_holm")
-    of_leader = rows.filter(pl.col("run_b") == compared.names[compared.leader])
-    rows = of_leader if compared.leader else rows.sort("estimate_b", descending=not less_is_better(compared.metric)).head(1)
+    """How many images would settle which model is better."""
+    if len(compared.names) > 1:
+        rows = compared.overall.filter(pl.col("metric") == compared.metric)
+        yield from _more(rows, compared.names[0], compared.leading[0], compared.metric, "image", _first_section(compared))
+
+
+def _more(rows: pl.DataFrame, first: str, leader: str, metric: str, unit: str, section: str) -> Iterator[Step]:
+    """How many units would settle whether the leader is better than the first one, or the next best one is worse."""
+    if leader != first:
+        rows = rows.filter(pl.col("run_b") == leader)
+    rows = rows.drop_nulls("p_holm").sort("estimate_b", descending=not less_is_better(metric)).head(1)
     for row in rows.iter_rows(named=True):
         difference = abs(row["difference"])
         if row["p_holm"] < SIGNIFICANT or difference < _SEEN:
             return
         n = n_needed(rows, difference)["n_needed"][0]
         yield Step(
-            "Test on more images",
-            "history" if compared.history else "comparison",
-            f"about {_round(n):,} instead of {row['n_units']:,} would tell the difference of {row['difference']:+.3f} "
-            f"{compared.metric} for {row['run_b']} (95 % CI {row['low']:+.3f} to {row['high']:+.3f}) from chance.",
+            f"Test on more {plural(unit)}",
+            section,
+            f"about {_round(n):,} instead of {row['n_units']:,} would tell the difference of {row['difference']:+.3f} {metric} "
+            f"for {row['run_b']} (95 % CI {row['low']:+.3f} to {row['high']:+.3f}) from chance.",
         )
+
+
+def _first_section(subject: Compared | Searched) -> str:
+    return "history" if subject.history else "comparison"
 
 
 def _error_type(compared: Compared) -> Iterator[Step]:
@@ -167,4 +186,5 @@ def _round(n: int) -> int:
     return int(float(f"{n:.1e}"))
 
 
-_ADVICE = (_more_images, _error_type, _slice, _threshold, _labels)
+_OF_MODELS = (_more_images, _error_type, _slice, _threshold, _labels)
+_OF_RUNS = (_more_queries,)

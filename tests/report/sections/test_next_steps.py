@@ -14,9 +14,10 @@ from apframe.report.compared import Compared
 from apframe.report.marks import Mark
 from apframe.report.section import Step
 from apframe.report.sections.next_steps import next_steps
-from apframe.report.write import sections_of
+from apframe.report.write import about, sections_of
 from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
 from tests.protocols.test_protocol_values import tiny
+from tests.report.sections.test_search import DATA
 
 _NUMBER = re.compile(r"[−+-]?\d[\d,]*\.?\d*")
 
@@ -116,3 +117,17 @@ def test_without_numbers_there_is_no_advice() -> None:
     """A few images have no intervals; a protocol without precision has no errors."""
     assert next_steps(Compared([apf.evaluate(ONE_OF_TWO, ONE_HIT)], ["a"])) == []
     assert next_steps(Compared([tiny("refcoco")], ["a"])) == []
+
+
+def test_queries_that_would_tell_runs_apart() -> None:
+    """Of runs that differ little; those that differ clearly, and a run alone, have no such advice."""
+    for names, is_said in ((["lexical", "dense"], True), (["lexical", "hybrid"], False), (["lexical"], False)):
+        evaluation = apf.evaluate_run(DATA / "qrels.txt", [DATA / f"run_{name}.txt" for name in names], "AP")
+        found = next_steps(about([evaluation]))
+        assert bool(found) == is_said
+        if is_said:
+            ((step,),) = [each.steps for each in found]
+            rows = evaluation.compare("run_lexical")
+            n = apf.n_needed(rows, abs(rows["difference"][0]))["n_needed"][0]
+            assert numbers(step)[0] == pytest.approx(n, rel=0.05) and numbers(step)[1] == rows["n_units"][0]
+            assert (step.action, step.mark) == ("Test on more queries", "comparison")
