@@ -36,8 +36,8 @@ class History:
         what intervals are over: "image" or "query"
     measure, compare
         compute `levels` and `differences`
-    evaluations
-        those of detections, in this order
+    evaluations, iou_threshold
+        those of detections, in this order, and the threshold at which errors are looked at
     """
 
     axis: TagAxis
@@ -48,6 +48,7 @@ class History:
     measure: Callable[[], pl.DataFrame]
     compare: Callable[[], pl.DataFrame]
     evaluations: Sequence[Evaluation] = ()
+    iou_threshold: float = 0.0
 
     @property
     def names(self) -> Sequence[str]:
@@ -138,8 +139,7 @@ class History:
         ParameterError
             the protocol has no such costs
         """
-        threshold = self.evaluations[0].protocol.usual_threshold
-        tables = of_each(lambda each: each.error_impact(threshold), self.evaluations)
+        tables = of_each(lambda each: each.error_impact(self.iou_threshold), self.evaluations)
         return _named(self.names, tables)
 
 
@@ -176,6 +176,7 @@ def of_evaluations(over: Any, compared: Compared) -> Compared:
         lambda: _named(axis.names, of_each(lambda each: each.intervals(**options), ordered)),
         lambda: last.compare(others, names=[newest, *names], **options),
         ordered,
+        compared.iou_threshold,
     )
     chosen = [ordered[at] for at in history.pair]
     return replace(compared, evaluations=chosen, names=[axis.names[at] for at in history.pair], history=history)

@@ -97,7 +97,7 @@ def markdown_about(subject: Compared | Searched, title: str | None = None) -> st
     >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
     ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
     >>> ev = evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(30)])
-    >>> print(markdown_about(about([ev]), "Cats")[:76])
+    >>> print(markdown_about(about([ev]), "Cats")[:77])
     ## Cats
     <BLANKLINE>
     **AP is 0.752; with other images of the same kind, 0.612 to 0.893.**

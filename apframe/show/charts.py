@@ -109,7 +109,7 @@ def plot_precision_recall(
     elif random_baseline:
         shares = points.group_by("curve", maintain_order=True).last().select(y, "colour")
         behind.append(alt.Chart(shares).mark_rule(strokeDash=[6, 4], strokeWidth=1).encode(_axes(alt, x, y)[1], color=colour))
-    marks = curve_marks(points, x, y, most_points(points, max_points))
+    marks = curve_marks(points, x, y, most_points(points, max_points), start=0.0)
     lines = draw_lines(alt, marks, _axes(alt, x, y), _tooltip(alt, title, x, y), colour, "step-before")
     chart = alt.layer(*behind, *lines).properties(width=width, height=height)
     conditions = shared_conditions(table)
@@ -254,10 +254,10 @@ def head_chart(alt: Any, text: str, notes: list[str]) -> Any:
     return alt.Title(text, anchor="start", frame="group", offset=10, **below)
 
 
-def curve_marks(points: pl.DataFrame, x: str, y: str, max_points: int = MOST_POINTS) -> pl.DataFrame:
+def curve_marks(
+    points: pl.DataFrame, x: str, y: str, max_points: int = MOST_POINTS, *, start: float | None = None
+) -> pl.DataFrame:
     """The points of curves that are drawn, in their order: of each as many as keep its picture the same, and its best ones.
-
-    Curves over recall begin at recall 0, with the precision of their first point.
 
     Parameters
     ----------
@@ -265,17 +265,19 @@ def curve_marks(points: pl.DataFrame, x: str, y: str, max_points: int = MOST_POI
         curve (its name), x and y; is_best, if some points are to be kept. Points by rising or by falling x
     max_points
         of each curve, see `thin_curve`
+    start
+        the x at which curves begin, with the y of their first point: 0 for precision over recall
 
     >>> points = pl.DataFrame({"curve": ["new"] * 2, "recall": [0.5, 1.0], "precision": [1.0, 0.5], "is_best": [False, True]})
-    >>> curve_marks(points, "recall", "precision").drop("curve").rows()
+    >>> curve_marks(points, "recall", "precision", start=0.0).drop("curve").rows()
     [(0.0, 1.0, False), (0.5, 1.0, False), (1.0, 0.5, True)]
     """
     is_best = pl.col("is_best") if "is_best" in points.columns else pl.lit(value=False)
     numbered = points.with_row_index("at")
     thin = thin_curve(numbered, max(max_points - 2, min(max_points, 2)), by="curve", along=x, across=y)
     marks = numbered.filter(pl.col("at").is_in(thin["at"].implode()) | is_best)
-    if x == "recall":
-        first = {x: 0.0, "rank": 0, "score": None, "is_best": False}
+    if start is not None:
+        first = {x: start, "rank": 0, "score": None, "is_best": False}
         starts = marks.unique("curve", keep="first", maintain_order=True).with_columns(
             pl.lit(value, marks.schema[name]).alias(name) for name, value in first.items() if name in marks.columns
         )

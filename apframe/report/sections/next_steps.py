@@ -30,7 +30,7 @@ from apframe.wording import counted, plural
 if TYPE_CHECKING:
     from apframe.evaluation.slices.keys import SliceKey
 
-_Worst: TypeAlias = "tuple[SliceKey | Sequence[SliceKey], list[Any], str, Mark | None]"  # keys, values, words, rows
+_Worst: TypeAlias = "tuple[SliceKey | Sequence[SliceKey], Sequence[Any], str, Mark | None]"  # keys, values, words, rows
 _MOST = 5
 _SEEN = 0.001  # a difference or a gain that is worth a sentence
 
@@ -100,9 +100,8 @@ def _slice(compared: Compared) -> Iterator[Step]:
     """The category or the slice of images with the lowest number, whichever costs more."""
     found = [*_lowest_category(compared)]
     for key, (columns, rows) in zip(compared.by, compared.sliced, strict=True):
-        for row, at, among in _lowest(rows, compared):
-            values = [row[name] for name in columns]
-            mark = compared.slice_marks(rows[at : at + 1], {name: name for name in columns})[0]
+        for row, among in _lowest(rows, compared):
+            values, mark = row.select(columns).row(0), compared.slice_marks(row, {name: name for name in columns})[0]
             named = [f"{name} = {NOTHING if value is None else value}" for name, value in zip(columns, values, strict=True)]
             found.append((key, values, f"{', '.join(named)}, the slice with the lowest {compared.metric}{among}", mark))
     _, leading = compared.leading
@@ -115,23 +114,24 @@ def _slice(compared: Compared) -> Iterator[Step]:
 
 def _lowest_category(compared: Compared) -> Iterator[_Worst]:
     rows, metric = of_categories(compared)
-    for row, at, among in _lowest(rows, compared):
-        name, mark = (made(rows["category_id"].gather([at]))[0] for made in (compared.labels, compared.category_marks))
-        yield "category_id", [row["category_id"]], f"{name}, the category with the lowest {metric}{among}", mark
+    for row, among in _lowest(rows, compared):
+        ids = row["category_id"]
+        said = f"{compared.labels(ids)[0]}, the category with the lowest {metric}{among}"
+        yield "category_id", [ids[0]], said, compared.category_marks(ids)[0]
 
 
-def _lowest(rows: pl.DataFrame, compared: Compared) -> Iterator[tuple[dict[str, Any], int, str]]:
-    """The row with the worst number of the leading model among those with intervals, its place, and what it is among.
+def _lowest(rows: pl.DataFrame, compared: Compared) -> Iterator[tuple[pl.DataFrame, str]]:
+    """The row with the worst number of the leading model among those with intervals, and what it is among.
 
     Nothing if there is no other row.
     """
-    value, rows = "estimate", rows.with_row_index("place")
+    value = "estimate"
     if len(compared.names) > 1:
         value = "estimate_b" if compared.leader else "estimate_a"
         rows = rows.filter(pl.col("run_b") == compared.names[compared.leader or 1])
     known = rows.drop_nulls([value, "low"]).sort(value, descending=less_is_better(compared.metric), maintain_order=True)
     if known.height > 1:
-        yield known.row(0, named=True), known["place"][0], f" among those {ENOUGH}" * (known.height < rows.height)
+        yield known.head(1), f" among those {ENOUGH}" * (known.height < rows.height)
 
 
 def _threshold(compared: Compared) -> Iterator[Step]:

@@ -100,9 +100,9 @@ def _curves(pooled: Sequence[pl.DataFrame], compared: Compared, point: Operating
     curves = [table.with_columns(curve=pl.lit(name)) for name, table in zip(names, pooled, strict=True)]
 
     def chart(x: str, y: str, x_title: str, x_ends: tuple[float, float] = (0.0, 1.0)) -> Markup:
-        marks = [curve_marks(points, x, y).sort(x, maintain_order=True) for points in curves]
+        on, start = ("score", None) if x == "score_threshold" else (x, 0.0)
+        marks = [curve_marks(points, x, y, start=start).sort(x, maintain_order=True) for points in curves]
         marked = [next(iter(each["is_best"].arg_true()), None) for each in marks]
-        on = "score" if x == "score_threshold" else x
         lines = [
             Line(name, each[x], each[y], at, [(row[on], row[y], mark) for row, mark in spot])
             for name, each, at, spot in zip(names, marks, marked, spots, strict=True)
