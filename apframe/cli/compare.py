@@ -167,7 +167,7 @@ def _show_images(table: pl.DataFrame, style: str | None) -> None:
 
 
 def _lines(table: pl.DataFrame, rows_of: Sequence[str], metric: str, unit: str) -> list[str]:
-    """What a comparison says of a metric, which numbers have no interval, and how it was tested."""
+    """The sentences about a metric, the numbers without an interval, and the test."""
     lacking = [] if rows_of else without_intervals(table.filter(pl.col("metric") != metric), unit)
     return [*comparison_sentences(table, rows_of, metric, unit), *lacking, *how_tested(table, unit)]
 

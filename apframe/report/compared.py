@@ -293,15 +293,23 @@ class Compared:
         ParameterError
             the protocol compares distances, or has no scores
         """
+        from apframe.evaluation.diagnose.missing_objects import detections_of, objects_of
         from apframe.evaluation.gallery.cards import MODELS
 
         found = of_each(lambda each: each.label_errors(self.iou_threshold), self.pictured[0])
         of_models = [table.with_columns(model=pl.lit(model)) for model, table in zip(MODELS, found, strict=False)]
         rows = pl.concat(of_models).with_columns(pl.col("kind").cast(pl.String))
         rows = rows.sort("suspicion", descending=True, maintain_order=True)
-        # both models may point at the same annotation, and at either one of a pair
+        # both models may point at the same annotation or missing object, and at either one of a pair
+        is_missing, run = pl.col("kind") == "missing", pl.col("model").replace_strict(MODELS, range(len(MODELS)))
+        found = detections_of(rows.filter(is_missing).with_columns(run=run), self.pictured[0])
+        objects = pl.Series(objects_of(found, self.first), dtype=pl.Int64)
         same = pl.struct("kind", "image_id", pl.concat_list("annotation_id", "other_annotation_id").list.sort())
-        return rows.filter(pl.col("annotation_id").is_null() | same.is_first_distinct())
+        kept = [
+            rows.filter(is_missing).filter(objects.is_first_distinct()),
+            rows.filter(~is_missing).filter(same.is_first_distinct()),
+        ]
+        return pl.concat(kept).sort("suspicion", descending=True, maintain_order=True)
 
     def _label_file(self) -> pl.DataFrame:
         """The doubtful labels with the names that cards have."""

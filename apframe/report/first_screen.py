@@ -63,7 +63,7 @@ class FirstScreen:
     def lines(self) -> list[str]:
         """The answer as text for a terminal: the sentence, and what is clearly better or worse."""
         said = ", ".join(f"{_SIGNS[chip.verdict]} {chip.words}" for chip in self.chips)
-        return [self.sentence, *[f"{self.chips_about} {said}".strip()] * bool(self.chips_about)]
+        return [minus(self.sentence), *[minus(f"{self.chips_about} {said}".strip())] * bool(self.chips_about)]
 
 
 def first_screen_markup(title: str, first: FirstScreen | None) -> Markup:

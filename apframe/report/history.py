@@ -10,6 +10,7 @@ import polars as pl
 
 from apframe.compare.intervals import EQUAL
 from apframe.evaluation.side_by_side import of_each
+from apframe.exceptions import ParameterError
 from apframe.lazily import cached_property
 from apframe.protocols.headlines import less_is_better
 from apframe.report.compared import Compared
@@ -188,12 +189,19 @@ def of_runs(over: Any, searched: Searched, tags: Sequence[Mapping[str, Any]]) ->
     Parameters
     ----------
     over
-        see `tag_axis`, which has the errors too
+        see `tag_axis`, which has errors too
     searched
         all runs
     tags
         of each run
+
+    Raises
+    ------
+    ParameterError
+        no measure is a plain mean
     """
+    if not searched.plain:
+        raise ParameterError("a history needs a measure that is a plain mean", "evaluate with another one too, such as AP")
     axis, order = tag_axis(over, tags, searched.names)
     name_of = {searched.names[at]: name for at, name in zip(order, axis.names, strict=True)}
     named, _ = together([searched.evaluation], [name_of[name] for name in searched.names])

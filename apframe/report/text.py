@@ -104,12 +104,12 @@ def markdown_about(subject: Compared | Searched, title: str | None = None) -> st
     """
     (section,) = sections_of(subject, [COMPARISON])
     first = first_screen(subject)
-    parts = [f"## {markdown_text(title or title_of(subject))}", f"**{markdown_text(minus(first.sentence))}**"]
+    parts = [f"## {markdown_text(title or title_of(subject))}", f"**{markdown_text(first.lines[0])}**"]
     if first.figures:
         head = ["run" if isinstance(subject, Searched) else "model", first.figures[0].metric, "95 % interval"]
         named = [(markdown_text(each.name).replace("\\|", "|"), each) for each in first.figures]  # tables write it so anyway
         parts.append(markdown(head, [[name, each.value, each.interval or NOTHING] for name, each in named]))
-    parts += [markdown_text(minus(line)) for line in (*first.lines[1:], *first.doubts)]
+    parts += [markdown_text(line) for line in (*first.lines[1:], *first.doubts)]
     for block in section.blocks:
         if isinstance(block, Steps):
             steps = [f"{number}. {markdown_text(minus(step.words))}" for number, step in enumerate(block.steps, 1)]

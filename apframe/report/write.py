@@ -39,6 +39,7 @@ from apframe.report.sections import (
     score_threshold,
     search,
 )
+from apframe.report.sections.models_compared import KEY as COMPARISON
 from apframe.report.sections.next_steps import next_steps
 from apframe.retrieval.evaluation import RunEvaluation
 from apframe.show.elements import Markup
@@ -46,7 +47,6 @@ from apframe.show.elements import Markup
 if TYPE_CHECKING:
     from apframe.evaluation.slices.keys import SliceKey
 
-COMPARISON = "comparison"
 SECTIONS: Mapping[str, Callable[[Compared], Section | None]] = {
     COMPARISON: models_compared.section,
     "slices": by_slice.section,

@@ -48,6 +48,6 @@ def test_names_are_text() -> None:
 
 
 def test_text_has_the_sentence_and_the_chips() -> None:
-    assert SCREEN.lines == ["-0.5 AP.", "Clear: ▼ night -0.1, ▲ day +0.1"]
+    assert SCREEN.lines == ["−0.5 AP.", "Clear: ▼ night −0.1, ▲ day +0.1"]
     assert FirstScreen("AP is 0.5.").lines == ["AP is 0.5."]
     assert FirstScreen("AP is 0.5.", chips_about="None is clear.").lines == ["AP is 0.5.", "None is clear."]

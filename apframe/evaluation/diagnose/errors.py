@@ -17,7 +17,7 @@ from apframe.protocols.places import threshold_at
 from apframe.protocols.refused import refuse_scores
 from apframe.tables.results import ERRORS, RESULTS
 
-_ENDS = ("low", "high", "se")
+ENDS = ("low", "high", "se")
 
 if TYPE_CHECKING:
     import numpy as np
@@ -265,7 +265,7 @@ def _of_slices(
     fixed: dict[str, Verdicts] = {}
     last: Masks | None = None  # slices of other categories alone follow one another
     slices, tables = [], []
-    for values, masks in masks_of_slices(self, keys, {*columns, *_ENDS}):
+    for values, masks in masks_of_slices(self, keys, {*columns, *ENDS}):
         within = {table: masks[table] for table in ("images", "detections", "annotations")}
         if last is None or not _are_equal(last, within):
             last = within
@@ -293,8 +293,8 @@ def _with_ends(table: pl.DataFrame, columns: Sequence[str], units: Units | None)
     """The columns, and with units the intervals: null if AP has no derivative."""
     if units is None:
         return table.select(columns)
-    nothing = [pl.lit(None, pl.Float64).alias(name) for name in _ENDS if name not in table.columns]
-    return table.with_columns(nothing).select(*columns, *_ENDS)
+    nothing = [pl.lit(None, pl.Float64).alias(name) for name in ENDS if name not in table.columns]
+    return table.with_columns(nothing).select(*columns, *ENDS)
 
 
 def _are_equal(one: Masks, other: Masks) -> bool:

@@ -1,4 +1,4 @@
-"""By how much AP over all rises if some errors are fixed: those of a slice, such as a category, or those of a kind."""
+"""The rise of AP over all if some errors are fixed: those of a slice, such as a category, or those of a kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By how much AP rises if verdicts are edited, and how sure that is: from what each image contributes before and after."""
+"""The rise of AP if verdicts are edited, and how sure it is: from what each image contributes before and after."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from apframe.compare.intervals import EQUAL
 from apframe.compare.resampling import Units
 from apframe.compare.standard_errors import LEAST_UNITS, compare, standard_errors
 from apframe.evaluation.comparison.influences import MOST_RARE
+from apframe.evaluation.diagnose.errors import ENDS
 from apframe.matching.verdicts import Verdicts
 from apframe.metrics.average_precision import DetectionCount
 from apframe.metrics.cells import Cell, Cells
@@ -23,7 +24,6 @@ from apframe.protocols.refused import metric_of_edits
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
 
-ENDS = ("low", "high", "se")
 _THE_CELL = Cell((0,), area_range=0, limit=0)  # of verdicts at one threshold, area range and limit
 _NUMBERS = 1 << 22  # that are computed at a time
 
@@ -43,7 +43,7 @@ class Sampled:
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What rows of verdicts contribute to the AP of their lists: the list, the unit and the influence of each row."""
+    """The contributions of rows of verdicts to the AP of their lists: the list, the unit and the influence of each row."""
 
     lists: np.ndarray
     units: np.ndarray
@@ -118,7 +118,7 @@ def rank(verdicts: Verdicts, protocol: Protocol, sampled: Sampled | None = None)
 
 @dataclass(frozen=True, eq=False)
 class Rises:
-    """By how much the AP of each list rises in one way or several, and what each unit contributes to that.
+    """The rise of the AP of each list in one way or several, and what each unit contributes to it.
 
     Attributes
     ----------
@@ -140,10 +140,9 @@ class Rises:
     @classmethod
     def of(cls, before: Ranked, after: Sequence[Ranked], sampled: Sampled | None) -> Rises | None:
         """Of the verdicts before, and after each way of fixing them; None if the contributions are not known."""
-        start = before.contributions
-        if sampled is None or start is None:
+        if sampled is None or before.contributions is None:
             return None
-        made = [each.contributions.less(start) for each in after if each.contributions is not None]
+        made = [each.contributions.less(before.contributions) for each in after]
         return cls(before, np.stack([each.ap - before.ap for each in after]), made, sampled)
 
     def each(self) -> dict[str, np.ndarray]:

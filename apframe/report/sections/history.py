@@ -20,10 +20,13 @@ from apframe.report.section import Block, Chart, Details, Section, Table
 from apframe.report.sections import error_types as of_pair
 from apframe.report.sections.error_types import NOUNS, SEEN
 from apframe.report.sections.models_compared import HEADS, difference_table, pair_heads
+from apframe.report.tables import minus
 from apframe.show.comparison import comparison_sentences, how_tested, p_texts, reason_of, without_intervals
 from apframe.show.elements import Markup, joined
 from apframe.show.error_chart import KIND_WORDS
+from apframe.wording import plural
 
+KEY = "history"
 _MOST_CHARTS = 8  # of categories
 _MOST_KINDS = 3  # of errors in a sentence
 
@@ -38,7 +41,7 @@ def section(subject: Compared | Searched) -> Section:
         sentences, blocks, scope = [*sentences, *said], [*blocks, *more], subject.all_scores
     best, rival = _best_and_rival(history)
     sentences.append(f"The sections below compare {best}, with {rival}.")
-    return Section("history", "How did it develop?", sentences, blocks, _notes(history), scope)
+    return Section(KEY, "How did it develop?", sentences, blocks, _notes(history), scope)
 
 
 def answer(subject: Compared | Searched) -> str:
@@ -56,16 +59,21 @@ def answer(subject: Compared | Searched) -> str:
     rows = tests.filter(run_b=history.names[history.rival if is_last else history.best])
     row = (other_way(rows) if is_last else rows).row(0, named=True)
     if row["difference"] is None:
-        return f"{start} has no value at {other}."
+        known = history.values[history.rival] is not None
+        return (
+            f"{start} cannot be compared: it has no {plural(history.unit)} in common with {other}."
+            if known
+            else f"{start} has no value at {other}."
+        )
     if row["low"] is None:
-        return _signs(f"{start} cannot be tested against {other} ({row['difference']:+.3f}): {reason_of(row, history.unit)}.")
+        return minus(f"{start} cannot be tested against {other} ({row['difference']:+.3f}): {reason_of(row, history.unit)}.")
     if row["low"] == row["high"] == 0:
         return f"{start} the same at {other}."
     ends = f"{row['difference']:+.3f}, 95 % CI {row['low']:+.3f} to {row['high']:+.3f}"
     p = f"p {row['said']}" if row["said"][0] in "<≤" else f"p = {row['said']}"
     is_real = row["low"] * row["high"] > 0 and row["p_holm"] < SIGNIFICANT
     word = "significantly better" if is_real else "not significantly better"
-    return _signs(f"{start} {word} than at {other} ({ends}, {p}{_corrected(history)}).")
+    return minus(f"{start} {word} than at {other} ({ends}, {p}{_corrected(history)}).")
 
 
 def marked(subject: Compared | Searched) -> pl.DataFrame:
@@ -118,15 +126,12 @@ def _trend(history: History) -> list[str]:
     ]
     if not parts:
         return []
-    return [f"Against the last one, {history.names[-1]}: {'; '.join(parts)} (p < {SIGNIFICANT:g}{_corrected(history)})."]
+    level = f"at the {100 * SIGNIFICANT:g} % level{_corrected(history)}"
+    return [f"Against the last one, {history.names[-1]}: {'; '.join(parts)} ({level})."]
 
 
 def _corrected(history: History) -> str:
     return f", corrected for {history.last} comparisons" * (history.last > 1)
-
-
-def _signs(text: str) -> str:
-    return text.replace("-0.", "−0.")
 
 
 def _chart(

@@ -18,6 +18,7 @@ from apframe.report.sections import by_slice
 from apframe.report.sections.by_slice import hint, last_ones, of_categories, ranges_in_words, sizes
 from apframe.report.sections.error_types import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category, only_counts, type_marks
 from apframe.report.sections.models_compared import HEADS, difference_table, notes
+from apframe.report.sections.models_compared import KEY as COMPARISON
 from apframe.show.comparison import ranks_table
 from apframe.show.error_chart import KIND_WORDS
 from apframe.tables.names import label_of
@@ -43,9 +44,7 @@ def best(compared: Compared) -> Section:
         against,
         Table(_headlines(compared), "All headline numbers"),
     ]
-    return Section(
-        "comparison", "Which model is best?", _against(pairs, compared), blocks, notes(compared), compared.all_scores
-    )
+    return Section(COMPARISON, "Which model is best?", _against(pairs, compared), blocks, notes(compared), compared.all_scores)
 
 
 def answer(compared: Compared) -> str:
@@ -146,7 +145,7 @@ def _against(pairs: pl.DataFrame, compared: Compared) -> list[str]:
         if group.height
     ]
     corrected = f", corrected for {counted(pairs.height, 'comparison')}" * (pairs.height > 1)
-    return [f"Against {compared.names[0]}: {'; '.join(parts)} (p < {SIGNIFICANT:g}{corrected})."]
+    return [f"Against {compared.names[0]}: {'; '.join(parts)} (at the {100 * SIGNIFICANT:g} % level{corrected})."]
 
 
 def _named(names: Sequence[str]) -> str:

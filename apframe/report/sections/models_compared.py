@@ -14,6 +14,7 @@ from apframe.report.section import Section, Table
 from apframe.show.comparison import comparison_sentences, how_tested, p_texts, reason_of, without_intervals
 from apframe.wording import plural
 
+KEY = "comparison"
 P_VALUES = ("p", "p_holm", "q")
 FOLDED = ("p", "share_better", "detectable")  # of one pair, p_holm is p
 HEADS = {
@@ -34,12 +35,12 @@ def section(compared: Compared) -> Section:
     if not compared.is_pair:
         shown = level_table(rows, ["metric"], "Headline numbers with 95 % intervals", HEADS)
         heading = f"How good is {compared.names[0]}?"
-        return Section("comparison", heading, (), (replace(shown, links=marks),), notes(compared), compared.all_scores)
+        return Section(KEY, heading, (), (replace(shown, links=marks),), notes(compared), compared.all_scores)
     _, *more = comparison_sentences(rows.filter(pl.col("metric") == compared.metric))
     heads = HEADS | pair_heads(*compared.names)
     shown = difference_table(rows, ["metric"], "Headline numbers and their differences", heads, FOLDED)
     heading = f"Is {compared.names[1]} better?"
-    return Section("comparison", heading, more, (replace(shown, links=marks),), notes(compared), compared.all_scores)
+    return Section(KEY, heading, more, (replace(shown, links=marks),), notes(compared), compared.all_scores)
 
 
 def answer(compared: Compared) -> str:

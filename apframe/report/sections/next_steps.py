@@ -22,7 +22,9 @@ from apframe.report.sections.by_slice import ENOUGH, of_categories
 from apframe.report.sections.by_slice import KEY as WHERE
 from apframe.report.sections.error_types import KEY as ERROR_TYPES
 from apframe.report.sections.error_types import NOUNS, type_marks
+from apframe.report.sections.history import KEY as HISTORY
 from apframe.report.sections.label_candidates import KEY as LABELS
+from apframe.report.sections.models_compared import KEY as COMPARISON
 from apframe.report.sections.score_threshold import KEY as THRESHOLD
 from apframe.report.tables import NOTHING, score_text
 from apframe.wording import counted, plural
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 _Worst: TypeAlias = "tuple[SliceKey | Sequence[SliceKey], Sequence[Any], str, Mark | None]"  # keys, values, words, rows
 _MOST = 5
 _SEEN = 0.001  # a difference or a gain that is worth a sentence
+_MOST_TIMES = 100  # as many images that could be asked for
 
 
 def next_steps(subject: Compared | Searched) -> list[Steps]:
@@ -50,7 +53,7 @@ def _told(advise: Callable[[Any], Iterator[Step]], subject: Compared | Searched)
 
 
 def _more_queries(searched: Searched) -> Iterator[Step]:
-    """How many queries would settle which run is better."""
+    """The number of queries that would settle which run is better."""
     if len(searched.names) > 1 and searched.plain:
         leader = searched.board.filter(measure=searched.measure)[RUN][0]
         rows = searched.differences.filter(measure=searched.measure)
@@ -58,14 +61,14 @@ def _more_queries(searched: Searched) -> Iterator[Step]:
 
 
 def _more_images(compared: Compared) -> Iterator[Step]:
-    """How many images would settle which model is better."""
+    """The number of images that would settle which model is better."""
     if len(compared.names) > 1:
         rows = compared.overall.filter(pl.col("metric") == compared.metric)
         yield from _more(rows, compared.names[0], compared.leading[0], compared.metric, "image", _first_section(compared))
 
 
 def _more(rows: pl.DataFrame, first: str, leader: str, metric: str, unit: str, section: str) -> Iterator[Step]:
-    """How many units would settle whether the leader is better than the first one, or the next best one is worse."""
+    """The number of units that would settle whether the leader is better than the first one, or the next best one is worse."""
     if leader != first:
         rows = rows.filter(pl.col("run_b") == leader)
     rows = rows.drop_nulls("p_holm").sort("estimate_b", descending=not less_is_better(metric)).head(1)
@@ -74,6 +77,8 @@ def _more(rows: pl.DataFrame, first: str, leader: str, metric: str, unit: str, s
         if row["p_holm"] < SIGNIFICANT or difference < _SEEN:
             return
         n = n_needed(rows, difference)["n_needed"][0]
+        if not row["n_units"] < n <= _MOST_TIMES * row["n_units"]:
+            return
         yield Step(
             f"Test on more {plural(unit)}",
             section,
@@ -83,7 +88,7 @@ def _more(rows: pl.DataFrame, first: str, leader: str, metric: str, unit: str, s
 
 
 def _first_section(subject: Compared | Searched) -> str:
-    return "history" if subject.history else "comparison"
+    return HISTORY if subject.history else COMPARISON
 
 
 def _error_type(compared: Compared) -> Iterator[Step]:
@@ -97,13 +102,13 @@ def _error_type(compared: Compared) -> Iterator[Step]:
 
 
 def _slice(compared: Compared) -> Iterator[Step]:
-    """The category or the slice of images with the lowest number, whichever costs more."""
-    found = [*_lowest_category(compared)]
+    """The category or the slice of images with the worst number, whichever costs more."""
+    found = [*_worst_category(compared)]
     for key, (columns, rows) in zip(compared.by, compared.sliced, strict=True):
-        for row, among in _lowest(rows, compared):
+        for row, said in _worst(rows, compared, compared.metric):
             values, mark = row.select(columns).row(0), compared.slice_marks(row, {name: name for name in columns})[0]
             named = [f"{name} = {NOTHING if value is None else value}" for name, value in zip(columns, values, strict=True)]
-            found.append((key, values, f"{', '.join(named)}, the slice with the lowest {compared.metric}{among}", mark))
+            found.append((key, values, f"{', '.join(named)}, the slice {said}", mark))
     _, leading = compared.leading
     gains = [(gain_of_slice(leading, compared.iou_threshold, *each[:2]), *each[2:]) for each in found]
     known = [(gain, words, mark) for gain, words, mark in gains if gain is not None]
@@ -112,26 +117,26 @@ def _slice(compared: Compared) -> Iterator[Step]:
         yield from _fix(f"Look at {words}", "its errors", gain, mark or WHERE, compared)
 
 
-def _lowest_category(compared: Compared) -> Iterator[_Worst]:
+def _worst_category(compared: Compared) -> Iterator[_Worst]:
     rows, metric = of_categories(compared)
-    for row, among in _lowest(rows, compared):
+    for row, said in _worst(rows, compared, metric):
         ids = row["category_id"]
-        said = f"{compared.labels(ids)[0]}, the category with the lowest {metric}{among}"
-        yield "category_id", [ids[0]], said, compared.category_marks(ids)[0]
+        yield "category_id", [ids[0]], f"{compared.labels(ids)[0]}, the category {said}", compared.category_marks(ids)[0]
 
 
-def _lowest(rows: pl.DataFrame, compared: Compared) -> Iterator[tuple[pl.DataFrame, str]]:
-    """The row with the worst number of the leading model among those with intervals, and what it is among.
+def _worst(rows: pl.DataFrame, compared: Compared, metric: str) -> Iterator[tuple[pl.DataFrame, str]]:
+    """The row with the worst number of the leading model among those with intervals, and in words what it has.
 
     Nothing if there is no other row.
     """
-    value = "estimate"
+    value, is_error = "estimate", less_is_better(compared.metric)
     if len(compared.names) > 1:
         value = "estimate_b" if compared.leader else "estimate_a"
         rows = rows.filter(pl.col("run_b") == compared.names[compared.leader or 1])
-    known = rows.drop_nulls([value, "low"]).sort(value, descending=less_is_better(compared.metric), maintain_order=True)
+    known = rows.drop_nulls([value, "low"]).sort(value, descending=is_error, maintain_order=True)
     if known.height > 1:
-        yield known.head(1), f" among those {ENOUGH}" * (known.height < rows.height)
+        among = f" among those {ENOUGH}" * (known.height < rows.height)
+        yield known.head(1), f"with the {'highest' if is_error else 'lowest'} {metric}{among}"
 
 
 def _threshold(compared: Compared) -> Iterator[Step]:
@@ -149,28 +154,30 @@ def _threshold(compared: Compared) -> Iterator[Step]:
 
 
 def _labels(compared: Compared) -> Iterator[Step]:
-    """How many labels look wrong."""
+    """The share of the annotations that count whose labels look wrong."""
     import numpy as np
 
     from apframe.evaluation.diagnose.score_bins import wilson
 
-    rows, n = compared.label_rows, compared.first.dataset.core("annotations").height
-    is_missing = rows["kind"] == "missing"
-    n_wrong, n_missing = rows.height - int(is_missing.sum()), int(is_missing.sum())
+    rows, annotations = compared.label_rows, compared.first.dataset.core("annotations")
+    is_own = pl.col("expanded_from").is_null() if "expanded_from" in annotations.columns else pl.lit(value=True)
+    ids = annotations.filter(~pl.col("is_crowd"), is_own)["annotation_id"]
+    n, n_missing = len(ids), rows.filter(kind="missing").height
+    n_wrong = rows["annotation_id"].drop_nulls().unique().is_in(ids.implode()).sum()
     if not n_wrong:
         return
     low, high = (100 * float(end[0]) for end in wilson(np.array([n_wrong / n]), np.array([n])))
-    more = f", and {counted(n_missing, 'object')} may lack one" * (n_missing > 0)
+    more = f", and {counted(n_missing, 'object')} may have none" * (n_missing > 0)
     yield Step(
         "Check the labels",
         LABELS,
-        f"{n_wrong:,} of {counted(n, 'annotation')} look wrong ({100 * n_wrong / n:.1f} %, "
+        f"{n_wrong:,} of {counted(n, 'annotation')} look{'s' * (n_wrong == 1)} wrong ({100 * n_wrong / n:.1f} %, "
         f"95 % CI {low:.1f} to {high:.1f} %){more}.",
     )
 
 
 def _fix(action: str, what: str, gain: Gain, mark: Mark | str, compared: Compared) -> Iterator[Step]:
-    """What fixing something would bring, if it is worth a sentence."""
+    """The gain of fixing something, if it is worth a sentence."""
     if gain.low is None or gain.low <= 0 or gain.rise < _SEEN:
         return
     yield Step(

@@ -20,8 +20,10 @@ from apframe.report.first_screen import MOST_CHIPS, Chip, Figure, FirstScreen
 from apframe.report.marks import Mark
 from apframe.report.searched import DEPTHS, QUERIES, RUN, Searched
 from apframe.report.sections import history, leaderboard, models_compared, search
+from apframe.report.sections.by_slice import KEY as WHERE
 from apframe.report.sections.by_slice import of_categories, sizes
 from apframe.report.sections.error_types import SEEN
+from apframe.report.sections.models_compared import KEY as COMPARISON
 from apframe.report.tables import NOTHING, score_text
 from apframe.show.error_chart import KIND_WORDS
 from apframe.wording import counted
@@ -61,21 +63,29 @@ def _differences(searched: Searched) -> tuple[str, list[Chip]]:
     groups = [
         (rows, _named(rows[key]), searched.value_marks(key, rows[key], rows["n_units"])) for key, rows in searched.by_attribute
     ]
-    chips = [chip for group in groups for chip in _clear(*group)] + _clear(others, others["measure"], ["comparison"] * n_others)
+    chips = [chip for group in groups for chip in _clear(*group)] + _clear(others, others["measure"], [None] * n_others)
     if chips:
         return f"Clearly better or worse in {searched.names[1]} (q < {SIGNIFICANT:g}):", chips[:MOST_CHIPS]
-    n = n_others + sum(rows.height for rows, *_ in groups)
-    return (f"None of {n:,} other measures and slices is clearly better or worse." if n else ""), []
+    return _none_of(
+        sum(rows["q"].count() for rows in (others, *(rows for rows, *_ in groups))), "other measures and slices"
+    ), []
 
 
-def _clear(rows: pl.DataFrame, words: pl.Series, marks: Sequence[Mark | str]) -> list[Chip]:
-    """The rows whose difference is clear, the clearest first."""
-    rows = rows.select("q", "difference", words.alias("words")).with_row_index("at")
+def _clear(
+    rows: pl.DataFrame, words: pl.Series, marks: Sequence[Mark | str | None], metric: str = "", section: str = COMPARISON
+) -> list[Chip]:
+    """The rows whose difference of a metric is clear, the clearest first; those without marks lead to a section."""
+    rows = rows.select("q", "difference", words.cast(pl.String).alias("words")).with_row_index("at").drop_nulls("words")
     clear = rows.filter(pl.col("q") < SIGNIFICANT).sort("q", pl.col("difference").abs().neg(), maintain_order=True)
     return [
-        Chip(f"{said} {difference:+.3f}", "better" if difference > 0 else "worse", marks[at])
+        Chip(f"{said} {difference:+.3f}", _verdict(difference, metric), marks[at] or section)
         for at, difference, said in clear.select("at", "difference", "words").iter_rows()
     ]
+
+
+def _none_of(n: int, what: str, more: str = "") -> str:
+    """Say that nothing is clear among what was tested, if something was."""
+    return f"{f'None of {n:,} {what} is' if n > 1 else 'Nothing is'} clearly better or worse{more}." if n else ""
 
 
 def _named(values: pl.Series) -> pl.Series:
@@ -87,7 +97,7 @@ def _named(values: pl.Series) -> pl.Series:
 def _chips_of_runs(searched: Searched) -> tuple[str, list[Chip]]:
     """The runs that are clearly better or worse than the first one."""
     rows = searched.differences.filter(measure=searched.measure).with_columns(q="p_holm")
-    chips = _clear(rows, rows["run_b"], ["comparison"] * rows.height)[:MOST_CHIPS]
+    chips = _clear(rows, rows["run_b"], [None] * rows.height)[:MOST_CHIPS]
     if not chips:
         return f"No run is clearly better or worse than {searched.names[0]}.", []
     return f"Clearly better or worse than {searched.names[0]} (corrected p < {SIGNIFICANT:g}):", chips
@@ -148,17 +158,13 @@ def _chips_of_pair(compared: Compared) -> tuple[str, list[Chip]]:
     groups = _groups(compared)
     if not groups:
         return "", []
-    rows = pl.concat(table.select("q", "difference", words.cast(pl.String).alias("words")) for table, words, _ in groups)
+    rows = pl.concat(table.select("q", "difference") for table, *_ in groups)
+    words = pl.concat([each.cast(pl.String).alias("words") for _, each, _ in groups])
     marks = [mark for *_, found in groups for mark in found]
-    clear = rows.with_row_index("at").filter(pl.col("q") < SIGNIFICANT, pl.col("words").is_not_null())
-    clear = clear.sort("q", pl.col("difference").abs().neg(), maintain_order=True).head(MOST_CHIPS)
-    chips = [
-        Chip(f"{words} {difference:+.3f}", _verdict(difference, compared.metric), marks[at] or "slices")
-        for at, difference, words in clear.select("at", "difference", "words").iter_rows()
-    ]
+    chips = _clear(rows, words, marks, compared.metric, WHERE)[:MOST_CHIPS]
     than = f" in {compared.names[1]} than in {compared.names[0]}" if compared.history else ""
     if not chips:
-        return f"None of {rows.height:,} categories, slices and size ranges is clearly better or worse{than}.", []
+        return _none_of(rows["q"].count(), "categories, slices and size ranges", than), []
     return f"Clearly better or worse{than or f' in {compared.names[1]}'} (q < {SIGNIFICANT:g}):", chips
 
 
@@ -180,12 +186,8 @@ def _groups(compared: Compared) -> list[tuple[pl.DataFrame, pl.Series, list[Mark
 
 def _chips_of_several(compared: Compared) -> tuple[str, list[Chip]]:
     """The models that are clearly better or worse than the first one."""
-    pairs = compared.overall.filter(pl.col("metric") == compared.metric, pl.col("p_holm") < SIGNIFICANT)
-    rows = pairs.sort("p_holm", pl.col("difference").abs().neg(), maintain_order=True).head(MOST_CHIPS)
-    chips = [
-        Chip(f"{name} {difference:+.3f}", _verdict(difference, compared.metric), "comparison")
-        for name, difference in rows.select("run_b", "difference").iter_rows()
-    ]
+    pairs = compared.overall.filter(pl.col("metric") == compared.metric).with_columns(q="p_holm")
+    chips = _clear(pairs, pairs["run_b"], [None] * pairs.height, compared.metric)[:MOST_CHIPS]
     if not chips:
         return f"No model is clearly better or worse than {compared.names[0]}.", []
     return f"Clearly better or worse than {compared.names[0]} (corrected p < {SIGNIFICANT:g}):", chips

@@ -14,6 +14,7 @@ from apframe.report.section import MOST_ROWS, Block, Section, Table
 from apframe.report.sections.how_computed import ALONE, HEADING, KEY, SAME_BYTES
 from apframe.report.sections.leaderboard import leader_sentence
 from apframe.report.sections.models_compared import FOLDED, HEADS, difference_table, level_sentence, level_table, pair_heads
+from apframe.report.sections.models_compared import KEY as COMPARISON
 from apframe.report.sections.provenance import described
 from apframe.show.comparison import comparison_sentences, difference_sentences
 from apframe.wording import counted
@@ -33,7 +34,7 @@ def better(searched: Searched) -> Section:
     if not others.is_empty():
         blocks.append(Table(others, "Measures without intervals, as they are no plain means", searched.columns))
     _, *more = _answers(searched)
-    return Section("comparison", heading, more, blocks, _common_queries(searched))
+    return Section(COMPARISON, heading, more, blocks, _common_queries(searched))
 
 
 def answer(searched: Searched) -> str:

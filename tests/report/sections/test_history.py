@@ -42,7 +42,7 @@ def test_the_answer_in_words(street: Compared) -> None:
     trend, categories, below = section.sentences
     assert trend == (
         "Against the last one, epoch 4: epoch 1 is worse; epoch 2 is not significantly different "
-        "(p < 0.05, corrected for 2 comparisons)."
+        "(at the 5 % level, corrected for 2 comparisons)."
     )
     assert categories.startswith("AP, from epoch 1 to 4: 1")
     assert below == "The sections below compare the best one, epoch 2, with the last one, epoch 4."

@@ -44,10 +44,10 @@ def test_the_slice_that_differs_is_named(by_time: Compared) -> None:
 
 
 def test_nothing_that_is_clear_is_said(pair: Compared) -> None:
-    """12 categories, 4 kinds of weather and 3 sizes."""
+    """12 categories, 4 kinds of weather and 3 sizes, of which two kinds of weather and two sizes have no interval."""
     first = overview.of_models(pair)
     assert first.chips == []
-    assert first.chips_about == "None of 19 categories, slices and size ranges is clearly better or worse."
+    assert first.chips_about == "None of 15 categories, slices and size ranges is clearly better or worse."
 
 
 def test_one_model_has_its_costliest_error_types(one: Compared, models: list[apf.Evaluation]) -> None:
