@@ -51,6 +51,14 @@ def test_scopes_and_the_first_screen() -> None:
     assert "<small>" not in page("title", SECTIONS)
 
 
+def test_scripts_stay_small() -> None:
+    """450 lines of plain JavaScript are what a page may have."""
+    scripts = [*Path("apframe/report/scripts").glob("*.js")]
+    lines = [line for script in scripts for line in script.read_text().splitlines()]
+    assert len(scripts) == 5 and len(lines) <= 450
+    assert max(map(len, lines)) <= 145  # no statements behind one another to save lines
+
+
 def test_the_slider_has_every_position_of_each_model() -> None:
     point = OperatingPoint([0.3, math.inf], [0.25, 0.5, 1.0], (0.0, 1.0), [])
     drawn = unescape(slider_markup(point, ["<a>", "b"]))
