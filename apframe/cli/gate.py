@@ -46,11 +46,11 @@ class Gate:
         """Say in Markdown whether the gate is passed, and what failed; nothing if nothing is tested.
 
         >>> Gate(("AP",), {"AP50": 0.01}).in_markdown([])
-        '**Gate: passed** (AP, AP50)'
+        '**Gate: passed** (tested: AP, AP50)'
         """
         if not self.metrics:
             return ""
-        lines = [f"**Gate: {'failed' if failures else 'passed'}** ({', '.join(self.metrics)})"]
+        lines = [f"**Gate: {'failed' if failures else 'passed'}** (tested: {', '.join(self.metrics)})"]
         return "\n".join([*lines, *[""] * bool(failures), *(f"- {markdown_text(failure)}" for failure in failures)])
 
     def failures(self, table: pl.DataFrame, unit: str = "image") -> list[str]:

@@ -103,6 +103,8 @@ def report_models(
         raise ParameterError(f"--{given[0].replace('_', '-')} is about the page", "say where it is written, with --out")
     if embed and images is None:
         raise ParameterError("--embed needs --images, the folder of the pictures")
+    if images is not None and kind_at(images) != "folder":
+        raise ParameterError("--images is no folder", "name the folder of the pictures", path=images)
     if out is not None:
         from apframe.report.arguments import check_page
         from apframe.report.page import free_path

@@ -286,30 +286,14 @@ class Compared:
 
     @cached_property
     def label_rows(self) -> pl.DataFrame:
-        """Annotations that are likely to be wrong, the most suspicious first: `label_errors` of two models, and model.
+        """Annotations that are likely to be wrong, see `doubtful_labels`.
 
         Raises
         ------
         ParameterError
             the protocol compares distances, or has no scores
         """
-        from apframe.evaluation.diagnose.missing_objects import detections_of, objects_of
-        from apframe.evaluation.gallery.cards import MODELS
-
-        found = of_each(lambda each: each.label_errors(self.iou_threshold), self.pictured[0])
-        of_models = [table.with_columns(model=pl.lit(model)) for model, table in zip(MODELS, found, strict=False)]
-        rows = pl.concat(of_models).with_columns(pl.col("kind").cast(pl.String))
-        rows = rows.sort("suspicion", descending=True, maintain_order=True)
-        # both models may point at the same annotation or missing object, and at either one of a pair
-        is_missing, run = pl.col("kind") == "missing", pl.col("model").replace_strict(MODELS, range(len(MODELS)))
-        found = detections_of(rows.filter(is_missing).with_columns(run=run), self.pictured[0])
-        objects = pl.Series(objects_of(found, self.first), dtype=pl.Int64)
-        same = pl.struct("kind", "image_id", pl.concat_list("annotation_id", "other_annotation_id").list.sort())
-        kept = [
-            rows.filter(is_missing).filter(objects.is_first_distinct()),
-            rows.filter(~is_missing).filter(same.is_first_distinct()),
-        ]
-        return pl.concat(kept).sort("suspicion", descending=True, maintain_order=True)
+        return doubtful_labels(self.pictured[0], self.iou_threshold)
 
     def _label_file(self) -> pl.DataFrame:
         """The doubtful labels with the names that cards have."""
@@ -401,6 +385,29 @@ class Compared:
         whole = is_of_whole(self.first.protocol) & (pl.col("iou_threshold") == pl.col("iou_threshold").first())
         rows = self.first.metrics.filter(whole)
         return rows.select("category_id", "n_positives")
+
+
+def doubtful_labels(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.DataFrame:
+    """Return `label_errors` of one model or two, the most suspicious first: each annotation and missing object once.
+
+    The column `model` is the one whose detection is most suspicious.
+    """
+    from apframe.evaluation.diagnose.missing_objects import detections_of, objects_of
+    from apframe.evaluation.gallery.cards import MODELS
+
+    found = of_each(lambda each: each.label_errors(iou_threshold), evaluations)
+    of_models = [table.with_columns(model=pl.lit(model)) for model, table in zip(MODELS, found, strict=False)]
+    rows = pl.concat(of_models).with_columns(pl.col("kind").cast(pl.String))
+    rows = rows.sort("suspicion", descending=True, maintain_order=True)
+    # both models may point at the same annotation or missing object, and at either one of a pair
+    is_missing, run = pl.col("kind") == "missing", pl.col("model").replace_strict(MODELS, range(len(MODELS)))
+    objects = objects_of(detections_of(rows.filter(is_missing).with_columns(run=run), evaluations), evaluations[0])
+    same = pl.struct("kind", "image_id", pl.concat_list("annotation_id", "other_annotation_id").list.sort())
+    kept = [
+        rows.filter(is_missing).filter(pl.Series(objects, dtype=pl.Int64).is_first_distinct()),
+        rows.filter(~is_missing).filter(same.is_first_distinct()),
+    ]
+    return pl.concat(kept).sort("suspicion", descending=True, maintain_order=True)
 
 
 def in_words(names: Sequence[str]) -> str:

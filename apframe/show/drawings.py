@@ -64,7 +64,7 @@ def picture_sizes(objects: pl.DataFrame) -> pl.DataFrame:
     """
     frame, ends = upright(_placed(objects)), (pl.col("x") + pl.col("width"), pl.col("y") + pl.col("height"))
     known = [pl.col(name).first() if name in frame.columns else pl.lit(None) for name in ("image_width", "image_height")]
-    sides = [pl.coalesce(size, end.max().ceil(), 1).cast(pl.Int64) for size, end in zip(known, ends, strict=True)]
+    sides = [pl.coalesce(size, end.max().ceil(), 1).clip(1).cast(pl.Int64) for size, end in zip(known, ends, strict=True)]
     return frame.group_by("image_id", maintain_order=True).agg(width=sides[0], height=sides[1])
 
 

@@ -144,11 +144,11 @@ def test_programs_get_the_table_of_the_library(options: dict[str, Any]) -> None:
 def test_markdown_has_the_result_of_the_gate() -> None:
     done = compare(GT, A, B, "--metrics", "AP", "--fail-if-worse", "AP", "--max-drop", "AP50=0.1", "--markdown")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == "**Gate: passed** (AP, AP50)"
+    assert done.stdout.splitlines()[-1] == "**Gate: passed** (tested: AP, AP50)"
     done = compare(GT, A, B, "--metrics", "AP", "--max-drop", "AP50=0.001", "--markdown")
     assert (done.returncode, done.stderr[:13]) == (4, "gate: AP50 of")
     verdict, _, failure = done.stdout.splitlines()[-3:]
-    assert verdict == "**Gate: failed** (AP50)"
+    assert verdict == "**Gate: failed** (tested: AP50)"
     assert failure == f"- {done.stderr.removeprefix('gate: ').strip()}"
 
 

@@ -44,6 +44,11 @@ def test_markdown_is_printed_beside_a_page_or_alone(tmp_path: Path) -> None:
     beside = apframe("report", *FILES, "--markdown", "--title", "Nightly", "--out", str(page))
     assert beside.stdout == alone.stdout and beside.stderr.startswith(f"written: {page}: ")
     assert "<h1>Nightly</h1>" in page.read_text()
+    done = apframe("report", *FILES, "--images", str(tmp_path / "no"), "--out", str(page))
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"error: {tmp_path / 'no'}: --images is no folder; name the folder of the pictures\n",
+    )
     done = apframe("report", *FILES, "--title", "Nightly")
     assert (done.returncode, "--title is about the page" in done.stderr) == (2, True)
 

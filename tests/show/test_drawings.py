@@ -28,6 +28,12 @@ def paths(element: ET.Element) -> dict[str, str]:
     return {kind: d for kind, d in found.items() if "line" in kind}
 
 
+def test_pictures_of_objects_below_zero_have_a_size() -> None:
+    """Such as places in a scanner, which have no pixels."""
+    objects = {"image_id": [7], "x": [-50.0], "y": [-9.0], "width": [9.5], "height": [4.0]}
+    assert picture_sizes(pl.DataFrame(objects)).rows() == [(7, 1, 1)]
+
+
 def test_boxes_have_their_role_and_outcome() -> None:
     one, two = drawn({"is_subject": True}, {"role": "truth", "outcome": "fn", "is_subject": False})
     assert [child.attrib["class"] for child in one] == ["a fp subject"] * 2

@@ -50,6 +50,7 @@ def section(compared: Compared) -> Section | None:
     blocks.append(Fragment(element("div", [element("div", each) for each in drawn], class_="beside")))
     notes = ["An annotation that is predicted as another category is a false negative too, but is not counted as missed here."]
     notes += [f"Counted at {compared.threshold}{', from the operating point on' if compared.point else ''}."]
+    notes += ["The sentences above do not follow the slider."] * bool(compared.point)
     n = compared.categories.height
     if n > MOST_CATEGORIES:
         drawn_ones = f"The {MOST_CATEGORIES} categories with most confusions have rows and columns"

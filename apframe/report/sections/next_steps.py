@@ -14,7 +14,7 @@ from apframe.evaluation.diagnose.error_kinds import KINDS
 from apframe.evaluation.diagnose.gains import Gain, gain_of_kind, gain_of_slice
 from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
-from apframe.report.compared import Compared
+from apframe.report.compared import Compared, doubtful_labels
 from apframe.report.marks import Mark
 from apframe.report.searched import RUN, Searched
 from apframe.report.section import Step, Steps
@@ -82,8 +82,8 @@ def _more(rows: pl.DataFrame, first: str, leader: str, metric: str, unit: str, s
         yield Step(
             f"Test on more {plural(unit)}",
             section,
-            f"about {_round(n):,} instead of {row['n_units']:,} would tell the difference of {row['difference']:+.3f} {metric} "
-            f"for {row['run_b']} (95 % CI {row['low']:+.3f} to {row['high']:+.3f}) from chance.",
+            f"about {_round(n):,} instead of {row['n_units']:,} would tell {row['difference']:+.3f} {metric} "
+            f"for {row['run_b']} against {row['run_a']} (95 % CI {row['low']:+.3f} to {row['high']:+.3f}) from chance.",
         )
 
 
@@ -105,10 +105,10 @@ def _slice(compared: Compared) -> Iterator[Step]:
     """The category or the slice of images with the worst number, whichever costs more."""
     found = [*_worst_category(compared)]
     for key, (columns, rows) in zip(compared.by, compared.sliced, strict=True):
-        for row, said in _worst(rows, compared, compared.metric):
+        for row, said in _worst(rows, compared, f"{compared.metric} by {', '.join(columns)}"):
             values, mark = row.select(columns).row(0), compared.slice_marks(row, {name: name for name in columns})[0]
             named = [f"{name} = {NOTHING if value is None else value}" for name, value in zip(columns, values, strict=True)]
-            found.append((key, values, f"{', '.join(named)}, the slice {said}", mark))
+            found.append((key, values, f"{', '.join(named)}, {said}", mark))
     _, leading = compared.leading
     gains = [(gain_of_slice(leading, compared.iou_threshold, *each[:2]), *each[2:]) for each in found]
     known = [(gain, words, mark) for gain, words, mark in gains if gain is not None]
@@ -119,12 +119,12 @@ def _slice(compared: Compared) -> Iterator[Step]:
 
 def _worst_category(compared: Compared) -> Iterator[_Worst]:
     rows, metric = of_categories(compared)
-    for row, said in _worst(rows, compared, metric):
+    for row, said in _worst(rows, compared, f"{metric} by category"):
         ids = row["category_id"]
-        yield "category_id", [ids[0]], f"{compared.labels(ids)[0]}, the category {said}", compared.category_marks(ids)[0]
+        yield "category_id", [ids[0]], f"{compared.labels(ids)[0]}, {said}", compared.category_marks(ids)[0]
 
 
-def _worst(rows: pl.DataFrame, compared: Compared, metric: str) -> Iterator[tuple[pl.DataFrame, str]]:
+def _worst(rows: pl.DataFrame, compared: Compared, what: str) -> Iterator[tuple[pl.DataFrame, str]]:
     """The row with the worst number of the leading model among those with intervals, and in words what it has.
 
     Nothing if there is no other row.
@@ -136,11 +136,11 @@ def _worst(rows: pl.DataFrame, compared: Compared, metric: str) -> Iterator[tupl
     known = rows.drop_nulls([value, "low"]).sort(value, descending=is_error, maintain_order=True)
     if known.height > 1:
         among = f" among those {ENOUGH}" * (known.height < rows.height)
-        yield known.head(1), f"with the {'highest' if is_error else 'lowest'} {metric}{among}"
+        yield known.head(1), f"the {'highest' if is_error else 'lowest'} {what}{among}"
 
 
 def _threshold(compared: Compared) -> Iterator[Step]:
-    """The score threshold to deploy."""
+    """The score threshold to set."""
     name, leading = compared.leading
     score = math.inf if compared.point is None else compared.point.best[compared.leader]
     if math.isinf(score):
@@ -150,16 +150,17 @@ def _threshold(compared: Compared) -> Iterator[Step]:
         return
     f1, low, high, precision, recall = (f"{row[column]:.3f}" for column in ("f1", "f1_low", "f1_high", "precision", "recall"))
     reason = f"F1 is highest there, {f1} (95 % CI {low} to {high}), with precision {precision} and recall {recall}."
-    yield Step(f"Deploy {name} with scores from {score_text(score)}", THRESHOLD, reason)
+    yield Step(f"Set the score threshold of {name} to {score_text(score)}", THRESHOLD, reason)
 
 
 def _labels(compared: Compared) -> Iterator[Step]:
-    """The share of the annotations that count whose labels look wrong."""
+    """The share of the annotations that count whose labels look wrong to the leading model: a bad one would find many."""
     import numpy as np
 
     from apframe.evaluation.diagnose.score_bins import wilson
 
-    rows, annotations = compared.label_rows, compared.first.dataset.core("annotations")
+    rows = compared.label_rows if len(compared.names) == 1 else doubtful_labels([compared.leading[1]], compared.iou_threshold)
+    annotations = compared.first.dataset.core("annotations")
     is_own = pl.col("expanded_from").is_null() if "expanded_from" in annotations.columns else pl.lit(value=True)
     ids = annotations.filter(~pl.col("is_crowd"), is_own)["annotation_id"]
     n, n_missing = len(ids), rows.filter(kind="missing").height

@@ -52,7 +52,14 @@ def of_runs(searched: Searched) -> FirstScreen:
         return FirstScreen(sentence, notes=_judged(searched))
     make = _lowest_queries if len(searched.names) == 1 else _differences if searched.is_pair else _chips_of_runs
     about, chips = make(searched)
-    return FirstScreen(sentence, _figures(search.levels(searched), searched.measure), about, chips, notes=_judged(searched))
+    return FirstScreen(
+        sentence,
+        _figures(search.levels(searched), searched.measure),
+        about,
+        chips,
+        search.common_queries(searched),
+        _judged(searched),
+    )
 
 
 def _differences(searched: Searched) -> tuple[str, list[Chip]]:

@@ -34,7 +34,7 @@ def better(searched: Searched) -> Section:
     if not others.is_empty():
         blocks.append(Table(others, "Measures without intervals, as they are no plain means", searched.columns))
     _, *more = _answers(searched)
-    return Section(COMPARISON, heading, more, blocks, _common_queries(searched))
+    return Section(COMPARISON, heading, more, blocks, common_queries(searched))
 
 
 def answer(searched: Searched) -> str:
@@ -65,8 +65,8 @@ def _answers(searched: Searched) -> list[str]:
     return [level_sentence(name, first, "query") if first["estimate"] is not None else f"{name} has no value for any query."]
 
 
-def _common_queries(searched: Searched) -> list[str]:
-    """A line that says how many queries differences are over, where one of two runs has a query that the other lacks."""
+def common_queries(searched: Searched) -> list[str]:
+    """Return a line that says how many queries differences are over, where one of two runs has a query that the other lacks."""
     if searched.measure not in searched.plain:
         return []
     values = searched.evaluation.per_query.filter(measure=searched.measure).drop_nulls("value")
@@ -199,6 +199,6 @@ def _facts(searched: Searched) -> list[Block]:
 
 def _differences(searched: Searched, rows: pl.DataFrame, key: str, caption: str) -> Table:
     a, b = searched.names
-    heads = _HEADS | pair_heads(a, b) | {"share_better": f"confidence that {b} is better"}
+    heads = _HEADS | pair_heads(a, b)
     folded, support = (FOLDED, []) if key == "measure" else (["q", "detectable"], ["n_units"])
     return difference_table(rows, [key], caption, heads, folded, support)

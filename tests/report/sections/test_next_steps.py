@@ -67,7 +67,7 @@ def test_a_clear_difference_needs_no_images(models: list[apf.Evaluation]) -> Non
 def test_the_slice_or_category_that_costs_more(pair: Compared, one: Compared, models: list[apf.Evaluation]) -> None:
     """The rise is that of AP at 0.5 over all if only the errors of these images, or of this category, are fixed."""
     step = steps(pair)["Look at weather"]
-    assert step.action == "Look at weather = rain, the slice with the lowest AP among those with enough images"
+    assert step.action == "Look at weather = rain, the lowest AP by weather among those with enough images"
     assert models[1].intervals(by="weather", metrics="AP").drop_nulls("low").sort("estimate")["weather"][0] == "rain"
     rain = models[1].dataset.images.filter(weather="rain")["image_id"]
     errors = models[1].errors(0.5)
@@ -83,13 +83,13 @@ def test_the_slice_or_category_that_costs_more(pair: Compared, one: Compared, mo
     assert isinstance(step.mark, Mark) and step.mark.selection == {"weather": "rain"}
     (alone,) = next_steps(one)  # without slices
     lowest = models[0].by("name").sort("AP")["name"][0]
-    assert f"Look at {lowest}, the category with the lowest AP" in [each.action for each in alone.steps]
+    assert f"Look at {lowest}, the lowest AP by category" in [each.action for each in alone.steps]
 
 
 def test_the_threshold_has_the_best_f1(pair: Compared, models: list[apf.Evaluation]) -> None:
     score = pair.point.best[1]  # type: ignore[union-attr]
     row = models[1].at(score, 0.5).by(intervals=True).row(0, named=True)
-    step = steps(pair)["Deploy model_b with"]
+    step = steps(pair)["Set the score"]
     assert step.action.endswith(f"{score:.3f}") and step.mark == "threshold"
     _, f1, _, low, high, precision, recall = numbers(step)
     assert [f1, low, high, precision, recall] == [
@@ -98,12 +98,13 @@ def test_the_threshold_has_the_best_f1(pair: Compared, models: list[apf.Evaluati
 
 
 def test_the_share_of_doubtful_labels(pair: Compared, models: list[apf.Evaluation]) -> None:
-    """An annotation counts once, and crowds do not count; a missing object that both models find is one."""
-    n_wrong = pair.label_rows["annotation_id"].drop_nulls().n_unique()
+    """An annotation counts once, and crowds do not count. The leading model says so."""
+    rows = Compared([models[1]], ["model_b"]).label_rows
+    n_wrong = rows["annotation_id"].drop_nulls().n_unique()
     n = models[0].dataset.annotations.filter(~pl.col("is_crowd")).height
     got_wrong, of, share, _, low, high, n_missing = numbers(steps(pair)["Check the labels"])
     assert (got_wrong, of) == (n_wrong, n)
-    assert n_missing == pair.label_rows.filter(kind="missing").height
+    assert n_missing == rows.filter(kind="missing").height
     ends = binomtest(n_wrong, n).proportion_ci(method="wilson")
     assert [share, low, high] == [pytest.approx(100 * each, abs=0.05) for each in (n_wrong / n, ends.low, ends.high)]
 
