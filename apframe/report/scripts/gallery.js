@@ -130,7 +130,7 @@ const KNOWN = ["category", "error", "kind", "model", "change", "image", "true", 
 const scoreFrom = (wanted) =>
   wanted.get("at") === "all" ? -Infinity : Number(wanted.get("at") ?? bestScore(wanted.get("model")));
 const isOfMatrix = (wanted) => wanted.has("true") || wanted.has("found");
-const cardsIn = (n) => `${n} ${n === 1 ? "card" : "cards"}${n ? "" : ", as not every row has one"}`;
+const cardsIn = (n) => `${n} ${n === 1 ? "card" : "cards"}`;
 
 // Marks are links, and their addresses hold their selection, so that they can be copied and opened in another tab.
 const addressOf = (section, wanted) => {
