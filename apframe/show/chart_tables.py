@@ -78,7 +78,7 @@ def is_made(given: Any, method: str) -> bool:
 
 
 def _several(given: Any, method: str) -> Mapping[str, Any] | None:
-    """What is drawn together, by name; None if one table or evaluation is given."""
+    """The tables and evaluations that are drawn together, by name; None if one is given."""
     if isinstance(given, Mapping):
         alone = (isinstance(each, (Mapping, pl.LazyFrame)) or hasattr(each, "columns") for each in given.values())
         return given if all(a or _maker(b, method) for a, b in zip(alone, given.values(), strict=True)) else None

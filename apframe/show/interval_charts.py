@@ -334,7 +334,7 @@ def _numbers(alt: Any, title: str) -> list[Any]:
 
 
 def pair_of(table: pl.DataFrame) -> str:
-    """What is subtracted from what, if that is the same in every row.
+    """The two runs of a difference, if they are the same in every row.
 
     >>> pair_of(pl.DataFrame({"run_a": ["old"] * 2, "run_b": ["new"] * 2}))
     'new − old'

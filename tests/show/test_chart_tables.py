@@ -124,6 +124,35 @@ def test_search_runs_are_drawn(searched: apf.RunEvaluation) -> None:
     assert bars["color"]["scale"]["domain"] == ["a", "b"]
 
 
+@pytest.mark.parametrize("by", ["weather", ["name", "weather"], apf.quantiles("area", 4)], ids=str)
+@pytest.mark.parametrize(
+    ("plot", "method"),
+    [
+        (apf.plot_operating_points, "thresholds"),
+        (apf.plot_thresholds, "thresholds"),
+        (apf.plot_miss_rates, "thresholds"),
+        (apf.plot_reliability, "reliability"),
+    ],
+)
+def test_what_has_no_slices_says_how_they_are_drawn(plot: Callable[..., Any], method: str, by: Any) -> None:
+    pytest.importorskip("altair")
+    one, two = in_memory()
+    for given in (one, [one, two], {"old": one, "new": two}):
+        with pytest.raises(ParameterError, match=rf"^by: {method} has no slices; draw ev\.where\(\.\.\.\) of each in a dict$"):
+            plot(given, by)
+    with pytest.raises(ColumnError, match=r"^\w+: no column weather; there are "):
+        plot(getattr(one, method)(), "weather")
+
+
+def test_evaluations_are_drawn_by_columns_of_their_table() -> None:
+    pytest.importorskip("altair")
+    one, two = in_memory()
+    spec = apf.plot_thresholds({"old": one, "new": one}, "run").to_dict()
+    assert [name[:3] for name in spec["layer"][0]["encoding"]["color"]["scale"]["domain"]] == ["old", "new"]
+    assert apf.plot_operating_points(one, ["name"]).to_dict()["concat"][0]["title"]["text"] == "cat"
+    assert len(apf.plot_reliability([one, two], "run").to_dict()["concat"]) == 2
+
+
 DRAWN: dict[str, tuple[Callable[..., Any], Callable[[apf.Evaluation], Any], dict[str, Any]]] = {
     "precision_recall": (apf.plot_precision_recall, lambda ev: ev.curves(category="car"), {"category": "car"}),
     "scores": (apf.plot_scores, lambda ev: ev.matches(0.75), {"iou_threshold": 0.75}),
