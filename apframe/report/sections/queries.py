@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.report.charts.sorted_bars import MOST_BARS, sorted_bars
-from apframe.report.searched import DEPTHS, QUERIES, RUN, Searched, filter_name
+from apframe.report.charts.sorted_bars import sorted_bars
+from apframe.report.searched import DEPTHS, MOST_BARS, QUERIES, RUN, Searched, filter_name
 from apframe.report.section import MOST_ROWS, Block, Chart, Fragment, Section, Table
 from apframe.report.sections.card_gallery import Filter, filter_data, filter_form
 from apframe.report.sections.rankings import rankings
