@@ -13,6 +13,7 @@ from apframe.report.charts.lines import CLASSES, mark
 from apframe.report.tag_axis import TagAxis
 from apframe.show.elements import Markup, element, svg
 from apframe.show.interval_marks import interval_marks
+from apframe.wording import cut
 
 _LARGE, _SMALL = (420, 240, 38), (164, 130, 24)  # width, height, and of that below the axis
 _LEFT, _TOP, _RIGHT, _INSET = 40, 24, 14, 8
@@ -74,8 +75,7 @@ def chart_over_tag(
         parts.append(element("text", label, x=middle, y=bottom + 16, text_anchor="middle"))
     if large:
         parts.append(element("text", axis.tag, x=(_LEFT + right) // 2, y=height - 5, text_anchor="middle", class_="title"))
-    room = int(width / _LETTER)
-    parts.append(element("text", title if len(title) <= room else f"{title[: room - 1]}…", x=2, y=_TOP - 10, class_="title"))
+    parts.append(element("text", cut(title, int(width / _LETTER)), x=2, y=_TOP - 10, class_="title"))
     known = [(at, *row) for at, row in enumerate(dots.iter_rows()) if row[0] is not None]
     if known:
         line = "L".join(f"{x[at]} {down(value)}" for at, value, *_ in known)
