@@ -193,21 +193,20 @@ def plot_over_tag(
     kind, labels, places = tag_values(tag, table[tag].to_list(), table["run"].to_list(), "tag")
     if log and not (kind == "number" and all(place > 0 for place in places)):
         raise ParameterError(f"{tag} is not a number above 0 in every run", "leave it out", option="log")
-    drawn = {"number": places, "date": [1_000 * place for place in places], "text": labels}[kind]  # milliseconds, as Vega
-    rows = _rows(table, metric, ["run"], colour).with_columns(
-        pl.Series("tag", drawn, strict=False), pl.Series("place", places), pl.Series("text", labels)
-    )
+    drawn: dict[str, list[Any]] = {"number": places, "date": [1_000 * place for place in places], "text": labels}
+    columns = {"tag": drawn[kind], "place": places, "text": labels}  # moments are in milliseconds
+    rows = _rows(table, metric, ["run"], colour).with_columns(pl.Series(name, each) for name, each in columns.items())
     rows = rows.sort("colour", "place", maintain_order=True)
-    stops = rows["tag"].gather(rows["place"].arg_sort()).unique(maintain_order=True).to_list()
-    scales: dict[str, dict[str, Any]] = {
-        "number": {"type": "log" if log else "linear", "zero": False, "nice": False, "padding": 20},
-        "date": {"type": "utc", "nice": False, "padding": 20},
-        "text": {"domain": stops},
+    stops = rows.sort("place", maintain_order=True)["tag"].unique(maintain_order=True).to_list()
+    channels: dict[str, tuple[str, dict[str, Any]]] = {
+        "number": ("Q", {"type": "log" if log else "linear", "zero": False, "nice": False, "padding": 20}),
+        "date": ("T", {"type": "utc", "nice": False, "padding": 20}),
+        "text": ("N", {"domain": stops}),
     }
+    letter, scale = channels[kind]
     few = {"values": stops, "format": ".6~g"} if kind == "number" and len(stops) <= _FEW else {}
     axis = alt.Axis(grid=False, labelAngle=0, labelOverlap=True, **few)
-    letter = {"number": "Q", "date": "T", "text": "N"}[kind]
-    x = alt.X(f"tag:{letter}", title=tag, scale=alt.Scale(**scales[kind]), axis=axis)
+    x = alt.X(f"tag:{letter}", title=tag, scale=alt.Scale(**scale), axis=axis)
     along = {"title": called, "scale": alt.Scale(zero=False), "axis": alt.Axis(gridColor=GRID)}
     y = alt.Y("value:Q", **along)
     chart = alt.Chart(rows).encode(x=x, color=_paint(alt, rows, colour))
