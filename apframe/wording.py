@@ -48,6 +48,15 @@ def shown(value: Any, most: int = 200) -> str:
     return text if length <= most else f"{text[:most]} ... ({length:,} characters)"
 
 
+def cut(text: str, most: int) -> str:
+    """The text, or its beginning with a sign that it goes on: at most so many letters.
+
+    >>> cut("fish", 4), cut("fish stock", 6)
+    ('fish', 'fish …')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def counted(number: int, noun: str) -> str:
     """How many there are of something, in English.
 

@@ -26,8 +26,8 @@ from apframe.cli.options import (
     words,
 )
 from apframe.cli.output import print_lines, progress, show_table
+from apframe.compare.names import names_beside
 from apframe.evaluation.comparison.comparable import agree
-from apframe.evaluation.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
 from apframe.protocols.headlines import headlines, main_headline
 from apframe.protocols.protocol import Protocol

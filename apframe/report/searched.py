@@ -11,7 +11,6 @@ import polars as pl
 from apframe.exceptions import NotComparableError, ParameterError
 from apframe.lazily import cached_property
 from apframe.lists.measures import Measure, lowest_level
-from apframe.report.charts.sorted_bars import evenly
 from apframe.report.marks import Mark
 from apframe.report.tables import NOTHING
 from apframe.retrieval.one_run import rankable
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
 RUN, QUERIES = "run", "queries"
 MOST_CHANGED = 10  # queries that are shown on either side
+MOST_BARS = 100  # differences of queries that are drawn
 DEPTHS = (10, 100)  # up to which rank judged documents are counted
 _PAIR, _DIGITS = 2, 12
 _TEXTS = ("text", "query", "query_text", "title")  # what columns with the text of queries are called
@@ -212,6 +212,16 @@ class Searched:
         return table.with_columns(pl.col(RUN).replace_strict(column)).pivot(
             RUN, on_columns=[*self.columns], index=index, values="value", maintain_order=True
         )
+
+
+def evenly(n: int) -> list[int]:
+    """Return the places of `n` rows that are drawn: all, or 100 evenly among them, the first and the last one too.
+
+    >>> evenly(3), evenly(1_000)[:3], evenly(1_000)[-1]
+    ([0, 1, 2], [0, 10, 20], 999)
+    """
+    most = min(n, MOST_BARS)
+    return [*range(n)] if n == most else [round(k * (n - 1) / (most - 1)) for k in range(most)]
 
 
 def filter_name(key: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from apframe.report.marks import Mark, link
 from apframe.report.section import Table
 from apframe.show.elements import Markup, element, joined, scrolling
-from apframe.wording import counted
+from apframe.wording import counted, cut
 
 NOTHING = "–"
 MOST_UNSCROLLED = 30  # rows of a table that is shown whole
@@ -55,9 +55,9 @@ def table_markup(table: Table) -> Markup:
     )
     is_long = " long" * (frame.height > MOST_UNSCROLLED)
     box = scrolling(drawn, f"table{is_long}", table.caption)
-    cut = table.frame.height - frame.height
+    n_left = table.frame.height - frame.height
     line = f"The first {frame.height:,} of {counted(table.frame.height, 'row')} are shown."
-    return joined(_folding(table, box), element("p", line, class_="note") if cut else None)
+    return joined(_folding(table, box), element("p", line, class_="note") if n_left else None)
 
 
 def _column(table: Table, name: str, texts: Mapping[str, Sequence[str]], n: int, *, is_number: bool) -> Sequence[Markup | str]:
@@ -138,7 +138,8 @@ def shortened(text: str) -> Markup | str:
     >>> shortened("fish stock"), shortened("fish " * 30)[:30], len(shortened("fish " * 30).partition(">")[2])
     ('fish stock', '<span title="fish fish fish fi', 107)
     """
-    return text if len(text) <= _MOST_LETTERS else element("span", f"{text[: _MOST_LETTERS - 1]}…", title=text)
+    short = cut(text, _MOST_LETTERS)
+    return text if short == text else element("span", short, title=text)
 
 
 def minus(text: str) -> str:

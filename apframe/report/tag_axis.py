@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from typing import Any
 
 from apframe.exceptions import ParameterError
+from apframe.show.tag_values import tag_values
 from apframe.wording import did_you_mean, listed, shown
 
 _LONGEST = 60  # characters of a value in a message
@@ -25,7 +24,7 @@ class TagAxis:
     labels
         the values as texts
     places
-        where they are: numbers themselves, seconds of dates, and 0, 1, 2 ... of other texts
+        where they are, see `TagValues`
     are_numbers
         True if the values are numbers
     """
@@ -92,22 +91,13 @@ def tag_axis(over: Any, tags: Sequence[Mapping[str, Any]], runs: Sequence[str]) 
     tag, values = _values(over, tags, runs)
     if len(runs) < 2:
         raise ParameterError("needs two evaluations or more", "name the other ones too", option="over")
-    labels = [_label(value) for value in values]
-    kinds = {"a number": [_number(value) for value in values], "a date": [_seconds(value) for value in values]}
-    for kind, found in kinds.items():
-        if None in found and (some := next((k for k, place in enumerate(found) if place is not None), None)) is not None:
-            other = found.index(None)
-            problem = f"{tag} is {kind} in {runs[some]} ({labels[some]}), but not in {runs[other]} ({labels[other]})"
-            raise ParameterError(problem, "make all of them numbers, or dates such as 2026-11-02", option="over")
-    places = next((each for each in kinds.values() if None not in each), [*range(len(runs))])
-    known = [float(place) for place in places if place is not None]
-    order = sorted(range(len(runs)), key=known.__getitem__)
+    kind, labels, places = tag_values(tag, values, runs, "over")
+    order = sorted(range(len(runs)), key=places.__getitem__)
     for k in range(len(runs)):
-        if (first := min(known.index(known[k]), labels.index(labels[k]))) < k:
+        if (first := min(places.index(places[k]), labels.index(labels[k]))) < k:
             problem = f"{tag} is {labels[k]} in both {runs[first]} and {runs[k]}"
             raise ParameterError(problem, "leave one of them out", option="over")
-    axis = TagAxis(tag, [labels[k] for k in order], [known[k] for k in order], places is kinds["a number"])
-    return axis, order
+    return TagAxis(tag, [labels[k] for k in order], [places[k] for k in order], kind == "number"), order
 
 
 def _values(over: Any, tags: Sequence[Mapping[str, Any]], runs: Sequence[str]) -> tuple[str, list[Any]]:
@@ -127,33 +117,3 @@ def _values(over: Any, tags: Sequence[Mapping[str, Any]], runs: Sequence[str]) -
         remedy = did_you_mean(over, known) if known and len(lacking) == len(runs) else store
         raise ParameterError(f"{who} tag {over!r}", remedy, option="over")
     return over, [each[over] for each in tags]
-
-
-def _label(value: Any) -> str:
-    """A value as text."""
-    if isinstance(value, date):
-        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
-    if isinstance(value, str):
-        return value
-    number = _number(value)
-    return str(value) if number is None else f"{number:.12g}" if number % 1 or abs(number) >= 1e15 else f"{number:.0f}"
-
-
-def _number(value: Any) -> float | None:
-    """A finite number, also one in a text; None for anything else."""
-    if isinstance(value, (bool, date)):
-        return None
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _seconds(value: Any) -> float | None:
-    """The seconds of a date, or of one in a text as ISO 8601 has it; those without a time zone are in UTC."""
-    try:
-        moment = datetime.fromisoformat(value if isinstance(value, str) else value.isoformat())
-    except (ValueError, AttributeError):
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from apframe.collecting import collecting
 from apframe.compare.intervals import COARSE
+from apframe.compare.names import names_beside
 from apframe.evaluation.comparison.comparable import agree
-from apframe.evaluation.comparison.names import names_beside
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.gallery.pictures import Pictures
 from apframe.protocols.refused import counts_mistakes

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.compare.names import names_beside
 from apframe.exceptions import ColumnError, InputError, ParameterError
 from apframe.tables.sources import kind_of, to_polars
 from apframe.wording import did_you_mean, nearest
@@ -30,7 +31,7 @@ def table_of(
     ----------
     given
         the table, in any form that holds columns; an evaluation; or a dict from names to either. Tables of several stand one
-        below the other, with the name in the column `run` in front. A list of evaluations has their own names
+        below the other, with the name in the column `run` in front. A list of evaluations has the names of `names_beside`
     table
         what the table is called in messages
     method
@@ -77,15 +78,12 @@ def is_made(given: Any, method: str) -> bool:
 
 
 def _several(given: Any, method: str) -> Mapping[str, Any] | None:
-    """What is drawn together, by name; None if one table or evaluation is given."""
+    """The tables and evaluations that are drawn together, by name; None if one is given."""
     if isinstance(given, Mapping):
         alone = (isinstance(each, (Mapping, pl.LazyFrame)) or hasattr(each, "columns") for each in given.values())
         return given if all(a or _maker(b, method) for a, b in zip(alone, given.values(), strict=True)) else None
     if isinstance(given, (list, tuple)) and given and all(_maker(each, method) for each in given):
-        named = {each.name: each for each in given if getattr(each, "name", None)}
-        if len(named) < len(given):
-            raise InputError("several evaluations need names that differ", "give a dict from names to evaluations")
-        return named
+        return dict(zip(names_beside(given), given, strict=True))
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -199,13 +199,26 @@ def telling_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
 
 
 def keys_before(table: pl.DataFrame, column: str) -> list[str]:
-    """What distinguishes the curves of a table whose keys stand before a column: the name alone, if nothing does.
+    """The keys before a column that distinguish the curves of a table: the name alone, if none does.
 
     >>> keys_before(pl.DataFrame({"run": ["a", "b"], "name": ["cat"] * 2, "score": [0.5] * 2}), "score")
     ['run']
     """
     telling = telling_columns(table, table.columns[: table.columns.index(column)])
     return telling or (["name"] if "name" in table.columns and table["name"].count() else [])
+
+
+def chosen_keys(given: Any, method: str, table: pl.DataFrame, by: Keys) -> list[str]:
+    """The columns that `by` names. A table has all of them; what an evaluation makes by this method has no slices.
+
+    >>> chosen_keys({"bin": [1]}, "reliability", pl.DataFrame({"bin": [1]}), "bin")
+    ['bin']
+    """
+    keys = [by] if isinstance(by, str) or not isinstance(by, Iterable) else [*by]
+    if is_made(given, method) and not all(key in table.columns for key in keys):
+        raise ParameterError(f"{method} has no slices", "draw ev.where(...) of each in a dict", option="by")
+    refuse_missing(method, table, keys)
+    return keys
 
 
 def add_names(table: pl.DataFrame, keys: Sequence[str]) -> pl.Expr:
@@ -286,7 +299,11 @@ def curve_marks(
 
 
 def most_points(points: pl.DataFrame, max_points: int) -> int:
-    """How many points each curve may keep for all to fit, with one more for each; short curves leave room to long ones."""
+    """The number of points of each curve with which all fit, with one more for each; short curves leave room to long ones.
+
+    >>> most_points(pl.DataFrame({"curve": ["a", "a", "b"]}), 101)
+    101
+    """
     lengths = points.group_by("curve").len()["len"].sort().to_list()
     left = MOST_ROWS - len(lengths)
     if left < 2 * len(lengths) and max_points >= 2:
@@ -311,7 +328,7 @@ def rate_channel(alt: Any, channel: Any, name: str, title: str | None = "", **ax
 
 
 def score_ends(scores: pl.Series) -> tuple[float, float]:
-    """Where an axis of scores begins and ends: at 0 and 1, unless scores are beyond these or all tiny.
+    """The two ends of an axis of scores: 0 and 1, unless scores are beyond these or all tiny.
 
     >>> score_ends(pl.Series([0.2, 0.7])), score_ends(pl.Series([-2.0, 0.05]))
     ((0.0, 1.0), (-2.0, 0.05))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+import polars.selectors as cs
 
 from apframe.columns import exact
 from apframe.exceptions import InputError, ParameterError
@@ -13,6 +14,7 @@ from apframe.show.chart_tables import is_made, table_of
 from apframe.show.charts import MOST_ROWS, add_names, head_chart, load_altair, refuse_alike, telling_columns
 from apframe.show.colours import GRID, PALETTE, PAPER, SOFT, VERDICTS
 from apframe.show.interval_marks import best_first, interval_marks, interval_order, shown
+from apframe.show.tag_values import tag_values
 
 if TYPE_CHECKING:
     import altair as alt
@@ -157,14 +159,16 @@ def plot_over_tag(
 ) -> alt.LayerChart:
     """Draw a metric of stored runs over one of their tags, such as the epoch or the learning rate, with its intervals.
 
-    Numbers are joined by lines where a line has each number of the tag once; runs without the tag or the metric are left out.
+    Numbers and dates, also those in texts, are in their order and as far apart as they are; other texts are in the order of the
+    board. A line joins the runs where each has a value of its own. Runs without the tag or the metric (null or NaN) are left
+    out.
 
     Parameters
     ----------
     board
         stored runs; or a table from `RunSets.leaderboard(metric, intervals=True)`: run, tags, the metric, low, high
     tag
-        the column for the horizontal axis: numbers, texts or flags
+        the column for the horizontal axis: numbers, dates such as 2026-11-02 (in UTC without a time zone), texts or flags
     colour
         another tag, whose values are lines of their own
     log
@@ -175,7 +179,8 @@ def plot_over_tag(
     Raises
     ------
     ParameterError
-        Altair is not installed; an unknown option; a logarithmic axis for what is not above 0
+        Altair is not installed; an unknown option; a logarithmic axis for what is not above 0; some values of the tag are
+        numbers or dates and others are not
     InputError, ColumnError
         there are no intervals, or nothing to draw; columns are missing
 
@@ -184,27 +189,33 @@ def plot_over_tag(
     """
     alt, table = load_altair(), _board(board, ["run", tag] if colour is None else ["run", tag, colour], options)
     metric, called = _ranked(table)
-    table = table.filter(exact(tag).is_not_null() & exact(metric).is_not_null())
-    is_number = table.schema[tag].is_numeric()
-    if log and not (is_number and (table[tag] > 0).all()):
+    table = table.with_columns(cs.float().fill_nan(None)).filter(exact(tag).is_not_null() & exact(metric).is_not_null())
+    kind, labels, places = tag_values(tag, table[tag].to_list(), table["run"].to_list(), "tag")
+    if log and not (kind == "number" and all(place > 0 for place in places)):
         raise ParameterError(f"{tag} is not a number above 0 in every run", "leave it out", option="log")
-    rows = _rows(table, metric, ["run"], colour).with_columns(tag=table[tag] if is_number else table[tag].cast(pl.String))
-    rows = rows.sort("colour", "tag", maintain_order=True)
-    scale = alt.Scale(type="log" if log else "linear", zero=False, nice=False, padding=20) if is_number else alt.Undefined
-    places = rows["tag"].unique().sort().to_list()
-    few = {"values": places, "format": ".6~g"} if is_number and len(places) <= _FEW else {}
+    drawn: dict[str, list[Any]] = {"number": places, "date": [1_000 * place for place in places], "text": labels}
+    columns = {"tag": drawn[kind], "place": places, "text": labels}  # moments are in milliseconds
+    rows = _rows(table, metric, ["run"], colour).with_columns(pl.Series(name, each) for name, each in columns.items())
+    rows = rows.sort("colour", "place", maintain_order=True)
+    stops = rows.sort("place", maintain_order=True)["tag"].unique(maintain_order=True).to_list()
+    channels: dict[str, tuple[str, dict[str, Any]]] = {
+        "number": ("Q", {"type": "log" if log else "linear", "zero": False, "nice": False, "padding": 20}),
+        "date": ("T", {"type": "utc", "nice": False, "padding": 20}),
+        "text": ("N", {"domain": stops}),
+    }
+    letter, scale = channels[kind]
+    few = {"values": stops, "format": ".6~g"} if kind == "number" and len(stops) <= _FEW else {}
     axis = alt.Axis(grid=False, labelAngle=0, labelOverlap=True, **few)
-    kind = "Q" if is_number else "N"
-    x = alt.X(f"tag:{kind}", title=tag, scale=scale, axis=axis)
+    x = alt.X(f"tag:{letter}", title=tag, scale=alt.Scale(**scale), axis=axis)
     along = {"title": called, "scale": alt.Scale(zero=False), "axis": alt.Axis(gridColor=GRID)}
     y = alt.Y("value:Q", **along)
     chart = alt.Chart(rows).encode(x=x, color=_paint(alt, rows, colour))
     whiskers = draw_intervals(alt, chart, "y", **along)
-    tooltip = [alt.Tooltip("label:N", title="run"), alt.Tooltip(f"tag:{kind}", title=tag), *_numbers(alt, called)]
+    tooltip = [alt.Tooltip("label:N", title="run"), alt.Tooltip("text:N", title=tag), *_numbers(alt, called)]
     tooltip += [alt.Tooltip("colour:N", title=colour)] if colour is not None else []
     dots = chart.mark_circle(size=60, opacity=1).encode(y=y, tooltip=tooltip)
-    once = not rows.select("colour", "tag").is_duplicated().any()
-    lines = [chart.mark_line(strokeWidth=1.5).encode(y=y, detail="colour:N")] if is_number and once else []
+    once = not rows.select("colour", "place").is_duplicated().any()
+    lines = [chart.mark_line(strokeWidth=1.5).encode(y=y, detail="colour:N", order="place:Q")] if once else []
     heading = head_chart(alt, f"{called} by {tag}", ["dot: number, line up and down: its interval"])
     return alt.layer(*lines, *whiskers, dots).properties(width=width, height=height, title=heading)
 
@@ -322,7 +333,7 @@ def _numbers(alt: Any, title: str) -> list[Any]:
 
 
 def pair_of(table: pl.DataFrame) -> str:
-    """What is subtracted from what, if that is the same in every row.
+    """The two runs of a difference, if they are the same in every row.
 
     >>> pair_of(pl.DataFrame({"run_a": ["old"] * 2, "run_b": ["new"] * 2}))
     'new − old'

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import InputError, whole_number
-from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve
+from apframe.lists.list_curves import Keys, thin_curve
 from apframe.metrics.miss_rates import log_average_miss_rate
 from apframe.show.chart_tables import table_of
 from apframe.show.charts import (
@@ -16,6 +16,7 @@ from apframe.show.charts import (
     TITLES,
     add_colours,
     add_names,
+    chosen_keys,
     colour_channel,
     curve_marks,
     draw_lines,
@@ -87,8 +88,7 @@ def plot_operating_points(
     """
     alt = load_altair()
     table = table_of(thresholds, "thresholds", "thresholds", [_SCORE, "tp", "fp", "fn", *_MEASURES, "is_best"], options)
-    keys = keys_before(table, _SCORE) if by is None else key_names(by)
-    refuse_missing("thresholds", table, keys)
+    keys = keys_before(table, _SCORE) if by is None else chosen_keys(thresholds, "thresholds", table, by)
     columns, max_charts = whole_number("columns", columns), whole_number("max_charts", max_charts)
     points = table.filter(pl.col("f1").is_not_null(), pl.col(_SCORE).is_finite()).with_columns(
         curve=add_names(table.clear(), keys)
@@ -150,8 +150,8 @@ def plot_miss_rates(
     """
     alt, x, y = load_altair(), "fppi", "miss_rate"
     table = table_of(thresholds, "thresholds", "thresholds", [_SCORE, x, y], options)
-    keys = telling_columns(table, table.columns[: table.columns.index(_SCORE)]) if by is None else key_names(by)
-    refuse_missing("thresholds", table, keys)
+    before = table.columns[: table.columns.index(_SCORE)]
+    keys = telling_columns(table, before) if by is None else chosen_keys(thresholds, "thresholds", table, by)
     points = table.filter(pl.col(y).is_not_null()).with_columns(curve=add_names(table.clear(), keys))
     if points.is_empty() or not points[x].max():
         why = "it has no rows" if table.is_empty() else "no line has annotations and false positives"

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import InputError
-from apframe.lists.list_curves import Keys, key_names, refuse_missing
+from apframe.lists.list_curves import Keys
 from apframe.show.chart_tables import table_of
 from apframe.show.charts import (
     MOST_ROWS,
     TITLES,
     add_names,
+    chosen_keys,
     head_chart,
     keys_before,
     load_altair,
@@ -61,8 +62,7 @@ def plot_reliability(
     >>> chart = plot_reliability(pl.DataFrame(table))  # doctest: +SKIP
     """
     alt, table = load_altair(), table_of(reliability, "reliability", "reliability", _COLUMNS, options)
-    keys = keys_before(table, "bin") if by is None else key_names(by)
-    refuse_missing("reliability", table, keys)
+    keys = keys_before(table, "bin") if by is None else chosen_keys(reliability, "reliability", table, by)
     rows = table.select(add_names(table, keys).alias("panel"), *_COLUMNS)
     if not rows["n"].sum():
         raise InputError("there is nothing to draw", "no detection counts", table="reliability")

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import InputError, whole_number
-from apframe.lists.list_curves import Keys, key_names, refuse_missing
+from apframe.lists.list_curves import Keys, refuse_missing
 from apframe.show.chart_tables import RUN, table_of
 from apframe.show.charts import (
     MOST_POINTS,
     TITLES,
     add_colours,
     add_names,
+    chosen_keys,
     colour_channel,
     curve_marks,
     draw_lines,
@@ -38,7 +39,7 @@ _SHOWN = ["tp", "fp", "fn", "precision", "recall"]
 
 
 def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int = 260, **options: Any) -> alt.LayerChart:
-    """How many true positives, false positives and ignored detections have which score: a step line for each, from zero.
+    """True positives, false positives and ignored detections by score: a step line for each, from zero.
 
     Bins are [a, b), the last one closed. They part the range from 0 to 1 evenly, or, where scores lie outside, that of the
     scores; infinite ones count in the outer bins. Missed annotations have no score, and are counted in the title. The rows of
@@ -137,7 +138,7 @@ def plot_thresholds(
     """
     alt, x, y = load_altair(), "score_threshold", "f1"
     table = table_of(thresholds, "thresholds", "thresholds", [x, *_SHOWN, y, "is_best"], options)
-    keys = keys_before(table, x) if by is None else key_names(by)
+    keys = keys_before(table, x) if by is None else chosen_keys(thresholds, "thresholds", table, by)
     title, colours, points = _named_thresholds(table, keys, x, y)
     marks = curve_marks(points, x, y, most_points(points, max_points))
     axes = [score_channel(alt, x, score_ends(points[x])), rate_channel(alt, alt.Y, y)]

@@ -29,6 +29,12 @@ def searched() -> apf.RunEvaluation:
     return apf.evaluate_run(judged, runs, "AP", queries=queries)
 
 
+def in_memory() -> list[apf.Evaluation]:
+    box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
+    truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [box | {"id": 1}]}
+    return [apf.evaluate(truth, [box | {"score": 0.5}]), apf.evaluate(truth, [])]
+
+
 def confusion_of(given: Any, **options: Any) -> pl.DataFrame:
     return table_of(given, "confusion", "confusion", ["true_name", "n"], options)
 
@@ -41,6 +47,23 @@ def test_an_evaluation_makes_its_table(models: list[apf.Evaluation]) -> None:
     assert both.filter(run="model_b").drop("run").equals(b.confusion())
     assert confusion_of({"old": a, "new": b.confusion()})["run"].unique(maintain_order=True).to_list() == ["old", "new"]
     assert is_made(a, "by") and is_made(models, "by") and not is_made(a.by("weather"), "by")
+
+
+def test_a_list_has_names_that_differ(models: list[apf.Evaluation], searched: apf.RunEvaluation) -> None:
+    a, b = models
+    for given, names in ((in_memory(), ["a", "b"]), ([a, b, a], ["model_a", "model_b", "model_a (2)"])):
+        assert is_made(given, "confusion")
+        assert confusion_of(given)["run"].unique(maintain_order=True).to_list() == names
+    runs = table_of([searched, searched], "intervals", "intervals", ["low"], {})["run"].unique(maintain_order=True)
+    assert runs.to_list() == ["a · a", "a · b", "b · a", "b · b"]
+    with pytest.raises(ParameterError, match="an evaluation is compared with evaluations, not with"):
+        table_of([a, searched], "intervals", "intervals", ["low"], {})
+
+
+def test_evaluations_in_memory_are_drawn_side_by_side() -> None:
+    pytest.importorskip("altair")
+    spec = apf.plot_error_impact(in_memory()).to_dict()
+    assert [name[0] for name in spec["layer"][0]["encoding"]["color"]["scale"]["domain"]] == ["a", "b"]
 
 
 def test_tables_stay_as_they_are(tmp_path: Path) -> None:
@@ -60,7 +83,6 @@ GIVEN: dict[str, tuple[Callable[[apf.Evaluation], Any], dict[str, Any], type[Apf
     "another table": (lambda ev: ev.by("weather"), {}, ColumnError, "no column true_name, n"),
     "something else": (lambda _: 7, {}, InputError, "confusion: an int has no confusion; give an evaluation that has"),
     "nothing": (lambda _: {}, {}, InputError, "there is nothing to draw; the dict is empty"),
-    "a name twice": (lambda ev: [ev, ev], {}, InputError, "need names that differ; give a dict from names to evaluations"),
     "an unknown option": (lambda ev: ev, {"min_scor": 0.5}, ParameterError, "min_scor is no option .*did you mean min_score"),
     "an option beside a table": (
         lambda ev: ev.confusion(), {"min_score": 0.5}, ParameterError,
@@ -102,6 +124,35 @@ def test_search_runs_are_drawn(searched: apf.RunEvaluation) -> None:
     assert bars["color"]["scale"]["domain"] == ["a", "b"]
 
 
+@pytest.mark.parametrize("by", ["weather", ["name", "weather"], apf.quantiles("area", 4)], ids=str)
+@pytest.mark.parametrize(
+    ("plot", "method"),
+    [
+        (apf.plot_operating_points, "thresholds"),
+        (apf.plot_thresholds, "thresholds"),
+        (apf.plot_miss_rates, "thresholds"),
+        (apf.plot_reliability, "reliability"),
+    ],
+)
+def test_what_has_no_slices_says_how_they_are_drawn(plot: Callable[..., Any], method: str, by: Any) -> None:
+    pytest.importorskip("altair")
+    one, two = in_memory()
+    for given in (one, [one, two], {"old": one, "new": two}):
+        with pytest.raises(ParameterError, match=rf"^by: {method} has no slices; draw ev\.where\(\.\.\.\) of each in a dict$"):
+            plot(given, by)
+    with pytest.raises(ColumnError, match=r"^\w+: no column weather; there are "):
+        plot(getattr(one, method)(), "weather")
+
+
+def test_evaluations_are_drawn_by_columns_of_their_table() -> None:
+    pytest.importorskip("altair")
+    one, two = in_memory()
+    spec = apf.plot_thresholds({"old": one, "new": one}, "run").to_dict()
+    assert [name[:3] for name in spec["layer"][0]["encoding"]["color"]["scale"]["domain"]] == ["old", "new"]
+    assert apf.plot_operating_points(one, ["name"]).to_dict()["concat"][0]["title"]["text"] == "cat"
+    assert len(apf.plot_reliability([one, two], "run").to_dict()["concat"]) == 2
+
+
 DRAWN: dict[str, tuple[Callable[..., Any], Callable[[apf.Evaluation], Any], dict[str, Any]]] = {
     "precision_recall": (apf.plot_precision_recall, lambda ev: ev.curves(category="car"), {"category": "car"}),
     "scores": (apf.plot_scores, lambda ev: ev.matches(0.75), {"iou_threshold": 0.75}),
@@ -110,7 +161,7 @@ DRAWN: dict[str, tuple[Callable[..., Any], Callable[[apf.Evaluation], Any], dict
     "miss_rates": (apf.plot_miss_rates, lambda ev: ev.thresholds(category="car"), {"category": "car"}),
     "reliability": (apf.plot_reliability, lambda ev: ev.reliability(n_bins=5), {"n_bins": 5}),
     "confusion": (apf.plot_confusion, lambda ev: ev.confusion(min_score=0.5), {"min_score": 0.5}),
-    "error_impact": (apf.plot_error_impact, lambda ev: ev.error_impact(0.75), {"iou_threshold": 0.75}),
+    "error_impact": (apf.plot_error_impact, lambda ev: ev.error_impact(0.75, intervals=True), {"iou_threshold": 0.75}),
     "intervals": (apf.plot_intervals, lambda ev: ev.intervals(by="weather", metrics="AP"), {"by": "weather", "metrics": "AP"}),
     "draws": (apf.plot_draws, lambda ev: ev.draws(metric="AP"), {"metric": "AP"}),
     "slices": (apf.plot_slices, lambda ev: ev.by("weather", intervals=True), {"by": "weather"}),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 import polars as pl
 import pytest
 
 from apframe.exceptions import ColumnError, InputError, ParameterError
+from apframe.report.tag_axis import tag_axis
 from apframe.show.colours import PALETTE, VERDICTS
 from apframe.show.interval_charts import pair_of, plot_intervals, plot_leaderboard, plot_over_tag
 
@@ -175,12 +177,47 @@ def test_a_metric_over_a_tag() -> None:
     assert coloured["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
 
 
-def test_tags_that_runs_share_and_tags_in_words_have_no_lines() -> None:
-    shared = BOARD.with_columns(AP=pl.lit(0.5), epoch=pl.lit(1))
-    assert kinds(plot_over_tag(shared, "epoch").to_dict()) == ["rule", "tick", "tick", "circle"]
-    words = plot_over_tag(BOARD.with_columns(epoch=pl.col("run")), "epoch").to_dict()
-    assert kinds(words) == ["rule", "tick", "tick", "circle"]
-    assert words["layer"][3]["encoding"]["x"]["type"] == "nominal"
+def over(*values: Any) -> pl.DataFrame:
+    return pl.DataFrame({"run": [*"abc"], "tag": values, "AP": [0.5, 0.25, 0.4], "low": [0.1] * 3, "high": [0.6] * 3})
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "tags"),
+    [
+        (["10", "9", "2"], "quantitative", [2, 9, 10]),
+        (["1970-01-12", "1970-01-02T06:00", "1970-01-02"], "temporal", [86_400_000, 108_000_000, 950_400_000]),
+        ([datetime(1970, 1, 2, tzinfo=UTC), datetime(1970, 1, 4, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC)], "temporal",
+         [0, 86_400_000, 259_200_000]),
+        ([date(1970, 1, 1), date(1970, 1, 3), date(1970, 1, 2)], "temporal", [0, 86_400_000, 172_800_000]),
+        (["v10", "v9", "v11"], "nominal", ["v10", "v9", "v11"]),
+        ([0.5, 10.0, 2.0], "quantitative", [0.5, 2, 10]),
+    ],
+)  # fmt: skip
+def test_a_line_joins_tags_in_their_order_as_on_the_page(values: list[Any], kind: str, tags: list[Any]) -> None:
+    board = over(*values)
+    spec = plot_over_tag(board, "tag").to_dict()
+    axis, order = tag_axis({"tag": values}, [{}] * 3, [*"abc"])
+    assert column(spec, 4, "tag") == tags and column(spec, 4, "text") == axis.labels and column(spec, 4, "place") == axis.places
+    assert column(spec, 4, "value") == [board["AP"][at] for at in order]
+    assert kinds(spec) == ["line", "rule", "tick", "tick", "circle"]
+    assert spec["layer"][0]["encoding"]["order"]["field"] == "place"
+    assert {layer["encoding"]["x"]["type"] for layer in spec["layer"]} == {kind}
+    scale = spec["layer"][0]["encoding"]["x"]["scale"]
+    assert scale.get("type") == {"quantitative": "linear", "temporal": "utc"}.get(kind) and scale.get("domain", tags) == tags
+
+
+def test_seeds_that_share_a_tag_have_no_line() -> None:
+    for values in ([1, 1, 2], ["1", "2", "1.0"], ["x", "y", "x"], ["2026-11-01", "2026-11-02", "2026-11-01"]):
+        spec = plot_over_tag(over(*values), "tag").to_dict()
+        assert kinds(spec) == ["rule", "tick", "tick", "circle"] and len(column(spec, 3, "tag")) == 3
+    assert kinds(plot_over_tag(over(1, 1, 2), "tag", colour="run").to_dict())[0] == "line"
+
+
+def test_nan_is_no_value_of_a_tag_or_a_metric() -> None:
+    spec = plot_over_tag(over(float("nan"), 2.0, 1.0), "tag").to_dict()
+    assert column(spec, 4, "tag") == [1, 2]
+    board = over(1, 2, 3).with_columns(AP=pl.Series([0.5, float("nan"), 0.25]))
+    assert column(plot_over_tag(board, "tag").to_dict(), 4, "tag") == [1, 3]
 
 
 def test_tags_that_cannot_be_drawn() -> None:
@@ -188,6 +225,10 @@ def test_tags_that_cannot_be_drawn() -> None:
         plot_over_tag(BOARD, "seed")
     with pytest.raises(ParameterError, match="epoch is not a number above 0 in every run"):
         plot_over_tag(BOARD.with_columns(epoch=pl.lit(0)), "epoch", log=True)
+    with pytest.raises(ParameterError, match=r"^tag: tag is a number in a \(1\), but not in b \(last\)"):
+        plot_over_tag(over("1", "last", "3"), "tag")
+    with pytest.raises(ParameterError, match="tag is not a number above 0 in every run"):
+        plot_over_tag(over(*"xyz"), "tag", log=True)
     with pytest.raises(InputError, match="nothing to draw"):
         plot_over_tag(BOARD.with_columns(AP=pl.lit(None, pl.Float64)), "epoch")
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from apframe.compare.names import names_beside
 from apframe.evaluation.comparison.comparable import agree
-from apframe.evaluation.comparison.names import names_beside
 from apframe.evaluation.diagnose.cuts import as_score
 from apframe.exceptions import one_of
 from apframe.protocols.places import place_at

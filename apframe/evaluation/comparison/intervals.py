@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.compare.names import names_beside
 from apframe.evaluation.comparison.comparable import agree
-from apframe.evaluation.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
 from apframe.tables.results import RESULTS
 

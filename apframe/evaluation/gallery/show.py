@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.compare.names import names_beside
 from apframe.evaluation.comparison.comparable import agree
-from apframe.evaluation.comparison.names import names_beside
 from apframe.evaluation.diagnose.cuts import as_score
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS
 from apframe.evaluation.gallery.cards import by_score, card_kinds, cards_of_kind, choose_cards, marks_by

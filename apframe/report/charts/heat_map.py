@@ -10,6 +10,7 @@ from apframe.report.matrix import Matrix
 from apframe.report.operating_point import series
 from apframe.show.confusion_marks import SHARES, shade_steps
 from apframe.show.elements import Markup, element, scrolling
+from apframe.wording import cut
 
 _LONGEST = 20  # letters of a label
 
@@ -37,12 +38,12 @@ def heat_map(matrix: Matrix, model: int, name: str, *, is_linked: bool) -> Marku
     shares = now / np.maximum(now.sum(axis=1, keepdims=True), 1)
     steps = shade_steps(pl.Series(shares.ravel())).to_numpy().reshape(shares.shape)
     heads = [
-        element("th", element("span", _short(label)), scope="col", title=label, data_group=group or None)
+        element("th", element("span", cut(label, _LONGEST)), scope="col", title=label, data_group=group or None)
         for label, group in zip(matrix.columns, [*matrix.groups, ""], strict=True)
     ]
     rows = []
     for row, (label, group) in enumerate(zip(matrix.rows, [*matrix.groups, ""], strict=True)):
-        cells = [element("th", _short(label), scope="row", title=label, data_group=group or None)]
+        cells = [element("th", cut(label, _LONGEST), scope="row", title=label, data_group=group or None)]
         for column, found in enumerate(matrix.columns):
             at = counts[row, column]
             if not at.any():
@@ -61,7 +62,3 @@ def heat_map(matrix: Matrix, model: int, name: str, *, is_linked: bool) -> Marku
         "table", element("caption", caption), head, element("tbody", rows), class_="matrix", data_shares=str([*SHARES])
     )
     return scrolling(table, "wide", caption)
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"

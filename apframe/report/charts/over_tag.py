@@ -12,6 +12,8 @@ from apframe.compare.intervals import EQUAL
 from apframe.report.charts.lines import CLASSES, mark
 from apframe.report.tag_axis import TagAxis
 from apframe.show.elements import Markup, element, svg
+from apframe.show.interval_marks import interval_marks
+from apframe.wording import cut
 
 _LARGE, _SMALL = (420, 240, 38), (164, 130, 24)  # width, height, and of that below the axis
 _LEFT, _TOP, _RIGHT, _INSET = 40, 24, 14, 8
@@ -34,7 +36,7 @@ def chart_over_tag(
     axis
         the values of the tag
     points
-        estimate, low and high of each, in the same order; those without a number are left out
+        estimate, low and high of each, in the same order; those without a finite number are left out
     title
         what the number is
     marked
@@ -53,7 +55,8 @@ def chart_over_tag(
     """
     width, height, below = _LARGE if large else _SMALL
     right, bottom = width - _RIGHT, height - below
-    numbers = [*(ends or ()), *pl.concat([points[name] for name in ("estimate", "low", "high")]).drop_nulls()]
+    dots = interval_marks(points["estimate"], points["low"], points["high"]).select("value", "low", "high")
+    numbers = [*(ends or ()), *pl.concat([*dots]).drop_nulls()]
     marks = round_numbers(min(numbers, default=0.0), max(numbers, default=1.0))
     span, height_of = axis.places[-1] - axis.places[0], marks[-1] - marks[0]
     x = [_LEFT + _INSET + round((place - axis.places[0]) / span * (right - _LEFT - 2 * _INSET)) for place in axis.places]
@@ -72,9 +75,8 @@ def chart_over_tag(
         parts.append(element("text", label, x=middle, y=bottom + 16, text_anchor="middle"))
     if large:
         parts.append(element("text", axis.tag, x=(_LEFT + right) // 2, y=height - 5, text_anchor="middle", class_="title"))
-    room = int(width / _LETTER)
-    parts.append(element("text", title if len(title) <= room else f"{title[: room - 1]}…", x=2, y=_TOP - 10, class_="title"))
-    known = [(at, *row) for at, row in enumerate(points.select("estimate", "low", "high").iter_rows()) if row[0] is not None]
+    parts.append(element("text", cut(title, int(width / _LETTER)), x=2, y=_TOP - 10, class_="title"))
+    known = [(at, *row) for at, row in enumerate(dots.iter_rows()) if row[0] is not None]
     if known:
         line = "L".join(f"{x[at]} {down(value)}" for at, value, *_ in known)
         parts.append(element("path", class_="curve", d=f"M{line}"))

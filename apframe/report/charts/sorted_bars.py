@@ -7,18 +7,7 @@ from collections.abc import Sequence
 from apframe.report.marks import Mark, link
 from apframe.show.elements import Markup, element, svg
 
-MOST_BARS = 100
 _WIDTH, _HEIGHT, _LEFT = 640, 140, 40
-
-
-def evenly(n: int) -> list[int]:
-    """Return the places of `n` rows that are drawn: all, or 100 evenly among them, the first and the last one too.
-
-    >>> evenly(3), evenly(1_000)[:3], evenly(1_000)[-1]
-    ([0, 1, 2], [0, 10, 20], 999)
-    """
-    most = min(n, MOST_BARS)
-    return [*range(n)] if n == most else [round(k * (n - 1) / (most - 1)) for k in range(most)]
 
 
 def sorted_bars(

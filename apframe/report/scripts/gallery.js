@@ -8,7 +8,8 @@ const sqlNumber = (number) => (isFinite(number) ? String(number) : `'${number}':
 
 class Filter {
   constructor(box) {
-    Object.assign(this, { box, section: box.closest("section").id, form: box.querySelector("form"), wanted: new URLSearchParams() });
+    const form = box.querySelector("form"), rows = box.dataset.rows ? all(box.dataset.rows) : [], wanted = new URLSearchParams();
+    Object.assign(this, { box, form, rows, wanted, section: box.closest("section").id, columns: JSON.parse(box.dataset.values) });
     for (const each of [this.form, box.querySelector(".selected")]) each.hidden = false;
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.addEventListener("reset", () => go(this, new URLSearchParams()));
@@ -26,12 +27,11 @@ class Filter {
       each.selectedIndex = Math.max([...each.options].map((option) => option.value).indexOf(wanted.get(each.name), 1), 0);
     this.show();
   }
-  // Rows have the numbers of their values, by column; those of images have them for each error.
+  // Columns have their names and values, and rows the numbers of their values, by column; those of images for each error.
   show() {
-    const columns = JSON.parse(this.box.dataset.values); // names, each with its values
-    const codes = columns.map(([name, values]) => this.wanted.has(name) && String(values.indexOf(this.wanted.get(name))));
+    const codes = this.columns.map(([name, values]) => this.wanted.has(name) && String(values.indexOf(this.wanted.get(name))));
     const isAsked = (one) => codes.every((code, at) => !code || one.split(".")[at]?.split(",").includes(code));
-    for (const row of all(this.box.dataset.rows)) row.hidden = !row.dataset.has.split(" ").some(isAsked);
+    for (const row of this.rows) row.hidden = !row.dataset.has.split(" ").some(isAsked);
     const what = [...this.wanted].map(([name, value]) => `${name}: ${value}`).join(", ");
     this.box.querySelector("output").textContent = what || this.box.dataset.all;
   }

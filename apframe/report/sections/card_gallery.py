@@ -156,9 +156,8 @@ def gallery(
     copied = [*_copied("Copy SQL", "SQL", "sql"), *_copied("Copy ids", "Image ids", "image-ids")]
     selected = element("div", said, copied, class_="selected", hidden=True)
     data = {"data_tables": folder, "data_file": file, "data_slices": json.dumps(slices or {}, ensure_ascii=False)}
-    data |= filter_data(
-        dict(zip((*_COLUMNS, *(slices or {})), values, strict=False)), "images" if values else "none", "all errors"
-    )
+    columns = dict(zip((*_COLUMNS, *(slices or {})), values, strict=False))
+    data |= filter_data(columns, "images" if columns else None, "all errors")
     more = element("button", type="button", class_="more", hidden=True)
     return element("div", form, selected, element("div", cards, class_="cards"), more, class_="gallery", **data)
 
@@ -169,7 +168,7 @@ def filter_form(filters: Sequence[Filter], *more: Markup) -> Markup:
     return element("form", selects, more, element("button", "Show all", type="reset"), class_="filters", hidden=True)
 
 
-def filter_data(values: Mapping[str, Sequence[str]], rows: str, usual: str) -> dict[str, str]:
+def filter_data(values: Mapping[str, Sequence[str]], rows: str | None, usual: str) -> dict[str, str]:
     """Return what the page's script filters rows by.
 
     Parameters
@@ -177,11 +176,12 @@ def filter_data(values: Mapping[str, Sequence[str]], rows: str, usual: str) -> d
     values
         the values of each column; rows have the places of theirs, with dots between the columns
     rows
-        the section of the rows
+        the section of the rows, if there are some
     usual
         the rows without a selection, in words
     """
-    return {"data_values": listed([*values.items()]), "data_rows": f"#{rows} [data-has]", "data_all": usual}
+    data = {"data_values": listed([*values.items()]), "data_all": usual}
+    return data if rows is None else data | {"data_rows": f"#{rows} [data-has]"}
 
 
 def _copied(button: str, summary: str, class_: str) -> list[Markup]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from textwrap import shorten
 from typing import Any
 
 import polars as pl
@@ -26,7 +25,7 @@ from apframe.report.sections.error_types import SEEN
 from apframe.report.sections.models_compared import KEY as COMPARISON
 from apframe.report.tables import NOTHING, score_text
 from apframe.show.error_chart import KIND_WORDS
-from apframe.wording import counted
+from apframe.wording import counted, cut
 
 _MOST_FIGURES = 6
 _MOST_LOWEST, _MOST_LETTERS = 3, 40  # queries of one run, and letters of their texts
@@ -115,7 +114,7 @@ def _lowest_queries(searched: Searched) -> tuple[str, list[Chip]]:
     (column,) = searched.columns
     rows = searched.by_query.filter(pl.col(column) < pl.col(column).mean(), pl.col("n_relevant") > 0).head(_MOST_LOWEST)
     ids, texts = rows["query_id"], searched.texts
-    words = [shorten(texts.get(query_id) or str(query_id), _MOST_LETTERS, placeholder="…") for query_id in ids]
+    words = [cut(texts.get(query_id) or str(query_id), _MOST_LETTERS) for query_id in ids]
     chips = [
         Chip(f"{said} {value:.3f}", "worse", mark or QUERIES)
         for said, value, mark in zip(words, rows[column], searched.query_marks(ids), strict=True)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from textwrap import shorten
 from typing import Any
 
 import polars as pl
 
 from apframe.columns import exact
-from apframe.report.charts.sorted_bars import MOST_BARS, sorted_bars
-from apframe.report.searched import DEPTHS, QUERIES, RUN, Searched, filter_name
+from apframe.report.charts.sorted_bars import sorted_bars
+from apframe.report.searched import DEPTHS, MOST_BARS, QUERIES, RUN, Searched, filter_name
 from apframe.report.section import MOST_ROWS, Block, Chart, Fragment, Section, Table
 from apframe.report.sections.card_gallery import Filter, filter_data, filter_form
 from apframe.report.sections.rankings import rankings
 from apframe.report.tables import NOTHING, minus
 from apframe.show.elements import element
 from apframe.show.runs import coverage_lines
-from apframe.wording import counted
+from apframe.wording import counted, cut
 
 _MOST_ATTRIBUTES = 4
 _LONGEST = 80  # letters of a query beside its bar
@@ -68,7 +67,7 @@ def _bars(searched: Searched) -> Chart:
     said = f"{searched.measure} of {b} less that of {a}, the queries that {b} wins first"
     some = f" {MOST_BARS} of {rows.height:,} queries are drawn, evenly among them." if rows.height > MOST_BARS else ""
     texts = searched.texts
-    said_of = [shorten(f"{query_id} {texts.get(query_id) or ''}", _LONGEST, placeholder="…") for query_id in drawn["query_id"]]
+    said_of = [cut(f"{query_id} {texts.get(query_id) or ''}".rstrip(), _LONGEST) for query_id in drawn["query_id"]]
     words = [f"{query}: {minus(f'{gain:+.3f}')}" for query, gain in zip(said_of, drawn["difference"], strict=True)]
     bars = sorted_bars(drawn["difference"].to_list(), said, searched.query_marks(drawn["query_id"]), words)
     return Chart(bars, f"{said}. A click opens the rankings.{some}", scrolls=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import pairwise
 
@@ -35,6 +36,7 @@ def test_checkpoints_without_a_number_are_left_out() -> None:
     assert "epoch 3: AP 0.400, 95 % interval 0.300 to 0.500" in chart
     first, second = (chart.index(f'class="mark {name}"') for name in "ba")  # the circle of the first one is at the right
     assert first < second
+    assert chart_over_tag(axis_of(1, 2, 3), points(0.2, math.nan, 0.4, apart=0.1), "AP", marked=[2, 0]) == chart
     empty = chart_over_tag(axis_of(1, 2), points(None, None), "AP")
     assert 'class="curve"' not in empty and "AP over epoch: no values" in empty
 

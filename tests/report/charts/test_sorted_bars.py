@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
-from apframe.report.charts.sorted_bars import MOST_BARS, evenly, sorted_bars
+from apframe.report.charts.sorted_bars import sorted_bars
 from apframe.report.marks import Mark
 
 
@@ -15,13 +14,6 @@ def test_the_largest_gain_reaches_the_top() -> None:
     assert up < down
     assert 'class="better" x="40.0" width="240.0" y="10.0" height="60.0"' in chart
     assert 'class="worse" x="340.0" width="240.0" y="70.0" height="30.0"' in chart
-
-
-def test_of_very_many_some_are_drawn() -> None:
-    places = evenly(5_000)
-    assert len(set(places)) == MOST_BARS and (places[0], places[-1]) == (0, 4_999)
-    assert {later - place for place, later in pairwise(places)} == {50, 51}
-    assert evenly(MOST_BARS) == [*range(MOST_BARS)] and evenly(0) == []
 
 
 def test_every_bar_is_a_link_also_one_without_height() -> None:

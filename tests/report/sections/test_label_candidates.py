@@ -36,6 +36,9 @@ def test_candidates_are_those_of_label_errors(one: Compared, models: list[apf.Ev
         ("labels", kind, n_of[kind]) for kind in wanted["kind"]
     ]
     assert "suggested by model_a" in cards.markup
+    assert "data-values=" in cards.markup and "data-rows=" not in cards.markup.partition('class="cards"')[0], (
+        "no rows but cards"
+    )
 
 
 def test_what_both_models_suggest_is_listed_once(pair: Compared, models: list[apf.Evaluation]) -> None:

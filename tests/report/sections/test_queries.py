@@ -76,6 +76,16 @@ def test_texts_are_beside_the_ids_and_cut(tmp_path: Path) -> None:
     assert ">a&quot;&#x27;&lt;</a>" in text
 
 
+def test_ids_without_blanks_keep_their_beginning(tmp_path: Path) -> None:
+    long = "x" * 90
+    qrels = {long: {"d": 1, "e": 0}, "b": {"d": 1}}
+    runs = {name: {long: {"d": score, "e": 0.5}, "b": {"d": 0.5}} for name, score in (("old", 0.1), ("new", 0.9))}
+    both = apf.write_report(tmp_path / "both.html", apf.evaluate_run(qrels, runs, "AP")).read_text()
+    assert f'aria-label="{long[:79]}…: +0.500"' in both and 'aria-label="b: +0.000"' in both
+    one = apf.write_report(tmp_path / "one.html", apf.evaluate_run(qrels, runs["old"], "AP")).read_text()
+    assert f"▼ {long[:39]}… 0.500</a>" in one
+
+
 def test_filters_are_the_attributes_that_were_asked_for(two: apf.RunEvaluation) -> None:
     form, table, _ = queries.each(Searched(two, NAMES, by=["n_words", "topic"])).blocks
     assert isinstance(form, Fragment) and isinstance(table, Table) and two.queries is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +12,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.cli.command import main
 from apframe.exceptions import NotComparableError, ParameterError
-from apframe.report.searched import Searched, together
+from apframe.report.searched import MOST_BARS, Searched, evenly, together
 from apframe.report.section import Fragment, Table
 from apframe.report.sections import search
 from apframe.report.tables import table_markup
@@ -178,3 +179,10 @@ def test_equal_runs_lead_together() -> None:
     with pytest.warns(apf.exceptions.FewUnitsWarning):
         answer = search.answer(Searched(apf.evaluate_run({"q": {"d": 1}, "r": {"d": 1}}, runs, "AP"), ["a", "b", "c"]))
     assert answer == "a and b have the highest AP, 1.000."
+
+
+def test_of_very_many_some_are_drawn() -> None:
+    places = evenly(5_000)
+    assert len(set(places)) == MOST_BARS and (places[0], places[-1]) == (0, 4_999)
+    assert {later - place for place, later in pairwise(places)} == {50, 51}
+    assert evenly(MOST_BARS) == [*range(MOST_BARS)] and evenly(0) == []

@@ -6,17 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from apframe.exceptions import ParameterError
 from apframe.paths import names_of
 from apframe.wording import counted, listed, shown
 
-if TYPE_CHECKING:
-    from apframe.evaluation.evaluation import Evaluation
 
-
-def names_beside(evaluations: Sequence[Evaluation], names: Sequence[str] | None = None) -> list[str]:
+def names_beside(evaluations: Sequence[Any], names: Sequence[str] | None = None) -> list[str]:
     """Return a name for each evaluation, all different.
 
     These are `names` if they are given, otherwise the evaluations' own. Names of files that are the same in two folders get the
@@ -45,7 +42,7 @@ def names_beside(evaluations: Sequence[Evaluation], names: Sequence[str] | None 
     if names is not None:
         return _checked(names, len(evaluations))
     letters = [ascii_lowercase[k] if k < len(ascii_lowercase) else f"model {k + 1}" for k in range(len(evaluations))]
-    found = [each.name or letter for each, letter in zip(evaluations, letters, strict=True)]
+    found = [getattr(each, "name", None) or letter for each, letter in zip(evaluations, letters, strict=True)]
     paths = [_path_alone(each) for each in evaluations]
     told = list(dict.fromkeys(path for path in paths if path is not None))
     longer = dict(zip(told, names_of(told), strict=True))
@@ -72,6 +69,7 @@ def _checked(names: Any, n: int) -> list[str]:
     return given
 
 
-def _path_alone(self: Evaluation) -> Path | None:
+def _path_alone(self: Any) -> Path | None:
     """The path that an evaluation is called by; None if it has a name, or no path."""
-    return Path(self._path) if self._path is not None and self._label is None else None
+    path = getattr(self, "_path", None)
+    return Path(path) if path is not None and self._label is None else None

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import apframe as apf
-from apframe.evaluation.comparison.names import names_beside
+from apframe.compare.names import names_beside
 from apframe.evaluation.evaluate import path_of_results
 from apframe.exceptions import ParameterError
 
-STREET = Path(__file__).resolve().parents[3] / "data" / "street"
+STREET = Path(__file__).resolve().parents[2] / "data" / "street"
 TRUTH = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}  # fmt: skip
 FOUND = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}]
