@@ -13,13 +13,14 @@ from apframe.exceptions import ColumnError, ParameterError
 from apframe.rows import refuse_rows
 from apframe.tables.ids import is_known, new_ids, replaced, unknown_ids
 from apframe.tables.names import ORIGINAL
-from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import OTHERS
+from apframe.tables.shapes.boxes import BOX, BOXES
+from apframe.tables.shapes.catalogue import CORNERS, KEYPOINTS, MASKS, OTHERS
 from apframe.tables.sources import to_polars
 from apframe.tables.types import with_ids
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
+    from apframe.protocols.protocol import Protocol
     from apframe.tables.dataset import Dataset
 
 _ROWS = "rows"  # as errors call them
@@ -57,6 +58,10 @@ def write_tasks(self: Evaluation, rows: Any, path: str | Path, format: str = "cv
 
     Raises
     ------
+    ParameterError
+        the evaluation has other annotations than the ground truth, which `apframe.correct` would then lose: categories were
+        mapped, chosen or left out by `where`, or the protocol changes annotations, as KITTI does; there are no boxes, as in
+        DOTA; or they are nothing that can be drawn in an image, such as intervals
     ColumnError
         there is no column image_id
     UnknownIdError
@@ -81,6 +86,38 @@ def write_tasks(self: Evaluation, rows: Any, path: str | Path, format: str = "cv
     )
     table = to_polars({"image_id": rows} if are_ids else rows, _ROWS)
     return write_dataset(task_dataset(table, [self]), path, format)
+
+
+def refuse_undrawn(protocol: Protocol) -> None:
+    """An error where a protocol compares what cannot be drawn in an image, such as intervals.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> refuse_undrawn(COCO)
+    """
+    if protocol.similarity.shape not in (None, BOXES, MASKS, KEYPOINTS, CORNERS):
+        raise ParameterError(
+            f"{protocol.name} compares {protocol.iou_type}, and tasks for labelling tools need shapes in images",
+            "write tasks where boxes, masks or keypoints are compared",
+        )
+
+
+def refuse_tasks(self: Evaluation) -> None:
+    """An error where `correct` would lose or change annotations that these tasks do not show as they were read.
+
+    >>> from apframe import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
+    ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+    >>> refuse_tasks(evaluate(truth, []))
+    >>> refuse_tasks(evaluate(truth, []).where("name = 'cat'"))
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: the annotations are not all as the ground truth has them: a subset has ...
+    """
+    refuse_undrawn(self.protocol)
+    if (altered := self._inputs.altered) is not None:
+        raise ParameterError(
+            f"the annotations are not all as the ground truth has them: {altered}, so images would lose labels when corrected",
+            "write tasks of an evaluation of all categories, without a map, by a protocol such as COCO",
+        )
 
 
 class LabelErrors(pl.DataFrame):
@@ -155,6 +192,7 @@ def task_dataset(rows: pl.DataFrame, evaluations: Sequence[Evaluation], names: S
         of the same ground truth, and what the column `run` calls them
     """
     first = evaluations[0]
+    refuse_tasks(first)
     rows = _marked(rows, first, names).sort("suspicion", descending=True, nulls_last=True, maintain_order=True)
     words = rows.drop_nulls("words").group_by("image_id").agg(doubts=pl.col("words").unique(maintain_order=True).str.join("; "))
     images = rows.select("image_id").unique(maintain_order=True)
