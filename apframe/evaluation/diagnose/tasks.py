@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -120,11 +120,21 @@ def refuse_tasks(self: Evaluation) -> None:
         )
 
 
+def _keeping(step: Callable[..., pl.DataFrame]) -> Callable[..., LabelErrors]:
+    """A method of Polars whose result still knows the evaluation."""
+
+    def method(self: LabelErrors, *args: Any, **options: Any) -> LabelErrors:
+        return self.of_rows(step(self, *args, **options))
+
+    method.__name__, method.__doc__ = step.__name__, f"Return what `polars.DataFrame.{step.__name__}` does, to be written too."
+    return method
+
+
 class LabelErrors(pl.DataFrame):
     """The table of `Evaluation.label_errors`: a frame like any other, which can be written for a labelling tool.
 
-    Filtering and sorting keep this type, and so do `head` and `tail`. Rows that were chosen in another way are written by
-    `Evaluation.write_tasks`.
+    Methods that choose rows keep this type: filter, sort, head, tail, slice, sample, unique, top_k and others that are listed
+    here. Rows that were chosen in another way, as by a join, are written by `Evaluation.write_tasks`.
     """
 
     _evaluations: Sequence[Evaluation] = ()  # of frames that Polars made of this one
@@ -156,28 +166,26 @@ class LabelErrors(pl.DataFrame):
 
         if not self._evaluations:
             raise ParameterError(
-                "these rows no longer know their evaluation: only filter, sort, head and tail keep it",
+                "these rows no longer know their evaluation: filter, sort, head, slice and the like keep it",
                 "write them with ev.write_tasks(rows, path, format)",
             )
         return write_dataset(task_dataset(self, self._evaluations, self._names), path, format)
 
-    def filter(self, *predicates: Any, **constraints: Any) -> Self:
-        """Filter the rows as `polars.DataFrame.filter` does."""
-        return self._of(super().filter(*predicates, **constraints))
+    filter = _keeping(pl.DataFrame.filter)
+    sort = _keeping(pl.DataFrame.sort)
+    reverse = _keeping(pl.DataFrame.reverse)
+    head = _keeping(pl.DataFrame.head)
+    tail = _keeping(pl.DataFrame.tail)
+    slice = _keeping(pl.DataFrame.slice)
+    sample = _keeping(pl.DataFrame.sample)
+    unique = _keeping(pl.DataFrame.unique)
+    top_k = _keeping(pl.DataFrame.top_k)
+    drop_nulls = _keeping(pl.DataFrame.drop_nulls)
+    with_columns = _keeping(pl.DataFrame.with_columns)
+    clone = _keeping(pl.DataFrame.clone)
 
-    def sort(self, *by: Any, **options: Any) -> Self:
-        """Sort the rows as `polars.DataFrame.sort` does."""
-        return self._of(super().sort(*by, **options))
-
-    def head(self, n: int = 5) -> Self:
-        """Return the first rows as `polars.DataFrame.head` does."""
-        return self._of(super().head(n))
-
-    def tail(self, n: int = 5) -> Self:
-        """Return the last rows as `polars.DataFrame.tail` does."""
-        return self._of(super().tail(n))
-
-    def _of(self, table: pl.DataFrame) -> Self:
+    def of_rows(self, table: pl.DataFrame) -> Self:
+        """Return rows that were chosen from these."""
         return type(self)(table, self._evaluations, self._names)
 
 

@@ -136,8 +136,27 @@ def test_a_table_like_any_other(tmp_path: Path) -> None:
     chosen.write(tmp_path / "tasks.json", "label_studio")
     names = apf.read_dataset(tmp_path / "tasks.json").images["file_name"].to_list()
     assert names == chosen.reverse()["file_name"].to_list()  # the most suspicious first
-    with pytest.raises(ParameterError, match=r"only filter, sort, head and tail keep it; write them with ev.write_tasks"):
-        errors.clone().write(tmp_path / "other.json")
+    other = tmp_path / "other.json"
+    with pytest.raises(ParameterError, match=r"head, slice and the like keep it; write them with ev.write_tasks"):
+        errors.partition_by("kind")[0].write(other)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda errors: errors[:5].slice(2, 3),
+        lambda errors: errors.sample(3, seed=1),
+        lambda errors: errors.unique("image_id", maintain_order=True),
+        lambda errors: errors.top_k(3, by="suspicion"),
+        lambda errors: errors.with_columns(pl.col("score") * 2).reverse().limit(4),
+        lambda errors: errors.drop_nulls("annotation_id").clone(),
+    ],
+)
+def test_steps_that_keep_the_evaluation(step: Callable[[LabelErrors], LabelErrors], tmp_path: Path) -> None:
+    chosen = step(street().label_errors())
+    written = chosen.filter(pl.col("kind") != "missing")
+    written.write(tmp_path / "tasks.json", "coco")
+    assert {*apf.read_dataset(tmp_path / "tasks.json").images["image_id"]} == {*written["image_id"]}
 
 
 Box = list[float]
@@ -329,7 +348,7 @@ def test_rows_left_out_as_invalid_are_not_lost(tmp_path: Path) -> None:
     wrong = {"score": 0.9} | box | {"bbox": [0, 0, -9, 9]}
     with pytest.warns(InvalidRowsWarning):
         apf.evaluate(truth, [wrong, {"score": 0.9} | box], invalid="drop").write_tasks([1], tmp_path / "tasks.xml")
-    truth["annotations"][1]["bbox"] = wrong["bbox"]
+    truth["annotations"] = [{"id": 1} | box, {"id": 2} | wrong]
     with pytest.warns(InvalidRowsWarning):
         evaluation = apf.evaluate(truth, [{"score": 0.9} | box], invalid="drop")
         updates = apf.Evaluator(truth, invalid="drop")
