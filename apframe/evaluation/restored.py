@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation
 _RESULTS = (*LINKS, "metrics", "summary")
-_UNKNOWN = "it was stored by an earlier version"  # which does not say whether annotations were `altered`
+_UNKNOWN = "they were stored by an earlier version"  # which does not say whether annotations were `altered`
 
 
 def read_evaluation(folder: str | Path) -> Evaluation:

@@ -80,7 +80,7 @@ def write_parquet(
         "json_columns": sorted(self.dataset.json_columns),
         "conditions": list(self.conditions),
         "notes": list(self.notes),
-        "altered": "it was read in parts" if source.reads_again else source.inputs.altered,
+        "altered": "they were read in parts" if source.reads_again else source.inputs.altered,
     } | labelled
     whole: dict[str, pl.DataFrame | pl.LazyFrame] = {}
     if numbers:

@@ -245,7 +245,7 @@ class Shards:
         first = self.objects.first
         dataset = first.dataset.part(self.dataset.images.sort("image_id"), annotations)
         own = self.image_ids, self.category_ids
-        altered = "it was read in parts"
+        altered = "they were read in parts"
         return Inputs(first.protocol, dataset, annotations, detections, *own, malformed=first.malformed, altered=altered)
 
     @cached_property

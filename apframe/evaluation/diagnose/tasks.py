@@ -110,13 +110,13 @@ def refuse_tasks(self: Evaluation) -> None:
     >>> refuse_tasks(evaluate(truth, []))
     >>> refuse_tasks(evaluate(truth, []).where("name = 'cat'"))
     Traceback (most recent call last):
-    apframe.exceptions.ParameterError: the annotations are not all as the ground truth has them: a subset has ...
+    apframe.exceptions.ParameterError: corrected images could lose labels, as annotations may not be those of ...
     """
     refuse_undrawn(self.protocol)
     if (altered := self._inputs.altered) is not None:
         raise ParameterError(
-            f"the annotations are not all as the ground truth has them: {altered}, so images would lose labels when corrected",
-            "write tasks of an evaluation of all categories, without a map, by a protocol such as COCO",
+            f"corrected images could lose labels, as annotations may not be those of the ground truth: {altered}",
+            "write tasks of boxes of all categories, without a map, evaluated by a protocol such as COCO",
         )
 
 

@@ -338,7 +338,7 @@ def test_parts_of_the_ground_truth_are_refused(options: Any, where: str | None, 
     part = whole if where is None else whole.where(where)
     part.write_parquet(tmp_path / "stored")
     for each in (part, apf.read_evaluation(tmp_path / "stored")):
-        with pytest.raises(ParameterError, match=f"the annotations are not all as the ground truth has them: {why}"):
+        with pytest.raises(ParameterError, match=f"annotations may not be those of the ground truth: {why}"):
             each.label_errors().write(tmp_path / "tasks.xml")
 
 
@@ -364,3 +364,14 @@ def test_updates_know_what_the_rules_changed(tmp_path: Path) -> None:
     updates = apf.Evaluator(DATA / "driving/kitti/label_2", "kitti")
     with pytest.raises(ParameterError, match="KITTI leaves out, changes or copies some"):
         updates.compute().write_tasks([], tmp_path / "tasks.xml")
+
+
+@pytest.mark.parametrize("where", [None, "area > 5000"])
+def test_what_was_stored_before_may_have_lost_labels(where: str | None, tmp_path: Path) -> None:
+    evaluation = street() if where is None else street().where(where)
+    evaluation.write_parquet(tmp_path / "stored")
+    apf.read_evaluation(tmp_path / "stored").write_tasks([22], tmp_path / "tasks.xml")
+    manifest = tmp_path / "stored" / "manifest.json"
+    manifest.write_text(json.dumps({key: value for key, value in json.loads(manifest.read_text()).items() if key != "altered"}))
+    with pytest.raises(ParameterError, match="they were stored by an earlier version"):
+        apf.read_evaluation(tmp_path / "stored").write_tasks([22], tmp_path / "more.xml")
