@@ -16,6 +16,7 @@ from apframe.tables.names import ORIGINAL
 from apframe.tables.shapes.boxes import BOX, BOXES
 from apframe.tables.shapes.catalogue import CORNERS, KEYPOINTS, MASKS, OTHERS
 from apframe.tables.sources import to_polars
+from apframe.tables.tables import OUTSIDE
 from apframe.tables.types import with_ids
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def task_dataset(rows: pl.DataFrame, evaluations: Sequence[Evaluation], names: S
     for known in (first.dataset.images.with_columns(pl.col("file_name").alias(ORIGINAL)).drop("doubts", strict=False), words):
         images = images.join(known, on="image_id", how="left", maintain_order="left")
     annotations = first.dataset.annotations
-    annotations = annotations.filter(is_known(annotations["image_id"], images["image_id"])).drop(_MARKS, strict=False)
+    annotations = annotations.filter(is_known(annotations["image_id"], images["image_id"])).drop(*_MARKS, OUTSIDE, strict=False)
     marks = (
         rows.drop_nulls(["annotation_id", "doubt"])
         .group_by("annotation_id")

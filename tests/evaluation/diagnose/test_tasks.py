@@ -371,6 +371,7 @@ def test_what_was_stored_before_may_have_lost_labels(where: str | None, tmp_path
     evaluation = street() if where is None else street().where(where)
     evaluation.write_parquet(tmp_path / "stored")
     apf.read_evaluation(tmp_path / "stored").write_tasks([22], tmp_path / "tasks.xml")
+    assert "outside_subset_attribute" not in apf.read_dataset(tmp_path / "tasks.xml").annotations.columns
     manifest = tmp_path / "stored" / "manifest.json"
     manifest.write_text(json.dumps({key: value for key, value in json.loads(manifest.read_text()).items() if key != "altered"}))
     with pytest.raises(ParameterError, match="they were stored by an earlier version"):
