@@ -60,9 +60,9 @@ def write_tasks(self: Evaluation, rows: Any, path: str | Path, format: str = "cv
     Raises
     ------
     ParameterError
-        the evaluation has other annotations than the ground truth, which `apframe.correct` would then lose: categories were
-        mapped, chosen or left out by `where`, or the protocol changes annotations, as KITTI does; there are no boxes, as in
-        DOTA; or they are nothing that can be drawn in an image, such as intervals
+        annotations may not be those of the ground truth, so that `apframe.correct` would lose some: categories were mapped, chosen
+        or left out by `where`, invalid rows were left out, shards were read, there are no boxes, or the protocol changes
+        annotations, as KITTI does; or these cannot be drawn in an image, such as intervals
     ColumnError
         there is no column image_id
     UnknownIdError
@@ -117,7 +117,7 @@ def refuse_tasks(self: Evaluation) -> None:
     if (altered := self._inputs.altered) is not None:
         raise ParameterError(
             f"corrected images could lose labels, as annotations may not be those of the ground truth: {altered}",
-            "write tasks of boxes of all categories, without a map, evaluated by a protocol such as COCO",
+            "write tasks of boxes of all categories, without a map or shards, evaluated by a protocol such as COCO",
         )
 
 
