@@ -60,9 +60,9 @@ def write_tasks(self: Evaluation, rows: Any, path: str | Path, format: str = "cv
     Raises
     ------
     ParameterError
-        annotations may not be those of the ground truth, so that `apframe.correct` would lose some: categories were mapped, chosen
-        or left out by `where`, invalid rows were left out, shards were read, there are no boxes, or the protocol changes
-        annotations, as KITTI does; or these cannot be drawn in an image, such as intervals
+        annotations may not be those of the ground truth, so that `apframe.correct` would lose some: categories were mapped,
+        chosen or left out by `where`, invalid rows were left out, shards were read, there are no boxes, or the protocol
+        changes annotations, as KITTI does; or these cannot be drawn in an image, such as intervals
     ColumnError
         there is no column image_id
     UnknownIdError
