@@ -85,7 +85,7 @@ def _why_altered(dataset: Dataset, category_ids: pl.Series | None, inputs: Input
     if lacks_boxes(dataset.core("annotations")):
         return "they have no boxes"
     shown = ["annotation_id", "image_id", "category_id", *BOX, "is_crowd"]
-    before, after = (frame.select(shown) for frame in (dataset.core("annotations"), inputs.annotations))
+    before, after = (frame[shown] for frame in (dataset.core("annotations"), inputs.annotations))
     if before.equals(after) or before.sort("annotation_id").equals(after.sort("annotation_id")):
         return None
     are_chosen = category_ids is not None and len(category_ids) < dataset.core("categories").height
