@@ -62,7 +62,7 @@ _FILES = f"{', '.join(_DATASETS)}, and for results in {', '.join(name for name i
 @reading_option("names")
 @option(
     "--corrections", metavar="FILE",
-    help="replace the annotations of images by corrected ones, as of `apframe report --relabel`",
+    help="replace the annotations of images by those of FILE, such as a corrected file of `apframe report --relabel`",
 )  # fmt: skip
 @image_attributes_option
 @reading_option("category_map")
@@ -93,6 +93,8 @@ def convert_files(
         raise ParameterError(f"{', '.join(given)}: only for data sets, not for results")
     if results_of is not None and len(sources) > 1:
         raise ParameterError("--results-of takes one SOURCE", f"there are {len(sources)}")
+    if corrections is not None and category_map is not None:
+        raise ParameterError("--corrections and --category-map are two steps", "convert with one of them, then the result")
     if seed is not None and not (sample or shares):
         raise ParameterError("--seed needs --sample, or --split with shares")
     if by and not shares:
@@ -109,7 +111,11 @@ def convert_files(
                 datasets = [apf.read_dataset(source, source_format, **how) for source in sources]
             dataset, changes = apf.merge(datasets) if len(datasets) > 1 else (datasets[0], None)
             if corrections is not None:
-                dataset = apf.correct(dataset, corrections)
+                from apframe.formats.corrections import described_changes  # for this alone
+
+                fixed, before = apf.read_dataset(corrections), dataset
+                dataset = apf.correct(before, fixed)
+                corrected = f"{counted(fixed.images.height, 'image')} corrected: {described_changes(before, dataset)}"
             if image_attributes is not None:
                 dataset = dataset.with_images(image_attributes)
             dataset = Reading(images=images_list, category_map=category_map, unmapped=unmapped).chosen(dataset)
@@ -135,6 +141,8 @@ def convert_files(
         return
     for table, column, n_rows, what in written_out(lost).iter_rows():
         print(f"{table}{'' if column is None else '.' + column}: {what} ({counted(n_rows, 'row')})")
+    if corrections is not None:
+        print(corrected)
     for path in targets.values():
         written = "everything was written" if lost.is_empty() else "written, except for the losses above"
         print(f"{one_line(str(path))}: {as_format(to).title}, {written}")

@@ -113,10 +113,14 @@ def report_models(
         check_page(embed, images, max_images, title, (), tables)  # before anything is read
         target = free_path(out)
         beside = folder_beside(target) if tables else None
-    if relabel is not None:
-        refuse_existing(relabel, "folder")
     arguments = searches.arguments(by) if are_judged else {}
     rules = None if is_stored else files.rules()
+    if relabel is not None:
+        from apframe.report.relabel import refuse_label_tasks
+
+        refuse_existing(relabel, "folder")
+        if rules is not None:
+            refuse_label_tasks(rules)
     with progress() as say:
         names, evaluations = None, list[apf.Evaluation | apf.RunEvaluation]()
         if are_judged:
@@ -127,7 +131,10 @@ def report_models(
             names = [name or folder for each, folder in zip(runs, names_of(paths), strict=True) for name in each.runs]
             evaluations += runs
         else:
-            evaluations += read_models(paths, files, rules, where, say)
+            models = read_models(paths, files, rules, where, say)
+            if relabel is not None:
+                refuse_label_tasks(models[0].protocol, models)
+            evaluations += models
         from apframe.report.compared import Compared
         from apframe.report.relabel import write_label_tasks
         from apframe.report.text import lines_about, markdown_about  # bring in all sections
@@ -156,7 +163,7 @@ def report_models(
         return
     print(markdown_about(subject, title))
     for line in lines:
-        tell("written", line)
+        tell("note", line)
 
 
 def _from_page(given: Sequence[str], paths: Sequence[Path], folder: Path) -> list[str]:

@@ -221,7 +221,7 @@ def _sound_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, 
     with naming_format(detections, reading.results_format):
         drops = choice.drop_unknown_images
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=drops, are_checked=True)
-    return inputs, report.faults
+    return inputs.of_sound_rows(report.faults), report.faults
 
 
 def path_of_results(results: Any) -> str | None:

@@ -115,6 +115,7 @@ class Evaluator:
             self._category_ids = choose_categories(dataset.core("categories"), choice.categories)
             inputs = make_inputs(dataset, {}, self._category_ids, self.protocol.of_truth)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
+        self._altered = inputs.of_sound_rows(report.faults).altered
         self._said = [note for note in inputs.said if note.counts]  # what they count is changed; all others are said again
         self._require(pl.DataFrame(schema=list(self._similarity.needs)))
         changes_rows = self._dataset.merged is not None or self._dataset.left_out is not None
@@ -294,7 +295,8 @@ class Evaluator:
         none_seen = dataset.images.is_empty() and len(image_ids) > 0  # which was said
         with treating_malformed(self._malformed), collecting() if none_seen else nullcontext():
             inputs = make_inputs(dataset, found, self._category_ids, self.protocol, are_checked=True)
-        inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=inputs.none_given and not is_said)
+        none_given = inputs.none_given and not is_said
+        inputs = replace(inputs, prepared={**inputs.prepared, **prepared}, none_given=none_given, altered=self._altered)
         notes = [*merged([*self._said, *inputs.said], max), *notes]
         return Evaluation(InMemory.of(inputs), self.protocol, notes=in_words(notes), name=self._name)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation
 _RESULTS = (*LINKS, "metrics", "summary")
+_UNKNOWN = "they were stored by an earlier version"  # which does not say whether annotations were `altered`
 
 
 def read_evaluation(folder: str | Path) -> Evaluation:
@@ -75,7 +76,7 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
         except TypeError:
             problem = "category_ids are of another type than those of the categories"
             raise FormatError(f"the manifest's {problem}", "evaluate again", path=folder) from None
-        return stored_inputs(dataset, detections, category_ids, protocol)
+        return stored_inputs(dataset, detections, category_ids, protocol, manifest.get("altered", _UNKNOWN))
 
     return Evaluation(
         Stored(read_inputs, stored), protocol, conditions=manifest["conditions"], notes=manifest.get("notes", ()),

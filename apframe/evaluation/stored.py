@@ -80,6 +80,7 @@ def write_parquet(
         "json_columns": sorted(self.dataset.json_columns),
         "conditions": list(self.conditions),
         "notes": list(self.notes),
+        "altered": "they were read in parts" if source.reads_again else source.inputs.altered,
     } | labelled
     whole: dict[str, pl.DataFrame | pl.LazyFrame] = {}
     if numbers:

@@ -18,7 +18,7 @@ from apframe.tables.names import ORIGINAL, called
 from apframe.tables.shapes.boxes import BOX
 from apframe.tables.shapes.catalogue import OTHERS
 from apframe.tables.shapes.corners import upright
-from apframe.wording import first_line
+from apframe.wording import counted, first_line
 
 _SAME = 0.02  # pixels that a tool may round a side by
 _CORRECTIONS = "corrections"  # as errors call the corrected images
@@ -33,13 +33,14 @@ def correct(dataset: Any, corrections: Any) -> Dataset:
 
     An annotation whose box is the same, to .02 pixels on each side, is still the same one: it keeps its id, and whatever the
     corrected file does not say, such as a mask in a format that has none. It stays a crowd or ignored. Where the file has an
-    outline, the area is that of the outline. Columns that the data set does not have are left out: those that labelling tools
-    add, and `doubt`, `suspicion` and `proposed`.
+    outline, the area is that of the outline. Of equal boxes, those of the same category belong together, in their order. If
+    the data set has no boxes, only masks or corners, all annotations of a corrected image are new ones. Columns that the data
+    set does not have are left out: those that labelling tools add, and `doubt`, `suspicion` and `proposed`.
 
     Parameters
     ----------
     dataset
-        the whole ground truth, as `read_dataset` takes it; of an evaluation with `category_map`, its `dataset`
+        the whole ground truth, as `read_dataset` takes it
     corrections
         the corrected images, as `read_dataset` takes them, in any format. Images are found by `original_file_name`, which
         `Evaluation.write_tasks` writes, or by `file_name`, with or without folders and ending; without a name by their id.
@@ -78,6 +79,21 @@ def correct(dataset: Any, corrections: Any) -> Dataset:
     table = pl.concat([before.filter(~is_replaced), after], how="diagonal")
     with treating_malformed(MALFORMED_KEPT):  # as they were when the data set was made
         return whole.part(whole.images, canonical("annotations", table))
+
+
+def described_changes(before: Dataset, after: Dataset) -> str:
+    """What `correct` made of the annotations of a data set, in words.
+
+    >>> box = {"image_id": [1, 1], "category_id": [1, 1], "x": [1, 9], "y": [1, 1], "width": [4, 4], "height": [4, 4]}
+    >>> one, other = (Dataset({"image_id": [1]}, {"category_id": [1]}, {"annotation_id": [1, k]} | box) for k in (2, 3))
+    >>> described_changes(one, other)
+    '0 annotations changed, 1 added, 1 removed'
+    """
+    key, old, new = "annotation_id", before.annotations, after.annotations
+    both = old.join(new, on=key, suffix=" after")
+    differs = [pl.col(name).ne_missing(pl.col(f"{name} after")) for name in old.columns if name != key]
+    changed = counted(both.filter(pl.any_horizontal(differs)).height, "annotation")
+    return f"{changed} changed, {new.height - both.height:,} added, {old.height - both.height:,} removed"
 
 
 def _image_ids(whole: Dataset, images: pl.DataFrame) -> pl.Series:
@@ -135,7 +151,14 @@ def _same_boxes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     one, other = (frame.select(names).with_row_index(row) for frame, row in ((before, "before"), (after, "after")))
     x, y, width, height = ((pl.col(name), pl.col(f"{name}_right")) for name in BOX)
     sides = [(a - b).abs() for a, b in (x, y, (x[0] + width[0], x[1] + width[1]), (y[0] + height[0], y[1] + height[1]))]
-    pairs = one.join(other, on="image_id").filter(pl.max_horizontal(sides) < _SAME)
-    pairs = pairs.sort(pl.col("category_id") != pl.col("category_id_right"), maintain_order=True)
-    pairs = pairs.unique("after", keep="first", maintain_order=True).unique("before", keep="first", maintain_order=True)
-    return pairs.select("before", "after").sort("after")
+    pairs = one.join(other, on="image_id").select(
+        "before", "after", other=pl.col("category_id") != pl.col("category_id_right"), apart=pl.max_horizontal(sides)
+    )
+    pairs = pairs.filter(pl.col("apart") < _SAME).sort("other", "apart", "before", "after")
+    found = pairs.clear()
+    while pairs.height:  # once, and again for each further box that is equal to another one of its image
+        best = pairs.filter(pl.col("other") == pl.col("other").first())
+        best = best.unique("after", keep="first", maintain_order=True).unique("before", keep="first", maintain_order=True)
+        found = found.extend(best)
+        pairs = pairs.filter(~pl.col(name).is_in(best[name].implode()) for name in ("before", "after"))
+    return found.select("before", "after").sort("after")

@@ -68,7 +68,8 @@ def make_inputs(
     n_left_out = 0
     if inputs.detections.is_empty():
         n_left_out = int(is_known(found["category_id"], dataset.core("categories")["category_id"]).sum())
-    inputs = replace(inputs, unknown_images=unknown, none_given=none_given, n_left_out=n_left_out)
+    altered = _why_altered(dataset, category_ids, inputs)
+    inputs = replace(inputs, unknown_images=unknown, none_given=none_given, n_left_out=n_left_out, altered=altered)
     if protocol.category_thresholds:
         thresholds_of(inputs, inputs.protocol)  # an error where a category has none
     if any(table.iou_types for table in protocol.tables):
@@ -77,8 +78,26 @@ def make_inputs(
     return inputs
 
 
-def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.Series, protocol: Protocol) -> Inputs:
+def _why_altered(dataset: Dataset, category_ids: pl.Series | None, inputs: Inputs) -> str | None:
+    """Why the annotations of the inputs are not those of the data set as it was read; None if they are."""
+    if dataset.merged is not None:
+        return "categories were mapped"
+    if lacks_boxes(dataset.core("annotations")):
+        return "they have no boxes"
+    shown = ["annotation_id", "image_id", "category_id", *BOX, "is_crowd"]
+    before, after = (frame[shown] for frame in (dataset.core("annotations"), inputs.annotations))
+    if before.equals(after) or before.sort("annotation_id").equals(after.sort("annotation_id")):
+        return None
+    are_chosen = category_ids is not None and len(category_ids) < dataset.core("categories").height
+    return "only some categories are evaluated" if are_chosen else f"{inputs.protocol.name} leaves out, changes or copies some"
+
+
+def stored_inputs(
+    dataset: Dataset, detections: pl.DataFrame, category_ids: pl.Series, protocol: Protocol, altered: str | None = None
+) -> Inputs:
     """Make the input of a stored evaluation from its tables, to which the rules of the protocol were already applied.
+
+    `altered` is that of the inputs that were stored.
 
     >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {
@@ -89,7 +108,7 @@ def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.S
     found, _ = _of_known_images(detections, dataset, protocol, drop=False)
     with treating_malformed(MALFORMED_KEPT):  # by the evaluation that was stored
         inputs = _by_rules(dataset, found, category_ids, protocol, [rule for rule in protocol.rules if rule.applies_again])
-    return replace(inputs, none_given=detections.is_empty())
+    return replace(inputs, none_given=detections.is_empty(), altered=altered)
 
 
 def _by_rules(

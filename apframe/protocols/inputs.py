@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from apframe.wording import Note, in_words
 
 if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
+    from apframe.validation import Fault
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Inputs:
         changes of the data and what else to know of the numbers, such as rules of the protocol that could not be applied
     malformed
         what becomes of rows whose shape cannot be right: by default as where this is made
+    altered
+        why `table` has other annotations than the ground truth, in words; None where it has all of them, as they were read
     again
         gives the input of the same data by a variant of the protocol, where its tables have numbers of variants
     """
@@ -64,6 +67,7 @@ class Inputs:
     n_left_out: int = 0
     said: tuple[Note, ...] = ()
     malformed: Malformed = field(default_factory=malformed_rows)
+    altered: str | None = None
     again: Callable[[Protocol], Inputs] | None = None
 
     @cached_property
@@ -131,6 +135,11 @@ class Inputs:
         prepared = {name: objects.take(rows.to_numpy()) for name, objects in self.prepared.items()}
         return replace(self, detections=self.detections[rows], prepared=prepared)
 
+    def of_sound_rows(self, faults: Sequence[Fault]) -> Inputs:
+        """The input, which is `altered` if there are faults of the ground truth, whose rows were left out."""
+        is_whole = all(fault.table == "detections" for fault in faults)
+        return self if is_whole else replace(self, altered="rows that cannot be evaluated were left out")
+
     def saying(self, *notes: Note) -> Inputs:
         """The input with more that is `said`."""
         return replace(self, said=(*self.said, *notes))
@@ -161,7 +170,8 @@ class Inputs:
         dataset = self.dataset.part(tables["images"], tables["annotations"])
         objects = tables["annotations"], tables["detections"]
         again = None if self.again is None or masks.keys() - {"images"} else partial(_part_again, self.again, masks)
-        return Inputs(self.protocol, dataset, *objects, ids[0], ids[1], malformed=self.malformed, again=again)
+        altered = "a subset has only some categories" if "categories" in masks else self.altered
+        return Inputs(self.protocol, dataset, *objects, ids[0], ids[1], malformed=self.malformed, altered=altered, again=again)
 
 
 def _part_again(

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from apframe.evaluation.diagnose.tasks import task_dataset
+from apframe.evaluation.diagnose.tasks import refuse_tasks, refuse_undrawn, task_dataset
 from apframe.evaluation.gallery.cards import MODELS
 from apframe.exceptions import InputError, ParameterError
 from apframe.formats.writing import write_dataset, write_new
+from apframe.protocols.refused import refuse_distances, refuse_scores
 from apframe.report.compared import Compared
 from apframe.wording import counted
 
+if TYPE_CHECKING:
+    from apframe.evaluation.evaluation import Evaluation
+    from apframe.protocols.protocol import Protocol
+
 FILES = {"coco": "coco.json", "cvat": "cvat.xml", "label_studio": "label_studio.json"}
 """The files by their formats, all with the same images and annotations."""
+
+
+def refuse_label_tasks(protocol: Protocol, evaluations: Sequence[Evaluation] = ()) -> None:
+    """An error where `write_label_tasks` could not write, as far as it is known, and what to do in the shell.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> refuse_label_tasks(COCO)
+    """
+    try:
+        refuse_scores(protocol, "label errors")
+        refuse_distances(protocol, "label errors need")
+        refuse_undrawn(protocol)
+        for each in evaluations:
+            refuse_tasks(each)
+    except ParameterError as error:
+        other = f"{error.remedy}; or " if evaluations else ""
+        raise ParameterError(error.problem, f"{other}leave --relabel out") from None
 
 
 def write_label_tasks(folder: Path, compared: Compared) -> str:
@@ -27,7 +51,7 @@ def write_label_tasks(folder: Path, compared: Compared) -> str:
     OutputError
         the folder is not empty, or cannot be written
     ParameterError
-        the protocol compares distances, or has no precision; no format can store the data
+        the protocol compares distances, or has no precision; no format can store the data; see `Evaluation.write_tasks` too
 
     >>> import tempfile
     >>> from apframe.evaluation.evaluate import evaluate

@@ -51,7 +51,6 @@ def label_errors(
     and the detection_id, score, similarity and suspicion of that run; null for `spurious`. By kind, n_runs and suspicion
     (largest first), and ids. `write` of the table writes the images for a labelling tool; see `Evaluation.write_tasks`.
 
-
     Raises
     ------
     NotComparableError

@@ -245,7 +245,8 @@ class Shards:
         first = self.objects.first
         dataset = first.dataset.part(self.dataset.images.sort("image_id"), annotations)
         own = self.image_ids, self.category_ids
-        return Inputs(first.protocol, dataset, annotations, detections, *own, malformed=first.malformed)
+        altered = "they were read in parts"
+        return Inputs(first.protocol, dataset, annotations, detections, *own, malformed=first.malformed, altered=altered)
 
     @cached_property
     def rows(self) -> Rows:

@@ -42,7 +42,7 @@ def test_markdown_is_printed_beside_a_page_or_alone(tmp_path: Path) -> None:
     alone = apframe("report", *FILES, "--markdown", "--title", "Nightly")
     assert (alone.returncode, alone.stderr) == (0, "") and alone.stdout.startswith("## Nightly\n\n**No significant difference")
     beside = apframe("report", *FILES, "--markdown", "--title", "Nightly", "--out", str(page))
-    assert beside.stdout == alone.stdout and beside.stderr.startswith(f"written: {page}: ")
+    assert beside.stdout == alone.stdout and beside.stderr.startswith(f"note: {page}: ")
     assert "<h1>Nightly</h1>" in page.read_text()
     done = apframe("report", *FILES, "--images", str(tmp_path / "no"), "--out", str(page))
     assert (done.returncode, done.stderr) == (
@@ -202,7 +202,8 @@ def test_corrected_labels_become_ground_truth(tmp_path: Path) -> None:
     assert apframe("report", *FILES[:2], "--relabel", str(tasks)).returncode == 0
     (tasks / "cvat.xml").write_text((tasks / "cvat.xml").read_text().replace('label="van"', 'label="car"'))
     done = apframe("convert", FILES[0], fixed, "--to", "coco", "--corrections", str(tasks / "cvat.xml"))
-    assert (done.returncode, done.stdout) == (0, f"{fixed}: COCO JSON, everything was written\n")
+    line = "30 images corrected: 11 annotations changed, 27 added, 0 removed"
+    assert (done.returncode, done.stdout) == (0, f"{line}\n{fixed}: COCO JSON, everything was written\n")
     before, after = (apf.read_dataset(path) for path in (FILES[0], fixed))
     touched = apf.read_dataset(tasks / "coco.json").images["image_id"].implode()
     here = pl.col("image_id").is_in(touched)
@@ -220,9 +221,28 @@ def test_distances_and_search_runs_have_no_doubtful_labels(tmp_path: Path) -> No
     assert done.stderr == "error: --relabel is about detections, not about search runs; leave it out\n"
     driving = STREET.parent / "driving"
     sources = [str(driving / "scenes"), str(driving / "model_a.json"), "--protocol", "nuscenes"]
-    done = apframe("report", *sources, "--relabel", str(tmp_path / "new"))
-    assert done.stderr == "error: label errors need similarities from 0 to 1, and NUSCENES compares distances\n"
+    done = apframe("report", *sources, "--relabel", str(tmp_path / "new"), "--out", str(tmp_path / "page.html"))
+    assert (
+        done.stderr
+        == "error: label errors need similarities from 0 to 1, and NUSCENES compares distances; leave --relabel out\n"
+    )
     assert [*tmp_path.iterdir()] == []
+
+
+def test_tasks_that_would_lose_labels_are_refused_early(tmp_path: Path) -> None:
+    options = ["--relabel", str(tmp_path / "new"), "--out", str(tmp_path / "page.html")]
+    done = apframe("report", *FILES[:2], "--where", "name = 'car'", *options)
+    assert done.returncode == 2 and "a subset has only some categories; write tasks of boxes" in done.stderr
+    assert done.stderr.endswith("or leave --relabel out\n")
+    thumos = [str(STREET.parent / "video" / "thumos14" / name) for name in ("annotation", "model_a.txt")]
+    done = apframe("report", thumos[0], "absent.txt", "--protocol", "thumos14", *options)
+    message = "THUMOS14 compares interval, and tasks for labelling tools need shapes in images; leave --relabel out"
+    assert (done.returncode, done.stderr) == (2, f"error: {message}\n")
+    stored = str(tmp_path / "stored")
+    assert apframe("eval", *thumos, "--protocol", "thumos14", "--out", stored).returncode == 0
+    done = apframe("report", stored, *options)
+    assert done.returncode == 2 and "THUMOS14 compares interval" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["stored"]
 
 
 @pytest.fixture(scope="module")

@@ -90,6 +90,40 @@ def test_equal_boxes_stay_apart() -> None:
     assert_frame_equal(apf.correct(whole, both).annotations.sort("annotation_id"), whole.annotations)
 
 
+def fixed_like(whole: apf.Dataset, n: int, names: list[str]) -> apf.Dataset:
+    """The first annotations as a tool might return them, of categories that are called so."""
+    rows = whole.annotations.head(n).select("x", "y", "width", "height").with_columns(image_id=0, category_id=pl.Series(names))
+    return apf.Dataset({"image_id": [0], "file_name": NAMES[:1]}, {"category_id": sorted({*names})}, rows)
+
+
+def test_equal_boxes_of_a_category_keep_their_ids() -> None:
+    whole = truth(image_id=[10] * 4 + [13, 14], x=[1.0, 1.0, 1.0, 3.0, 4.0, 5.0], note=["a", "b", "c", "d", "e", "f"])
+    again = apf.correct(whole, fixed_like(whole, 4, ["cat"] * 4)).annotations
+    assert_frame_equal(again.sort("annotation_id"), whole.annotations)
+    fewer = apf.correct(whole, fixed_like(whole, 2, ["cat"] * 2)).annotations
+    assert fewer.filter(image_id=10)["annotation_id"].to_list() == [100, 101]
+
+
+def test_one_of_two_equal_boxes_changes_its_category() -> None:
+    ids, note = [3, 5, 3, 3, 3, 3], ["a", "b", "c", "d", "e", "f"]
+    whole = truth(x=[1.0, 1.0, 2.0, 3.0, 4.0, 5.0], category_id=ids, note=note)
+    for names in (["cat", "cat"], ["dog & <b>", "dog & <b>"]):
+        again = apf.correct(whole, fixed_like(whole, 2, names)).annotations
+        category = 3 if names[0] == "cat" else 5
+        assert again.filter(image_id=10).sort("annotation_id").select("annotation_id", "category_id", "note").rows() == [
+            (100, category, "a"),
+            (101, category, "b"),
+        ]
+
+
+def test_without_boxes_all_annotations_are_new() -> None:
+    square = [[1.0, 1.0, 21.5, 1.0, 21.5, 11.25, 1.0, 11.25]]
+    rows = {"annotation_id": [5, 6], "image_id": [1, 2], "category_id": [1, 1], "mask": [square] * 2}
+    whole = apf.Dataset({"image_id": [1, 2]}, {"category_id": [1], "name": ["cat"]}, rows)
+    again = apf.correct(whole, whole.of_images(pl.Series([True, False]))).annotations
+    assert again.select("annotation_id", "image_id", "mask").rows() == [(6, 2, square), (7, 1, square)]
+
+
 def test_an_image_without_annotations_loses_its_own() -> None:
     empty = apf.Dataset({"image_id": [3], "file_name": ["plain"]}, {"category_id": ["cat"]}, {})
     assert apf.correct(truth(), empty).annotations["annotation_id"].to_list() == [100, 101, 102, 103, 104]

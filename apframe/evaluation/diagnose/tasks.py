@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,13 +13,15 @@ from apframe.exceptions import ColumnError, ParameterError
 from apframe.rows import refuse_rows
 from apframe.tables.ids import is_known, new_ids, replaced, unknown_ids
 from apframe.tables.names import ORIGINAL
-from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import OTHERS
+from apframe.tables.shapes.boxes import BOX, BOXES
+from apframe.tables.shapes.catalogue import CORNERS, KEYPOINTS, MASKS, OTHERS
 from apframe.tables.sources import to_polars
+from apframe.tables.tables import OUTSIDE
 from apframe.tables.types import with_ids
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
+    from apframe.protocols.protocol import Protocol
     from apframe.tables.dataset import Dataset
 
 _ROWS = "rows"  # as errors call them
@@ -57,6 +59,10 @@ def write_tasks(self: Evaluation, rows: Any, path: str | Path, format: str = "cv
 
     Raises
     ------
+    ParameterError
+        annotations may not be those of the ground truth, so that `apframe.correct` would lose some: categories were mapped,
+        chosen or left out by `where`, invalid rows were left out, shards were read, there are no boxes, or the protocol
+        changes annotations, as KITTI does; or these cannot be drawn in an image, such as intervals
     ColumnError
         there is no column image_id
     UnknownIdError
@@ -83,11 +89,53 @@ def write_tasks(self: Evaluation, rows: Any, path: str | Path, format: str = "cv
     return write_dataset(task_dataset(table, [self]), path, format)
 
 
+def refuse_undrawn(protocol: Protocol) -> None:
+    """An error where a protocol compares what cannot be drawn in an image, such as intervals.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> refuse_undrawn(COCO)
+    """
+    if protocol.similarity.shape not in (None, BOXES, MASKS, KEYPOINTS, CORNERS):
+        raise ParameterError(
+            f"{protocol.name} compares {protocol.iou_type}, and tasks for labelling tools need shapes in images",
+            "write tasks where boxes, masks or keypoints are compared",
+        )
+
+
+def refuse_tasks(self: Evaluation) -> None:
+    """An error where `correct` would lose or change annotations that these tasks do not show as they were read.
+
+    >>> from apframe import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
+    ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+    >>> refuse_tasks(evaluate(truth, []))
+    >>> refuse_tasks(evaluate(truth, []).where("name = 'cat'"))
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: corrected images could lose labels, as annotations may not be those of ...
+    """
+    refuse_undrawn(self.protocol)
+    if (altered := self._inputs.altered) is not None:
+        raise ParameterError(
+            f"corrected images could lose labels, as annotations may not be those of the ground truth: {altered}",
+            "write tasks of boxes of all categories, without a map or shards, evaluated by a protocol such as COCO",
+        )
+
+
+def _keeping(step: Callable[..., pl.DataFrame]) -> Callable[..., LabelErrors]:
+    """A method of Polars whose result still knows the evaluation."""
+
+    def method(self: LabelErrors, *args: Any, **options: Any) -> LabelErrors:
+        return self.of_rows(step(self, *args, **options))
+
+    method.__name__, method.__doc__ = step.__name__, f"Return what `polars.DataFrame.{step.__name__}` does, to be written too."
+    return method
+
+
 class LabelErrors(pl.DataFrame):
     """The table of `Evaluation.label_errors`: a frame like any other, which can be written for a labelling tool.
 
-    Filtering and sorting keep this type, and so do `head` and `tail`. Rows that were chosen in another way are written by
-    `Evaluation.write_tasks`.
+    Methods that choose rows keep this type: filter, sort, head, tail, slice, sample, unique, top_k and others that are listed
+    here. Rows that were chosen in another way, as by a join, are written by `Evaluation.write_tasks`.
     """
 
     _evaluations: Sequence[Evaluation] = ()  # of frames that Polars made of this one
@@ -119,28 +167,26 @@ class LabelErrors(pl.DataFrame):
 
         if not self._evaluations:
             raise ParameterError(
-                "these rows no longer know their evaluation: only filter, sort, head and tail keep it",
+                "these rows no longer know their evaluation: filter, sort, head, slice and the like keep it",
                 "write them with ev.write_tasks(rows, path, format)",
             )
         return write_dataset(task_dataset(self, self._evaluations, self._names), path, format)
 
-    def filter(self, *predicates: Any, **constraints: Any) -> Self:
-        """Filter the rows as `polars.DataFrame.filter` does."""
-        return self._of(super().filter(*predicates, **constraints))
+    filter = _keeping(pl.DataFrame.filter)
+    sort = _keeping(pl.DataFrame.sort)
+    reverse = _keeping(pl.DataFrame.reverse)
+    head = _keeping(pl.DataFrame.head)
+    tail = _keeping(pl.DataFrame.tail)
+    slice = _keeping(pl.DataFrame.slice)
+    sample = _keeping(pl.DataFrame.sample)
+    unique = _keeping(pl.DataFrame.unique)
+    top_k = _keeping(pl.DataFrame.top_k)
+    drop_nulls = _keeping(pl.DataFrame.drop_nulls)
+    with_columns = _keeping(pl.DataFrame.with_columns)
+    clone = _keeping(pl.DataFrame.clone)
 
-    def sort(self, *by: Any, **options: Any) -> Self:
-        """Sort the rows as `polars.DataFrame.sort` does."""
-        return self._of(super().sort(*by, **options))
-
-    def head(self, n: int = 5) -> Self:
-        """Return the first rows as `polars.DataFrame.head` does."""
-        return self._of(super().head(n))
-
-    def tail(self, n: int = 5) -> Self:
-        """Return the last rows as `polars.DataFrame.tail` does."""
-        return self._of(super().tail(n))
-
-    def _of(self, table: pl.DataFrame) -> Self:
+    def of_rows(self, table: pl.DataFrame) -> Self:
+        """Return rows that were chosen from these."""
         return type(self)(table, self._evaluations, self._names)
 
 
@@ -155,13 +201,14 @@ def task_dataset(rows: pl.DataFrame, evaluations: Sequence[Evaluation], names: S
         of the same ground truth, and what the column `run` calls them
     """
     first = evaluations[0]
+    refuse_tasks(first)
     rows = _marked(rows, first, names).sort("suspicion", descending=True, nulls_last=True, maintain_order=True)
     words = rows.drop_nulls("words").group_by("image_id").agg(doubts=pl.col("words").unique(maintain_order=True).str.join("; "))
     images = rows.select("image_id").unique(maintain_order=True)
     for known in (first.dataset.images.with_columns(pl.col("file_name").alias(ORIGINAL)).drop("doubts", strict=False), words):
         images = images.join(known, on="image_id", how="left", maintain_order="left")
     annotations = first.dataset.annotations
-    annotations = annotations.filter(is_known(annotations["image_id"], images["image_id"])).drop(_MARKS, strict=False)
+    annotations = annotations.filter(is_known(annotations["image_id"], images["image_id"])).drop(*_MARKS, OUTSIDE, strict=False)
     marks = (
         rows.drop_nulls(["annotation_id", "doubt"])
         .group_by("annotation_id")

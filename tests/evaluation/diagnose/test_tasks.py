@@ -16,7 +16,15 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.evaluation.diagnose.tasks import LabelErrors, task_dataset
-from apframe.exceptions import ColumnError, InputError, OutputError, ParameterError, RowError, UnknownIdError
+from apframe.exceptions import (
+    ColumnError,
+    InputError,
+    InvalidRowsWarning,
+    OutputError,
+    ParameterError,
+    RowError,
+    UnknownIdError,
+)
 from tests.evaluation.diagnose.test_errors import STREET
 
 NAMES = ['<img onerror="alert(1)">.jpg', "über/it's one.jpg", "untouched.jpg", "seen.jpg"]
@@ -128,8 +136,27 @@ def test_a_table_like_any_other(tmp_path: Path) -> None:
     chosen.write(tmp_path / "tasks.json", "label_studio")
     names = apf.read_dataset(tmp_path / "tasks.json").images["file_name"].to_list()
     assert names == chosen.reverse()["file_name"].to_list()  # the most suspicious first
-    with pytest.raises(ParameterError, match=r"only filter, sort, head and tail keep it; write them with ev.write_tasks"):
-        errors.clone().write(tmp_path / "other.json")
+    other = tmp_path / "other.json"
+    with pytest.raises(ParameterError, match=r"head, slice and the like keep it; write them with ev.write_tasks"):
+        errors.partition_by("kind")[0].write(other)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda errors: errors[:5].slice(2, 3),
+        lambda errors: errors.sample(3, seed=1),
+        lambda errors: errors.unique("image_id", maintain_order=True),
+        lambda errors: errors.top_k(3, by="suspicion"),
+        lambda errors: errors.with_columns(pl.col("score") * 2).reverse().limit(4),
+        lambda errors: errors.drop_nulls("annotation_id").clone(),
+    ],
+)
+def test_steps_that_keep_the_evaluation(step: Callable[[LabelErrors], LabelErrors], tmp_path: Path) -> None:
+    chosen = step(street().label_errors())
+    written = chosen.filter(pl.col("kind") != "missing")
+    written.write(tmp_path / "tasks.json", "coco")
+    assert {*apf.read_dataset(tmp_path / "tasks.json").images["image_id"]} == {*written["image_id"]}
 
 
 Box = list[float]
@@ -248,16 +275,104 @@ def test_nothing_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "tasks.xml").read_text() == "mine"
 
 
-def test_mapped_categories_and_subsets_come_back(tmp_path: Path) -> None:
-    truth, found = STREET / "instances.json", STREET / "model_a.json"
-    mapped = apf.evaluate(truth, found, category_map={"car": "vehicle", "van": "vehicle"})
-    mapped.label_errors().write(tmp_path / "mapped.xml")
-    again = apf.evaluate(apf.correct(mapped.dataset, tmp_path / "mapped.xml"), found)
-    assert again["AP"] > mapped["AP"]
-    with pytest.raises(UnknownIdError, match="unknown: 'vehicle'"):
-        apf.correct(truth, tmp_path / "mapped.xml")
+def test_subsets_of_images_come_back(tmp_path: Path) -> None:
+    truth = STREET / "instances.json"
     fog = street().where("weather = 'fog'")
     fog.label_errors().write(tmp_path / "fog.xml")
     weather = apf.correct(truth, tmp_path / "fog.xml").images.select("file_name", "weather")
     tasks = apf.read_dataset(tmp_path / "fog.xml").images.join(weather, on="file_name")
     assert {*tasks["weather"]} == {"fog"}
+
+
+DATA = STREET.parent
+SAMPLES = [  # ground truth, results, the protocol, and why its tasks are refused; "" if they come back
+    ("street/instances.json", "street/model_a.json", "coco", ""),
+    ("aerial/visdrone/annotations", "aerial/visdrone/results", "visdrone", "VISDRONE leaves out, changes or copies some"),
+    ("aerial/visdrone/annotations", "aerial/visdrone/results", "coco", ""),
+    ("aerial/dota/labelTxt", "aerial/dota/results", "dota", "they have no boxes"),
+    ("driving/kitti/label_2", "driving/kitti/model_a", "kitti", "KITTI leaves out, changes or copies some"),
+    ("driving/kitti/label_2", "driving/kitti/model_a", "coco", ""),
+    ("driving/scenes", "driving/model_a.json", "nuscenes", "NUSCENES compares distance"),
+    ("people/crowd_val.odgt", "people/crowd_results.odgt", "crowdhuman", "CROWDHUMAN leaves out, changes or copies some"),
+    ("people/walkers_val.json", "people/walkers_a.json", "citypersons", ""),
+    ("people/faces/ground_truth", "people/faces/results", "wider_face", ""),
+    ("video/ava/truth", "video/ava/model_a.csv", "ava", ""),
+    ("video/thumos14/annotation", "video/thumos14/model_a.txt", "thumos14", "THUMOS14 compares interval"),
+    ("relations/truth.json", "relations/model_a.json", "visual_genome", "VISUAL_GENOME compares relation"),
+    ("relations/phrases.json", "relations/phrases_found.json", "flickr30k", ""),
+    ("segments/panoptic/truth.json", "segments/panoptic/model_a.json", "coco_panoptic", "COCO_PANOPTIC compares panoptic"),
+    ("segments/semantic/truth", "segments/semantic/model_a", "semantic", "SEMANTIC compares semantic"),
+    ("medical/luna16/annotations", "medical/luna16/model_a.csv", "luna16", "LUNA16 compares sphere"),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("truth", "found", "protocol", "refused"), SAMPLES)
+def test_no_label_is_lost_or_invented(truth: str, found: str, protocol: str, refused: str, tmp_path: Path) -> None:
+    evaluation, path = apf.evaluate(DATA / truth, DATA / found, protocol), tmp_path / "tasks"
+    images = evaluation.dataset.images["image_id"]
+    if refused:
+        with pytest.raises(ParameterError, match=refused):
+            evaluation.write_tasks(images, path)
+        assert not path.exists()
+        return
+    evaluation.write_parquet(tmp_path / "stored")
+    whole = apf.read_dataset(DATA / truth)
+    for format_, each in (("cvat", evaluation), ("coco", apf.read_evaluation(tmp_path / "stored"))):
+        each.write_tasks(images, tmp_path / format_, format_)
+        again = apf.correct(whole, tmp_path / format_)
+        assert_frame_equal(again.annotations.sort("annotation_id"), whole.annotations.sort("annotation_id"))
+
+
+@pytest.mark.parametrize(
+    ("options", "where", "why"),
+    [
+        ({"category_map": {"van": "car"}}, None, "categories were mapped"),
+        ({"category_map": {"car": "car"}, "unmapped": "drop"}, None, "categories were mapped"),
+        ({"categories": ["car"]}, None, "only some categories are evaluated"),
+        ({}, "name = 'car'", "a subset has only some categories"),
+    ],
+)
+def test_parts_of_the_ground_truth_are_refused(options: Any, where: str | None, why: str, tmp_path: Path) -> None:
+    whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json", **options)
+    part = whole if where is None else whole.where(where)
+    part.write_parquet(tmp_path / "stored")
+    for each in (part, apf.read_evaluation(tmp_path / "stored")):
+        with pytest.raises(ParameterError, match=f"annotations may not be those of the ground truth: {why}"):
+            each.label_errors().write(tmp_path / "tasks.xml")
+
+
+def test_rows_left_out_as_invalid_are_not_lost(tmp_path: Path) -> None:
+    box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
+    truth = {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": [{"id": 1} | box, {"id": 2} | box]}
+    wrong = {"score": 0.9} | box | {"bbox": [0, 0, -9, 9]}
+    with pytest.warns(InvalidRowsWarning):
+        apf.evaluate(truth, [wrong, {"score": 0.9} | box], invalid="drop").write_tasks([1], tmp_path / "tasks.xml")
+    truth["annotations"] = [{"id": 1} | box, {"id": 2} | wrong]
+    with pytest.warns(InvalidRowsWarning):
+        evaluation = apf.evaluate(truth, [{"score": 0.9} | box], invalid="drop")
+        updates = apf.Evaluator(truth, invalid="drop")
+        updates.update([{"score": 0.9} | box])
+        updated = updates.compute()
+    for each in (evaluation, updated):
+        with pytest.raises(ParameterError, match="rows that cannot be evaluated were left out"):
+            each.write_tasks([1], tmp_path / "more.xml")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_updates_know_what_the_rules_changed(tmp_path: Path) -> None:
+    updates = apf.Evaluator(DATA / "driving/kitti/label_2", "kitti")
+    with pytest.raises(ParameterError, match="KITTI leaves out, changes or copies some"):
+        updates.compute().write_tasks([], tmp_path / "tasks.xml")
+
+
+@pytest.mark.parametrize("where", [None, "area > 5000"])
+def test_what_was_stored_before_may_have_lost_labels(where: str | None, tmp_path: Path) -> None:
+    evaluation = street() if where is None else street().where(where)
+    evaluation.write_parquet(tmp_path / "stored")
+    apf.read_evaluation(tmp_path / "stored").write_tasks([22], tmp_path / "tasks.xml")
+    assert "outside_subset_attribute" not in apf.read_dataset(tmp_path / "tasks.xml").annotations.columns
+    manifest = tmp_path / "stored" / "manifest.json"
+    manifest.write_text(json.dumps({key: value for key, value in json.loads(manifest.read_text()).items() if key != "altered"}))
+    with pytest.raises(ParameterError, match="they were stored by an earlier version"):
+        apf.read_evaluation(tmp_path / "stored").write_tasks([22], tmp_path / "more.xml")
