@@ -140,9 +140,10 @@ class Rises:
     @classmethod
     def of(cls, before: Ranked, after: Sequence[Ranked], sampled: Sampled | None) -> Rises | None:
         """Of the verdicts before, and after each way of fixing them; None if the contributions are not known."""
-        if sampled is None or before.contributions is None:
+        start, ends = before.contributions, [each.contributions for each in after if each.contributions is not None]
+        if sampled is None or start is None:  # all have them, or none
             return None
-        made = [each.contributions.less(before.contributions) for each in after]
+        made = [end.less(start) for end in ends]
         return cls(before, np.stack([each.ap - before.ap for each in after]), made, sampled)
 
     def each(self) -> dict[str, np.ndarray]:
