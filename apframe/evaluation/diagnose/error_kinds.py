@@ -89,6 +89,7 @@ ERROR_KINDS = {
     )
 }
 """By name, in the order of tables."""
+ENDS = ("low", "high", "se")  # the columns of the intervals of what errors cost
 OF_DETECTIONS = ("cls", "loc", "both", "dupe", "bkg")
 KINDS = tuple(name for name, kind in ERROR_KINDS.items() if not kind.is_special)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.evaluation.comparison.intervals import units_if_asked
-from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
+from apframe.evaluation.diagnose.error_kinds import ENDS, ERROR_KINDS, OF_DETECTIONS
 from apframe.evaluation.slices.by import masks_of_slices
 from apframe.evaluation.slices.keys import Bins
 from apframe.evaluation.tables import columns_at, with_labels
@@ -16,8 +16,6 @@ from apframe.exceptions import ParameterError
 from apframe.protocols.places import threshold_at
 from apframe.protocols.refused import refuse_scores
 from apframe.tables.results import ERRORS, RESULTS
-
-ENDS = ("low", "high", "se")
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from apframe.compare.intervals import EQUAL
 from apframe.compare.resampling import Units
 from apframe.compare.standard_errors import LEAST_UNITS, compare, standard_errors
 from apframe.evaluation.comparison.influences import MOST_RARE
-from apframe.evaluation.diagnose.errors import ENDS
+from apframe.evaluation.diagnose.error_kinds import ENDS
 from apframe.matching.verdicts import Verdicts
 from apframe.metrics.average_precision import DetectionCount
 from apframe.metrics.cells import Cell, Cells
