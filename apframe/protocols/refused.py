@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from apframe.exceptions import ParameterError
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.protocols.protocol import Protocol
+from apframe.tables.shapes.boxes import BOXES
+from apframe.tables.shapes.catalogue import CORNERS, KEYPOINTS, MASKS
 
 if TYPE_CHECKING:
     from apframe.metrics.metric import Metric
@@ -41,6 +43,19 @@ def refuse_distances(protocol: Protocol, what: str, option: str = "") -> None:
     """
     if protocol.similarity.bounds[1] < 1:
         raise ParameterError(f"{what} similarities from 0 to 1, and {protocol.name} compares distances", option=option)
+
+
+def refuse_undrawn(protocol: Protocol) -> None:
+    """An error where a protocol compares what cannot be drawn in an image, such as intervals.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> refuse_undrawn(COCO)
+    """
+    if protocol.similarity.shape not in (None, BOXES, MASKS, KEYPOINTS, CORNERS):
+        raise ParameterError(
+            f"{protocol.name} compares {protocol.iou_type}, and tasks for labelling tools need shapes in images",
+            "write tasks where boxes, masks or keypoints are compared",
+        )
 
 
 def counts_mistakes(protocol: Protocol) -> bool:

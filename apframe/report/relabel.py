@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apframe.evaluation.diagnose.tasks import refuse_tasks, refuse_undrawn, task_dataset
+from apframe.evaluation.diagnose.tasks import refuse_tasks, task_dataset
 from apframe.evaluation.gallery.cards import MODELS
 from apframe.exceptions import InputError, ParameterError
 from apframe.formats.writing import write_dataset, write_new
-from apframe.protocols.refused import refuse_distances, refuse_scores
+from apframe.protocols.refused import refuse_distances, refuse_scores, refuse_undrawn
 from apframe.report.compared import Compared
 from apframe.wording import counted
 

@@ -10,18 +10,18 @@ import polars as pl
 
 from apframe.evaluation.diagnose.missing_objects import detections_of, objects_of
 from apframe.exceptions import ColumnError, ParameterError
+from apframe.protocols.refused import refuse_undrawn
 from apframe.rows import refuse_rows
 from apframe.tables.ids import is_known, new_ids, replaced, unknown_ids
 from apframe.tables.names import ORIGINAL
-from apframe.tables.shapes.boxes import BOX, BOXES
-from apframe.tables.shapes.catalogue import CORNERS, KEYPOINTS, MASKS, OTHERS
+from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.catalogue import OTHERS
 from apframe.tables.sources import to_polars
 from apframe.tables.tables import OUTSIDE
 from apframe.tables.types import with_ids
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
-    from apframe.protocols.protocol import Protocol
     from apframe.tables.dataset import Dataset
 
 _ROWS = "rows"  # as errors call them
@@ -62,7 +62,7 @@ def write_tasks(self: Evaluation, rows: Any, path: str | Path, format: str = "cv
     ParameterError
         annotations may not be those of the ground truth, so that `apframe.correct` would lose some: categories were mapped,
         chosen or left out by `where`, invalid rows were left out, shards were read, there are no boxes, or the protocol
-        changes annotations, as KITTI does; or these cannot be drawn in an image, such as intervals
+        changes annotations, as some benchmarks do; or these cannot be drawn in an image, such as intervals
     ColumnError
         there is no column image_id
     UnknownIdError
@@ -87,19 +87,6 @@ def write_tasks(self: Evaluation, rows: Any, path: str | Path, format: str = "cv
     )
     table = to_polars({"image_id": rows} if are_ids else rows, _ROWS)
     return write_dataset(task_dataset(table, [self]), path, format)
-
-
-def refuse_undrawn(protocol: Protocol) -> None:
-    """An error where a protocol compares what cannot be drawn in an image, such as intervals.
-
-    >>> from apframe.protocols.coco import COCO
-    >>> refuse_undrawn(COCO)
-    """
-    if protocol.similarity.shape not in (None, BOXES, MASKS, KEYPOINTS, CORNERS):
-        raise ParameterError(
-            f"{protocol.name} compares {protocol.iou_type}, and tasks for labelling tools need shapes in images",
-            "write tasks where boxes, masks or keypoints are compared",
-        )
 
 
 def refuse_tasks(self: Evaluation) -> None:
