@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from apframe.evaluation.diagnose.cuts import as_score
 from apframe.evaluation.slices.by import each_slice
-from apframe.evaluation.slices.keys import Bins
+from apframe.evaluation.slices.keys import as_keys
 from apframe.exceptions import ParameterError
 from apframe.protocols.places import place_at
 from apframe.tables.conditions import choose_categories
@@ -57,7 +57,7 @@ def curves(
     slice, its keys in front. A protocol that matches anew at each score cut-off has a row for each cut-off at which a count
     changes, and no detection_id.
     """
-    if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
+    if keys := as_keys(by):
         parts = [
             values.join(part.curves(iou_threshold, area_range, category), how="cross")
             for values, part in each_slice(self, keys)

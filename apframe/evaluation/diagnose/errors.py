@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -10,7 +10,7 @@ import polars as pl
 from apframe.evaluation.comparison.intervals import units_if_asked
 from apframe.evaluation.diagnose.error_kinds import ENDS, ERROR_KINDS, OF_DETECTIONS
 from apframe.evaluation.slices.by import masks_of_slices
-from apframe.evaluation.slices.keys import Bins
+from apframe.evaluation.slices.keys import as_keys
 from apframe.evaluation.tables import columns_at, with_labels
 from apframe.exceptions import ParameterError
 from apframe.protocols.places import threshold_at
@@ -142,7 +142,7 @@ def error_impact(
     refuse_scores(self.protocol, "effects of errors on average precision")
     threshold, background = checked_thresholds(self, iou_threshold, background)
     units = units_if_asked(self, unit, within, intervals=intervals)
-    if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
+    if keys := as_keys(by):
         return _of_slices(self, keys, threshold, background, units)
     if units is None:
         table = stored_or_computed(self, "error_impact", threshold, background)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apframe.evaluation.diagnose.errors import checked_thresholds
 from apframe.evaluation.slices.by import masks_of_slices
-from apframe.evaluation.slices.keys import Bins
+from apframe.evaluation.slices.keys import as_keys
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,8 +58,7 @@ def gain_of_slice(
 
     from apframe.evaluation.diagnose.find_errors import errors_of
 
-    keys = [by] if isinstance(by, (str, Bins, Mapping)) else list(by)
-    masks = next((masks for row, masks in masks_of_slices(self, keys, set()) if row.row(0) == tuple(values)), None)
+    masks = next((masks for row, masks in masks_of_slices(self, as_keys(by), set()) if row.row(0) == tuple(values)), None)
     if masks is None or not all(flags.all() for table in ("detections", "annotations") for flags in masks[table].values()):
         return None
     verdicts, found, _ = errors_of(self._pipeline, *checked_thresholds(self, iou_threshold, None))

@@ -173,6 +173,15 @@ def _make_key(place: int, key: Any, tables: Tables) -> Key:
     return _restricted(made, key) if isinstance(key, _Only) else made
 
 
+def as_keys(by: SliceKey | Sequence[SliceKey]) -> list[Any]:
+    """Return one key or several as a list.
+
+    >>> as_keys("weather"), as_keys(["weather", "city"]), as_keys(())
+    (['weather'], ['weather', 'city'], [])
+    """
+    return [by] if isinstance(by, (str, Bins, Mapping)) else list(by)
+
+
 def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
     """The keys of columns, bins and named slices, in their order.
 
