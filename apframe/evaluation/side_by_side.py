@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+import polars as pl
+
 from apframe.collecting import collecting
 from apframe.exceptions import warn_again
 from apframe.threads import pool
@@ -39,3 +41,12 @@ def of_each(compute: Callable[[Evaluation], Made], evaluations: Sequence[Evaluat
     for _, found in made.values():
         warn_again(found)
     return [made[id(each)][0] for each in evaluations]
+
+
+def stacked(column: str, names: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return tables one below the other, with the name of each in a column in front.
+
+    >>> stacked("run", ["old", "new"], [pl.DataFrame({"AP": [0.25]}), pl.DataFrame({"AP": [0.5]})]).rows()
+    [('old', 0.25), ('new', 0.5)]
+    """
+    return pl.concat(table.select(pl.lit(name).alias(column), pl.all()) for name, table in zip(names, tables, strict=True))

@@ -13,7 +13,7 @@ from apframe.collecting import collecting
 from apframe.compare.intervals import COARSE
 from apframe.evaluation.gallery.pictures import Pictures
 from apframe.evaluation.gallery.slices import NOTHING
-from apframe.evaluation.side_by_side import of_each
+from apframe.evaluation.side_by_side import of_each, stacked
 from apframe.exceptions import FewResamplesWarning, ParameterError, warn_again
 from apframe.lazily import cached_property
 from apframe.protocols.headlines import headlines, is_of_whole, less_is_better, lines_of_ranges, main_headline
@@ -100,7 +100,7 @@ class Compared:
 
     @cached_property
     def leader(self) -> int:
-        """The number of the model with the best headline number: the first one of equal ones, and where there is no number."""
+        """The place of the model with the best headline number: the first of equal ones, or of all if none has a number."""
         rows = self.overall.filter(pl.col("metric") == self.metric)
         values = rows["estimate"] if len(self.names) == 1 else rows["estimate_a"].head(1).append(rows["estimate_b"])
         return (values.arg_min() if less_is_better(self.metric) else values.arg_max()) or 0
@@ -184,9 +184,7 @@ class Compared:
     def error_impact(self) -> pl.DataFrame:
         """The cost of each error type, as `error_impact` has it, of all models one after the other: `model` is the name."""
         tables = of_each(lambda each: each.error_impact(self.iou_threshold), self.evaluations)
-        return pl.concat(
-            table.select(pl.lit(name).alias("model"), pl.all()) for name, table in zip(self.names, tables, strict=True)
-        )
+        return stacked("model", self.names, tables)
 
     @cached_property
     def curves(self) -> list[pl.DataFrame]:

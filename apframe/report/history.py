@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.compare.intervals import EQUAL
-from apframe.evaluation.side_by_side import of_each
+from apframe.evaluation.side_by_side import of_each, stacked
 from apframe.exceptions import ParameterError
 from apframe.lazily import cached_property
 from apframe.protocols.headlines import less_is_better
@@ -53,12 +53,12 @@ class History:
 
     @property
     def names(self) -> Sequence[str]:
-        """What a page calls the evaluations: "epoch 7", or a date."""
+        """The names that a page has for the evaluations: "epoch 7", or a date."""
         return self.axis.names
 
     @property
     def title(self) -> str:
-        """From where to where it goes: "epoch 1 to 8"."""
+        """The first and the last value in words: "epoch 1 to 8"."""
         return f"{self.names[0]} to {self.axis.labels[-1]}"
 
     @property
@@ -86,7 +86,7 @@ class History:
 
     @property
     def words(self) -> dict[int, str]:
-        """What is to be said about places, those of the pair first: "best", "first", "last", or several of these."""
+        """The words for some evaluations by their places, those of the pair first: "best", "first", "last" or several."""
         found = {"best": self.best} if self.values[self.best] is not None else {}
         found |= {"first": 0, "last": self.last}
         return {at: ", ".join(word for word, place in found.items() if place == at) for at in (*self.pair, 0, self.last)}
@@ -127,13 +127,13 @@ class History:
 
     @property
     def changes(self) -> pl.DataFrame:
-        """What the last evaluation has gained over the first one in each category, as `compare` has it."""
+        """The gain of the last evaluation over the first one in each category, as `compare` has it."""
         rows = self.differences.filter(run_b=self.names[0], metric=self.metric)
         return other_way(rows.filter(pl.col("category_id").is_not_null()) if "category_id" in rows.columns else rows.clear())
 
     @cached_property
     def costs(self) -> pl.DataFrame:
-        """What each error type costs each evaluation: run, and the columns of `error_impact`.
+        """The cost of each error type in each evaluation: run, and the columns of `error_impact`.
 
         Raises
         ------
@@ -141,11 +141,11 @@ class History:
             the protocol has no such costs
         """
         tables = of_each(lambda each: each.error_impact(self.iou_threshold), self.evaluations)
-        return _named(self.names, tables)
+        return stacked("run", self.names, tables)
 
 
 def of_evaluations(over: Any, compared: Compared) -> Compared:
-    """Return what a page about the history of evaluations is about: the best one and its rival, and the history of all.
+    """Return the subject of a page about a history of evaluations: the best one and its rival, with the history of all.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def of_evaluations(over: Any, compared: Compared) -> Compared:
         compared.metric,
         [each.summary.filter(metric=compared.metric)["value"].item() for each in ordered],
         "image",
-        lambda: _named(axis.names, of_each(lambda each: each.intervals(**options), ordered)),
+        lambda: stacked("run", axis.names, of_each(lambda each: each.intervals(**options), ordered)),
         lambda: last.compare(others, names=[newest, *names], **options),
         ordered,
         compared.iou_threshold,
@@ -184,7 +184,7 @@ def of_evaluations(over: Any, compared: Compared) -> Compared:
 
 
 def of_runs(over: Any, searched: Searched, tags: Sequence[Mapping[str, Any]]) -> Searched:
-    """Return what a page about the history of search runs is about: the best one and its rival, and the history of all.
+    """Return the subject of a page about a history of search runs: the best one and its rival, with the history of all.
 
     Parameters
     ----------
@@ -237,7 +237,3 @@ def other_way(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _of_whole(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("category_id").is_null()) if "category_id" in rows.columns else rows
-
-
-def _named(names: Sequence[str], tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    return pl.concat(table.select(pl.lit(name).alias("run"), pl.all()) for name, table in zip(names, tables, strict=True))

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.collecting import collecting
 from apframe.compare.intervals import SIGNIFICANT
 from apframe.evaluation.diagnose.error_kinds import KINDS
-from apframe.evaluation.side_by_side import of_each
+from apframe.evaluation.side_by_side import of_each, stacked
 from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
 from apframe.report.compared import Compared, in_words
@@ -143,8 +143,7 @@ def _levels(compared: Compared) -> pl.DataFrame:
     rows = [compared.overall.filter(pl.col("metric") == compared.metric)]
     if compared.is_pair:
         rows = of_each(lambda each: each.intervals(**options), compared.evaluations)
-    columns = ["estimate", "low", "high"]
-    return pl.concat(each.select(pl.lit(name).alias("run"), *columns) for each, name in zip(rows, compared.names, strict=True))
+    return stacked("run", compared.names, [each.select("estimate", "low", "high") for each in rows])
 
 
 def _figures(levels: pl.DataFrame, metric: str) -> list[Figure]:
