@@ -23,7 +23,7 @@ FILES = {"coco": "coco.json", "cvat": "cvat.xml", "label_studio": "label_studio.
 
 
 def refuse_label_tasks(protocol: Protocol, evaluations: Sequence[Evaluation] = ()) -> None:
-    """An error where `write_label_tasks` could not write, as far as it is known, and what to do in the shell.
+    """Raise an error if it is known already that `write_label_tasks` cannot write these; it says what to do in the shell.
 
     >>> from apframe.protocols.coco import COCO
     >>> refuse_label_tasks(COCO)

@@ -36,7 +36,7 @@ class TagAxis:
 
     @property
     def names(self) -> list[str]:
-        """What a page calls the checkpoints: "epoch 7"; dates and other texts stand alone."""
+        """The names that a page has for the checkpoints: "epoch 7"; dates and other texts stand alone."""
         return [f"{self._before}{label}" for label in self.labels]
 
     @property

@@ -1,4 +1,4 @@
-"""What a page says as text: its first sections for a terminal, its first screen in Markdown. Charts and links are left out."""
+"""Pages as text: the first sections for a terminal, the first screen in Markdown. Charts and links are left out."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ class Impact:
     counts
         how many errors there are, by kind: those of detections in the list that these are in
     ap, after
-        average precision as it is, and by kind once its errors are fixed; without positives it is 1 if no detection counts,
-        otherwise 0
+        average precision before, and by kind after its errors are fixed; a list without positives has 1 if none of its
+        detections counts, otherwise 0
     has_positives
         whether AP is defined
     weights

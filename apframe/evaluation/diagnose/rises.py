@@ -175,7 +175,7 @@ class Rises:
         return self._describe(means, influence, np.full(len(means), is_rare or n_with < LEAST_UNITS))
 
     def _n_with(self) -> np.ndarray:
-        """In how many units each list has annotations that count."""
+        """The number of units in which each list has annotations that count."""
         number, image = self.before.positives
         pairs = pl.DataFrame({"list": number, "unit": self.sampled.unit[image]}).unique()
         return np.bincount(pairs["list"].to_numpy(), minlength=len(self.before.ap))

@@ -83,7 +83,7 @@ def _of_run(documents: pl.DataFrame, names: tuple[str, ...], place: int, depth: 
 
 
 def _moved(names: tuple[str, ...], place: int) -> pl.Expr:
-    """How far a document moved from the first run to the second, in words."""
+    """The distance that a document moved from the first run to the second, in words."""
     up, other = pl.col("rank 0") - pl.col("rank 1"), 1 - place
     alone = ("gone", "new")[place]
     elsewhere = pl.format(f"{('new', 'gone')[place]} (rank {{}} in {{}})", f"rank {other}", pl.lit(names[other]))
