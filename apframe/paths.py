@@ -94,7 +94,7 @@ class Held:
     root
         the path
     seen
-        what `apframe.formats.seen.see` made of it
+        what `apframe.formats.path_contents.see` made of it
     """
 
     def __init__(self, root: Path) -> None:

@@ -52,7 +52,16 @@ def environment(name: str) -> Path:
                 venv.create(folder, with_pip=True, clear=True)
                 for wanted in (requirements, ("--no-deps", *alone) if alone else ()):
                     if wanted:
-                        install = [python, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check", *wanted]
+                        install = [
+                            str(python),
+                            "-m",
+                            "pip",
+                            "install",
+                            "-q",
+                            "--no-compile",
+                            "--disable-pip-version-check",
+                            *wanted,
+                        ]
                         subprocess.run(install, capture_output=True, check=True)
             except subprocess.CalledProcessError as error:
                 printed = (error.stderr or error.output or b"").decode(errors="replace").strip()

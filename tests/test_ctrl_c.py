@@ -65,7 +65,7 @@ def interrupted(moment: object, start: Sequence[str], folder: Path) -> subproces
     "moment",
     [
         1, "typing", "polars", "apframe.static_table", "apframe.cli.command", "click", "apframe.cli.evaluate",
-        "apframe.cli.files", "numpy",
+        "apframe.cli.file_options", "numpy",
         "apframe.formats.catalogue", "apframe.evaluation.evaluate", "apframe.metrics.plain_sums", "apframe.store.parquet",
     ],
 )  # fmt: skip

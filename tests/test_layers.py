@@ -149,7 +149,7 @@ def test_import_brings_in_polars_alone() -> None:
 
 
 def test_headline_numbers_import_no_other_steps() -> None:
-    steps = ("evaluation.slices.slices", "evaluation.diagnose.thresholds", "evaluation.curves", "metrics.coco_arrays")
+    steps = ("evaluation.slices.slices", "evaluation.thresholds.sweep", "evaluation.curves", "metrics.coco_arrays")
     others = {f"apframe.{step}" for step in steps}
     assert all((PACKAGE.parent / f"{name.replace('.', '/')}.py").exists() for name in others)
     empty = {"images": [], "categories": [], "annotations": []}

@@ -20,7 +20,7 @@ from apframe.exceptions import FormatError, OutputError, UnknownIdError
 from apframe.formats.coco.scan import scan_results, scan_truth
 from apframe.formats.image_sizes import read_image_sizes
 from apframe.retrieval.trec import read_queries
-from apframe.tables.files import not_deep
+from apframe.tables.table_files import not_deep
 from tests.cli.test_command import FOUND, SMALL, command
 from tests.formats.folders import written
 

@@ -23,7 +23,7 @@ import apframe.formats.coco.truth as coco
 import apframe.tables.canonical as canonical
 from apframe.cli.command import main
 from apframe.exceptions import ColumnError, FormatError, InputError, InvalidRowsWarning, ParameterError, RowError
-from apframe.formats.lines import Lines
+from apframe.formats.text_lines import Lines
 from tests.formats.folders import text_folder, written
 
 BOX = ["x", "y", "width", "height"]

@@ -16,10 +16,10 @@ import polars as pl
 from apframe.exceptions import ColumnError, ParameterError, RowError, one_of
 from apframe.tables.box_formats import BOX_FORMATS
 from apframe.tables.canonical import canonical
+from apframe.tables.column_sources import kind_of
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import SHAPES as EVERY_SHAPE
+from apframe.tables.shapes.declarations import SHAPES as EVERY_SHAPE
 from apframe.tables.shapes.run_lengths import count_pixels, to_text
-from apframe.tables.sources import kind_of
 from apframe.wording import counted, listed
 
 Item = Mapping[str, Any]
@@ -117,7 +117,7 @@ def tabulate(
     owner = np.repeat(np.arange(len(items)), n_rows)
     columns = [pl.Series("image_id", image_ids, strict=False).gather(owner)]
     for name, rows in arrays.items():
-        columns += _COLUMNS.get(name, _flat)(_Part(source, name, rows, owner, box_format))
+        columns += _COLUMNS.get(name, _flat)(_ArrayGroup(source, name, rows, owner, box_format))
     return pl.DataFrame(columns)
 
 
@@ -247,7 +247,7 @@ def refuse_items(source: str, wrong: Sequence[bool], problem: str, remedy: str) 
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _ArrayGroup:
     """The arrays of one name of all images; `owner` are the places of the images of all rows."""
 
     source: str
@@ -306,7 +306,7 @@ def _or_broken(values: Any) -> np.ndarray:
         return np.array(None)
 
 
-def _boxes(part: _Part) -> list[pl.Series]:
+def _boxes(part: _ArrayGroup) -> list[pl.Series]:
     rows = part.rows
     first, second = np.split(rows if rows.dtype.kind == "f" else rows.astype(np.float64), 2, axis=1)
     if part.box_format == "cxcywh":
@@ -318,14 +318,14 @@ def _boxes(part: _Part) -> list[pl.Series]:
     return [pl.Series(name, np.ascontiguousarray(values)) for name, values in zip(BOX, box.T, strict=True)]
 
 
-def _labels(part: _Part) -> list[pl.Series]:
+def _labels(part: _ArrayGroup) -> list[pl.Series]:
     rows = part.rows
     if rows.dtype.kind == "f":
         part.refuse(~np.isfinite(rows) | (rows != np.floor(rows)), "not whole numbers")
     return [pl.Series("category_id", rows.astype(np.int64))]
 
 
-def _masks(part: _Part) -> list[pl.Series]:
+def _masks(part: _ArrayGroup) -> list[pl.Series]:
     texts, sizes = [], []
     for array in part.arrays:
         if len(array):
@@ -346,7 +346,7 @@ def mask_column(sizes: np.ndarray, texts: list[bytes]) -> pl.Series:
     return pl.DataFrame([size, counts]).to_struct("mask").cast(_MASK)
 
 
-def _flat(part: _Part) -> list[pl.Series]:
+def _flat(part: _ArrayGroup) -> list[pl.Series]:
     """Points of each object as one list of numbers."""
     shapes = [array.shape[1] if len(array) else 0 for array in part.arrays]
     most = max(shapes, default=0)
@@ -358,7 +358,7 @@ def _flat(part: _Part) -> list[pl.Series]:
     return [pl.Series(part.name, values, dtype=pl.Array(pl.Float64, values.shape[1])).arr.to_list()]
 
 
-_COLUMNS: dict[str, Callable[[_Part], list[pl.Series]]] = {
+_COLUMNS: dict[str, Callable[[_ArrayGroup], list[pl.Series]]] = {
     "boxes": _boxes, "labels": _labels, "scores": lambda part: [pl.Series("score", part.numbers())], "masks": _masks,
     "area": lambda part: [pl.Series("area", part.rows.astype(np.float64)).fill_nan(None)],
     "iscrowd": lambda part: [pl.Series("is_crowd", part.rows != 0)],

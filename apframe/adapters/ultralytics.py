@@ -21,9 +21,9 @@ from apframe.adapters.arrays import (
 )
 from apframe.exceptions import RowError
 from apframe.tables.shapes.boxes import BOX
+from apframe.tables.shapes.pixel_runs import Runs
 from apframe.tables.shapes.polygons import rasterise
 from apframe.tables.shapes.run_lengths import count_runs, to_text
-from apframe.tables.shapes.runs import Runs
 
 
 def from_ultralytics(

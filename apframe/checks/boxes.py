@@ -11,8 +11,8 @@ from apframe.checks.findings import Finding, of_rows, of_table
 from apframe.checks.masks import has_mask
 from apframe.similarity.box_iou import box_iou
 from apframe.similarity.extents import with_image_sizes
+from apframe.tables.schemas import TABLES
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.tables import TABLES
 from apframe.wording import counted, spelled
 
 _SLACK = 1.0  # pixels that a box may reach beyond its image unremarked: some count pixels from 1

@@ -15,11 +15,11 @@ from apframe.checks.findings import Finding, Findings, as_table, of_fault
 from apframe.checks.label_maps import check_label_maps, check_labels
 from apframe.checks.masks import check_masks
 from apframe.checks.misplaced import check_misplaced
-from apframe.checks.overlaps import check_overlaps
-from apframe.checks.plugins import check_plugins
+from apframe.checks.overlap_checks import check_overlaps
+from apframe.checks.plugin_checks import check_plugins
 from apframe.checks.references import check_references, check_shifts, check_truth
-from apframe.checks.results import check_filtered, check_missing, check_numbers, check_repeats, check_scores
-from apframe.checks.runs import check_run
+from apframe.checks.result_checks import check_filtered, check_missing, check_numbers, check_repeats, check_scores
+from apframe.checks.run_checks import check_run
 from apframe.checks.shapes import check_shapes
 from apframe.collecting import collecting
 from apframe.exceptions import (
@@ -31,16 +31,16 @@ from apframe.exceptions import (
     RowError,
     warn_again,
 )
-from apframe.formats.options import ReadingOptions
 from apframe.formats.reading import Reading
+from apframe.formats.reading_options import ReadingOptions
 from apframe.keywords import names_keywords
 from apframe.paths import reading_once
-from apframe.retrieval.sources import is_for_search
+from apframe.retrieval.run_inputs import is_for_search
 from apframe.similarity.extents import with_upright_boxes
 from apframe.tables.canonical import canonical
 from apframe.tables.dataset import Dataset, canonical_detections
+from apframe.tables.schemas import GROUND_TRUTH
 from apframe.tables.shapes.corners import upright
-from apframe.tables.tables import GROUND_TRUTH
 from apframe.threads import pool
 from apframe.validation import Report, validating
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from apframe.checks.findings import Finding, of_table
-from apframe.evaluation.diagnose.overlaps import of_some_images
+from apframe.evaluation.diagnose.rare_overlaps import of_some_images
 from apframe.similarity.bev_iou import BevIoU
 from apframe.similarity.footprints import FOOTPRINT
 from apframe.tables.ids import is_known

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from apframe.rows import MOST, first_few
-from apframe.tables.tables import TABLES, noun
+from apframe.tables.schemas import TABLES, noun
 from apframe.validation import Fault
 from apframe.wording import counted
 

@@ -40,7 +40,7 @@ def check_label_maps(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Fin
     are_of_maps = "label_map" in images.columns and {"label_map", "segment_id"} <= {*detections.columns}
     if not are_of_maps or "segment_id" not in (annotations := dataset.annotations).columns:  # which may have to be read
         return
-    from apframe.similarity.overlaps import count_overlaps  # brings in NumPy
+    from apframe.similarity.label_map_overlaps import count_overlaps  # brings in NumPy
 
     found = detections.filter(is_known(detections["image_id"], images["image_id"]))
     try:

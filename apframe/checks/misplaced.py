@@ -9,12 +9,12 @@ from itertools import product
 import polars as pl
 
 from apframe.checks.findings import Finding, as_sentence, of_table
-from apframe.evaluation.diagnose.overlaps import n_fitted, of_some_images
+from apframe.evaluation.diagnose.rare_overlaps import n_fitted, of_some_images
 from apframe.similarity.extents import with_image_sizes
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
+from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.tables import SIZE
 from apframe.wording import spelled
 
 # believed if it gives this share of the annotations a detection that fits, and this many times as many as have one now

@@ -10,7 +10,7 @@ from apframe.checks.findings import Finding, as_sentence, of_rows, of_table
 from apframe.evaluation.diagnose.shifted_ids import find_shifts
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
-from apframe.tables.tables import KEYS, NAMES
+from apframe.tables.schemas import KEYS, NAMES
 from apframe.wording import listed, spelled
 
 

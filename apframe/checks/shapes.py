@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from apframe.checks.findings import Finding, of_fault
-from apframe.tables.shapes.catalogue import MASKS, OTHERS
+from apframe.tables.shapes.declarations import MASKS, OTHERS
 from apframe.validation import Report, validating
 
 

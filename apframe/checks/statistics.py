@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from apframe.formats.options import ReadingOptions
 from apframe.formats.reading import Reading
+from apframe.formats.reading_options import ReadingOptions
 from apframe.keywords import names_keywords
 from apframe.paths import reading_once
 from apframe.protocols.coco import COCO_AREAS
@@ -17,8 +17,8 @@ from apframe.tables.conditions import find_owners, items_of, refuse_ambiguous
 from apframe.tables.dataset import canonical_detections
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
+from apframe.tables.schemas import KEYS, TABLES
 from apframe.tables.shapes.corners import upright
-from apframe.tables.tables import KEYS, TABLES
 from apframe.threads import pool
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 import apframe as apf
-from apframe.cli.options import Command, argument, output
+from apframe.cli.command_options import Command, argument, output
 from apframe.cli.output import stdout, terminal_width
 from apframe.listing import Listing
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 import apframe as apf
-from apframe.cli.files import FilesToRead, reading_options
+from apframe.cli.command_options import Command, argument, output
+from apframe.cli.file_options import FilesToRead, reading_options
 from apframe.cli.messages import as_flag
-from apframe.cli.options import Command, argument, output
 from apframe.cli.output import print_lines, progress, stdout
-from apframe.show.tables import written_out
+from apframe.show.text_tables import written_out
 from apframe.wording import spelling
 
 

@@ -10,11 +10,7 @@ import click
 import polars as pl
 
 import apframe as apf
-from apframe.cli.files import Files, evaluation_options
-from apframe.cli.gate import FAILED, known_metric, read_gate
-from apframe.cli.messages import say
-from apframe.cli.models import are_stored, read_models
-from apframe.cli.options import (
+from apframe.cli.command_options import (
     Command,
     argument,
     gate,
@@ -25,13 +21,17 @@ from apframe.cli.options import (
     where_option,
     words,
 )
+from apframe.cli.file_options import Files, evaluation_options
+from apframe.cli.gate import FAILED, known_metric, read_gate
+from apframe.cli.messages import say
+from apframe.cli.models import are_stored, read_models
 from apframe.cli.output import print_lines, progress, show_table
-from apframe.compare.names import names_beside
+from apframe.compare.evaluation_names import names_beside
 from apframe.evaluation.comparison.comparable import agree
 from apframe.exceptions import ParameterError, one_of
 from apframe.protocols.headlines import headlines, main_headline
 from apframe.protocols.protocol import Protocol
-from apframe.show.comparison import (
+from apframe.show.comparison_text import (
     compact_comparison,
     compact_images,
     comparison_sentences,

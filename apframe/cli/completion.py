@@ -25,7 +25,7 @@ import apframe as apf
 from apframe import static_table
 from apframe.cli.help_pages import TASKS
 from apframe.cli.messages import say
-from apframe.evaluation.diagnose.cuts import BEST_F1
+from apframe.evaluation.thresholds.min_scores import BEST_F1
 from apframe.formats.catalogue import ROWS
 from apframe.formats.format import FormatRow
 from apframe.formats.stored_sets import find_manifest
@@ -33,8 +33,8 @@ from apframe.matching.matchers import MATCHERS
 from apframe.paths import kind_at
 from apframe.plugins import find_plugins
 from apframe.protocols.published import PUBLISHED, add_plugins
-from apframe.tables.files import read_table
-from apframe.tables.tables import GROUND_TRUTH, TABLES
+from apframe.tables.schemas import GROUND_TRUTH, TABLES
+from apframe.tables.table_files import read_table
 
 _Names = Callable[[click.Context, Sequence[str]], Iterable[str]]  # of a command, and the words of the line after the verb
 _LARGEST = 50_000_000  # bytes of a file that is read for its columns

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 import polars as pl
 
-from apframe.cli.files import Files, evaluation_options
-from apframe.cli.options import Command, option, output, results_argument, style_options, where_option
+from apframe.cli.command_options import Command, option, output, results_argument, style_options, where_option
+from apframe.cli.file_options import Files, evaluation_options
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import read_run, truth_or_run
-from apframe.evaluation.diagnose.cuts import BEST_F1
+from apframe.evaluation.thresholds.min_scores import BEST_F1
 from apframe.exceptions import ParameterError
-from apframe.protocols.places import threshold_words
+from apframe.protocols.lookups import threshold_words
 from apframe.show.mistakes import confusion_totals, mistakes
 
 _SHOWN = 20

@@ -12,9 +12,7 @@ import click
 import polars as pl
 
 import apframe as apf
-from apframe.cli.files import reading_option
-from apframe.cli.messages import as_flag
-from apframe.cli.options import (
+from apframe.cli.command_options import (
     PATH,
     Command,
     argument,
@@ -26,13 +24,15 @@ from apframe.cli.options import (
     where_option,
     words,
 )
+from apframe.cli.file_options import reading_option
+from apframe.cli.messages import as_flag
 from apframe.cli.output import progress, stdout
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.catalogue import as_format, names_of_written, naming_format
-from apframe.formats.mistaken import SWAPPED
 from apframe.formats.reading import Reading
-from apframe.show.tables import written_out
+from apframe.formats.unrecognised import SWAPPED
 from apframe.show.terminal import one_line
+from apframe.show.text_tables import written_out
 from apframe.wording import counted, spelling
 
 _DATASETS, _RESULTS = (names_of_written(role, "file") for role in ("dataset", "results"))

@@ -9,12 +9,12 @@ import click
 import polars as pl
 
 import apframe as apf
-from apframe.cli.files import Files, evaluation_options
-from apframe.cli.options import Command, option, results_argument, style_options, where_option, words
+from apframe.cli.command_options import Command, option, results_argument, style_options, where_option, words
+from apframe.cli.file_options import Files, evaluation_options
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import read_run, truth_or_run
 from apframe.exceptions import ParameterError
-from apframe.protocols.places import threshold_words
+from apframe.protocols.lookups import threshold_words
 
 
 @click.command("errors", cls=Command)

@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 import apframe as apf
-from apframe.cli.files import Files, evaluation_options
-from apframe.cli.options import (
+from apframe.cli.command_options import (
     Command,
     Storing,
     argument,
@@ -29,6 +28,7 @@ from apframe.cli.options import (
     where_option,
     words,
 )
+from apframe.cli.file_options import Files, evaluation_options
 from apframe.cli.output import JSON_VERSION, print_lines, progress, terminal_width
 from apframe.exceptions import ParameterError
 from apframe.matching.matchers import MATCHERS

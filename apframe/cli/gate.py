@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from apframe.cli.options import words
+from apframe.cli.command_options import words
 from apframe.exceptions import ParameterError, by_name
 from apframe.protocols.headlines import headlines, less_is_better
 from apframe.protocols.protocol import Protocol
-from apframe.show.comparison import reason_of
+from apframe.show.comparison_text import reason_of
 from apframe.show.markup import markdown_text
 
 FAILED = 4  # the exit status

@@ -46,7 +46,7 @@ def as_flag(option: str, value: str | None = None) -> str:
     """
     if option == "unknown_images":
         return f"--{value}-unknown-images"
-    from apframe.formats.options import ReadingOptions  # brings in Polars
+    from apframe.formats.reading_options import ReadingOptions  # brings in Polars
 
     declared = declared_keywords(ReadingOptions)
     flag = _FLAGS.get(option)

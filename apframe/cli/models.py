@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import apframe as apf
-from apframe.cli.files import Files
+from apframe.cli.file_options import Files
 from apframe.cli.stored_runs import is_stored_run, refuse_options_of_files
 from apframe.exceptions import ParameterError
 from apframe.paths import is_folder, is_pattern

@@ -15,7 +15,7 @@ from apframe.exceptions import QueryError
 from apframe.show.terminal import Terminal, one_line
 
 if TYPE_CHECKING:
-    from apframe.show.tables import Least
+    from apframe.show.text_tables import Least
 
 JSON_VERSION = 1
 """Of what --json prints: a larger one when a key is renamed or removed, or means something else. Keys may be added within one.
@@ -46,7 +46,7 @@ def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = Non
         markup = to_markdown if style == "markdown" else to_latex
         print(markup(answer) if digits is None else markup(answer, digits))
     else:
-        from apframe.show.tables import table_lines
+        from apframe.show.text_tables import table_lines
 
         print(table_lines(answer, digits, plain=is_plain(), width=terminal_width(), least=least))
 

@@ -9,7 +9,7 @@ import click
 import polars.selectors as cs
 
 import apframe as apf
-from apframe.cli.options import (
+from apframe.cli.command_options import (
     Command,
     Storing,
     argument,
@@ -24,8 +24,8 @@ from apframe.cli.output import print_lines, progress, show_table, terminal_width
 from apframe.cli.searches import Searches, search_options
 from apframe.exceptions import ParameterError, one_of
 from apframe.formats.catalogue import format_of_truth
-from apframe.show.comparison import P_OF, p_texts
-from apframe.show.runs import run_lines
+from apframe.show.comparison_text import P_OF, p_texts
+from apframe.show.run_means import run_lines
 from apframe.store.parquet import RETRIEVAL
 
 

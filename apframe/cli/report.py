@@ -12,16 +12,16 @@ from typing import Any
 import click
 
 import apframe as apf
-from apframe.cli.files import Files, evaluation_options
+from apframe.cli.command_options import GIVEN, Command, argument, given_options, option, output, where_option, words
+from apframe.cli.file_options import Files, evaluation_options
 from apframe.cli.messages import say as tell
 from apframe.cli.models import are_stored, read_models
-from apframe.cli.options import GIVEN, Command, argument, given_options, option, output, where_option, words
 from apframe.cli.output import is_plain, print_lines, progress, terminal_width
 from apframe.cli.searches import Searches, search_options
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.writing import refuse_existing
 from apframe.paths import is_pattern, kind_at, names_of, reading_once
-from apframe.retrieval.sources import is_for_search
+from apframe.retrieval.run_inputs import is_for_search
 from apframe.store.parquet import RETRIEVAL, read_manifest
 from apframe.wording import counted, nearest
 
@@ -86,7 +86,7 @@ def report_models(
     if kind == "pipe":  # which is looked at before it is read
         context.with_resource(reading_once(paths[0]))
     if kind is None and not is_pattern(paths[0]):  # before anything is said about the others
-        from apframe.formats.mistaken import names_beside  # for this alone
+        from apframe.formats.unrecognised import names_beside  # for this alone
 
         raise FormatError("there is no such file or folder", nearest(paths[0].name, names_beside(paths[0])), path=paths[0])
     are_judged = is_for_search(paths[0])

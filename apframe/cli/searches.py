@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from apframe.cli.options import Declared, grouped, option
+from apframe.cli.command_options import Declared, grouped, option
 from apframe.exceptions import ParameterError
 from apframe.lists.measures import USUAL, as_measures
 

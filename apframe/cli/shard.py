@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 import apframe as apf
-from apframe.cli.files import FilesToRead, reading_options
-from apframe.cli.options import PATH, Command, argument, drop_unknown_images_option, image_attributes_option, output
+from apframe.cli.command_options import PATH, Command, argument, drop_unknown_images_option, image_attributes_option, output
+from apframe.cli.file_options import FilesToRead, reading_options
 from apframe.cli.output import progress, stdout
 from apframe.show.terminal import one_line
 from apframe.wording import counted

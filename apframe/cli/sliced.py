@@ -10,7 +10,7 @@ from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.pivot import kit_markup
 from apframe.protocols.headlines import headlines
 from apframe.protocols.protocol import Protocol
-from apframe.show.comparison import reason_of
+from apframe.show.comparison_text import reason_of
 from apframe.show.fitted import SliceTable
 from apframe.show.markup import to_latex, to_markdown
 from apframe.wording import counted

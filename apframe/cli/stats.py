@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 import apframe as apf
-from apframe.cli.files import FilesToRead, reading_options
-from apframe.cli.options import Command, argument, image_attributes_option, option, style_options, words
+from apframe.cli.command_options import Command, argument, image_attributes_option, option, style_options, words
+from apframe.cli.file_options import FilesToRead, reading_options
 from apframe.cli.output import progress, show_table
 
 

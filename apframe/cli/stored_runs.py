@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 import apframe as apf
-from apframe.cli.files import Files
-from apframe.cli.options import argument, given_options
+from apframe.cli.command_options import argument, given_options
+from apframe.cli.file_options import Files
 from apframe.exceptions import ParameterError
 from apframe.formats.stored_sets import find_manifest
 from apframe.paths import is_folder

@@ -10,9 +10,9 @@ from typing import NoReturn
 
 import click
 
-from apframe.cli.options import GIVEN
+from apframe.cli.command_options import GIVEN
 from apframe.paths import is_folder, is_pattern, kind_at
-from apframe.retrieval.sources import is_for_search
+from apframe.retrieval.run_inputs import is_for_search
 from apframe.wording import nearest
 
 OF_TREC_EVAL: Mapping[str, str] = {"-c": "--missing zero", "-J": "--unjudged remove", "-n": "--per-query"}

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.compare import intervals, standard_errors
-from apframe.compare.intervals import false_discovery, holm, warn_of_few_resamples
+from apframe.compare import inference, standard_errors
+from apframe.compare.inference import false_discovery, holm, warn_of_few_resamples
 from apframe.compare.paired_tests import randomisation
-from apframe.compare.ranks import competition_ranks, rank_ranges
+from apframe.compare.rank_intervals import competition_ranks, rank_ranges
 from apframe.compare.resampling import FEW, Draws
 from apframe.compare.standard_errors import METHODS
 from apframe.compare.values import (
@@ -174,7 +174,7 @@ def _test(d: np.ndarray, difference: np.ndarray, draws: Draws, test: str, option
     if test == "t" or draws.n_units < 2:
         return made
     if test == "bootstrap":
-        made |= intervals.compare(difference, resampled_means(d, draws), options.confidence)
+        made |= inference.compare(difference, resampled_means(d, draws), options.confidence)
     made["p_randomisation"] = randomisation(draws.sums(d.T).T, options.n_resamples, options.seed)
     if test == "randomisation":
         made |= {"p": made["p_randomisation"], "n_resamples": min(options.n_resamples, 2**draws.n_units)}
@@ -396,7 +396,7 @@ def _describe(
     """
     if options.is_drawn:
         means = resampled_means(values, draws)
-        return intervals.describe(estimate, means, options.confidence), lambda: means.T
+        return inference.describe(estimate, means, options.confidence), lambda: means.T
     influence = influence_on_means(values, draws)
     known = np.where(np.isfinite(influence.se), estimate, np.nan)
     others = partial(standard_errors.draw_models, known, influence.of_units, options.seed, draws.stratum)

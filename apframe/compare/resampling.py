@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import FewResamplesWarning, FewUnitsWarning, ParameterError, warn, whole_number
-from apframe.metrics.segments import starts_of
+from apframe.metrics.list_sums import starts_of
 from apframe.progress import with_bar
 from apframe.threads import map_lazily, pool
 from apframe.wording import counted, did_you_mean, listed, spelled

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.compare.intervals import EQUAL, POWER
+from apframe.compare.inference import EQUAL, POWER
 from apframe.compare.paired_tests import t_p_value, t_quantile
 from apframe.exceptions import ColumnError, ParameterError
-from apframe.tables.sources import to_polars
+from apframe.tables.column_sources import to_polars
 
 METHODS = ("influence", "bootstrap")  # of standard errors
 LEAST_UNITS = 10  # with annotations that count, for a standard error

@@ -123,7 +123,7 @@ def complete(values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 @dataclass(frozen=True)
-class Influence:
+class UnitInfluence:
     """What each unit contributes to some numbers, and what follows from it.
 
     Attributes
@@ -141,7 +141,7 @@ class Influence:
     se: np.ndarray
 
 
-def influence_on_means(values: np.ndarray, draws: Draws) -> Influence:
+def influence_on_means(values: np.ndarray, draws: Draws) -> UnitInfluence:
     """The influence of each unit on the mean of each column: of a row that has a value it is `(value - mean) / n`.
 
     >>> found = influence_on_means(np.array([[0.0, 0.5], [1.0, np.nan]]), Draws(np.arange(2), None, n_resamples=1, seed=0))
@@ -152,7 +152,7 @@ def influence_on_means(values: np.ndarray, draws: Draws) -> Influence:
     n = np.maximum(has_value.sum(axis=0), 1)
     mean = np.where(has_value, values, 0).sum(axis=0) / n
     of_units, n_units = draws.sums((np.where(has_value, values - mean, 0) / n).T), draws.counts(has_value.T)
-    return Influence(of_units, n_units.sum(axis=1), standard_errors(of_units, n_units, draws.stratum))
+    return UnitInfluence(of_units, n_units.sum(axis=1), standard_errors(of_units, n_units, draws.stratum))
 
 
 def resampled_means(values: np.ndarray, draws: Draws) -> np.ndarray:

@@ -60,7 +60,7 @@ def compute_curves(matches: pl.LazyFrame, addend: float = 0.0) -> pl.LazyFrame:
     score, tp, fp, precision `tp / (tp + fp)`, recall `tp / n_positives` (null without positives), envelope (the largest
     precision at this rank or further down: the interpolated precision).
 
-    >>> from apframe.tables.tables import OUTCOMES
+    >>> from apframe.tables.schemas import OUTCOMES
     >>> matches = pl.LazyFrame({
     ...     "category_id": [1] * 4, "area_range": ["all"] * 4, "iou_threshold": [0.5] * 4, "detection_id": [1, 2, 3, None],
     ...     "score": [0.9, 0.8, 0.7, None], "rank": [1, 2, 3, None], "outcome": ["tp", "fp", "tp", "fn"],

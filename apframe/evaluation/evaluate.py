@@ -14,7 +14,7 @@ from apframe import static_table
 from apframe.evaluation.options import Choice, choose
 from apframe.formats.catalogue import as_format, naming_format
 from apframe.formats.coco.format import Coco
-from apframe.formats.options import ReadingOptions
+from apframe.formats.reading_options import ReadingOptions
 from apframe.keywords import names_keywords
 from apframe.paths import absolute, is_pattern, is_utf8, kind_at, reading_once
 from apframe.protocols.application import check_detections, make_inputs, on_known_images, without_invalid_shapes

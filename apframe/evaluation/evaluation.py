@@ -13,35 +13,34 @@ from apframe.lazily import cached_property, methods_of
 from apframe.protocols.protocol import Protocol
 from apframe.show.console import summary_lines
 from apframe.show.terminal import one_line
-from apframe.store.results import QueryableResult
+from apframe.store.queryable import QueryableResult
 from apframe.tables.dataset import Dataset
 from apframe.wording import counted
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from apframe.evaluation import numbers, stored, tables
-    from apframe.evaluation.comparison import changes as comparison
-    from apframe.evaluation.comparison import draws as drawn
-    from apframe.evaluation.comparison import intervals as resamples
-    from apframe.evaluation.diagnose import at_thresholds, error_rates, errors, jaccard, label_errors, operating_points, tasks
-    from apframe.evaluation.diagnose import calibration as calibrated
-    from apframe.evaluation.diagnose import confusion as confused
-    from apframe.evaluation.gallery import show as gallery
+    from apframe.evaluation import numbers, stored, tables_at_threshold
+    from apframe.evaluation.comparison import changes, draws, headline_intervals
+    from apframe.evaluation.diagnose import calibration, confusion, error_rates, errors, jaccard, label_errors, tasks
+    from apframe.evaluation.gallery import show
     from apframe.evaluation.pipeline import Pipeline
-    from apframe.evaluation.slices import by as slices
+    from apframe.evaluation.slices import by
     from apframe.evaluation.source import Source
+    from apframe.evaluation.thresholds import cut_evaluation, operating_points
     from apframe.protocols.headlines import Headline
     from apframe.protocols.inputs import Inputs
     from apframe.tables.conditions import Masks
     from apframe.tables.lazy_table import LazyTable
 else:  # each is imported when one of its methods is first asked for
-    numbers, stored, tables, gallery, slices = methods_of("apframe.evaluation", "numbers stored tables gallery.show slices.by")
-    comparison, drawn, resamples = methods_of("apframe.evaluation.comparison", "changes draws intervals")
-    calibrated, confused, error_rates, errors, jaccard, label_errors, operating_points, at_thresholds, tasks = methods_of(
-        "apframe.evaluation.diagnose",
-        "calibration confusion error_rates errors jaccard label_errors operating_points at_thresholds tasks",
+    numbers, stored, tables_at_threshold, show, by = methods_of(
+        "apframe.evaluation", "numbers stored tables_at_threshold gallery.show slices.by"
     )
+    changes, draws, headline_intervals = methods_of("apframe.evaluation.comparison", "changes draws headline_intervals")
+    calibration, confusion, error_rates, errors, jaccard, label_errors, tasks = methods_of(
+        "apframe.evaluation.diagnose", "calibration confusion error_rates errors jaccard label_errors tasks"
+    )
+    operating_points, cut_evaluation = methods_of("apframe.evaluation.thresholds", "operating_points cut_evaluation")
 
 
 class Evaluation(QueryableResult):
@@ -68,19 +67,20 @@ class Evaluation(QueryableResult):
         those that it was stored with, such as {"epoch": 7}; none before it is stored
     """
 
-    matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
+    matches, curves = tables_at_threshold.matches, tables_at_threshold.curves
+    per_image, thresholds = tables_at_threshold.per_image, tables_at_threshold.thresholds
     lrp, miss_rates, froc = error_rates.lrp, error_rates.miss_rates, error_rates.froc
     jaccard_index = jaccard.jaccard_index
-    operating_points, at = operating_points.operating_points, at_thresholds.at
-    by, where = slices.by, slices.where
-    changes = comparison.changes
-    confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
-    calibration, reliability = calibrated.calibration, calibrated.reliability
+    operating_points, at = operating_points.operating_points, cut_evaluation.at
+    by, where = by.by, by.where
+    changes = changes.changes
+    confusion, confusion_pairs = confusion.confusion, confusion.confusion_pairs
+    calibration, reliability = calibration.calibration, calibration.reliability
     errors, error_impact, label_errors = errors.errors, errors.error_impact, label_errors.label_errors
     write_tasks = tasks.write_tasks
-    show, show_errors = gallery.show, gallery.show_errors
-    intervals, compare, influence = resamples.intervals, resamples.compare, resamples.influence
-    draws = drawn.draws
+    show, show_errors = show.show, show.show_errors
+    intervals, compare, influence = headline_intervals.intervals, headline_intervals.compare, headline_intervals.influence
+    draws = draws.draws
     to_dict, to_wandb, write_tensorboard = numbers.to_dict, numbers.to_wandb, numbers.write_tensorboard
     __getitem__ = numbers.number
     write_parquet, write_duckdb = stored.write_parquet, stored.write_duckdb
@@ -162,7 +162,7 @@ class Evaluation(QueryableResult):
         return metrics
 
     def _warn_of(self, metrics: pl.DataFrame) -> None:
-        from apframe.evaluation.diagnose.implausible import warn_of_metrics
+        from apframe.evaluation.diagnose.sanity import warn_of_metrics
 
         warn_of_metrics(metrics, self._source.evaluated(), self.protocol, self.name)
 

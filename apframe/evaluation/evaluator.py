@@ -20,7 +20,7 @@ from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.in_memory import InMemory
 from apframe.evaluation.options import Options, choose
 from apframe.evaluation.repeated import UPDATE, keep_one_of_each
-from apframe.evaluation.seen import NamedImages, Seen
+from apframe.evaluation.seen_images import NamedImages, SeenImages
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, one_of, warn
 from apframe.formats.outputs import Outputs
 from apframe.protocols.application import (
@@ -38,12 +38,12 @@ from apframe.similarity.extents import prepare_shapes
 from apframe.similarity.pairs import require
 from apframe.tables.box_formats import warn_of_boxes
 from apframe.tables.canonical import canonical
+from apframe.tables.column_sources import to_polars
 from apframe.tables.conditions import choose_categories
 from apframe.tables.dataset import canonical_detections
 from apframe.tables.ids import is_known
+from apframe.tables.schemas import TABLES
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import TABLES
 from apframe.validation import Fault, Report, left_out, validating
 from apframe.wording import Note, counted, first_line, in_words, listed, merged
 
@@ -153,7 +153,7 @@ class Evaluator:
             self._columns: set[str] = set()
             self._n_updates = 0
             self._faults: list[Fault] = []  # of the updates
-            self._seen = Seen()
+            self._seen = SeenImages()
 
     def update(self, detections: DetectionsLike, image_ids: Sequence[int | str] | None = None) -> None:
         """Add the detections of some images: all that each of them has.

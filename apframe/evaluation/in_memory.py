@@ -11,14 +11,14 @@ import polars as pl
 
 from apframe.lazily import cached_property
 from apframe.tables.lazy_table import LazyTable
-from apframe.tables.tables import GROUND_TRUTH
+from apframe.tables.schemas import GROUND_TRUTH
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from apframe.evaluation.diagnose.implausible import Evaluated
+    from apframe.evaluation.diagnose.sanity import Evaluated
     from apframe.evaluation.source import Lists
-    from apframe.matching.rows import Rows
+    from apframe.matching.match_input import MatchInput
     from apframe.matching.verdicts import Verdicts
     from apframe.protocols.inputs import Inputs
     from apframe.tables.conditions import Masks, Tables
@@ -100,7 +100,7 @@ class InMemory:
         return outline_of(categories, self.category_ids, self.image_ids, self.inputs.protocol)
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> MatchInput:
         """See `Source`."""
         from apframe.protocols.preparation import prepare_matching
 
@@ -115,7 +115,7 @@ class InMemory:
 
     @cached_property
     def _verdicts(self) -> Verdicts:
-        from apframe.matching.judge import judge
+        from apframe.matching.judging import judge
 
         return judge(self.rows, self.outline) if self._judged is None else self._judged()
 
@@ -154,7 +154,7 @@ class InMemory:
     def evaluated(self) -> Evaluated:
         """See `Source`."""
         from apframe.evaluation.diagnose.filtered import detections_per_image
-        from apframe.evaluation.diagnose.implausible import Evaluated
+        from apframe.evaluation.diagnose.sanity import Evaluated
 
         inputs = self.inputs
         return Evaluated(

@@ -12,7 +12,7 @@ from apframe.matching.verdicts import Verdicts, has_bit, range_names, threshold_
 
 if TYPE_CHECKING:
     from apframe.evaluation.source import Source
-    from apframe.matching.rows import Rows
+    from apframe.matching.match_input import MatchInput
 
 
 def pairs(source: Source) -> pl.DataFrame:
@@ -46,7 +46,7 @@ LINKS: dict[str, Callable[[Source], pl.DataFrame]] = {"pairs": pairs, "assignmen
 """The function that computes each table of links."""
 
 
-def _ids(source: Source, of: Rows | Verdicts, links: pl.DataFrame) -> list[pl.Series]:
+def _ids(source: Source, of: MatchInput | Verdicts, links: pl.DataFrame) -> list[pl.Series]:
     """detection_id and annotation_id of links, which are positions of the rows or of the verdicts."""
     return [
         source.inputs.detections["detection_id"].gather(of.detections["row"].gather(links["detection"])),

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.evaluation.pivot import labelled_categories, numbers_of_categories
 from apframe.exceptions import NotComputedWarning, ParameterError, warn
 from apframe.protocols.headlines import Headline, headlines, main_headline
-from apframe.protocols.places import threshold_words
+from apframe.protocols.lookups import threshold_words
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

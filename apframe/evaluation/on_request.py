@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from apframe.evaluation.comparison.intervals import influence_table, intervals_table
+from apframe.evaluation.comparison.headline_intervals import influence_table, intervals_table
 from apframe.evaluation.diagnose.calibration import calibration_table, reliability_table
 from apframe.evaluation.diagnose.confusion import confusion_table
 from apframe.evaluation.diagnose.error_rates import froc, lrp, miss_rates
@@ -33,7 +33,7 @@ ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
     "intervals": intervals_table,
     "influence": influence_table,
 }
-"""The function that computes each table. `apframe.tables.results.RESULTS` lists its columns.
+"""The function that computes each table. `apframe.tables.result_tables.RESULTS` lists its columns.
 
 To add a table, add a line here and one to `RESULTS`. If an evaluation has nothing to put into the table, such as one with
 pooled categories, the table is empty; it must not fail.

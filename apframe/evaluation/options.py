@@ -9,8 +9,8 @@ from typing import Any, Unpack
 import polars as pl
 
 from apframe.exceptions import ParameterError, one_of
-from apframe.formats.options import ReadingOptions
 from apframe.formats.reading import Reading
+from apframe.formats.reading_options import ReadingOptions
 from apframe.keywords import refuse_unknown
 from apframe.protocols.protocol import Protocol, as_protocol
 from apframe.protocols.rules.known import KnownImagesOnly

@@ -12,7 +12,7 @@ import polars as pl
 from apframe.collecting import collecting
 from apframe.exceptions import warn_again
 from apframe.lazily import cached_property
-from apframe.matching.judge import judge
+from apframe.matching.judging import judge
 from apframe.matching.verdicts import range_names, threshold_names
 from apframe.metrics.cells import Cells, columns_of
 from apframe.protocols.list_thresholds import thresholds_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from apframe.evaluation.slices.slices import Slicing
     from apframe.evaluation.source import Source
-    from apframe.matching.rows import Rows
+    from apframe.matching.match_input import MatchInput
     from apframe.matching.verdicts import Verdicts
     from apframe.protocols.inputs import Inputs
     from apframe.protocols.protocol import Protocol
@@ -45,7 +45,7 @@ class Pipeline:
         return self.source.inputs
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> MatchInput:
         """What is matched."""
         return self.source.rows
 
@@ -119,7 +119,7 @@ class Pipeline:
 
     def matches(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
         """The matches table as a plan, of all thresholds and area ranges unless one is named by its number."""
-        from apframe.matching.outcomes import expand_matches
+        from apframe.matching.matches_table import expand_matches
 
         return expand_matches(self.verdicts, self.inputs.detections, self.inputs.annotations, threshold, area)
 
@@ -140,7 +140,7 @@ class Pipeline:
         Columns: category_id (null where it is of all), area_range, iou_threshold, and those of `sweep_thresholds`. `pooled`:
         the counts of all categories together.
         """
-        from apframe.matching.outcomes import every
+        from apframe.matching.matches_table import every
 
         refuse_scores(self.protocol, "score thresholds")
         compute = partial(self._thresholds_at, beta=beta, pooled=pooled)
@@ -165,9 +165,9 @@ class Pipeline:
 
     def _thresholds_at(self, cells: Sequence[tuple[int, int]], *, beta: float = 1, pooled: bool = False) -> list[pl.DataFrame]:
         """The thresholds tables of cells, which are numbers of a threshold and an area range each."""
-        from apframe.evaluation.diagnose.thresholds import changes_of_verdicts, sweep_thresholds
-        from apframe.matching.operating_points import hits_by_score
-        from apframe.metrics.changes import changes_of_hits
+        from apframe.evaluation.thresholds.sweep import changes_of_verdicts, sweep_thresholds
+        from apframe.matching.cutoff_hits import hits_by_score
+        from apframe.metrics.count_changes import changes_of_hits
 
         verdicts, hits = self.verdicts, None
         if self.matcher.at_cut_offs:
@@ -214,7 +214,7 @@ class Pipeline:
     def per_image(self, threshold: int | None = None, area: int | None = None, min_score: float | None = None) -> pl.LazyFrame:
         """The table of images as a plan, of the detections from a score upwards; thresholds and area ranges as in `matches`."""
         from apframe.evaluation.diagnose.per_image import count_per_image
-        from apframe.matching.outcomes import every, expand_matches
+        from apframe.matching.matches_table import every, expand_matches
 
         verdicts = self.verdicts if min_score is None else self.at_score(min_score)
         matches = expand_matches(verdicts, self.inputs.detections, self.inputs.annotations, threshold, area)

@@ -11,7 +11,7 @@ from polars import selectors
 
 from apframe.columns import exact
 from apframe.tables.ids import is_known
-from apframe.tables.tables import TABLES
+from apframe.tables.schemas import TABLES
 
 UPDATE = "update_of_evaluator"  # a column: the number of the update that a row came in
 

@@ -20,8 +20,8 @@ from apframe.protocols.protocol import Protocol
 from apframe.rows import MALFORMED_KEPT, treating_malformed
 from apframe.store.parquet import DETECTION, read_manifest, refuse_changed
 from apframe.tables.dataset import Dataset
-from apframe.tables.results import result_schema
-from apframe.tables.tables import TABLES
+from apframe.tables.result_tables import result_schema
+from apframe.tables.schemas import TABLES
 from apframe.wording import as_keyword, spelling
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import polars as pl
 if TYPE_CHECKING:
     import numpy as np
 
-    from apframe.evaluation.diagnose.implausible import Evaluated
-    from apframe.matching.rows import Rows
+    from apframe.evaluation.diagnose.sanity import Evaluated
+    from apframe.matching.match_input import MatchInput
     from apframe.matching.verdicts import Verdicts
     from apframe.protocols.inputs import Inputs
     from apframe.tables.conditions import Masks, Tables
@@ -70,7 +70,7 @@ class Source(Protocol):
         """The thresholds, area ranges, limits, lists and images of the verdicts, without their rows; nothing is matched."""
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> MatchInput:
         """What is matched, in memory."""
 
     @property

@@ -12,13 +12,13 @@ import polars as pl
 from apframe.evaluation.on_request import OF_SCORES, ON_REQUEST, chosen_tables
 from apframe.exceptions import ParameterError
 from apframe.progress import with_bar
-from apframe.protocols.places import threshold_at
+from apframe.protocols.lookups import threshold_at
 from apframe.store import sql
 from apframe.store.databases import write_database
 from apframe.store.parquet import DETECTION, input_hash, labels, write_tables
 from apframe.tables.lazy_table import LazyTable
-from apframe.tables.results import result_schema
-from apframe.tables.tables import GROUND_TRUTH
+from apframe.tables.result_tables import result_schema
+from apframe.tables.schemas import GROUND_TRUTH
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -41,7 +41,7 @@ def summarize(self: Evaluation, metrics: pl.DataFrame) -> pl.DataFrame:
 
 def _parts(self: Evaluation) -> tuple[dict[str, np.ndarray], dict[str, pl.Expr]]:
     """Flags of the lists of each part of the categories, and the conditions of the parts of the images, by name."""
-    from apframe.protocols.parts import conditions_of_parts
+    from apframe.protocols.summary_parts import conditions_of_parts
     from apframe.tables.conditions import columns_of
 
     tables = self._source.tables()

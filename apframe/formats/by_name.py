@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, RowError
+from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known, replaced, unknown_ids
 from apframe.tables.names import called, places_of, stems
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import KEYS, NAMES
+from apframe.tables.schemas import KEYS, NAMES
 from apframe.tables.types import with_ids
 from apframe.validation import Sieve
 from apframe.wording import listed

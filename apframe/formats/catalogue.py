@@ -11,8 +11,8 @@ import polars as pl
 
 from apframe import static_table
 from apframe.exceptions import FormatError, InputError, UnknownIdError, by_name
+from apframe.formats.coco.json_rows import has_scores
 from apframe.formats.coco.results import read_result_columns
-from apframe.formats.coco.rows import has_scores
 from apframe.formats.coco.truth import coco_in_memory
 from apframe.formats.files import reading_from
 from apframe.formats.format import (
@@ -29,15 +29,15 @@ from apframe.formats.format import (
     with_own_paths,
 )
 from apframe.formats.joined import joined_results
-from apframe.formats.options import BoxOptions, ClassOptions, DatasetOptions, FileOptions, ResultsOptions, joined_tables
-from apframe.formats.seen import Seen, see
+from apframe.formats.path_contents import PathContents, see
+from apframe.formats.reading_options import BoxOptions, ClassOptions, DatasetOptions, FileOptions, ResultsOptions, joined_tables
 from apframe.keywords import names_keywords
 from apframe.paths import kind_at, reading_once, release, url_of
 from apframe.registry import Registry
 from apframe.tables.canonical import canonical
+from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import GROUND_TRUTH
+from apframe.tables.schemas import GROUND_TRUTH
 from apframe.validation import amending, validating, without_refused
 from apframe.wording import nearest, same_name, spelled
 
@@ -84,7 +84,7 @@ def as_format(name: str) -> Format:
     apframe.exceptions.ParameterError: no format 'cocoo'; did you mean coco?
     """
     if same_name(name, FORMATS) is None:
-        from apframe.formats.mistaken import refuse_benchmark
+        from apframe.formats.unrecognised import refuse_benchmark
         from apframe.plugins import find_plugins
 
         refuse_benchmark(name)
@@ -322,7 +322,9 @@ def choose_format(
     split: Any = None,
     other: Any = None,
 ) -> Format:
-    """The format that was named, or the only one that a path looks like, which is opened once: see `apframe.formats.seen.see`.
+    """The format that was named, or the only one that a path looks like.
+
+    The path is opened once: see `apframe.formats.path_contents.see`.
 
     Parameters
     ----------
@@ -335,7 +337,7 @@ def choose_format(
     expected
         the files that the protocol is for, whose format is preferred
     split
-        the name of a folder that may be inside, see `Seen.place`
+        the name of a folder that may be inside, see `PathContents.place`
     other
         the other of ground truth and results, if both are at paths
     """
@@ -348,7 +350,7 @@ def choose_format(
 
         there = settled_kind(path)
     if there is None:
-        from apframe.formats.mistaken import names_beside
+        from apframe.formats.unrecognised import names_beside
 
         raise FormatError("there is no such file or folder", nearest(path.name, names_beside(path)), path=path)
     if there == "device":
@@ -368,7 +370,7 @@ def choose_format(
 
 
 def _told(
-    seen: Seen, role: str, option: str, beside: Callable[[], Format | None], expected: Expected, other_path: Any
+    seen: PathContents, role: str, option: str, beside: Callable[[], Format | None], expected: Expected, other_path: Any
 ) -> Format:
     """The format of what is seen, or an error that says what it looks like."""
     likely = _likely(seen, role, expected)
@@ -381,7 +383,7 @@ def _told(
         if not others or FORMATS["coco"] in others:
             return found or FORMATS["coco"]  # whose reader says what is wrong
     if not likely:
-        from apframe.formats.mistaken import guessed, near_misses, refuse_mistaken
+        from apframe.formats.unrecognised import guessed, near_misses, refuse_mistaken
 
         is_seen = isinstance(other_path, (str, Path)) and kind_at(other_path) in ("file", "folder")
         refuse_mistaken(
@@ -419,7 +421,7 @@ def format_of_truth(source: Any, name: str | None, expected: Expected = ANY_FILE
     return likely[0] if len(likely) == 1 else None
 
 
-def _likely(seen: Seen, role: str, expected: Expected) -> list[Format]:
+def _likely(seen: PathContents, role: str, expected: Expected) -> list[Format]:
     """The formats that a path looks like; those of other packages only if it looks like none of apframe's.
 
     If the format of the protocol's benchmark is among them, it is this one. Formats of what it never compares are not.
@@ -429,7 +431,7 @@ def _likely(seen: Seen, role: str, expected: Expected) -> list[Format]:
     return [each for each in found if each.name == expected.format] or found
 
 
-def _fitting(seen: Seen, role: str) -> list[Format]:
+def _fitting(seen: PathContents, role: str) -> list[Format]:
     rows = [*ROWS.items()]  # other threads may enter plugins
     able = [FORMATS[name] for name, row in rows if any(look.fits(seen) for look in row.looks(role))]
     return [each for each in able if each.recognizes(seen, role)]

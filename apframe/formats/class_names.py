@@ -10,8 +10,8 @@ import polars as pl
 
 from apframe.exceptions import ClassNumbersWarning, FormatError, ParameterError, warn
 from apframe.formats.documents import read_json
+from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset
-from apframe.tables.sources import to_polars
 from apframe.tables.types import with_ids
 from apframe.validation import sound_rows
 from apframe.wording import counted, spelled

@@ -16,8 +16,8 @@ from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known, new_ids, replaced
 from apframe.tables.names import ORIGINAL, called
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import OTHERS
 from apframe.tables.shapes.corners import upright
+from apframe.tables.shapes.declarations import OTHERS
 from apframe.wording import counted, first_line
 
 _SAME = 0.02  # pixels that a tool may round a side by

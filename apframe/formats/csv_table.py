@@ -12,7 +12,6 @@ from apframe.exceptions import FormatError
 from apframe.formats.documents import read_csv
 from apframe.formats.files import write_text
 from apframe.formats.format import ANY, OPEN, Format
-from apframe.formats.lines import Lines
 from apframe.formats.looks import TEXT, Look, looks
 from apframe.formats.object_rows import (
     is_of_objects,
@@ -21,11 +20,12 @@ from apframe.formats.object_rows import (
     with_canonical_names,
     with_objects_alone,
 )
-from apframe.formats.seen import Seen, see
+from apframe.formats.path_contents import PathContents, see
+from apframe.formats.text_lines import Lines
 from apframe.rows import REFUSED
 from apframe.tables.dataset import Dataset
+from apframe.tables.schemas import KEYS, SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.tables import KEYS, SIZE
 
 _OF_IMAGES = ("image_id", "file_name", *SIZE)
 _OF_ANNOTATIONS = ("annotation_id", *BOX, "area", "is_crowd", "ignore")
@@ -56,7 +56,7 @@ class Csv(Format):
         "detections": ("score", *BOX),
     }
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """Names of an image, a class and a box in the first line, and a score only in results."""
         return is_of_objects([*seen.columns], scored=role == "results")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.formats.lines import Lines
+from apframe.formats.text_lines import Lines
 from apframe.tables.shapes.corners import around_corners
 
 

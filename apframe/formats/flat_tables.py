@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.formats.arrow_files import is_of_sweeps
 from apframe.formats.format import ANY, OPEN, ReadOnly
 from apframe.formats.hugging_face import read_rows
 from apframe.formats.looks import Look, looks
 from apframe.formats.nested_rows import has_objects
 from apframe.formats.object_rows import is_of_objects, tables_of_objects, with_canonical_names, with_objects_alone
-from apframe.formats.seen import Seen
-from apframe.formats.tables import is_of_sweeps
+from apframe.formats.path_contents import PathContents
 from apframe.tables.dataset import Dataset
 
 
@@ -37,7 +37,7 @@ class FlatTable(ReadOnly):
     boxes_of_dataset = boxes_of_results = OPEN
     image_ids = category_ids = ANY
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """Columns of an image, a class and a box, a score only in results, and no lists of objects."""
         columns = {name: dtype for name, dtype in seen.columns.items() if dtype != pl.Null}  # such as scores of ground truth
         is_other = has_objects(columns) or is_of_sweeps(columns)

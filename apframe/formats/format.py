@@ -12,11 +12,11 @@ import polars as pl
 from apframe import static_table
 from apframe.exceptions import ParameterError
 from apframe.formats.looks import Look
-from apframe.formats.seen import Seen
+from apframe.formats.path_contents import PathContents
 from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
-from apframe.tables.shapes.catalogue import LABEL_MAP
-from apframe.tables.tables import TABLES
+from apframe.tables.schemas import TABLES
+from apframe.tables.shapes.declarations import LABEL_MAP
 from apframe.validation import without_refused
 from apframe.wording import spelled
 
@@ -92,7 +92,7 @@ class Format(ABC):
     unused_categories: ClassVar[bool] = False
     writable: ClassVar[bool] = True
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """Whether what is seen at a path, in one of the declared ways, is a "dataset" or "results" of this format.
 
         A function of the value alone, for what cannot be declared; it opens nothing itself.
@@ -100,7 +100,7 @@ class Format(ABC):
         del seen, role
         return True
 
-    def fits(self, seen: Seen, role: str) -> bool:
+    def fits(self, seen: PathContents, role: str) -> bool:
         """Whether what is seen looks like a "dataset" or "results" of this format, as declared, and is recognised."""
         return any(look.fits(seen) for look in self.looks(role)) and self.recognizes(seen, role)
 
@@ -116,7 +116,7 @@ class Format(ABC):
         """What a "dataset" or "results" of this format are, in words."""
         return self.dataset_is if role == "dataset" else self.results_are
 
-    def ends_results(self, seen: Seen) -> bool:
+    def ends_results(self, seen: PathContents) -> bool:
         """Whether a file, or a file in a folder, has the ending of results of this format, packed or not."""
         if not self.results_ending or seen.kind not in self.kinds_of("results"):
             return False

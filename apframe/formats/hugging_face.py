@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, ClassVar
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
+from apframe.formats.arrow_files import Arrow, read_ipc
 from apframe.formats.columns_of_parts import Columns
 from apframe.formats.files import is_packed, read_unpacked, reading
 from apframe.formats.format import ANY, INDEX, OPEN, Format, held
@@ -28,12 +29,11 @@ from apframe.formats.nested_rows import (
     tables_of_rows,
     with_numbers,
 )
-from apframe.formats.seen import UNREADABLE, Seen, see
-from apframe.formats.tables import Arrow, read_ipc
+from apframe.formats.path_contents import UNREADABLE, PathContents, see
 from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
-from apframe.tables.files import not_deep
 from apframe.tables.names import called
+from apframe.tables.table_files import not_deep
 from apframe.wording import did_you_mean, first_line, reason, spelled
 
 _PARQUET, _ARROW, _LINES = ".parquet", ".arrow", ".jsonl"
@@ -77,7 +77,7 @@ class HuggingFace(Format):
     }
     unused_categories = True
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """Columns with lists of boxes, and scores only in results."""
         first = seen if seen.kind == "file" else next((files[0] for files in _splits(seen).values()), None)
         if first is None or first.path.suffix not in (_PARQUET, _ARROW, _LINES):
@@ -127,7 +127,7 @@ class HuggingFace(Format):
         return [(name, frame[name].is_not_null(), what) for name in clashes]
 
 
-def _splits(seen: Seen) -> dict[str, list[Seen]]:
+def _splits(seen: PathContents) -> dict[str, list[PathContents]]:
     """The files of each split, in the order of `_SPLITS`; files of no split by "", where there is none that has a name."""
     for place in filter(None, (seen, seen.child("data"))):
         for ending in (_PARQUET, _ARROW, _LINES):
@@ -141,7 +141,7 @@ def _splits(seen: Seen) -> dict[str, list[Seen]]:
     return {}
 
 
-def _files_in(folder: Seen | None, ending: str) -> list[Seen]:
+def _files_in(folder: PathContents | None, ending: str) -> list[PathContents]:
     return [] if folder is None else [*folder.children(f"*{ending}")]
 
 

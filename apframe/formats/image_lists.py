@@ -17,7 +17,7 @@ from apframe.paths import is_file, is_folder, kind_at
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.names import called, places_of
-from apframe.tables.tables import ID
+from apframe.tables.schemas import ID
 from apframe.tables.types import with_ids
 from apframe.wording import counted, did_you_mean, listed, spelled
 
@@ -89,7 +89,7 @@ def part_of_split(
 
     A name is for the format if this has splits of its own. Else it stands for the folder of this name inside, or for the list
     `ImageSets/NAME.txt`, beside it or up to two folders higher. It may also be the path of a list, from here or from one of
-    these folders. `path` is the folder inside of `source` that is read, see `Seen.place`.
+    these folders. `path` is the folder inside of `source` that is read, see `PathContents.place`.
 
     Raises
     ------

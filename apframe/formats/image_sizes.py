@@ -13,12 +13,12 @@ from apframe.formats.documents import read_csv
 from apframe.formats.files import write_text
 from apframe.paths import is_file
 from apframe.rows import refuse_rows
+from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
 from apframe.tables.names import bare, stems
+from apframe.tables.schemas import ID, SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import ID, SIZE
 from apframe.wording import listed, reason, spelled
 
 IMAGE_SIZES = "image_sizes.csv"

@@ -10,8 +10,8 @@ import polars as pl
 from apframe.exceptions import ParameterError
 from apframe.formats.format import OPEN, OUTPUTS
 from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
+from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset
-from apframe.tables.sources import to_polars
 
 
 def joined_results(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from re import fullmatch
 from typing import NamedTuple
 
-from apframe.formats.seen import Seen
+from apframe.formats.path_contents import PathContents
 
 TEXT = "^[{\0"
 """How text begins that is not JSON."""
@@ -44,7 +44,7 @@ class Look(NamedTuple):
         files like this are never recognised: the format has to be named
 
     >>> from pathlib import Path
-    >>> seen = Seen(Path("a.json"), "file", b'{"images": [], "license": ""}')
+    >>> seen = PathContents(Path("a.json"), "file", b'{"images": [], "license": ""}')
     >>> Look("file", begins="{", keys=("images",)).fits(seen), [*Look("file", keys=("images", "taxonomy")).lacks(seen)]
     (True, ['the key taxonomy'])
     """
@@ -63,15 +63,15 @@ class Look(NamedTuple):
     beside: bool = False
     only_named: bool = False
 
-    def fits(self, seen: Seen) -> bool:
+    def fits(self, seen: PathContents) -> bool:
         """Whether nothing is lacking."""
         return next(self.lacks(seen), None) is None
 
-    def near(self, seen: Seen) -> str:
+    def near(self, seen: PathContents) -> str:
         """What alone is lacking where some of the keys, columns or names are there; "" otherwise.
 
         >>> from pathlib import Path
-        >>> Look("file", keys=("images", "taxonomy")).near(Seen(Path("a.json"), "file", b'{"images": []}'))
+        >>> Look("file", keys=("images", "taxonomy")).near(PathContents(Path("a.json"), "file", b'{"images": []}'))
         'the key taxonomy'
         """
         there = {name.lower() for name in seen.columns}
@@ -79,7 +79,7 @@ class Look(NamedTuple):
         lacking = [*self.lacks(seen)]
         return lacking[0] if len(lacking) == 1 and (has_some or (self.n_names > 1 and seen.of_names(*self.names))) else ""
 
-    def lacks(self, seen: Seen) -> Iterator[str]:
+    def lacks(self, seen: PathContents) -> Iterator[str]:
         """What is declared here and not seen, or the other way round, in words."""
         if seen.kind != self.kind or self.only_named:
             yield "its name" if self.only_named else f"a {self.kind}"
@@ -100,7 +100,7 @@ class Look(NamedTuple):
             file = next((each for each in files if self.kind == "file" or each.lines or not self.line), None)
             yield from ["a file that can be read"] if file is None else self._lacks_in(file)
 
-    def _lacks_in(self, file: Seen) -> Iterator[str]:
+    def _lacks_in(self, file: PathContents) -> Iterator[str]:
         if self.begins and not _begins(file.begins, self.begins):
             yield JSON_WORDS.get(self.begins, self.begins)
         if missing := [key for key in self.keys if not file.has_key(key)]:

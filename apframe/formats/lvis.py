@@ -14,7 +14,7 @@ from apframe.formats.coco.truth import read_unchecked
 from apframe.formats.looks import Look, looks
 from apframe.rows import refuse_rows
 from apframe.tables.dataset import Dataset
-from apframe.tables.tables import TABLES
+from apframe.tables.schemas import TABLES
 from apframe.wording import listed
 
 _LISTS = ("neg_category_ids", "not_exhaustive_category_ids")

@@ -10,13 +10,13 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import RowError
-from apframe.formats.names import categories_of
+from apframe.formats.image_names import categories_of
 from apframe.formats.object_rows import is_of_objects
 from apframe.tables.box_formats import split_boxes
+from apframe.tables.column_sources import to_polars
+from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import OTHERS
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import SIZE
+from apframe.tables.shapes.declarations import OTHERS
 
 METADATA = "huggingface"
 """Where the names of classes stand in the schema of a table, and in the footer of a Parquet file."""

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import polars as pl
 
 from apframe.exceptions import ColumnError
-from apframe.formats.names import categories_of
+from apframe.formats.image_names import categories_of
 from apframe.tables.box_formats import columns_of_boxes
 from apframe.tables.names import stems
-from apframe.tables.shapes.catalogue import CUBOID
-from apframe.tables.tables import SIZE
+from apframe.tables.schemas import SIZE
+from apframe.tables.shapes.declarations import CUBOID
 from apframe.wording import first_line
 
 _CLASSES = ("category", "class", "label", "category_name", "class_name", "label_name", "name")

@@ -13,8 +13,8 @@ import polars as pl
 from apframe.exceptions import ColumnError
 from apframe.formats.format import OPEN, OUTPUTS
 from apframe.formats.nested_rows import holds_columns
+from apframe.tables.column_sources import kind_of
 from apframe.tables.dataset import Dataset
-from apframe.tables.sources import kind_of
 
 _HAVE_NO_IDS = {"torchvision": "an output of torchvision's detectors", "supervision": "supervision's Detections"}
 

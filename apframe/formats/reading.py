@@ -21,7 +21,7 @@ from apframe.formats.catalogue import (
 from apframe.formats.files import reading_from
 from apframe.formats.format import ANY_FILES, Expected, Format
 from apframe.formats.joined import joined_results
-from apframe.formats.options import FileOptions, ReadingOptions, joined_tables
+from apframe.formats.reading_options import FileOptions, ReadingOptions, joined_tables
 from apframe.keywords import declared_keywords, refuse_unknown
 from apframe.paths import kind_at, reading_once
 from apframe.tables.dataset import Dataset
@@ -212,7 +212,7 @@ class Reading(_Fields):  # type: ignore[misc]
         >>> [part.height for part in Reading().results_in_parts(rows, truth)]
         [1]
         """
-        from apframe.formats.in_parts import take_results_in_parts  # of shards and updates
+        from apframe.formats.result_parts import take_results_in_parts  # of shards and updates
 
         each = self.of_part()
         format = self._told(detections, self.results_format, "results")

@@ -13,7 +13,7 @@ from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
 from apframe.formats.replacing import finish_replacing
 from apframe.paths import is_file, opened
-from apframe.tables.files import parquet_of
+from apframe.tables.table_files import parquet_of
 from apframe.wording import reason
 
 MANIFEST = "manifest.json"

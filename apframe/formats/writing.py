@@ -11,17 +11,17 @@ import polars as pl
 
 from apframe.exceptions import OutputError, ParameterError
 from apframe.formats.catalogue import as_format, naming_format, read_dataset, read_results
+from apframe.formats.conversion_losses import losses, tables_of
 from apframe.formats.edges import with_boxes_around_corners
+from apframe.formats.file_ids import results_with_ids_of, with_ids_of
 from apframe.formats.format import Format
 from apframe.formats.hidden_folders import remove_left_behind
-from apframe.formats.ids import results_with_ids_of, with_ids_of
-from apframe.formats.losses import losses, tables_of
 from apframe.formats.replacing import replacing
 from apframe.paths import is_folder, to_write
 from apframe.rows import refuse_rows
 from apframe.tables.label_map_paths import with_paths_from
-from apframe.tables.shapes.catalogue import CUBOIDS, LABEL_MAP, OTHERS
 from apframe.tables.shapes.corners import upright, with_corners
+from apframe.tables.shapes.declarations import CUBOIDS, LABEL_MAP, OTHERS
 
 
 def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:

@@ -51,7 +51,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Kind:
+class MeasureKind:
     """Properties that all measures of one name share.
 
     Attributes
@@ -98,17 +98,17 @@ class Kind:
         return " ".join((getdoc(self.of_hits) or "").split())
 
 
-KINDS: dict[str, Kind] = {}
+KINDS: dict[str, MeasureKind] = {}
 
 
 def measure(
     name: str, *, hits: Level = "relevant", cutoff: Cutoff | None = None, of: Literal["hits", "ranks", "query"] = "hits",
     ideal: bool = False, average: Average = "mean", **parameters: Any,
 ) -> Callable[[Callable[[Asked], pl.Expr]], Callable[[Asked], pl.Expr]]:  # fmt: skip
-    """Make a function a measure of this name; the other arguments are those of `Kind`, further ones its parameters."""
+    """Make a function a measure of this name; the other arguments are those of `MeasureKind`, further ones its parameters."""
 
     def register(of_hits: Callable[[Asked], pl.Expr]) -> Callable[[Asked], pl.Expr]:
-        KINDS[name] = Kind(name, of_hits, hits, cutoff, tuple(parameters.items()), of, ideal, average)
+        KINDS[name] = MeasureKind(name, of_hits, hits, cutoff, tuple(parameters.items()), of, ideal, average)
         return of_hits
 
     return register

@@ -27,7 +27,7 @@ from apframe.lists.ranked_lists import (
     refuse_too_few,
 )
 from apframe.metrics.points import PRECISION, envelope, recall_of
-from apframe.tables.sources import to_polars
+from apframe.tables.column_sources import to_polars
 from apframe.wording import did_you_mean
 
 Keys = str | Sequence[str]

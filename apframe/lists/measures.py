@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import ParameterError, one_of
 from apframe.listing import Listing
 from apframe.lists import relevance
-from apframe.lists.kinds import KINDS, Asked, Kind, Level
+from apframe.lists.kinds import KINDS, Asked, Level, MeasureKind
 from apframe.lists.measure_names import parsed, split
 from apframe.lists.ranked_lists import rank_items
 from apframe.lists.user_models import DEPTH
@@ -62,7 +62,7 @@ class Measure:
         differing = sorted((name, value) for name, value in self.parameters if value != known[name])
         object.__setattr__(self, "parameters", tuple(differing))
 
-    def _check_cutoff(self, kind: Kind) -> None:
+    def _check_cutoff(self, kind: MeasureKind) -> None:
         cutoff = self.cutoff
         if kind.cutoff == "recall":
             if cutoff is not None and 0 <= cutoff <= 1:
@@ -79,8 +79,8 @@ class Measure:
             object.__setattr__(self, "cutoff", int(cutoff))
 
     @property
-    def kind(self) -> Kind:
-        """The `Kind` with the properties that all measures of this name share."""
+    def kind(self) -> MeasureKind:
+        """The `MeasureKind` with the properties that all measures of this name share."""
         return KINDS[self.name]
 
     @property

@@ -22,7 +22,7 @@ import polars as pl
 from apframe.matching.verdicts import has_bit
 
 if TYPE_CHECKING:
-    from apframe.matching.rows import Rows
+    from apframe.matching.match_input import MatchInput
 
 EVERY_SLICE = -1  # an assignment that holds in all slices of the objects alike
 _OF_RANGES = ("left_out", "ranges", "void")  # columns of pairs that are bits of area ranges
@@ -37,7 +37,7 @@ def find_contested(pairs: pl.DataFrame, n_annotations: int) -> np.ndarray:
     return in_conflict[annotation]
 
 
-def find_hits(rows: Rows, pairs: pl.DataFrame) -> pl.DataFrame:
+def find_hits(rows: MatchInput, pairs: pl.DataFrame) -> pl.DataFrame:
     """The hits among some pairs: see `Verdicts.hits`, without `limit`.
 
     Where pairs have a column `inside`, an annotation that is ignored in a range is a crowd there, and `inside` its similarity.
@@ -77,7 +77,7 @@ def find_hits(rows: Rows, pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _find_in_range(rows: Rows, pairs: pl.DataFrame, k: int) -> pl.DataFrame:
+def _find_in_range(rows: MatchInput, pairs: pl.DataFrame, k: int) -> pl.DataFrame:
     """The hits among some pairs in one area range: of detections that are there, and where `inside` holds for ignored ones."""
     counts = rows.annotations["counts"]
     flags = {name: pl.Series(has_bit(pairs[name].to_numpy(), k)) for name in _OF_RANGES if name in pairs.columns}

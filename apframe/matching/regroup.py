@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from apframe.matching.rows import Rows
+from apframe.matching.match_input import MatchInput
 from apframe.matching.verdicts import Verdicts
 
 _MOST_KEYS = 1 << 22  # which are looked up in a table of them all
 
 
-def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: int) -> Rows:
+def regroup(rows: MatchInput, found: pl.DataFrame, expected: pl.DataFrame, n_groups: int) -> MatchInput:
     """Gather detections and annotations into a list for each group and list that has some; the order within a list stays.
 
     Parameters
@@ -73,7 +73,7 @@ def split_by_images(verdicts: Verdicts, members: pl.DataFrame, n_groups: int) ->
     further = verdicts.lists.drop("category_id", strict=False)
     categories = numbers.hstack(further) if further.width else numbers
     links = verdicts.hits.with_columns(of=pl.int_range(pl.len()))
-    rows = Rows(verdicts.detections, verdicts.annotations, links, categories, keeps_empty=verdicts.keeps_empty)
+    rows = MatchInput(verdicts.detections, verdicts.annotations, links, categories, keeps_empty=verdicts.keeps_empty)
     members = members.select("image", "group")
     groups = members.lazy().with_columns(pl.col("image").cast(pl.UInt32))
     chosen = [
@@ -85,7 +85,7 @@ def split_by_images(verdicts: Verdicts, members: pl.DataFrame, n_groups: int) ->
     return replace(with_rows(verdicts, replace(parts, lists=own)), members=members), parts.lists
 
 
-def with_rows(verdicts: Verdicts, rows: Rows) -> Verdicts:
+def with_rows(verdicts: Verdicts, rows: MatchInput) -> Verdicts:
     """The verdicts with other rows of theirs, whose links are the hits and `of`, their places among those of the whole."""
     hits = rows.links.sort("detection", "of").drop("of")  # as they were, so that sums are the same to the last bit
     return replace(verdicts, lists=rows.lists, detections=rows.detections, annotations=rows.annotations, hits=hits)

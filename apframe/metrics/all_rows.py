@@ -74,7 +74,7 @@ def _ends(cells: Cells, weights: np.ndarray) -> np.ndarray:
     """The lowest and the highest score of each list on images that weigh something, see `ListedRows`."""
     import numpy as np
 
-    from apframe.metrics.segments import extremes
+    from apframe.metrics.list_sums import extremes
 
     is_there = weights.take(cells.detections["image"], axis=0) > 0
     found = []

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
-    from apframe.metrics.influence import Influence
+    from apframe.metrics.influence import RowInfluence
     from apframe.metrics.points import Definition
     from apframe.metrics.weights import Weights
 
@@ -73,7 +73,7 @@ class AveragePrecision(Metric):
         """
         return {"ap": self.definition.average(cells, weights, self.addend, self.absent)}
 
-    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
         """See `Metric.influence`; for definitions that vary as the area under precision does."""
         if not self.definition.varies_as_area:
             return {}
@@ -137,7 +137,7 @@ class Recall(Metric):
             recall = np.where(positives > 0, found / positives, np.nan)
         return {"recall": recall, "n_positives": positives}
 
-    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
         """See `Metric.influence`: an image contributes what it finds, less its share of what is found."""
         from apframe.metrics.influence import influence_on_recall
 

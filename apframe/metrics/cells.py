@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
+from apframe.metrics.list_sums import cut_into_runs, extremes, sums_before, sums_of_weights
 from apframe.metrics.running_counts import SliceRows, Walk, pack, select_rows
-from apframe.metrics.segments import cut_into_runs, extremes, sums_before, sums_of_weights
 from apframe.metrics.weights import Kept, Weights
 from apframe.threads import part_bounds
 

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from apframe.metrics.cells import Cells
+from apframe.metrics.list_sums import ranges, suffix_maxima
 from apframe.metrics.plain_sums import Recalls, precision_down
 from apframe.metrics.running_counts import count_down, count_hits
-from apframe.metrics.segments import ranges, suffix_maxima
 from apframe.threads import pool
 
 if TYPE_CHECKING:

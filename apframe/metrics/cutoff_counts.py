@@ -10,8 +10,8 @@ import numpy as np
 
 from apframe.matching.verdicts import has_bit, list_bounds
 from apframe.metrics.cells import Cells, held_at
-from apframe.metrics.changes import changes_of_hits
-from apframe.metrics.segments import divide, sums_before
+from apframe.metrics.count_changes import changes_of_hits
+from apframe.metrics.list_sums import divide, sums_before
 from apframe.metrics.weights import Weights
 
 if TYPE_CHECKING:

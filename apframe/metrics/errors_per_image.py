@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from apframe.metrics.cells import Cells, Counted
-from apframe.metrics.segments import divide, is_first, lasts_of, starts_of, sums, sums_before
+from apframe.metrics.list_sums import divide, is_first, lasts_of, starts_of, sums, sums_before
 from apframe.metrics.weights import Weights
 
 if TYPE_CHECKING:

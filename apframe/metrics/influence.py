@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from apframe.matching.verdicts import has_bit
+from apframe.metrics.list_sums import divide
 from apframe.metrics.rankings import AreaSlopes
-from apframe.metrics.segments import divide
 from apframe.metrics.weighted_sums import true_positives
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _STEP = 1e-30j
 
 
 @dataclass(frozen=True, eq=False)
-class Influence:
+class RowInfluence:
     """Contributions to the numbers of lists, of shape (cells, rows); a row contributes to the number of its own list.
 
     Attributes
@@ -48,7 +48,7 @@ def influence_of(
     contribute: Callable[[Cell], tuple[np.ndarray, np.ndarray]],
     *,
     is_biased: bool = False,
-) -> Influence:
+) -> RowInfluence:
     """The influence on what is wanted under a single weighting.
 
     `contribute` gives, for a cell, the derivative of a number with respect to the weight of each detection, and the number of
@@ -64,10 +64,10 @@ def influence_of(
             of_annotations = of_annotations * given[rows["image"]]
         found.append(of_detections)
         lost.append(of_annotations)
-    return Influence(np.stack(found), np.stack(lost), is_biased)
+    return RowInfluence(np.stack(found), np.stack(lost), is_biased)
 
 
-def influence_on_area(cells: Cells, weights: Weights, addend: float, *, interpolated: bool) -> Influence:
+def influence_on_area(cells: Cells, weights: Weights, addend: float, *, interpolated: bool) -> RowInfluence:
     """The influence on the area under precision or its envelope, over recall.
 
     >>> from apframe.matching.verdicts import example
@@ -86,7 +86,7 @@ def influence_on_area(cells: Cells, weights: Weights, addend: float, *, interpol
     return influence_of(cells, weights, contribute, is_biased=interpolated)
 
 
-def influence_on_recall(cells: Cells, weights: Weights) -> Influence:
+def influence_on_recall(cells: Cells, weights: Weights) -> RowInfluence:
     """The influence on the share of the positives that are found.
 
     >>> from apframe.matching.verdicts import example
@@ -107,7 +107,7 @@ def influence_on_recall(cells: Cells, weights: Weights) -> Influence:
     return influence_of(cells, weights, contribute)
 
 
-def influence_of_sums(metric: OfSums, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+def influence_of_sums(metric: OfSums, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
     """The influence on numbers that are made of sums: the parts of a sum times the derivative of the number by the sum."""
     given = weights.given
     shape = len(metric.columns), len(cells.wanted)
@@ -122,7 +122,7 @@ def influence_of_sums(metric: OfSums, cells: Cells, weights: Weights) -> Mapping
                 own = given[columns["image"][rows], 0] * (1 if factors is None else factors) / len(cell.thresholds)
                 for column, name in enumerate(metric.columns):
                     found[table][column, at, rows] += slope[name][columns["list"][rows]] * own
-    return {name: Influence(found["detections"][k], found["annotations"][k]) for k, name in enumerate(metric.columns)}
+    return {name: RowInfluence(found["detections"][k], found["annotations"][k]) for k, name in enumerate(metric.columns)}
 
 
 def slopes(numbers: Callable[..., Mapping[str, np.ndarray]], sums: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
@@ -138,7 +138,7 @@ def slopes(numbers: Callable[..., Mapping[str, np.ndarray]], sums: Sequence[np.n
     return [{name: np.nan_to_num(np.imag(value) / _STEP.imag) for name, value in made.items()} for made in raised]
 
 
-def influence_on_means(cells: Cells, weights: Weights, shares: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Influence:
+def influence_on_means(cells: Cells, weights: Weights, shares: Callable[..., tuple[np.ndarray, np.ndarray]]) -> RowInfluence:
     """The influence on means over images: `(value - mean) / n`.
 
     `shares` gives, at a threshold, in a range and within a limit, an annotation of each image and list, and a value of them.
@@ -151,4 +151,4 @@ def influence_on_means(cells: Cells, weights: Weights, shares: Callable[..., tup
             number, own = rows["list"][first], given[rows["image"][first]]
             n, total = (np.bincount(number, each, minlength=cells.n_lists) for each in (own, own * value))
             found[at, first] += divide(own * (value - divide(total, n)[number]), n[number]) / len(cell.thresholds)
-    return Influence(np.zeros((len(cells.wanted), len(cells.detections["list"]))), found)
+    return RowInfluence(np.zeros((len(cells.wanted), len(cells.detections["list"]))), found)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from apframe.matching.verdicts import list_bounds
-from apframe.metrics.segments import ranges, sums
+from apframe.metrics.list_sums import ranges, sums
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from apframe.metrics.average_precision import AveragePrecision
     from apframe.metrics.cells import Cells
-    from apframe.metrics.influence import Influence
+    from apframe.metrics.influence import RowInfluence
     from apframe.metrics.points import Definition
     from apframe.metrics.weights import Weights
 
@@ -41,7 +41,7 @@ class Metric(Protocol):
     lines
         headline numbers of its own: names of lines of a report, and the column that each is the mean of
     headline_kinds
-        kinds of headline numbers that protocols with this metric may have, see `apframe.protocols.headlines.Kind`
+        kinds of headline numbers that protocols with this metric may have, see `apframe.protocols.headlines.HeadlineKind`
     at_cut_offs, cut_offs
         whether it reads the matches of score cut-offs, which matching must then give; and what these are, where they are fixed
     counts_pixels
@@ -107,8 +107,8 @@ class Metric(Protocol):
         """
         ...
 
-    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
-        """What rows contribute to the numbers, by column, under a single weighting; see `Influence`.
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
+        """What rows contribute to the numbers, by column, under a single weighting; see `RowInfluence`.
 
         A column that is not there has no derivative: it is resampled.
         """

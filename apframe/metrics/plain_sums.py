@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from apframe.metrics.cells import Cells
+from apframe.metrics.list_sums import ranges as numbers_from
+from apframe.metrics.list_sums import suffix_maxima
 from apframe.metrics.running_counts import Counts, SliceRows, count_detections, count_down, count_hits
-from apframe.metrics.segments import ranges as numbers_from
-from apframe.metrics.segments import suffix_maxima
 
 if TYPE_CHECKING:
     from apframe.metrics.points import WeightedSum

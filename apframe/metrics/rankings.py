@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from apframe.metrics.cells import Cells
-from apframe.metrics.segments import divide, running_sums, starts_of, suffix_maxima, sums_before
+from apframe.metrics.list_sums import divide, running_sums, starts_of, suffix_maxima, sums_before
 from apframe.metrics.weights import Weights
 
 _TINY = 1e-300  # keeps 0 / 0 from being anything but 0

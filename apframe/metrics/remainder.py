@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from apframe.metrics.cells import Cells
+from apframe.metrics.list_sums import ranges as numbers_from
 from apframe.metrics.running_counts import SliceRows, count_at, count_detections, select_rows
-from apframe.metrics.segments import ranges as numbers_from
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
-    from apframe.metrics.influence import Influence
+    from apframe.metrics.influence import RowInfluence
     from apframe.metrics.weights import Weights
 
 
@@ -63,7 +63,7 @@ class RecallOfFound(Recall):
         """How many annotations are found or missed at the lowest cut-off and the lowest threshold."""
         from apframe.matching.verdicts import has_bit
         from apframe.metrics.cells import held_at
-        from apframe.metrics.segments import sums_of_weights
+        from apframe.metrics.list_sums import sums_of_weights
 
         positives = super().positives(cells, weights).astype(float)
         for place, cell in enumerate(cells.wanted):
@@ -73,7 +73,7 @@ class RecallOfFound(Recall):
             positives[place] += sums_of_weights(weights.given, image, hits["list"], cells.n_lists, beside * held_at(hits, 0, k))
         return positives
 
-    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
         """None: what is found changes what is expected."""
         return Metric.influence(self, cells, weights)
 

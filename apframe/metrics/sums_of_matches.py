@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
-    from apframe.metrics.influence import Influence
+    from apframe.metrics.influence import RowInfluence
     from apframe.metrics.weights import Weights
 
 
@@ -65,7 +65,7 @@ class OfSums(OfMatches):
     def _at(self, cells: Cells, weights: Weights, *place: int) -> Mapping[str, np.ndarray]:
         return self.of_sums(*(cells.sum_rows(*each, weights.given, *place) for each in self.sums))
 
-    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
         """See `Metric.influence`: a row changes a sum by its part of it, and the number by that times the derivative."""
         from apframe.metrics.influence import influence_of_sums
 

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from apframe.metrics.cells import Cell, Cells
+from apframe.metrics.list_sums import sums_of_weights
 from apframe.metrics.rankings import Ranking
 from apframe.metrics.running_counts import SliceRows
-from apframe.metrics.segments import sums_of_weights
 from apframe.metrics.weights import ROUNDING, Weights
 
 if TYPE_CHECKING:

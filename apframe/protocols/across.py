@@ -11,7 +11,7 @@ from apframe.exceptions import CategoriesNotComparedWarning, warn
 from apframe.protocols.pairing import number_cells, pair
 from apframe.protocols.rules.hierarchy import ExpandHierarchy, find_ancestors
 from apframe.tables.ids import is_known
-from apframe.tables.shapes.catalogue import KEYPOINTS
+from apframe.tables.shapes.declarations import KEYPOINTS
 
 if TYPE_CHECKING:
     from apframe.matching.verdicts import Verdicts

@@ -27,11 +27,11 @@ from apframe.rows import KEY_OF, MALFORMED_KEPT, treating_malformed
 from apframe.similarity.extents import lacks_boxes, with_image_sizes
 from apframe.similarity.pairs import Similarity, require
 from apframe.tables.box_formats import are_fractions
+from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset, canonical_detections
 from apframe.tables.ids import is_known, unknown_ids
 from apframe.tables.shapes.boxes import BOX, BOXES
-from apframe.tables.shapes.catalogue import CUBOIDS, INTERVALS, KEYPOINTS, SEGMENTS, shape_of
-from apframe.tables.sources import to_polars
+from apframe.tables.shapes.declarations import CUBOIDS, INTERVALS, KEYPOINTS, SEGMENTS, shape_of
 from apframe.validation import Report, validating
 from apframe.wording import Note, counted, spelled
 

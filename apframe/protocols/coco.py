@@ -15,8 +15,8 @@ from apframe.protocols.rules.malformed import MalformedIgnoredByArea
 from apframe.protocols.rules.standard import STANDARD_ROWS
 from apframe.similarity.boundary_iou import BoundaryIoU
 from apframe.similarity.box_iou import BoxIoU
-from apframe.similarity.keypoints import OKS
 from apframe.similarity.mask_iou import MaskIoU
+from apframe.similarity.oks import OKS
 
 PURPOSES = {
     "COCO": "objects, masks, keypoints and boundaries; the usual choice",

@@ -70,7 +70,7 @@ class Composition:
 
 
 @dataclass(frozen=True)
-class Kind:
+class HeadlineKind:
     """What a headline number is.
 
     Attributes
@@ -119,39 +119,39 @@ class Kind:
 
 
 _KINDS = (
-    Kind("AP", "ap", "Average Precision  (AP)", doubted_as="AP", is_by_definition=True),
-    Kind("AR", "recall", "Average Recall     (AR)", doubted_as="recall", one_is_enough=True),
-    Kind("AOS", "oriented_ap", "Avg. Orientation  (AOS)", is_oriented=True),
-    Kind("APH", "oriented_ap", "AP with Heading   (APH)", is_oriented=True, is_main=True),
-    Kind("ATE", "ate", "Avg. Translation  (ATE)", less_is_better=True),
-    Kind("ASE", "ase", "Avg. Scale Error  (ASE)", less_is_better=True),
-    Kind("AOE", "aoe", "Avg. Orientation  (AOE)", less_is_better=True),
-    Kind("AVE", "ave", "Avg. Velocity     (AVE)", less_is_better=True),
-    Kind("AAE", "aae", "Avg. Attribute    (AAE)", less_is_better=True),
-    Kind("CDS", "cds", "Composite Score   (CDS)", is_main=True),
-    Kind("LAMR", "lamr", "Avg. Miss Rate   (LAMR)", less_is_better=True, needs="a metric of it, such as MissRates()"),
-    Kind("CPM", "cpm", "Mean Sensitivity  (CPM)", needs="a metric of it, such as Froc()"),
-    Kind("JI", "jaccard_index", "Jaccard Index      (JI)", table="jaccard_index"),
-    Kind("PQ", "pq", "Panoptic Quality   (PQ)"),
-    Kind("SQ", "sq", "Segmentation Qual. (SQ)"),
-    Kind("RQ", "rq", "Recognition Qual.  (RQ)"),
-    Kind("mIoU", "iou", "Mean IoU         (mIoU)", of_class="IoU"),
-    Kind("fwIoU", "fwiou", "Weighted IoU    (fwIoU)", composition=Composition(("weighted_iou", "pixels"), truediv)),
-    Kind("mACC", "accuracy", "Mean Accuracy    (mACC)", of_class="ACC"),
-    Kind("pACC", "pacc", "Pixel Accuracy   (pACC)", composition=Composition(("correct_pixels", "pixels"), truediv)),
-    Kind("R@", "mean_recall", "Recall by Image   (R@k)"),
-    Kind("mR@", "mean_recall", "Mean Recall      (mR@k)", of_class="R@"),
-    Kind("Success@", "success", "Success     (Success@k)"),
+    HeadlineKind("AP", "ap", "Average Precision  (AP)", doubted_as="AP", is_by_definition=True),
+    HeadlineKind("AR", "recall", "Average Recall     (AR)", doubted_as="recall", one_is_enough=True),
+    HeadlineKind("AOS", "oriented_ap", "Avg. Orientation  (AOS)", is_oriented=True),
+    HeadlineKind("APH", "oriented_ap", "AP with Heading   (APH)", is_oriented=True, is_main=True),
+    HeadlineKind("ATE", "ate", "Avg. Translation  (ATE)", less_is_better=True),
+    HeadlineKind("ASE", "ase", "Avg. Scale Error  (ASE)", less_is_better=True),
+    HeadlineKind("AOE", "aoe", "Avg. Orientation  (AOE)", less_is_better=True),
+    HeadlineKind("AVE", "ave", "Avg. Velocity     (AVE)", less_is_better=True),
+    HeadlineKind("AAE", "aae", "Avg. Attribute    (AAE)", less_is_better=True),
+    HeadlineKind("CDS", "cds", "Composite Score   (CDS)", is_main=True),
+    HeadlineKind("LAMR", "lamr", "Avg. Miss Rate   (LAMR)", less_is_better=True, needs="a metric of it, such as MissRates()"),
+    HeadlineKind("CPM", "cpm", "Mean Sensitivity  (CPM)", needs="a metric of it, such as Froc()"),
+    HeadlineKind("JI", "jaccard_index", "Jaccard Index      (JI)", table="jaccard_index"),
+    HeadlineKind("PQ", "pq", "Panoptic Quality   (PQ)"),
+    HeadlineKind("SQ", "sq", "Segmentation Qual. (SQ)"),
+    HeadlineKind("RQ", "rq", "Recognition Qual.  (RQ)"),
+    HeadlineKind("mIoU", "iou", "Mean IoU         (mIoU)", of_class="IoU"),
+    HeadlineKind("fwIoU", "fwiou", "Weighted IoU    (fwIoU)", composition=Composition(("weighted_iou", "pixels"), truediv)),
+    HeadlineKind("mACC", "accuracy", "Mean Accuracy    (mACC)", of_class="ACC"),
+    HeadlineKind("pACC", "pacc", "Pixel Accuracy   (pACC)", composition=Composition(("correct_pixels", "pixels"), truediv)),
+    HeadlineKind("R@", "mean_recall", "Recall by Image   (R@k)"),
+    HeadlineKind("mR@", "mean_recall", "Mean Recall      (mR@k)", of_class="R@"),
+    HeadlineKind("Success@", "success", "Success     (Success@k)"),
 )
 KINDS = {kind.name: kind for kind in _KINDS}
 """The kinds of headline numbers by their names."""
 
 
-def kinds_of(protocol: Protocol) -> dict[str, Kind]:
+def kinds_of(protocol: Protocol) -> dict[str, HeadlineKind]:
     """The kinds of numbers that the protocol may have: `KINDS`, those of its metrics, and the columns in their `lines`."""
     kinds = KINDS | {kind.name: kind for metric in protocol.all_metrics for kind in metric.headline_kinds}
     own = [line for metric in protocol.all_metrics for line in metric.lines.items()]
-    return kinds | {name: replace(kinds.get(name, Kind(name, column)), column=column) for name, column in own}
+    return kinds | {name: replace(kinds.get(name, HeadlineKind(name, column)), column=column) for name, column in own}
 
 
 @cache
@@ -159,7 +159,7 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"({'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})(\d\d)?(_[^{{]+)?(\{{\w+\}})?")
 
 
-def read_line(line: str, protocol: Protocol) -> tuple[Kind, str, str, str] | None:
+def read_line(line: str, protocol: Protocol) -> tuple[HeadlineKind, str, str, str] | None:
     """The kind, the threshold in percent, the part and what is in braces of a line; None if it is no such line.
 
     >>> from apframe.protocols.coco import COCO
@@ -211,7 +211,7 @@ class Headline:
     """
 
     metric: str
-    kind: Kind
+    kind: HeadlineKind
     iou_threshold: float | None
     area_range: str
     max_detections: int | None
@@ -320,9 +320,9 @@ def support_lines(protocol: Protocol) -> tuple[Headline, Headline, Headline]:
     """
     whole, most = protocol.headline_range, protocol.max_detections[-1]
     names = ("n_positives", "n_detections")
-    counts = [Headline(name, Kind(name, name), protocol.iou_thresholds[0], whole, most) for name in names]
+    counts = [Headline(name, HeadlineKind(name, name), protocol.iou_thresholds[0], whole, most) for name in names]
     main = protocol.metrics[0].columns[0]
-    return counts[0], counts[1], Headline("main", Kind("main", main), None, whole, most)
+    return counts[0], counts[1], Headline("main", HeadlineKind("main", main), None, whole, most)
 
 
 def is_of_whole(protocol: Protocol) -> pl.Expr:
@@ -373,7 +373,9 @@ def terms_of(line: Headline, protocol: Protocol) -> list[Headline]:
     if line.kind.composition is None:
         return []
     lines, terms = {each.metric: each for each in headlines(protocol)}, line.kind.composition.terms
-    return [lines.get(term) or replace(line, metric=f"{term} of {line.metric}", kind=Kind(term, term)) for term in terms]
+    return [
+        lines.get(term) or replace(line, metric=f"{term} of {line.metric}", kind=HeadlineKind(term, term)) for term in terms
+    ]
 
 
 def with_terms(lines: Sequence[Headline], protocol: Protocol) -> list[Headline]:

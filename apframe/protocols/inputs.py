@@ -14,7 +14,7 @@ from apframe.protocols.rules.rule import States
 from apframe.rows import Malformed, malformed_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
-from apframe.tables.tables import GROUND_TRUTH, OUTSIDE, TABLES
+from apframe.tables.schemas import GROUND_TRUTH, OUTSIDE, TABLES
 from apframe.wording import Note, in_words
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from apframe.protocols.rules.classes import COPIED, with_copies
 from apframe.protocols.rules.filters import refuse_unusable
 from apframe.protocols.rules.rule import Rule
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import CUBOIDS, shape_of
+from apframe.tables.shapes.declarations import CUBOIDS, shape_of
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs

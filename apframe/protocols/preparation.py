@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from apframe.matching.match_input import MatchInput
 from apframe.matching.order import order_detections
-from apframe.matching.rows import Rows
 from apframe.matching.verdicts import Verdicts, as_bits, example
 from apframe.protocols.list_thresholds import cuts_of, lists_of, reaching_list_threshold
 from apframe.protocols.pairing import number_cells, pairs_for_matcher
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apframe.protocols.protocol import Protocol
 
 
-def prepare_matching(inputs: Inputs) -> Rows:
+def prepare_matching(inputs: Inputs) -> MatchInput:
     """The detections in rank order, the annotations by list, and the pairs of them; a list is a category, or all of them."""
     protocol, matcher, states = inputs.protocol, inputs.protocol.matcher, inputs.states
     found, expected = cells = number_cells(inputs)
@@ -50,7 +50,7 @@ def prepare_matching(inputs: Inputs) -> Rows:
     of_detections, of_annotations = protocol.definition.row_weights
     lists = lists_of(inputs.dataset.core("categories"), inputs.category_ids, protocol)
     numbered = {"group": [0] * lists.height, "category": range(lists.height)}
-    return Rows(
+    return MatchInput(
         _weighted(detections, inputs.detections, of_detections),
         _weighted(annotations, inputs.annotations, of_annotations),
         pairs.with_columns(

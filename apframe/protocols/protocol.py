@@ -405,7 +405,7 @@ class Protocol:
 
     def as_dict(self) -> dict[str, Any]:
         """All choices as what JSON holds, without the variants; `from_dict` makes the protocol of them."""
-        from apframe.protocols.stored import as_dict
+        from apframe.protocols.protocol_json import as_dict
 
         return as_dict(self)
 
@@ -416,7 +416,7 @@ class Protocol:
         >>> Protocol.from_dict(Protocol("mine", "").as_dict()) == Protocol("mine", "")
         True
         """
-        from apframe.protocols.stored import from_dict
+        from apframe.protocols.protocol_json import from_dict
 
         return cls(**from_dict(choices))
 

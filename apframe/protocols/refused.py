@@ -8,7 +8,7 @@ from apframe.exceptions import ParameterError
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.protocols.protocol import Protocol
 from apframe.tables.shapes.boxes import BOXES
-from apframe.tables.shapes.catalogue import CORNERS, KEYPOINTS, MASKS
+from apframe.tables.shapes.declarations import CORNERS, KEYPOINTS, MASKS
 
 if TYPE_CHECKING:
     from apframe.metrics.metric import Metric

@@ -8,10 +8,10 @@ from typing import Any
 from apframe.metrics.definitions import COCO_101
 from apframe.metrics.points import SPACING
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.protocol_json import STORED_RULES
 from apframe.protocols.published import PUBLISHED
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
-from apframe.protocols.stored import STORED_RULES
 from apframe.wording import frozen
 
 _FLAGS = (

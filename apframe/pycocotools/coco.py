@@ -22,10 +22,10 @@ from apframe.exceptions import FormatError, RowError, UnknownIdError
 from apframe.formats.coco.results import read_coco_results
 from apframe.paths import is_inside
 from apframe.pycocotools import mask as maskUtils
-from apframe.pycocotools.source import Row, Rows, Source
+from apframe.pycocotools.coco_files import JsonFile, ResultList, Row
+from apframe.tables.column_sources import kind_of
 from apframe.tables.dataset import Dataset
-from apframe.tables.sources import kind_of
-from apframe.tables.tables import KEYS
+from apframe.tables.schemas import KEYS
 from apframe.threads import pool
 from apframe.wording import listed
 
@@ -65,7 +65,7 @@ class COCO:
     ([7], [{'id': 1, 'name': 'cat'}])
     """
 
-    _source: Source | Rows | None = None  # as long as its tables stand in the place of the dictionaries
+    _source: JsonFile | ResultList | None = None  # as long as its tables stand in the place of the dictionaries
 
     def __init__(self, annotation_file: str | os.PathLike[str] | None = None) -> None:
         if annotation_file is None:
@@ -73,7 +73,7 @@ class COCO:
             return
         print("loading annotations into memory...")
         tic = time.time()
-        self._source = Source(Path(annotation_file), dict, dict)
+        self._source = JsonFile(Path(annotation_file), dict, dict)
         print(f"Done (t={time.time() - tic:0.2f}s)")
         print("creating index...\nindex created!")
 
@@ -199,7 +199,7 @@ class COCO:
         print("Loading and preparing results...")
         tic, results = time.time(), COCO()
         if isinstance(resFile, (str, os.PathLike)):
-            source = Source(Path(resFile), list, lambda rows: self._results(_completed(rows)))
+            source = JsonFile(Path(resFile), list, lambda rows: self._results(_completed(rows)))
             with pool() as others:  # the two files are parsed side by side, as by `apframe.evaluate`
                 parsing = others.submit(tables_of, self)
                 found = source.tables()
@@ -215,7 +215,7 @@ class COCO:
             except (KeyError, TypeError):
                 read_coco_results(given)  # says which row it is
                 raise
-            results._source = Rows(_completed(given), self._results)
+            results._source = ResultList(_completed(given), self._results)
         for name in _MADE:
             del results.__dict__[name]
         print(f"DONE (t={time.time() - tic:0.2f}s)")
@@ -303,7 +303,7 @@ def tables_of(coco: Any) -> Dataset | pl.DataFrame | list[Row] | None:
     It holds dictionaries once they were accessed, if a file has no tables, if a subclass chooses the annotations itself, and
     in pycocotools' own objects.
     """
-    source: Source | Rows | None = getattr(coco, "_source", None)
+    source: JsonFile | ResultList | None = getattr(coco, "_source", None)
     chosen = [getattr(getattr(coco, name), "__func__", None) is not getattr(COCO, name) for name in ("getAnnIds", "loadAnns")]
     if source is None or any(chosen) or any(name in vars(coco) for name in _MADE):
         return None

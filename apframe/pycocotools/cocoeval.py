@@ -19,14 +19,14 @@ from apframe.lazily import cached_property
 from apframe.protocols.coco import COCO as COCO_RULES
 from apframe.protocols.protocol import Protocol
 from apframe.pycocotools import mask as maskUtils
-from apframe.pycocotools.cells import Cell, Layout, loses_matches, make_cells, make_similarities, rank_cells, take
 from apframe.pycocotools.coco import COCO, tables_of
+from apframe.pycocotools.coco_files import Row
+from apframe.pycocotools.coco_tables import found_tables, pooled_in_order, truth_tables
 from apframe.pycocotools.dictionaries import are_few_and_sound, group_annotations, group_results
-from apframe.pycocotools.headlines import headlines, mean, words
+from apframe.pycocotools.eval_images import Cell, Layout, loses_matches, make_cells, make_similarities, rank_cells, take
 from apframe.pycocotools.one_cell import compare_keypoints, compare_masks, compare_shapes, judge_cell
 from apframe.pycocotools.params import Order, Params, categories_of, order_of, protocol_of, refuse_changes
-from apframe.pycocotools.source import Row
-from apframe.pycocotools.tables import found_tables, pooled_in_order, truth_tables
+from apframe.pycocotools.summary_lines import headlines, mean, words
 from apframe.wording import counted
 
 __all__ = ["COCOeval", "Params", "maskUtils"]

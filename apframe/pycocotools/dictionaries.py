@@ -10,9 +10,9 @@ import polars as pl
 
 from apframe.pycocotools import mask
 from apframe.pycocotools.coco import COCO, tables_of
+from apframe.pycocotools.coco_files import Row
+from apframe.pycocotools.coco_tables import indexed
 from apframe.pycocotools.params import Params
-from apframe.pycocotools.source import Row
-from apframe.pycocotools.tables import indexed
 
 Groups = defaultdict[tuple[Any, Any], list[Row]]
 _MOST_IMAGES = 64

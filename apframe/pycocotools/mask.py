@@ -20,13 +20,13 @@ from apframe.adapters.arrays import refuse_items
 from apframe.exceptions import ParameterError, RowError
 from apframe.pycocotools.mask_sizes import compare_masks
 from apframe.similarity.box_iou import BoxIoU
+from apframe.tables.column_sources import kind_of
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.limits import MOST_PIXELS, MOST_SIDE
 from apframe.tables.shapes.mask_columns import LARGEST, REMEDIES
+from apframe.tables.shapes.mask_limits import MOST_PIXELS, MOST_SIDE
+from apframe.tables.shapes.pixel_runs import Fault, Runs, in_at_least, to_bitmaps
 from apframe.tables.shapes.polygons import rasterise
 from apframe.tables.shapes.run_lengths import count_pixels, count_runs, from_counts, from_text, to_text
-from apframe.tables.shapes.runs import Fault, Runs, in_at_least, to_bitmaps
-from apframe.tables.sources import kind_of
 from apframe.wording import counted
 
 Encoding = dict[str, Any]

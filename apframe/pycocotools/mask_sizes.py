@@ -15,7 +15,7 @@ from apframe.tables.shapes.intersections import intersect
 from apframe.tables.shapes.mask_columns import mask_extents
 
 if TYPE_CHECKING:
-    from apframe.tables.shapes.runs import Runs
+    from apframe.tables.shapes.pixel_runs import Runs
 
 SMALLEST = 5e-324  # a threshold that every pair reaches which has anything in common
 
@@ -65,7 +65,7 @@ def compare_masks(masks: Runs, found: np.ndarray, expected: np.ndarray, is_crowd
 
     Source: `rleIou` of the COCO mask API.
 
-    >>> from apframe.tables.shapes.runs import pack
+    >>> from apframe.tables.shapes.pixel_runs import pack
     >>> masks = pack([3, 3], [1, 1], [1, 1], np.array([0, 0]), np.array([0, 1]), np.array([2, 3]))
     >>> compare_masks(masks, np.array([0, 0]), np.array([1, 1]), np.array([False, True])).round(3).tolist()
     [0.333, 0.5]

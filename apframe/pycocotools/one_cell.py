@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from apframe.pycocotools import mask
+from apframe.pycocotools.coco_files import Row
 from apframe.pycocotools.params import Params
-from apframe.pycocotools.source import Row
 
 Cell = dict[str, Any]
 _NEARLY_1 = 1 - 1e-10  # no threshold is above it, so that equal shapes match at 1

@@ -12,9 +12,9 @@ from apframe.exceptions import ParameterError
 from apframe.protocols.coco import COCO as COCO_RULES
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.ranges import AreaRange
+from apframe.pycocotools.coco_tables import SHAPES
 from apframe.pycocotools.mask_sizes import MaskIoUOfAnySize
-from apframe.pycocotools.tables import SHAPES
-from apframe.similarity.keypoints import COCO_SIGMAS, OKS
+from apframe.similarity.oks import COCO_SIGMAS, OKS
 from apframe.similarity.pairs import Similarity
 
 

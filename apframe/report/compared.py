@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.collecting import collecting
-from apframe.compare.intervals import COARSE
+from apframe.compare.inference import COARSE
+from apframe.evaluation.gallery.card_slices import NOTHING
 from apframe.evaluation.gallery.pictures import Pictures
-from apframe.evaluation.gallery.slices import NOTHING
 from apframe.evaluation.side_by_side import of_each, stacked
 from apframe.exceptions import FewResamplesWarning, ParameterError, warn_again
 from apframe.lazily import cached_property
 from apframe.protocols.headlines import headlines, is_of_whole, less_is_better, lines_of_ranges, main_headline
-from apframe.protocols.places import threshold_words
+from apframe.protocols.lookups import threshold_words
 from apframe.report.marks import Mark
 from apframe.report.operating_point import OperatingPoint, operating_point
 from apframe.tables.names import unique_names
@@ -25,9 +25,9 @@ from apframe.tables.names import unique_names
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
     from apframe.evaluation.slices.keys import SliceKey
-    from apframe.report.history import History
+    from apframe.report.checkpoints import History
     from apframe.report.matrix import Matrix
-    from apframe.report.pictured import Rows
+    from apframe.report.pictured import PicturedRows
 
     SliceKeys = SliceKey | Sequence[SliceKey]
 
@@ -216,7 +216,7 @@ class Compared:
         ParameterError
             the categories are pooled
         """
-        from apframe.report.charts.lines import CLASSES
+        from apframe.report.charts.line_chart import CLASSES
         from apframe.report.matrix import matrix_of  # brings in NumPy
 
         categories = self.categories
@@ -232,7 +232,7 @@ class Compared:
         return self.evaluations[:_PAIR], self.names[:_PAIR]
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> PicturedRows:
         """The rows that cards can be about: the detections and missed annotations of the first two models.
 
         Raises

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from apframe.report.html_tables import minus
 from apframe.report.marks import Mark, link_to
-from apframe.report.tables import minus
 from apframe.show.elements import Markup, element
 
 MOST_CHIPS = 5

@@ -13,10 +13,10 @@ from apframe.formats.files import writing
 from apframe.formats.replacing import write_whole
 from apframe.paths import kind_at, to_write
 from apframe.report.first_screen import FirstScreen, first_screen_markup
+from apframe.report.html_tables import minus, table_markup
 from apframe.report.marks import link_to, listed, number_text
 from apframe.report.operating_point import OperatingPoint
 from apframe.report.section import NEXT, Block, Chart, Details, Section, Steps, Table
-from apframe.report.tables import minus, table_markup
 from apframe.show import colours, drawings
 from apframe.show.elements import Markup, element, scrolling
 

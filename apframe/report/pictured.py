@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe.evaluation.gallery.card_slices import CardSlices, size_slices, slices_of_cards
 from apframe.evaluation.gallery.cards import MODELS, by_score, choose_cards, find_rows, marks_by, of_model
-from apframe.evaluation.gallery.slices import CardSlices, size_slices, slices_of_cards
 from apframe.lazily import cached_property
 from apframe.protocols.headlines import size_ranges
 
@@ -34,7 +34,7 @@ _CELLS = ("row", "model", "true", "found", "score_from", "score_to", "is_first")
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class PicturedRows:
     """Every detection that counts and every missed annotation of one model or two, with what became of it.
 
     Attributes
@@ -111,17 +111,19 @@ class Rows:
         return own.select(_OWN).hstack(lists).with_row_index("row")
 
 
-def rows_of(evaluations: Sequence[Evaluation], names: Sequence[str], iou_threshold: float, keys: Sequence[SliceKeys]) -> Rows:
+def rows_of(
+    evaluations: Sequence[Evaluation], names: Sequence[str], iou_threshold: float, keys: Sequence[SliceKeys]
+) -> PicturedRows:
     """Return the rows of one model or two, with the slices of some keys and of the sizes of objects."""
     frame = by_score(find_rows(evaluations, iou_threshold))
     slices = [
         *slices_of_cards(evaluations, frame, keys),
         *size_slices(evaluations, frame, size_ranges(evaluations[0].protocol)),
     ]
-    return Rows(frame, slices, names, evaluations[0].dataset.images.select("image_id", "file_name"))
+    return PicturedRows(frame, slices, names, evaluations[0].dataset.images.select("image_id", "file_name"))
 
 
-def cells_of(rows: Rows, matrix: Matrix) -> pl.DataFrame:
+def cells_of(rows: PicturedRows, matrix: Matrix) -> pl.DataFrame:
     """Return the cells of the matrix that rows are in, and from which to which score.
 
     Returns
@@ -145,7 +147,7 @@ def cells_of(rows: Rows, matrix: Matrix) -> pl.DataFrame:
 
 
 def chosen_rows(
-    rows: Rows, cells: pl.DataFrame | None, point: OperatingPoint | None, image_ids: pl.Series, most: int
+    rows: PicturedRows, cells: pl.DataFrame | None, point: OperatingPoint | None, image_ids: pl.Series, most: int
 ) -> pl.DataFrame:
     """Return the rows that have cards, with their number, so that each mark of the page has some.
 

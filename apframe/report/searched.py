@@ -11,13 +11,13 @@ import polars as pl
 from apframe.exceptions import NotComparableError, ParameterError
 from apframe.lazily import cached_property
 from apframe.lists.measures import Measure, lowest_level
+from apframe.report.html_tables import NOTHING
 from apframe.report.marks import Mark
-from apframe.report.tables import NOTHING
 from apframe.retrieval.one_run import rankable
 from apframe.wording import counted, listed
 
 if TYPE_CHECKING:
-    from apframe.report.history import History
+    from apframe.report.checkpoints import History
     from apframe.retrieval.evaluation import RunEvaluation
 
 RUN, QUERIES = "run", "queries"

@@ -90,7 +90,7 @@ class Details:
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """Something to do next: what, the rows or the section that it is about, and a number with its interval as the reason."""
 
     action: str
@@ -107,7 +107,7 @@ class Step:
 class Steps:
     """A list of what to do next."""
 
-    steps: Sequence[Step]
+    steps: Sequence[NextStep]
 
 
 Block: TypeAlias = "Table | Chart | Fragment | Details | Steps"

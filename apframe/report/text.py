@@ -8,13 +8,13 @@ from dataclasses import replace
 import polars as pl
 
 from apframe.report.compared import Compared
+from apframe.report.html_tables import NOTHING, cell_texts, minus
 from apframe.report.searched import Searched
 from apframe.report.section import NEXT, Section, Steps, Table
 from apframe.report.sections.models_compared import KEY as COMPARISON
-from apframe.report.tables import NOTHING, cell_texts, minus
 from apframe.report.write import IN_TEXT, first_screen, sections_of, title_of
 from apframe.show.markup import markdown, markdown_text
-from apframe.show.tables import table_lines
+from apframe.show.text_tables import table_lines
 from apframe.wording import counted
 
 MOST_LINES = 20

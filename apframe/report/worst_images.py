@@ -16,12 +16,12 @@ from apframe.protocols.headlines import less_is_better
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
     from apframe.report.operating_point import OperatingPoint
-    from apframe.report.pictured import Rows
+    from apframe.report.pictured import PicturedRows
 
 COUNTS = ("tp", "fp", "fn")
 
 
-def worst_images(evaluations: Sequence[Evaluation], metric: str, rows: Rows) -> pl.DataFrame:
+def worst_images(evaluations: Sequence[Evaluation], metric: str, rows: PicturedRows) -> pl.DataFrame:
     """Return the images that have rows, the worst first: image_id, file_name, influence, n_errors.
 
     The influence is that on the metric of one model, or on the difference of two: the image that speaks most against the
@@ -42,7 +42,7 @@ def worst_images(evaluations: Sequence[Evaluation], metric: str, rows: Rows) -> 
     return table.sort(order, descending=[less_is_better(metric), True, False], nulls_last=True)
 
 
-def counts_of_images(rows: Rows, image_ids: pl.Series, point: OperatingPoint | None) -> np.ndarray:
+def counts_of_images(rows: PicturedRows, image_ids: pl.Series, point: OperatingPoint | None) -> np.ndarray:
     """Return how many true positives, false positives and missed annotations there are.
 
     Returns
@@ -70,14 +70,14 @@ def counts_of_images(rows: Rows, image_ids: pl.Series, point: OperatingPoint | N
     return counts
 
 
-def filter_values(rows: Rows) -> list[list[str]]:
+def filter_values(rows: PicturedRows) -> list[list[str]]:
     """Return the values that the gallery's filters tell apart: error types, categories, models, changes, slices of each key."""
     columns = [sorted(rows.errors[name].cast(pl.String).fill_null("").unique()) for name in ("kind", "name", "change")]
     kinds, names, changes = columns
     return [kinds, names, [*rows.names], changes, *([*each.values] for each in rows.slices)]
 
 
-def errors_of_images(rows: Rows, image_ids: pl.Series) -> list[str]:
+def errors_of_images(rows: PicturedRows, image_ids: pl.Series) -> list[str]:
     """Return the errors on each image, as the page's script reads them: what the gallery's filters tell apart, each once.
 
     An error is written as the places of its values among `filter_values`, with dots between; several are joined by commas.

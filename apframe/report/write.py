@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apframe.collecting import collecting
-from apframe.compare.intervals import COARSE
-from apframe.compare.names import names_beside
+from apframe.compare.evaluation_names import names_beside
+from apframe.compare.inference import COARSE
 from apframe.evaluation.comparison.comparable import agree
 from apframe.evaluation.evaluation import Evaluation
 from apframe.evaluation.gallery.pictures import Pictures
 from apframe.protocols.refused import counts_mistakes
 from apframe.report.arguments import check_page, columns_of_queries, keys_of_slices, split_evaluations
+from apframe.report.checkpoints import of_evaluations, of_runs
 from apframe.report.compared import Compared, in_words
 from apframe.report.first_screen import FirstScreen
-from apframe.report.history import of_evaluations, of_runs
 from apframe.report.page import free_path, page, slider_markup, write_page
 from apframe.report.parquet_tables import folder_beside, write_parquet_tables
 from apframe.report.searched import Searched, together

@@ -83,8 +83,8 @@ def agreement(
     >>> evaluate_run({"q": {"a": 1}}, runs).agreement(per_query=True).drop("run_a", "run_b", "rbo").rows()
     [('q', 3, 3, 3, 0.3333333333333333, 0.0)]
     """
-    from apframe.compare.agreement import P
     from apframe.compare.comparison import describe_means, pairs_of
+    from apframe.compare.rank_correlation import P
 
     proper_share("p", p, P)
     depth = None if depth is None else whole_number("depth", depth)
@@ -171,9 +171,9 @@ def leaderboard_agreement(
     """
     import numpy as np
 
-    from apframe.compare.agreement import P
     from apframe.compare.comparison import INTERVAL, warn_of_few
-    from apframe.compare.intervals import describe
+    from apframe.compare.inference import describe
+    from apframe.compare.rank_correlation import P
     from apframe.compare.values import Resampling, checked, matrices, resampled_means
 
     proper_share("p", p, P)
@@ -207,7 +207,7 @@ def _of_pair(run_a: str, run_b: str, lists: Mapping[str, pl.DataFrame], p: float
     """The agreement of two runs on each query that both have, by query."""
     import numpy as np
 
-    from apframe.compare.agreement import Pairs, overlaps, tau_ap_b
+    from apframe.compare.rank_correlation import Pairs, overlaps, tau_ap_b
 
     a, b = lists[run_a], lists[run_b]
     lengths = [each.group_by("query_id").agg(pl.len().cast(pl.Int64).alias(name)) for each, name in ((a, "n_a"), (b, "n_b"))]
@@ -234,7 +234,7 @@ def _of_leaderboards(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
     """The three statistics of each pair of rows of means, NaN where a run has none."""
     import numpy as np
 
-    from apframe.compare.agreement import Pairs, overlaps, tau_ap_b
+    from apframe.compare.rank_correlation import Pairs, overlaps, tau_ap_b
 
     n_rows, n_runs = a.shape
     made = np.full((len(_STATISTICS), n_rows), np.nan)

@@ -28,17 +28,17 @@ from apframe.retrieval import bounds as run_bounds
 from apframe.retrieval import comparing, numbers
 from apframe.retrieval.one_run import Policies, evaluate_one, name_shown, same_ids
 from apframe.retrieval.own_documents import remove_own, warn_of_own
-from apframe.retrieval.sources import is_query_id
+from apframe.retrieval.run_inputs import is_query_id
 from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
 from apframe.show.markup import latex, markdown
-from apframe.show.runs import run_cells, run_html, run_lines
+from apframe.show.run_means import run_cells, run_html, run_lines
 from apframe.store.databases import write_database
 from apframe.store.parquet import RETRIEVAL, labels, read_manifest, refuse_changed, write_tables
-from apframe.store.results import QueryableResult
+from apframe.store.queryable import QueryableResult
 from apframe.tables.canonical import refuse_equal_pairs
 from apframe.tables.lazy_table import LazyTable
-from apframe.tables.results import RUN_RESULTS
-from apframe.tables.tables import TABLES
+from apframe.tables.result_tables import RUN_RESULTS
+from apframe.tables.schemas import TABLES
 from apframe.threads import pool
 from apframe.wording import counted, did_you_mean, listed, spelled
 

@@ -13,7 +13,7 @@ from apframe.lists.expressions import average_precision
 from apframe.lists.list_curves import key_names
 from apframe.metrics.points import Definition
 from apframe.rows import row_numbers
-from apframe.tables.sources import to_polars
+from apframe.tables.column_sources import to_polars
 from apframe.wording import listed
 
 _TASKS = ("verification", "matching", "retrieval")

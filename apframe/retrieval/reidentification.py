@@ -11,8 +11,8 @@ from apframe.exceptions import ColumnError, DuplicateIdError, InputError, Parame
 from apframe.lists.measures import Measure
 from apframe.retrieval.evaluation import RunEvaluation, evaluate_run
 from apframe.rows import row_numbers
+from apframe.tables.column_sources import to_polars
 from apframe.tables.ids import different_id_types, is_known
-from apframe.tables.sources import to_polars
 from apframe.wording import listed, spelled
 
 _PAIR = ["query_id", "document_id"]

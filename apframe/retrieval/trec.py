@@ -9,12 +9,12 @@ import polars as pl
 import polars.selectors as cs
 
 from apframe.formats.documents import read_csv
-from apframe.formats.seen import see
-from apframe.retrieval.sources import columns_of
+from apframe.formats.path_contents import see
+from apframe.retrieval.run_inputs import columns_of
 from apframe.retrieval.trec_lines import warn_of_rising_scores
 from apframe.tables.canonical import canonical, refuse_equal_pairs
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import TABLES
+from apframe.tables.column_sources import to_polars
+from apframe.tables.schemas import TABLES
 
 
 def read_qrels(source: Any) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, RisingScoresWarning, warn
 from apframe.formats.files import decoded, is_packed, read_unpacked
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from apframe.paths import kind_at, scan_csv
 from apframe.threads import pool
 from apframe.wording import listed

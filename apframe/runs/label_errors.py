@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.evaluation.comparison.comparable import agree
-from apframe.evaluation.diagnose.cuts import MinScore
 from apframe.evaluation.diagnose.errors import BACKGROUND
 from apframe.evaluation.diagnose.label_errors import suspicious_labels, untouched_annotations
 from apframe.evaluation.diagnose.missing_objects import detections_of, objects_of
 from apframe.evaluation.diagnose.tasks import LabelErrors
-from apframe.evaluation.tables import with_labels
-from apframe.tables.results import LABEL_ERRORS
+from apframe.evaluation.tables_at_threshold import with_labels
+from apframe.evaluation.thresholds.min_scores import MinScore
+from apframe.tables.result_tables import LABEL_ERRORS
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -20,17 +20,17 @@ from apframe.listing import html_table
 from apframe.paths import names_of
 from apframe.protocols.headlines import less_is_better, main_headline
 from apframe.runs import comparing, label_errors
-from apframe.runs.folders import named_folders
+from apframe.runs.run_folders import named_folders
+from apframe.runs.stacked_tables import TablesOfRuns
 from apframe.runs.stored_run import StoredRun, differences
-from apframe.runs.tables import TablesOfRuns
 from apframe.show.fitted import SliceTable
 from apframe.show.markup import cells
-from apframe.show.tables import table_lines
+from apframe.show.text_tables import table_lines
 from apframe.store import sql
 from apframe.store.parquet import DETECTION, REPORT, RETRIEVAL, read_manifest
-from apframe.store.results import QueryableResult
+from apframe.store.queryable import QueryableResult
 from apframe.tables.lazy_table import LazyTable
-from apframe.tables.results import DIFFERENCES
+from apframe.tables.result_tables import DIFFERENCES
 from apframe.wording import did_you_mean, listed, reason
 
 if TYPE_CHECKING:

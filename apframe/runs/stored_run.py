@@ -14,7 +14,7 @@ from apframe.formats.stored_sets import MANIFEST
 from apframe.paths import absolute
 from apframe.protocols.given import OPTIONS
 from apframe.store.parquet import labels
-from apframe.tables.tables import GROUND_TRUTH
+from apframe.tables.schemas import GROUND_TRUTH
 
 _TABLES = (*GROUND_TRUTH, "detections", "summary")
 

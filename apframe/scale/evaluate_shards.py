@@ -19,10 +19,10 @@ from apframe.scale.addresses import exists
 from apframe.scale.budget import as_bytes
 from apframe.scale.shards import Shard, find_shards, refuse_options_of_files
 from apframe.similarity.user import UserSimilarity
+from apframe.tables.column_sources import to_polars
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import TABLES
+from apframe.tables.schemas import TABLES
 from apframe.wording import counted, listed, same_name, spelled
 
 if TYPE_CHECKING:
@@ -140,10 +140,10 @@ def evaluate_shards(
     shards = find_shards(truth, detections)
     alone = replace(choice, image_attributes=None)  # those of the images of all shards
     from apframe.evaluation.evaluation import Evaluation  # as below: with NumPy
-    from apframe.scale.one_shard import Job, own_version
+    from apframe.scale.job import Job, own_version
     from apframe.scale.running import Engine
-    from apframe.scale.source import Shards
-    from apframe.scale.together import notes_together, warn_together
+    from apframe.scale.shard_source import Shards
+    from apframe.scale.sharded_merge import notes_together, warn_together
 
     if engine == "ray":
         from apframe.scale.ray_executor import RayExecutor as executor  # noqa: N813 - a function that makes one
@@ -170,7 +170,7 @@ def evaluate_shards(
 
 def explained(error: ShardError, shards: Sequence[Shard], choice: Choice) -> ShardError:
     """The error itself; if it is about rows of images that another shard has, one that says so."""
-    from apframe.scale.together import cut_differently
+    from apframe.scale.sharded_merge import cut_differently
 
     for shard in shards if len(error.unknown_images) else ():
         try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from apframe.exceptions import OutputError, ParameterError, ShardError
 from apframe.progress import with_bar
 from apframe.scale.addresses import absolute
-from apframe.scale.one_shard import Job, match_one, named
+from apframe.scale.job import Job, match_one, named
 from apframe.scale.shards import Shard
 from apframe.scale.temporary import Temporary
 from apframe.scale.verdict_files import read_verdicts, write_verdicts

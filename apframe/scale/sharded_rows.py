@@ -11,8 +11,8 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import ColumnError
-from apframe.tables.sources import from_arrow_stream
-from apframe.tables.tables import TABLES
+from apframe.tables.column_sources import from_arrow_stream
+from apframe.tables.schemas import TABLES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ _AT_ONCE = 1 << 23  # ids that are compared at once
 
 
 @dataclass(frozen=True)
-class _Part:
+class _RowFile:
     """One file: its columns, and how many rows of each shard it has; there is a batch for each shard with rows."""
 
     schema: pl.Schema
@@ -54,7 +54,7 @@ class ShardedRows:
 
     def __init__(self, table: str, folder: Path, n_shards: int) -> None:
         self.table, self.folder, self.n_shards = table, folder, n_shards
-        self._parts: list[_Part] = []
+        self._parts: list[_RowFile] = []
 
     def add(self, rows: pl.DataFrame, shards: pl.Series) -> None:
         """Add a part; `shards` has the number of the shard of each row."""
@@ -67,7 +67,7 @@ class ShardedRows:
         with pa.OSFile(str(self._path(self.n_parts)), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             for shard in np.flatnonzero(sizes).tolist():
                 writer.write_table(table.slice(ends[shard] - sizes[shard], sizes[shard]))
-        self._parts.append(_Part(rows.schema, sizes))
+        self._parts.append(_RowFile(rows.schema, sizes))
 
     def keep(self, n_parts: int) -> None:
         """Forget all parts but the first ones, and remove their files."""

@@ -15,8 +15,8 @@ import polars as pl
 from apframe.evaluation.evaluate import read_valid
 from apframe.evaluation.options import Choice
 from apframe.exceptions import ColumnError, FormatError, ParameterError
-from apframe.formats.options import PathOptions
 from apframe.formats.reading import Reading
+from apframe.formats.reading_options import PathOptions
 from apframe.paths import kind_at
 from apframe.protocols.inputs import Inputs
 from apframe.protocols.rules.classes import with_own_classes
@@ -25,8 +25,8 @@ from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of
 from apframe.scale.layout import INPUT_ROW, LISTING, SHARD_TABLES, parse_layout
 from apframe.tables.conditions import Masks
 from apframe.tables.dataset import Dataset
-from apframe.tables.shapes.catalogue import LABEL_MAP
-from apframe.tables.tables import GROUND_TRUTH, noun
+from apframe.tables.schemas import GROUND_TRUTH, noun
+from apframe.tables.shapes.declarations import LABEL_MAP
 from apframe.validation import Fault, Report, validating
 from apframe.wording import counted, listed
 

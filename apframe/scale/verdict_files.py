@@ -16,9 +16,9 @@ import polars as pl
 import pyarrow as pa
 
 from apframe.exceptions import FormatError, OutputError
-from apframe.matching.merging import merge
+from apframe.matching.concatenation import merge
 from apframe.matching.verdicts import Verdicts, list_bounds
-from apframe.scale.together import Head
+from apframe.scale.sharded_merge import Head
 from apframe.wording import reason, spelled
 
 _HEAD, _IMAGES = b"apframe", b"images"

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from apframe.exceptions import one_of, whole_number
-from apframe.formats.options import ReadingOptions
 from apframe.formats.reading import Reading
+from apframe.formats.reading_options import ReadingOptions
 from apframe.formats.writing import refuse_existing, write_new
 from apframe.keywords import names_keywords
 from apframe.paths import literal
 from apframe.rows import MALFORMED_KEPT, treating_malformed
+from apframe.scale.ingest import ShardAssignment, numbered, take_detections
 from apframe.scale.layout import CATEGORIES, INPUT_ROW, LAYOUT, shard_name, write_layout
+from apframe.scale.shard_inputs import detections_in_parts, read_truths
 from apframe.scale.sharded_rows import ShardedRows, rows_of_shards
-from apframe.scale.sources import detections_in_parts, read_truths
-from apframe.scale.take_detections import Cut, numbered, take_detections
 from apframe.tables.dataset import Dataset
 from apframe.tables.label_map_paths import with_own_copies
 from apframe.threads import map_parts
@@ -115,16 +115,16 @@ def write_shards(
     return layouts[0]
 
 
-def _cut(dataset: Dataset, n: int) -> Cut:
+def _cut(dataset: Dataset, n: int) -> ShardAssignment:
     """The images in the order of their ids, cut into at most so many runs."""
     ids = dataset.core("images")["image_id"].sort()
     n_shards = max(1, min(n, len(ids)))
     place = pl.int_range(pl.len(), dtype=pl.Int64)
     shards = ids.to_frame().with_columns(shard=(place * n_shards // max(len(ids), 1)).cast(pl.UInt32))
-    return Cut(dataset, shards, n_shards)
+    return ShardAssignment(dataset, shards, n_shards)
 
 
-def _write(folder: Path, cut: Cut, parts: Iterator[tuple[int, Any]], *, drops_unknown: bool) -> pl.DataFrame:
+def _write(folder: Path, cut: ShardAssignment, parts: Iterator[tuple[int, Any]], *, drops_unknown: bool) -> pl.DataFrame:
     """Write all shards in a new folder."""
     folder.mkdir()
     waiting = folder / _WAITING
@@ -156,7 +156,7 @@ def _write(folder: Path, cut: Cut, parts: Iterator[tuple[int, Any]], *, drops_un
     return layout
 
 
-def _write_rows(folder: Path, names: list[str], table: str, rows: pl.DataFrame, cut: Cut) -> list[int]:
+def _write_rows(folder: Path, names: list[str], table: str, rows: pl.DataFrame, cut: ShardAssignment) -> list[int]:
     """Write the rows of a table in memory into the folders of their shards; the numbers of their rows."""
     parts = list(rows_of_shards(rows, cut.of(rows), cut.n_shards))
     for name, part in zip(names, parts, strict=True):

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from apframe.compare.names import names_beside
+from apframe.compare.evaluation_names import names_beside
 from apframe.exceptions import ColumnError, InputError, ParameterError
-from apframe.tables.sources import kind_of, to_polars
+from apframe.tables.column_sources import kind_of, to_polars
 from apframe.wording import did_you_mean, nearest
 
 RUN = "run"

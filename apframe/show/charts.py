@@ -14,7 +14,7 @@ from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curv
 from apframe.lists.vl_pr import PrecisionRecall
 from apframe.show.chart_tables import is_made, table_of
 from apframe.show.colours import GRID, PALETTE, SOFT
-from apframe.tables.sources import kind_of, to_polars
+from apframe.tables.column_sources import kind_of, to_polars
 
 if TYPE_CHECKING:
     import altair as alt

@@ -28,7 +28,7 @@ def summary_lines(
     """
     values, ends = dict(summary.rows()), dict[str, str]()
     if intervals is not None:
-        from apframe.show.comparison import interval_ends, interval_notes  # not for summaries alone
+        from apframe.show.comparison_text import interval_ends, interval_notes  # not for summaries alone
 
         ends, notes = interval_ends(intervals), [*interval_notes(intervals), *notes]
     headings = headlines(protocol, with_parts=True)

@@ -15,9 +15,9 @@ import polars as pl
 
 from apframe.show.labels import place_labels
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import INTERVAL
 from apframe.tables.shapes.corners import upright
 from apframe.tables.shapes.cuboids import CENTRE, SIZES, YAW, around_cuboids
+from apframe.tables.shapes.declarations import INTERVAL
 
 TRUTH = "truth"
 MODELS = tuple(ascii_lowercase)

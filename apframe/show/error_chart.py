@@ -12,7 +12,7 @@ from apframe.show.chart_tables import table_of
 from apframe.show.charts import add_names, head_chart, load_altair
 from apframe.show.colours import GRID, INK, PALETTE, SOFT
 from apframe.show.interval_charts import draw_intervals
-from apframe.tables.results import ERRORS
+from apframe.tables.result_tables import ERRORS
 
 if TYPE_CHECKING:
     import altair as alt

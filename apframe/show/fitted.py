@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import polars as pl
 
 from apframe.protocols.headlines import KINDS
-from apframe.show.tables import fit, not_shown
+from apframe.show.text_tables import fit, not_shown
 
 _PAGE_WIDTH = 120  # of a table in a notebook, in characters
 _RECALL = re.compile(rf"(?:{'|'.join(kind.name for kind in KINDS.values() if kind.one_is_enough)})(\d*)([sml]|_.+)?")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from apframe.show.terminal import one_line
-from apframe.tables.sources import to_polars
+from apframe.tables.column_sources import to_polars
 
 _LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "<": r"\textless{}",

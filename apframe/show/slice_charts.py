@@ -15,7 +15,7 @@ from apframe.show.charts import MOST_ROWS, add_names, head_chart, load_altair, t
 from apframe.show.colours import GRID, INK, PALETTE, SOFT
 from apframe.show.interval_charts import draw_intervals
 from apframe.show.interval_marks import interval_marks, shown
-from apframe.tables.results import SUPPORT
+from apframe.tables.result_tables import SUPPORT
 from apframe.wording import did_you_mean
 
 if TYPE_CHECKING:

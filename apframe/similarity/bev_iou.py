@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.similarity.footprints import FOOTPRINT, pair_cuboids
 from apframe.similarity.pairs import Similarity
-from apframe.tables.shapes.catalogue import CUBOIDS
+from apframe.tables.shapes.declarations import CUBOIDS
 from apframe.tables.shapes.shape import Shape
 
 

@@ -12,7 +12,7 @@ from apframe.exceptions import ParameterError
 from apframe.similarity.mask_iou import MaskSimilarity, pair_masks
 
 if TYPE_CHECKING:
-    from apframe.tables.shapes.runs import Runs
+    from apframe.tables.shapes.pixel_runs import Runs
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import polars as pl
 
 from apframe.exceptions import one_of
 from apframe.similarity.pairs import Similarity, pair_by, require
-from apframe.tables.shapes.catalogue import CUBOIDS
 from apframe.tables.shapes.cuboids import check_cuboids
+from apframe.tables.shapes.declarations import CUBOIDS
 from apframe.tables.shapes.shape import Shape
 
 AXES = ("xy", "xyz")

@@ -9,7 +9,7 @@ import polars as pl
 from apframe.similarity.pairs import Similarity
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import shape_of
+from apframe.tables.shapes.declarations import shape_of
 from apframe.tables.shapes.shape import Shape
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import polars as pl
 
 from apframe.similarity.pairs import Similarity, overlap, pair_by, require, union_of
-from apframe.tables.shapes.catalogue import INTERVAL, INTERVALS
+from apframe.tables.shapes.declarations import INTERVAL, INTERVALS
 from apframe.tables.shapes.intervals import check_intervals
 from apframe.tables.shapes.shape import Shape
 

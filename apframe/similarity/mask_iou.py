@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.similarity.pairs import Similarity, join_on_cell, overlap, union_of
-from apframe.tables.shapes.catalogue import MASKS
+from apframe.tables.shapes.declarations import MASKS
 from apframe.tables.shapes.shape import Shape
 
 if TYPE_CHECKING:
-    from apframe.tables.shapes.runs import Runs
+    from apframe.tables.shapes.pixel_runs import Runs
 
 
 _EDGES = ["left", "top", "right", "bottom"]

@@ -15,7 +15,7 @@ from apframe.tables.shapes.boxes import BOX
 if TYPE_CHECKING:
     import numpy as np
 
-    from apframe.tables.shapes.runs import Runs
+    from apframe.tables.shapes.pixel_runs import Runs
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ _ROWS: dict[str, tuple[str, str | None]] = {
     "mask_iou": ("apframe.similarity.mask_iou:MaskIoU", "segm"),
     "mask_or_box_iou": ("apframe.similarity.mask_or_box_iou:MaskOrBoxIoU", "segm"),
     "boundary_iou": ("apframe.similarity.boundary_iou:BoundaryIoU", "boundary"),
-    "oks": ("apframe.similarity.keypoints:OKS", "keypoints"),
+    "oks": ("apframe.similarity.oks:OKS", "keypoints"),
     "rotated_iou": ("apframe.similarity.rotated_iou:RotatedIoU", "rotated"),
     "interval_iou": ("apframe.similarity.interval_iou:IntervalIoU", "interval"),
     "bev_iou": ("apframe.similarity.bev_iou:BevIoU", "bev"),

@@ -17,7 +17,7 @@ from apframe.tables.shapes.keypoints import Places, check_keypoints, complex_of,
 from apframe.threads import keep_pages, pool
 
 if TYPE_CHECKING:
-    from apframe.similarity.keypoints import OKS
+    from apframe.similarity.oks import OKS
 
 _BLOCK = 1 << 15  # distances at a time: the few arrays of a block stay in the processor's cache
 _TINY = -87.0  # smaller exponents, whose results are denormal or 0 in single precision, take many times as long

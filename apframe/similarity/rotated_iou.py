@@ -9,8 +9,8 @@ import polars as pl
 
 from apframe.exceptions import import_optional
 from apframe.similarity.pairs import Similarity, join_on_cell, lacking, most_alike
-from apframe.tables.shapes.catalogue import CORNERS
 from apframe.tables.shapes.corners import are_convex, quadrilaterals, turns
+from apframe.tables.shapes.declarations import CORNERS
 from apframe.tables.shapes.shape import Shape
 from apframe.threads import pool
 

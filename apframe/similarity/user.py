@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.similarity.pairs import Similarity, join_on_cell
-from apframe.tables.sources import kind_of
+from apframe.tables.column_sources import kind_of
 from apframe.wording import first_line
 
 _ANNOTATIONS_OWN = ("annotation_id", "is_crowd")

@@ -20,7 +20,7 @@ from apframe.formats.files import reading_from, write_text
 from apframe.formats.replacing import finish_replacing, replacing, settled_kind
 from apframe.formats.stored_sets import FORMAT, MANIFEST, damage, find_manifest, manifest_at, read_table, refuse_replaced
 from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, scan_parquet, to_write
-from apframe.tables.tables import TABLES
+from apframe.tables.schemas import TABLES
 from apframe.wording import listed
 
 SCHEMA_VERSION = 4

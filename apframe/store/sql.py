@@ -14,7 +14,7 @@ import polars as pl
 from apframe.exceptions import FormatError, OutputError, ParameterError, QueryError, RenamedColumnWarning, ShardError, warn
 from apframe.interruption import beside, unfinished
 from apframe.store.aggregate import average_precision_macro
-from apframe.tables.sources import from_arrow_stream
+from apframe.tables.column_sources import from_arrow_stream
 from apframe.wording import first_line, spelling_as_here
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, UnmatchedAttributesWarning, warn
 from apframe.rows import KEY_OF, refuse_rows
+from apframe.tables.column_sources import to_polars
 from apframe.tables.ids import unknown_ids
 from apframe.tables.names import called, places_of
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import NAMES, noun
+from apframe.tables.schemas import NAMES, noun
 from apframe.tables.types import with_ids
 from apframe.wording import counted, listed, nearest
 

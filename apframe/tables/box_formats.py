@@ -11,9 +11,9 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import BoxFormatWarning, ColumnError, ParameterError, one_of, warn
 from apframe.rows import refuse_rows
+from apframe.tables.column_sources import to_polars
+from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import SIZE
 from apframe.tables.types import with_ids
 from apframe.validation import sound_rows
 from apframe.wording import spelled

@@ -12,10 +12,10 @@ from apframe.columns import Column
 from apframe.exceptions import ColumnError, DuplicateIdError
 from apframe.rows import KEY_OF, PLACE, row_numbers
 from apframe.tables.box_formats import as_xywh
+from apframe.tables.column_sources import to_polars
+from apframe.tables.schemas import OUTSIDE, TABLES
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import OTHERS, SHAPES, shape_of
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import OUTSIDE, TABLES
+from apframe.tables.shapes.declarations import OTHERS, SHAPES, shape_of
 from apframe.tables.types import as_column
 from apframe.validation import Sieve, validating, without_places
 from apframe.wording import counted, listed, spelled

@@ -11,9 +11,9 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, ParameterError, UnknownCategoryWarning, one_of, warn
 from apframe.paths import opened
+from apframe.tables.column_sources import to_polars
 from apframe.tables.ids import is_known
 from apframe.tables.names import called
-from apframe.tables.sources import to_polars
 from apframe.tables.types import with_ids
 from apframe.wording import did_you_mean, listed, nearest, reason, spelled
 

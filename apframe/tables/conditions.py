@@ -12,7 +12,7 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import ParameterError
 from apframe.tables.lazy_table import LazyTable
-from apframe.tables.tables import OUTSIDE, TABLES
+from apframe.tables.schemas import OUTSIDE, TABLES
 from apframe.wording import did_you_mean, first_line, listed, nearest, spelled
 
 Table = pl.DataFrame | LazyTable  # the latter where it is read when columns of it are looked at

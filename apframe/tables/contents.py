@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from apframe.listing import html_table
-from apframe.tables.tables import GROUND_TRUTH
+from apframe.tables.schemas import GROUND_TRUTH
 
 if TYPE_CHECKING:
     from apframe.tables.dataset import Dataset

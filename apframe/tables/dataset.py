@@ -15,10 +15,10 @@ from apframe.lazily import cached_property
 from apframe.rows import MALFORMED_KEPT, PLACE, treating_malformed
 from apframe.tables.box_formats import as_pixel_boxes, warn_of_boxes
 from apframe.tables.canonical import canonical, checked
+from apframe.tables.column_sources import to_polars
 from apframe.tables.ids import is_known, with_id_types, with_known_lists, with_known_references
 from apframe.tables.later import Later
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import GROUND_TRUTH, KEYS, noun
+from apframe.tables.schemas import GROUND_TRUTH, KEYS, noun
 from apframe.validation import validating, without_places
 from apframe.wording import counted
 
@@ -34,7 +34,7 @@ class Dataset:
     ----------
     images, categories, annotations
         anything that holds columns (Polars eager or lazy, pyarrow, pandas, a DuckDB relation, a list of dicts, the path of a
-        Parquet, CSV or JSON file), with the columns of `apframe.tables.tables.TABLES`; further columns are attributes
+        Parquet, CSV or JSON file), with the columns of `apframe.tables.schemas.TABLES`; further columns are attributes
 
     box_format
         how the boxes of the annotations are written: "xywh" (left, top, width, height), "xyxy" (two corners) or "cxcywh" (the

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.columns import Column
-from apframe.tables.results import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES
-from apframe.tables.tables import TABLES
+from apframe.tables.result_tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES
+from apframe.tables.schemas import TABLES
 
 
 def dictionary() -> pl.DataFrame:

@@ -8,7 +8,7 @@ import polars as pl
 
 from apframe.exceptions import IdTypeError, UnknownIdError
 from apframe.rows import rows_of
-from apframe.tables.tables import KEYS, NAMES, TABLES
+from apframe.tables.schemas import KEYS, NAMES, TABLES
 from apframe.validation import Sieve, without_places
 from apframe.wording import listed, spelled
 

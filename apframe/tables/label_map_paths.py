@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.paths import absolute, is_file, is_folder, is_inside
-from apframe.tables.shapes.catalogue import LABEL_MAP
+from apframe.tables.shapes.declarations import LABEL_MAP
 from apframe.wording import listed
 
 _OWN = "label_maps"  # the folder of those that are written with tables

@@ -12,7 +12,7 @@ from apframe.tables.category_map import map_images, map_lists
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import replaced
 from apframe.tables.names import called
-from apframe.tables.tables import GROUND_TRUTH, KEYS, NAMES
+from apframe.tables.schemas import GROUND_TRUTH, KEYS, NAMES
 from apframe.wording import first_line
 
 Change = tuple[str, str, int, str]

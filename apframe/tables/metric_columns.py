@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.columns import Column
-from apframe.tables.tables import id_column
+from apframe.tables.schemas import id_column
 
 AREAS = pl.Enum([])  # stands for the names of the protocol's area ranges
 THRESHOLD = Column(

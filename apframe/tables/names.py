@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from apframe.tables.tables import KEYS, NAMES
+from apframe.tables.schemas import KEYS, NAMES
 
 Form = Callable[[pl.Expr], pl.Expr]
 

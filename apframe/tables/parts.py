@@ -12,9 +12,9 @@ from apframe.columns import exact
 from apframe.exceptions import ParameterError
 from apframe.rows import PLACE
 from apframe.tables.category_map import map_images, map_lists
+from apframe.tables.column_sources import from_arrow_stream
 from apframe.tables.ids import is_known
-from apframe.tables.sources import from_arrow_stream
-from apframe.tables.tables import GROUND_TRUTH
+from apframe.tables.schemas import GROUND_TRUTH
 from apframe.tables.types import with_ids
 from apframe.wording import counted, did_you_mean
 

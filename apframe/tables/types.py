@@ -9,8 +9,8 @@ import polars as pl
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
 from apframe.rows import KEY_OF
-from apframe.tables.shapes.catalogue import SHAPES
-from apframe.tables.tables import ID
+from apframe.tables.schemas import ID
+from apframe.tables.shapes.declarations import SHAPES
 from apframe.validation import Sieve
 from apframe.wording import first_line
 

@@ -12,7 +12,7 @@ import pytest
 import apframe as apf
 from apframe.adapters.supervision import from_supervision
 from apframe.exceptions import ParameterError, RowError
-from apframe.tables.tables import TABLES
+from apframe.tables.schemas import TABLES
 
 
 def detections(**fields: Any) -> SimpleNamespace:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from apframe.compare.comparison import bootstrap_mean, compare_groups, compare_runs, describe_means, rank_runs
-from apframe.compare.intervals import false_discovery
+from apframe.compare.inference import false_discovery
 from apframe.compare.paired_tests import t_p_value
 from apframe.compare.standard_errors import n_needed
 from apframe.exceptions import (

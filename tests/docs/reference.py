@@ -16,8 +16,8 @@ import apframe.training.ultralytics
 from apframe import exceptions
 from apframe.cli.command import app
 from apframe.tables.dictionary import dictionary
-from apframe.tables.results import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES
-from apframe.tables.tables import TABLES
+from apframe.tables.result_tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES
+from apframe.tables.schemas import TABLES
 from tests.docs.pages import command_output
 
 # the pages of public names: title, first sentence, the packages with the names, and the names that come first

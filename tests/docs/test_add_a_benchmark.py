@@ -12,8 +12,8 @@ import pytest
 
 import apframe as apf
 import apframe.benchmarks.aerial
+from apframe.protocols.protocol_json import RULES
 from apframe.protocols.published import PUBLISHED
-from apframe.protocols.stored import RULES
 from tests.docs.map import ROOT
 from tests.static_table import tables
 

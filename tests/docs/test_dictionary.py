@@ -10,8 +10,8 @@ import pytest
 
 import apframe as apf
 from apframe.columns import Column
-from apframe.tables.results import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES
-from apframe.tables.tables import TABLES
+from apframe.tables.result_tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES
+from apframe.tables.schemas import TABLES
 
 ROOT = Path(__file__).parents[2]
 STREET, SEARCH = ROOT / "data" / "street", ROOT / "data" / "search"

@@ -8,8 +8,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.benchmarks.driving.nuscenes.places import with_places
-from apframe.tables.shapes.catalogue import CUBOID
+from apframe.benchmarks.driving.nuscenes.object_places import with_places
+from apframe.tables.shapes.declarations import CUBOID
 
 DATA = Path(__file__).parents[2] / "data"
 DRIVING = DATA / "driving"

@@ -14,7 +14,7 @@ import apframe as apf
 from apframe.columns import Column
 from apframe.evaluation.on_request import ON_REQUEST
 from apframe.exceptions import FewUnitsWarning, FormatError, ParameterError
-from apframe.tables.results import RESULTS
+from apframe.tables.result_tables import RESULTS
 
 TRUTH = {
     "images": [{"id": 1}],

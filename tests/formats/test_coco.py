@@ -21,7 +21,7 @@ from apframe.formats.catalogue import choose_format
 from apframe.formats.coco import pieces, scan
 from apframe.formats.coco import truth as coco_truth
 from apframe.formats.coco.format import Coco
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 
 TABLES = ("images", "categories", "annotations")
 POLYGON = [[1.5, 2.0, 10.0, 2.0, 10.0, 9.5]]

@@ -14,7 +14,7 @@ import apframe as apf
 from apframe.exceptions import ApframeError, FormatError
 from apframe.formats.catalogue import FORMATS
 from apframe.formats.flat_tables import FlatTable
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from tests.formats.folders import written
 from tests.fuzz.valid_sets import SHAPES, write_valid
 

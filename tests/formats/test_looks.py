@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from apframe.formats.looks import NAME, TEXT, Look
-from apframe.formats.seen import Seen, see
+from apframe.formats.path_contents import PathContents, see
 from tests.formats.folders import written
 
 FILES = [
@@ -32,7 +32,7 @@ FILES = [
 
 @pytest.mark.parametrize(("look", "head", "lacking"), FILES)
 def test_files(look: Look, head: bytes, lacking: list[str]) -> None:
-    seen = Seen(Path("a.txt"), "file", head)
+    seen = PathContents(Path("a.txt"), "file", head)
     assert [*look.lacks(seen)] == lacking and look.fits(seen) == (not lacking)
 
 

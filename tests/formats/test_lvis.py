@@ -22,7 +22,7 @@ import apframe as apf
 from apframe.exceptions import ApframeError, FormatError
 from apframe.formats.coco.format import Coco
 from apframe.formats.lvis import Lvis
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from tests.protocols.generated import references_at_work
 
 TRUTH: dict[str, Any] = {

@@ -24,10 +24,10 @@ from apframe.exceptions import (
     UnknownCategoryWarning,
     UnknownIdError,
 )
-from apframe.formats.boxes import Boxes
+from apframe.formats.box_text import Boxes
 from apframe.formats.coco.format import Coco
 from apframe.formats.open_images.format import OpenImages
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 
 BOX = ["x", "y", "width", "height"]
 EDGES = "XMin,XMax,YMin,YMax"

@@ -12,7 +12,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, UnitWarning
 from apframe.formats.coco.format import Coco
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from apframe.formats.yolo.ndjson import UltralyticsNdjson
 from tests.formats.folders import written
 

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, RowError
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from apframe.formats.voc.format import Voc
 from tests.formats.folders import written
 

@@ -16,9 +16,9 @@ from polars.testing import assert_frame_equal, assert_series_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError, ParameterError, RowError, UnitWarning, UnknownIdError
-from apframe.formats.boxes import Boxes
+from apframe.formats.box_text import Boxes
 from apframe.formats.class_names import read_class_names
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from apframe.formats.yolo.format import Yolo
 from tests.cli.test_command import command
 from tests.formats.folders import written

@@ -10,8 +10,8 @@ from PIL import Image
 
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, UnitWarning
-from apframe.formats.seen import see
-from apframe.formats.yolo.labels import YoloLabels
+from apframe.formats.path_contents import see
+from apframe.formats.yolo.label_files import YoloLabels
 from tests.cli.test_command import command
 from tests.formats.folders import written
 

@@ -21,9 +21,9 @@ from apframe.exceptions import (
     QueryError,
     RowError,
 )
+from apframe.formats.arrow_files import Arrow
 from apframe.formats.files import read_unpacked
 from apframe.formats.image_sizes import read_image_sizes
-from apframe.formats.tables import Arrow
 from apframe.paths import is_utf8
 from apframe.retrieval.trec import read_queries
 from tests.formats.folders import written

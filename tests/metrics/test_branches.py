@@ -20,7 +20,7 @@ PREFIXES = ("startswith", "endswith", "removeprefix", "removesuffix")
 HELD = {"metric", "definition", "miss_rates", "errors"}  # what variables and attributes are called that hold metrics
 EXCEPTIONS = (  # the file, what the condition has in it, and what the name is there
     ("cli/errors.py", "name not in ('iou_threshold', 'error', 'n', 'ap', 'delta_ap')", "columns of `error_impact`"),
-    ("evaluation/diagnose/operating_points.py", "column", "columns of `thresholds`"),
+    ("evaluation/thresholds/operating_points.py", "column", "columns of `thresholds`"),
     ("formats/outputs.py", "library == 'ultralytics'", "a library"),
     ("lists/expressions.py", "isinstance(definition, (str, Definition))", "an argument is one definition, or several"),
     ("lists/list_curves.py", "name == 'n_positives'", "an argument of the function"),

@@ -18,7 +18,7 @@ from apframe.benchmarks.pixels.semantic.metric import PixelIoU
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.cells import Cell, Cells
 from apframe.metrics.definitions import Coco101, Interpolated, Step, as_definition
-from apframe.metrics.influence import Influence
+from apframe.metrics.influence import RowInfluence
 from apframe.metrics.metric import Metric
 from apframe.metrics.points import SPACING, WeightedSum
 from apframe.metrics.weights import Weights
@@ -29,7 +29,7 @@ STREET = "data/street"
 STEP = 1e-6  # by which weights are moved
 
 
-def by_image(cells: Cells, made: Influence) -> np.ndarray:
+def by_image(cells: Cells, made: RowInfluence) -> np.ndarray:
     """The influences of shape (cells, lists, images)."""
     found = np.zeros((len(made.detections), cells.n_lists, cells.n_images))
     for rows, columns in ((made.detections, cells.detections), (made.annotations, cells.annotations)):

@@ -20,10 +20,10 @@ from apframe.matching.matchers import LargestSum
 from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.cells import Cells
 from apframe.metrics.definitions import COCO_101
+from apframe.metrics.list_sums import sums_of_weights
 from apframe.metrics.metric import KINDS, Metric
 from apframe.metrics.miss_rates import MissRates
 from apframe.metrics.score_cutoffs import AtCutOffs
-from apframe.metrics.segments import sums_of_weights
 from apframe.metrics.weights import Weights
 from apframe.protocols.rules.ignored import IgnoreFlagged
 from apframe.protocols.rules.standard import STANDARD_RULES

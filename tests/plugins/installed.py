@@ -12,8 +12,8 @@ from apframe.formats.catalogue import FORMATS, ROWS
 from apframe.matching.matchers import MATCHERS
 from apframe.metrics.definitions import DEFINITIONS
 from apframe.metrics.metric import KINDS
+from apframe.protocols.protocol_json import RULES
 from apframe.protocols.published import PUBLISHED
-from apframe.protocols.stored import RULES
 from apframe.similarity.named import SIMILARITIES
 
 TOY = Path(__file__).parent  # where toy_benchmark is installed

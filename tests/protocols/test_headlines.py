@@ -17,7 +17,7 @@ from apframe.metrics.metric import Metric
 from apframe.metrics.weights import Weights
 from apframe.protocols.headlines import (
     KINDS,
-    Kind,
+    HeadlineKind,
     composed,
     headlines,
     less_is_better,
@@ -78,7 +78,7 @@ def test_a_metric_brings_headline_numbers_of_its_own() -> None:
         ("F1s", "f1", None, "small"),
         ("AR", "recall", None, "all"),
     ]
-    assert lines[1].kind == Kind("F1", "f1")
+    assert lines[1].kind == HeadlineKind("F1", "f1")
     assert lines[4].kind.words == KINDS["AR"].words
     summary = pl.DataFrame({"metric": [line.metric for line in lines], "value": [0.75, 0.5, 0.25, 0.125, 0.5]})
     printed = summary_lines(summary, OWN)

@@ -14,7 +14,7 @@ MOST = 43
 APART = [
     "protocols", "benchmarks",
     # make a protocol of options
-    "evaluation/evaluate.py", "evaluation/options.py", "pycocotools/params.py", "cli/files.py",
+    "evaluation/evaluate.py", "evaluation/options.py", "pycocotools/params.py", "cli/file_options.py",
     # print one, or numbers under it
     "cli", "show", "report/sections/how_computed.py", "report/sections/provenance.py",
     # store one

@@ -30,8 +30,8 @@ from apframe.exceptions import (
     ShardsLeftOutWarning,
     UnknownCategoryWarning,
 )
+from apframe.scale.job import Job
 from apframe.scale.layout import SHARD_TABLES
-from apframe.scale.one_shard import Job
 from apframe.scale.shards import find_shards
 from tests.scale.cutting_anyhow import write_listing
 

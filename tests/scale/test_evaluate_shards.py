@@ -30,7 +30,7 @@ from apframe.exceptions import (
     ShardsLeftOutWarning,
 )
 from apframe.matching.verdicts import Verdicts, example
-from apframe.scale.source import Shards
+from apframe.scale.shard_source import Shards
 from apframe.scale.verdict_files import read_verdicts, to_arrow, write_verdicts
 from tests.parity.strategies import Case, Condition, Key, cases_with_attributes, conditions, half_as_often, keys
 from tests.scale.cutting import cut
@@ -127,7 +127,7 @@ def test_pairs_of_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_work_is_used_again_unless_something_changes(shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from apframe.scale.one_shard import Job
+    from apframe.scale.job import Job
 
     first = apf.evaluate_shards(shards, work=tmp_path / "work").summary
     files = sorted((tmp_path / "work").iterdir())

@@ -227,7 +227,7 @@ def test_an_error_is_that_of_the_work() -> None:
 @pytest.mark.usefixtures("ray")
 def test_what_differs_on_the_nodes_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shards = few(tmp_path)
-    monkeypatch.setattr("apframe.scale.one_shard.own_version", lambda: "0.0.1")
+    monkeypatch.setattr("apframe.scale.job.own_version", lambda: "0.0.1")
     with pytest.raises(ParameterError, match=r"a worker has apframe .*, but this process has 0.0.1; install the same version"):
         apf.evaluate_shards(shards, engine="ray")
 

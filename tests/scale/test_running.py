@@ -24,8 +24,8 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
-from apframe.scale import one_shard
-from apframe.scale.one_shard import Job
+from apframe.scale import job
+from apframe.scale.job import Job
 from apframe.scale.shards import Shard
 from tests.parity.strategies import Case, cases_with_attributes, half_as_often
 from tests.scale.cutting import cut
@@ -154,11 +154,11 @@ def killed_once(marker: Path, table: Any, path: Path) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-write = one_shard.write_verdicts
+write = job.write_verdicts
 
 
 def dangerous(marker: Path) -> None:
-    one_shard.write_verdicts = partial(killed_once, marker)
+    job.write_verdicts = partial(killed_once, marker)
 
 
 @pytest.mark.slow

@@ -31,9 +31,9 @@ from apframe.exceptions import (
     UnknownIdError,
     UnknownImageWarning,
 )
-from apframe.formats import hugging_face, in_parts, tables
+from apframe.formats import arrow_files, hugging_face, result_parts
 from apframe.formats.catalogue import FORMATS
-from apframe.formats.coco import in_parts as coco_parts
+from apframe.formats.coco import json_parts as coco_parts
 from apframe.scale.layout import parse_layout
 from tests.fuzz.valid_sets import SHAPES, write_valid
 from tests.parity.strategies import cases
@@ -186,8 +186,8 @@ def test_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, drawn: st
     found = SOURCES[source](tmp_path / source, expected, rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coco_parts, "PIECE", size)
-        patch.setattr(tables, "_BATCH", 3)
-        patch.setattr(in_parts, "PART", 3)
+        patch.setattr(arrow_files, "_BATCH", 3)
+        patch.setattr(result_parts, "PART", 3)
         apf.write_shards(case.truth, found if source == "frame" else tmp_path / source, tmp_path / "shards", n)
     assert_holds(tmp_path / "shards", apf.read_dataset(case.truth), expected)
 
@@ -200,7 +200,7 @@ def test_damaged_files_are_named(source: str, tmp_path: Path, monkeypatch: pytes
     SOURCES[source](tmp_path / source, apf.read_coco_results(rows), rows)
     content, random = (tmp_path / source).read_bytes(), Random(source)
     monkeypatch.setattr(coco_parts, "PIECE", 500)
-    monkeypatch.setattr(tables, "_BATCH", 10)
+    monkeypatch.setattr(arrow_files, "_BATCH", 10)
     n_errors = 0
     for number in range(8):
         damaged = bytearray(content if number % 2 else content[: random.randrange(len(content))])
@@ -254,7 +254,7 @@ def test_bad_detections_are_named(name: str, size: int, tmp_path: Path, monkeypa
 def test_ids_that_repeat_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one part or in different parts; ids that do not rise are all right."""
     found = apf.read_coco_results([*FOUND, *FOUND]).with_columns(detection_id=pl.Series([9, 8, 7, 6, 5, 4]))
-    monkeypatch.setattr(in_parts, "PART", 2)
+    monkeypatch.setattr(result_parts, "PART", 2)
     apf.write_shards(TRUTH, found, tmp_path / "shards", 2)
     assert_holds(tmp_path / "shards", apf.read_dataset(TRUTH), found)
     for ids in ([9, 9, 7, 6, 5, 4], [9, 8, 7, 6, 5, 9]):
@@ -330,7 +330,7 @@ def test_bad_sets_of_files(tmp_path: Path) -> None:
 
 def test_some_detections_without_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are an error also where they come in another part, as in the whole."""
-    monkeypatch.setattr(in_parts, "PART", 1)
+    monkeypatch.setattr(result_parts, "PART", 1)
     mask = '{"size":[9,9],"counts":"5"}'
     rows = {"image_id": [1, 3], "category_id": [1, 1], "score": [0.5, 0.5], "mask": [mask, mask]}
     boxes = {name: [0.0, None] for name in ("x", "y", "width", "height")}
@@ -342,7 +342,7 @@ def test_some_detections_without_box(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_types_of_parts_and_categories_of_polars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Attributes keep their types, also those that Arrow does not have."""
-    monkeypatch.setattr(in_parts, "PART", 2)
+    monkeypatch.setattr(result_parts, "PART", 2)
     attributes = {
         "enum": pl.Series(["a", "b", None], dtype=pl.Enum(["b", "a"])),
         "categorical": pl.Series(["c", None, "d"], dtype=pl.Categorical),

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.protocols.headlines import headlines, main_headline
 from apframe.show.fitted import ComparisonTable, SliceTable
-from apframe.tables.results import SUPPORT
+from apframe.tables.result_tables import SUPPORT
 
 STREET = Path(__file__).parents[2] / "data" / "street"
 SLICES = ["weather", "AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl", *SUPPORT]

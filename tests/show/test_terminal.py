@@ -7,8 +7,8 @@ import io
 import polars as pl
 import pytest
 
-from apframe.show.tables import table_lines
 from apframe.show.terminal import Terminal
+from apframe.show.text_tables import table_lines
 
 WIDE = pl.DataFrame({"name": ["a", "b" * 70], "AP": [0.25, 0.5], **{f"column_{n}": [n, n] for n in range(9)}})
 

@@ -18,7 +18,7 @@ from apframe.similarity.boundary_iou import BoundaryIoU
 from apframe.similarity.mask_iou import MaskIoU
 from apframe.tables.shapes.boundaries import boundary_width
 from apframe.tables.shapes.mask_columns import read_masks
-from apframe.tables.shapes.runs import Runs, erode, transpose
+from apframe.tables.shapes.pixel_runs import Runs, erode, transpose
 
 cv2 = pytest.importorskip("cv2")
 

@@ -10,7 +10,7 @@ import pytest
 
 from apframe.exceptions import ColumnError
 from apframe.similarity.cuboid_iou import CuboidIoU
-from apframe.tables.shapes.catalogue import CUBOID
+from apframe.tables.shapes.declarations import CUBOID
 
 CAR = {
     "cell": 7, "cuboid_x": 0.0, "cuboid_y": 0.0, "cuboid_z": 0.5, "cuboid_length": 4.0, "cuboid_width": 2.0,

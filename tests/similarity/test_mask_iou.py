@@ -17,10 +17,10 @@ from pycocotools import mask as reference
 
 from apframe.exceptions import ColumnError, InputError, MaskSizeWarning, RowError
 from apframe.similarity.mask_iou import MaskIoU
-from apframe.tables.shapes import runs
+from apframe.tables.shapes import pixel_runs
 from apframe.tables.shapes.intersections import intersect
 from apframe.tables.shapes.mask_columns import mask_extents, read_masks
-from apframe.tables.shapes.runs import Runs, in_blocks
+from apframe.tables.shapes.pixel_runs import Runs, in_blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of pycocotools
 REAL = Path(__file__).parents[3] / "shared" / "data" / "coco-val2014-100"
@@ -232,11 +232,11 @@ def test_blocks_are_joined(draw: Any, filled: float, monkeypatch: pytest.MonkeyP
     rng = np.random.default_rng(1)
     table = frame([draw(rng.random((97, 83)) < filled) for _ in range(5)], 97, 83)
     whole = read_masks("annotations", table)
-    monkeypatch.setattr(runs, "BLOCK", 500)
+    monkeypatch.setattr(pixel_runs, "BLOCK", 500)
     parts = read_masks("annotations", table)
     assert not (whole.area != parts.area).any()
     assert not (whole.box != parts.box).any()
-    assert not (runs.to_bitmaps(whole) != runs.to_bitmaps(parts)).any()
+    assert not (pixel_runs.to_bitmaps(whole) != pixel_runs.to_bitmaps(parts)).any()
 
 
 def test_extents_are_those_of_the_pixels() -> None:
@@ -419,9 +419,9 @@ def test_large_masks_are_masks(mask: str) -> None:
 
 @pytest.mark.parametrize("masks", [[SQUARE] * 9, ['{"size": [4, 5], "counts": "0d0"}'] * 9, ["[[0, 0, 5, 0, 5, 4, 0, 4]]"] * 9])
 def test_small_texts_of_very_many_runs_are_refused(masks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "MOST_RUNS", 30)
-    monkeypatch.setattr(runs, "RUNS_PER_NUMBER", 1 / 4)
-    monkeypatch.setattr(runs, "BLOCK", 1)
+    monkeypatch.setattr(pixel_runs, "MOST_RUNS", 30)
+    monkeypatch.setattr(pixel_runs, "RUNS_PER_NUMBER", 1 / 4)
+    monkeypatch.setattr(pixel_runs, "BLOCK", 1)
     assert len(read_masks("annotations", frame(masks[:5], 4, 5))) == 5
     with pytest.raises(RowError, match=r"^annotations: all masks together have too many runs of pixels .* is .*19; take fewer"):
         read_masks("annotations", frame(masks, 4, 5))
@@ -429,10 +429,10 @@ def test_small_texts_of_very_many_runs_are_refused(masks: list[str], monkeypatch
 
 def test_stripes_of_too_many_runs_along_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     stripes = read_masks("annotations", frame([as_text(np.indices((9, 9))[1] % 2 == 1)]))
-    assert runs.transpose(stripes).area.tolist() == [36]
-    monkeypatch.setattr(runs, "MOST_RUNS", 35)
+    assert pixel_runs.transpose(stripes).area.tolist() == [36]
+    monkeypatch.setattr(pixel_runs, "MOST_RUNS", 35)
     with pytest.raises(InputError, match=r"^a mask has 36 runs of pixels along its rows, too many to compute a boundary; use"):
-        runs.transpose(stripes)
+        pixel_runs.transpose(stripes)
 
 
 @pytest.mark.parametrize(("height", "width"), [(None, 5), (4, None), (0, 5), (2**16, 2**16)])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from apframe.similarity import poses
-from apframe.similarity.keypoints import OKS
-from tests.similarity.test_keypoints import pairs, people
+from apframe.similarity.oks import OKS
+from tests.similarity.test_oks import pairs, people
 
 THREE = OKS((0.1, 0.2, 0.3))
 

@@ -188,7 +188,7 @@ def measure_whole(n_images: int, n_shards: int) -> Mapping[str, Any]:
     import apframe as apf
     from apframe.compare.resampling import Draws
     from apframe.protocols.preparation import outline_of
-    from apframe.scale.together import Head, put_together
+    from apframe.scale.sharded_merge import Head, put_together
 
     ids = np.array_split(np.arange(n_images), n_shards)
     said: dict[str, Any] = {"common": {}, "is_numbered": False, "last_number": -1, "unknown_images": []}

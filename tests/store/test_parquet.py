@@ -16,9 +16,9 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
-from apframe.formats import tables
+from apframe.formats import arrow_files as tables
+from apframe.formats.arrow_files import Parquet
 from apframe.formats.stored_sets import read_table, scan_table
-from apframe.formats.tables import Parquet
 from apframe.store import parquet
 from apframe.store.parquet import content_hash, read_manifest, write_tables
 

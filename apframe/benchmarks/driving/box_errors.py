@@ -11,7 +11,7 @@ import polars as pl
 from apframe.exceptions import ParameterError
 from apframe.metrics.average_precision import WithAverage
 from apframe.metrics.metric import ErrorAverages
-from apframe.protocols.headlines import Composition, Kind
+from apframe.protocols.headlines import Composition, HeadlineKind
 from apframe.tables.shapes.cuboids import SIZES, YAW
 from apframe.wording import listed
 
@@ -47,7 +47,9 @@ def nds(ap: Any, *errors: Any) -> Any:
 
 
 _NDS = Composition(("AP", "ATE", "ASE", "AOE", "AVE", "AAE"), nds, "(5 AP + the sum of max(0, 1 - error)) / 10")
-NDS = Kind("NDS", "nds", "nuScenes Score    (NDS)", is_main=True, composition=_NDS, needs="AP and the five errors beside it")
+NDS = HeadlineKind(
+    "NDS", "nds", "nuScenes Score    (NDS)", is_main=True, composition=_NDS, needs="AP and the five errors beside it"
+)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import polars as pl
 from apframe.matching.verdicts import list_bounds
 from apframe.metrics.cells import Cells, Columns, Counted
 from apframe.metrics.definitions import COCO_101
-from apframe.metrics.segments import divide, is_first, lasts_of, ranges, running_sums, suffix_maxima, sums, sums_before
+from apframe.metrics.list_sums import divide, is_first, lasts_of, ranges, running_sums, suffix_maxima, sums, sums_before
 from apframe.metrics.weighted_sums import levels_reached
 from apframe.metrics.weights import Weights
 

@@ -1,10 +1,10 @@
 """Two and more evaluations of the same ground truth: what differs, and how certain that is.
 
-names             what evaluations are called beside each other
 comparable        whether they can be compared: same rules, images and ground truth
 
 changes           changes: object by object, without resamples
-intervals         intervals, compare, influence: headline numbers, their differences, and what each image contributes
+headline_intervals
+                  intervals, compare, influence: headline numbers, their differences, and what each image contributes
 draws             draws: the values of one number in all resamples
 ranks             how sure the order of models is
 image_influence   compare(level="image"): the images by their part in a difference

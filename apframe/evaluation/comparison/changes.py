@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from apframe.compare.names import names_beside
+from apframe.compare.evaluation_names import names_beside
 from apframe.evaluation.comparison.comparable import agree
-from apframe.evaluation.diagnose.cuts import as_score
+from apframe.evaluation.thresholds.min_scores import as_score
 from apframe.exceptions import one_of
-from apframe.protocols.places import place_at
+from apframe.protocols.lookups import place_at
 from apframe.tables.shapes.boxes import BOX
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import polars as pl
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, one_of, warn
 from apframe.protocols.given import OPTIONS
 from apframe.tables.ids import is_known
+from apframe.tables.schemas import SIZE, TABLES
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.tables import SIZE, TABLES
 from apframe.wording import counted, listed, spelled
 
 if TYPE_CHECKING:

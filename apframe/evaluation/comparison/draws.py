@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.compare.names import names_beside
+from apframe.compare.evaluation_names import names_beside
 from apframe.evaluation.comparison.comparable import agree
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def draws(
     [('AP50', 0.75, 1, 0.87), ('AP50', 0.75, 2, 0.67), ('AP50', 0.75, 3, 0.87)]
     """
     from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, sample  # bring in NumPy
-    from apframe.evaluation.comparison.study import Drawn
+    from apframe.evaluation.comparison.study import ResampledNumbers
 
     evaluations, labels = [self], {}
     if other is not None:
@@ -74,7 +74,7 @@ def draws(
     sampled = sample(evaluations, sampling)
     values, estimate = [None] * n_resamples, None
     for numbers in sampled:  # one, without draws where a protocol's part of the data does not exist
-        if not isinstance(numbers, Drawn):
+        if not isinstance(numbers, ResampledNumbers):
             continue
         of_each, known = numbers.draws[:, 0], numbers.estimates[:, 0]
         values, estimate = (of_each[0], known[0]) if other is None else (of_each[1] - of_each[0], known[1] - known[0])

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, image_influences
 from apframe.evaluation.comparison.slice_rows import pipeline_of
 from apframe.exceptions import ParameterError
-from apframe.protocols.places import place_at
+from apframe.protocols.lookups import place_at
 from apframe.show.fitted import ComparisonTable
 
 if TYPE_CHECKING:

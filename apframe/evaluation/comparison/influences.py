@@ -10,14 +10,14 @@ import numpy as np
 from apframe.compare.resampling import Units
 from apframe.compare.standard_errors import HALVES, SPLITS
 from apframe.evaluation.comparison.image_weights import ImageWeights
-from apframe.evaluation.comparison.slice_rows import Block, Part, Place, RowSums
+from apframe.evaluation.comparison.slice_rows import Block, Place, RowSums, SlicedEvaluation
 from apframe.metrics.cells import Cells
-from apframe.metrics.influence import Influence, slopes
-from apframe.metrics.segments import cut_into_runs, divide
+from apframe.metrics.influence import RowInfluence, slopes
+from apframe.metrics.list_sums import cut_into_runs, divide
 from apframe.metrics.weights import Weights
 from apframe.protocols.headline_values import cell_of, images_of_lists, metric_of, numbers, summands, values_of_lists
 from apframe.protocols.headlines import Headline, terms_of, with_terms
-from apframe.protocols.places import area_at
+from apframe.protocols.lookups import area_at
 from apframe.protocols.protocol import Protocol
 from apframe.threads import pool
 
@@ -53,7 +53,7 @@ class Influences:
 
 
 def read_influences(
-    parts: Sequence[Part],
+    parts: Sequence[SlicedEvaluation],
     lines: Sequence[Headline],
     protocol: Protocol,
     units: Units,
@@ -100,7 +100,7 @@ def read_influences(
         yield _finish(opened, lines, protocol, units, weights)
 
 
-def _bounds(parts: Sequence[Part], n_numbers: int) -> list[tuple[int, int]]:
+def _bounds(parts: Sequence[SlicedEvaluation], n_numbers: int) -> list[tuple[int, int]]:
     """The first list of each block, and the first one after it: `n_numbers` are computed of each list and evaluation."""
     if any(part.matches_again for part in parts):
         return [(0, parts[0].n_lists)]
@@ -166,7 +166,7 @@ class _Reader:
             sums.add_rows(line.metric, places, detections, annotations)
         return made is not None and made.is_biased
 
-    def _influence(self, cells: Cells, line: Headline, weights: Weights) -> Influence | None:
+    def _influence(self, cells: Cells, line: Headline, weights: Weights) -> RowInfluence | None:
         cell = cell_of(line, self.protocol)
         if cell is None:
             return None

@@ -9,12 +9,12 @@ import numpy as np
 
 from apframe.compare.resampling import Draws, fill_blocks
 from apframe.evaluation.comparison.image_weights import ImageWeights
-from apframe.evaluation.comparison.slice_rows import Block, Part, RowSums
+from apframe.evaluation.comparison.slice_rows import Block, RowSums, SlicedEvaluation
 from apframe.exceptions import LargeResultWarning, warn
 from apframe.metrics.weights import BLOCK
 from apframe.protocols.headline_values import compose, images_of_lists, numbers, sum_values, values_of_lists
 from apframe.protocols.headlines import Headline, with_terms
-from apframe.protocols.places import area_at
+from apframe.protocols.lookups import area_at
 from apframe.protocols.protocol import Protocol
 
 _LARGE = 1_000_000_000  # bytes of results, from which on a warning says so
@@ -38,7 +38,12 @@ class Resampled:
 
 
 def resample(
-    parts: Sequence[Part], wanted: Sequence[Headline], protocol: Protocol, draws: Draws, weights: ImageWeights, n_rows: int
+    parts: Sequence[SlicedEvaluation],
+    wanted: Sequence[Headline],
+    protocol: Protocol,
+    draws: Draws,
+    weights: ImageWeights,
+    n_rows: int,
 ) -> Resampled:
     """The headline numbers of evaluations of the same images, which are aligned, in every row and resample.
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from apframe.compare import intervals as rule
+from apframe.compare import inference as rule
 from apframe.compare.resampling import Draws, Units, make_draws, make_units
 from apframe.compare.standard_errors import METHODS
 from apframe.evaluation.comparison.image_weights import ImageWeights, make_weights
 from apframe.evaluation.comparison.slice_rows import Slices, make_slices
-from apframe.evaluation.comparison.study import ROW, Drawn, Numbers, Study
+from apframe.evaluation.comparison.study import ROW, Numbers, ResampledNumbers, Study
 from apframe.evaluation.slices.keys import Bins, check_level
 from apframe.exceptions import ParameterError, ResampledWarning, by_name, one_of, proper_share, warn, whole_number
 from apframe.protocols.headlines import Headline, headlines
@@ -75,7 +75,7 @@ def compare_all(
     for numbers in sample(evaluations, sampling, pairs):
         made = [numbers.compare(a, b, sampling.confidence) for a, b in pairs]
         is_tested = np.isfinite([each["p"] for each in made])  # pairs are corrected for in each row, rows for each pair
-        if isinstance(numbers, Drawn):
+        if isinstance(numbers, ResampledNumbers):
             n_of = [is_tested.sum(axis=0), *(is_tested[:, rows].sum(axis=1) for rows in numbers.families())]
             n_rows = max(n_rows, *(int(n.max(initial=0)) for n in n_of))
         holm = np.apply_along_axis(rule.holm, 0, np.stack([each["p"] for each in made])) if len(numbers.n_units) else None
@@ -162,7 +162,9 @@ def sample(
     found: dict[str, Numbers] = study.measure(whole, slices) if whole else {}
     if is_whole:
         found |= study.measure_parts([line for line in lines if line.part is not None])
-    if resampled := [name for name, each in found.items() if isinstance(each, Drawn) and sampling.method != "bootstrap"]:
+    if resampled := [
+        name for name, each in found.items() if isinstance(each, ResampledNumbers) and sampling.method != "bootstrap"
+    ]:
         n = counted(sampling.n_resamples, "resample")
         warn(f"{listed(resampled)}: intervals are from {n} of the images, as there is no derivative", ResampledWarning)
     return [found[line.metric] for line in lines if line.metric in found]

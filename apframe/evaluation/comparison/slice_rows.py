@@ -141,7 +141,7 @@ class RowSums:
         return flags
 
 
-class Part:
+class SlicedEvaluation:
     """One evaluation, and the rows of its slices.
 
     Attributes
@@ -313,7 +313,7 @@ def numbers_of_images(images: pl.DataFrame, part: Verdicts) -> np.ndarray:
     return numbered["n"].to_numpy().astype(np.int64)
 
 
-def align(parts: Sequence[Part]) -> pl.DataFrame:
+def align(parts: Sequence[SlicedEvaluation]) -> pl.DataFrame:
     """The rows of all, which each part then knows its own among: detections of one may have a value that others lack."""
     table = parts[0].table
     if any(not part.table.equals(table) for part in parts[1:]):

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.compare import intervals as of_draws
+from apframe.compare import inference as of_draws
 from apframe.compare import standard_errors as of_influences
-from apframe.compare.intervals import EQUAL
-from apframe.compare.ranks import rank_ranges
+from apframe.compare.inference import EQUAL
+from apframe.compare.rank_intervals import rank_ranges
 from apframe.compare.resampling import Draws, Units, check_counts
 from apframe.compare.standard_errors import LEAST_UNITS
 from apframe.evaluation.comparison.image_weights import ImageWeights
 from apframe.evaluation.comparison.influences import Influences, read_influences
 from apframe.evaluation.comparison.resampled import resample
-from apframe.evaluation.comparison.slice_rows import Part, Slices, align, make_slices, pipeline_of, tables_of
+from apframe.evaluation.comparison.slice_rows import SlicedEvaluation, Slices, align, make_slices, pipeline_of, tables_of
 from apframe.protocols.headlines import Headline, less_is_better
-from apframe.protocols.parts import conditions_of_parts
+from apframe.protocols.summary_parts import conditions_of_parts
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -106,7 +106,7 @@ class Numbers(ABC):
 
 
 @dataclass(frozen=True)
-class Drawn(Numbers):
+class ResampledNumbers(Numbers):
     """From resamples: `draws` are of shape (evaluations, rows, resamples), `n_with` counts units with annotations."""
 
     draws: np.ndarray
@@ -137,7 +137,9 @@ class Drawn(Numbers):
     def only(self, row: int, metric: str) -> Numbers:
         """See `Numbers`."""
         at = slice(row, row + 1)
-        return Drawn(metric, pl.DataFrame(), self.estimates[:, at], self.n_units[at], self.draws[:, at], self.n_with[at])
+        return ResampledNumbers(
+            metric, pl.DataFrame(), self.estimates[:, at], self.n_units[at], self.draws[:, at], self.n_with[at]
+        )
 
 
 @dataclass(frozen=True)
@@ -266,15 +268,15 @@ class Study:
         draws = Draws(self.units.unit, self.units.stratum, self.n_resamples, self.seed)
         drawn = resample(parts, lines, self.evaluations[0].protocol, draws, self.weights, table.height)
         return {
-            line.metric: Drawn(
+            line.metric: ResampledNumbers(
                 line.metric, table, drawn.estimates[:, at], n_units.sum(axis=1), drawn.draws[:, at], drawn.n_with[at]
             )
             for at, line in enumerate(lines)
         }
 
-    def _rows(self, slices: Sequence[Slices]) -> tuple[list[Part], pl.DataFrame, np.ndarray]:
+    def _rows(self, slices: Sequence[Slices]) -> tuple[list[SlicedEvaluation], pl.DataFrame, np.ndarray]:
         """The evaluations in the rows of slices, the table of these, and how many units each row has in each stratum."""
-        parts = [Part(each, some) for each, some in zip(self.evaluations, slices, strict=True)]
+        parts = [SlicedEvaluation(each, some) for each, some in zip(self.evaluations, slices, strict=True)]
         table = align(parts)
         counted = Units(self.weights.weighing(self.units), self.units.stratum)
         n_units = np.zeros((table.height, self.units.n_strata), dtype=np.int64)
@@ -288,7 +290,10 @@ class Study:
         Columns: row (of the table of slices), the columns of that table, metric, image_id, influence. With categories as rows,
         images without an influence are left out; slices of images have their own images.
         """
-        part, images = Part(self.evaluations[0], slices), pipeline_of(self.evaluations[0]).outline.images["image_id"]
+        part, images = (
+            SlicedEvaluation(self.evaluations[0], slices),
+            pipeline_of(self.evaluations[0]).outline.images["image_id"],
+        )
         table = part.table.with_row_index(ROW)
         found: list[tuple[str, pl.DataFrame]] = []
         for some in read_influences([part], lines, part.protocol, self.units, self.weights, table.height):

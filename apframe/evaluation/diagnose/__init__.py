@@ -11,20 +11,16 @@ label_errors      label_errors: annotations that confident detections contradict
 tasks             write_tasks, LabelErrors: the images of rows for a labelling tool
   missing_objects
 confusion         confusion, confusion_pairs: which categories are predicted as which others
-  mistaken
+  category_mistakes
   confusion_ranges: the same at many scores at once
 calibration       calibration, reliability: whether scores are calibrated
   score_bins, calibration_intervals
 
-thresholds        the table of counts and rates at every score
 error_rates       lrp, miss_rates, froc: one number for all scores
 jaccard           jaccard_index: how much of what is there or detected is matched, image by image
   jaccard_counts
-operating_points  operating_points: which score meets a criterion
-at_thresholds     at: another evaluation at these scores
-  cuts, chosen_scores, cut_counts, cut_intervals
 
 per_image         images by what went wrong in them
-implausible       warnings of numbers that can hardly be right
-  overlaps, shifted_ids, filtered
+sanity            warnings of numbers that can hardly be right
+  rare_overlaps, shifted_ids, filtered
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from apframe.compare.intervals import describe
+from apframe.compare.inference import describe
 from apframe.compare.resampling import Draws
 from apframe.evaluation.diagnose.score_bins import Binned, BinSums, sum_bins
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.evaluation.diagnose.chosen_scores import read_thresholds
-from apframe.evaluation.diagnose.cuts import MinScore, cut_scores
-from apframe.evaluation.tables import columns_at
+from apframe.evaluation.tables_at_threshold import columns_at
+from apframe.evaluation.thresholds.chosen_scores import read_thresholds
+from apframe.evaluation.thresholds.min_scores import MinScore, cut_scores
 from apframe.exceptions import ParameterError
-from apframe.protocols.places import area_at, place_at
+from apframe.protocols.lookups import area_at, place_at
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -132,7 +132,7 @@ def require_categories(self: Evaluation) -> None:
 def _confused(self: Evaluation, threshold: int, area: int, min_score: ScoreCuts) -> tuple[pl.DataFrame, Verdicts, pl.Series]:
     """The rows of `confuse`, the verdicts that they are positions in, and the cut-off of every list (null: none)."""
     require_categories(self)
-    from apframe.evaluation.diagnose.mistaken import confuse  # brings in NumPy, as the next one does
+    from apframe.evaluation.diagnose.category_mistakes import confuse  # brings in NumPy, as the next one does
     from apframe.evaluation.diagnose.outcomes import verdicts_at
 
     if min_score is None or isinstance(min_score, (str, Mapping)) or not hasattr(min_score, "columns"):

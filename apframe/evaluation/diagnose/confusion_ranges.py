@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 
 from apframe.collecting import collecting
+from apframe.evaluation.diagnose.category_mistakes import choose, confuse, find_candidates
 from apframe.evaluation.diagnose.confusion import require_categories
-from apframe.evaluation.diagnose.cuts import as_score
-from apframe.evaluation.diagnose.mistaken import choose, confuse, find_candidates
 from apframe.evaluation.diagnose.outcomes import outcomes, verdicts_at
+from apframe.evaluation.thresholds.min_scores import as_score
 from apframe.exceptions import ParameterError, warn_again
 from apframe.matching.by_score import connect
-from apframe.protocols.places import place_at
+from apframe.protocols.lookups import place_at
 from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:

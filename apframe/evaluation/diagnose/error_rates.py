@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.evaluation.tables import with_names
+from apframe.evaluation.tables_at_threshold import with_names
 from apframe.exceptions import ParameterError, one_of
 from apframe.metrics.miss_rates import LAMR_POINTS, log_average_miss_rate
-from apframe.protocols.places import place_at
+from apframe.protocols.lookups import place_at
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.evaluation.comparison.intervals import units_if_asked
+from apframe.evaluation.comparison.headline_intervals import units_if_asked
 from apframe.evaluation.diagnose.error_kinds import ENDS, ERROR_KINDS, OF_DETECTIONS
 from apframe.evaluation.slices.by import masks_of_slices
 from apframe.evaluation.slices.keys import as_keys
-from apframe.evaluation.tables import columns_at, with_labels
+from apframe.evaluation.tables_at_threshold import columns_at, with_labels
 from apframe.exceptions import ParameterError
-from apframe.protocols.places import threshold_at
+from apframe.protocols.lookups import threshold_at
 from apframe.protocols.refused import refuse_scores
-from apframe.tables.results import ERRORS, RESULTS
+from apframe.tables.result_tables import ERRORS, RESULTS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,7 +15,7 @@ from apframe.evaluation.diagnose.find_errors import CLS, LOC, Errors
 from apframe.evaluation.diagnose.outcomes import Outcomes
 from apframe.evaluation.diagnose.rises import Ranked, Rises, Sampled, rank
 from apframe.matching.verdicts import Verdicts
-from apframe.tables.results import ERRORS
+from apframe.tables.result_tables import ERRORS
 from apframe.threads import pool
 
 if TYPE_CHECKING:

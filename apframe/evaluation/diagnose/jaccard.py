@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.evaluation.tables import with_names
+from apframe.evaluation.tables_at_threshold import with_names
 from apframe.exceptions import ParameterError, UnitWarning, one_of, warn
-from apframe.protocols.places import threshold_at
+from apframe.protocols.lookups import threshold_at
 from apframe.protocols.refused import refuse_scores
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.evaluation.diagnose.cuts import BEST_F1, MinScore, cut_scores
 from apframe.evaluation.diagnose.errors import BACKGROUND, checked_thresholds, usual_background
 from apframe.evaluation.diagnose.tasks import LabelErrors
-from apframe.evaluation.tables import with_labels
+from apframe.evaluation.tables_at_threshold import with_labels
+from apframe.evaluation.thresholds.min_scores import BEST_F1, MinScore, cut_scores
 from apframe.exceptions import ParameterError
-from apframe.protocols.places import area_at
+from apframe.protocols.lookups import area_at
 from apframe.protocols.refused import refuse_distances, refuse_scores
-from apframe.tables.results import LABEL_ERRORS, RESULTS
+from apframe.tables.result_tables import LABEL_ERRORS, RESULTS
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

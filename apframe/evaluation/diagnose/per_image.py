@@ -22,7 +22,7 @@ def count_per_image(matches: pl.LazyFrame, every: pl.LazyFrame) -> pl.LazyFrame:
     area_range, iou_threshold, image_id, tp, fp, fn and mean_similarity (of the true positives, null without any); worst first:
     most errors (fp and fn), then those without a true positive, then the least similar.
 
-    >>> from apframe.tables.tables import OUTCOMES
+    >>> from apframe.tables.schemas import OUTCOMES
     >>> matches = pl.LazyFrame({
     ...     "area_range": ["all"] * 3, "iou_threshold": [0.5] * 3, "image_id": [1, 1, 2], "similarity": [0.75, None, None],
     ...     "outcome": ["tp", "fp", "fn"]}, schema_overrides={"outcome": OUTCOMES})

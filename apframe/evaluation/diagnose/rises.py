@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.compare.intervals import EQUAL
+from apframe.compare.inference import EQUAL
 from apframe.compare.resampling import Units
 from apframe.compare.standard_errors import LEAST_UNITS, compare, standard_errors
 from apframe.evaluation.comparison.influences import MOST_RARE

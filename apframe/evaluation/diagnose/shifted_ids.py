@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from apframe.evaluation.diagnose.overlaps import n_fitted, of_some_images
+from apframe.evaluation.diagnose.rare_overlaps import n_fitted, of_some_images
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
-from apframe.tables.tables import KEYS
+from apframe.tables.schemas import KEYS
 from apframe.wording import spelled
 
 # another numbering is believed if it gives nearly all detections known ids, and this share of the annotations a detection

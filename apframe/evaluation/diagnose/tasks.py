@@ -12,12 +12,12 @@ from apframe.evaluation.diagnose.missing_objects import detections_of, objects_o
 from apframe.exceptions import ColumnError, ParameterError
 from apframe.protocols.refused import refuse_undrawn
 from apframe.rows import refuse_rows
+from apframe.tables.column_sources import to_polars
 from apframe.tables.ids import is_known, new_ids, replaced, unknown_ids
 from apframe.tables.names import ORIGINAL
+from apframe.tables.schemas import OUTSIDE
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import OTHERS
-from apframe.tables.sources import to_polars
-from apframe.tables.tables import OUTSIDE
+from apframe.tables.shapes.declarations import OTHERS
 from apframe.tables.types import with_ids
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from apframe.evaluation.comparison.changes import ObjectOutcomes, change_rows, c
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.evaluation.diagnose.errors import error_rows
 from apframe.evaluation.side_by_side import of_each
-from apframe.evaluation.tables import with_labels
-from apframe.protocols.places import place_at
+from apframe.evaluation.tables_at_threshold import with_labels
+from apframe.protocols.lookups import place_at
 from apframe.tables.names import unique_names
-from apframe.tables.results import LABEL_ERRORS
+from apframe.tables.result_tables import LABEL_ERRORS
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

@@ -10,13 +10,13 @@ import polars as pl
 from apframe.evaluation.gallery.cards import MODELS
 from apframe.evaluation.gallery.objects import objects_of, shape_compared, with_outlines
 from apframe.evaluation.gallery.pictures import Pictures
-from apframe.show.cards import card
+from apframe.show.card_markup import card
 from apframe.show.crops import crop_pictures
 from apframe.show.drawings import CROP, TRUTH, draw_objects, picture, picture_sizes
 from apframe.show.elements import Markup
 from apframe.tables.ids import is_known
-from apframe.tables.shapes.catalogue import CUBOIDS, INTERVALS
-from apframe.tables.tables import SIZE
+from apframe.tables.schemas import SIZE
+from apframe.tables.shapes.declarations import CUBOIDS, INTERVALS
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation

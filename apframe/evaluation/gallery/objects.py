@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.protocols.places import area_at, threshold_at
+from apframe.protocols.lookups import area_at, threshold_at
 from apframe.rows import KEY_OF
 from apframe.show.drawings import IN_WORDS, MODELS, TRUTH
 from apframe.tables.ids import is_known
+from apframe.tables.schemas import OUTCOMES
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import CORNERS, CUBOIDS, INTERVALS, KEYPOINTS, MASKS
-from apframe.tables.tables import OUTCOMES
+from apframe.tables.shapes.declarations import CORNERS, CUBOIDS, INTERVALS, KEYPOINTS, MASKS
 
 if TYPE_CHECKING:
     from apframe.evaluation.evaluation import Evaluation
@@ -120,7 +120,7 @@ def _outlined(self: Evaluation, table: str, rows: pl.DataFrame) -> pl.DataFrame:
 
 def _matches(self: Evaluation, image_ids: pl.Series, threshold: int, min_score: float | None) -> pl.DataFrame:
     """The table of matches of some images, as `matches` has it without a lowest score."""
-    from apframe.matching.outcomes import expand_matches  # brings in NumPy
+    from apframe.matching.matches_table import expand_matches  # brings in NumPy
 
     verdicts = self._pipeline.verdicts if min_score is None else self._pipeline.at_score(min_score)
     part = verdicts.of_images(is_known(verdicts.images["image_id"], image_ids).to_numpy())

@@ -18,7 +18,7 @@ from apframe.exceptions import FormatError, InputError, ParameterError, import_o
 from apframe.formats.image_sizes import measure_images
 from apframe.lazily import cached_property
 from apframe.paths import kind_at
-from apframe.tables.tables import SIZE
+from apframe.tables.schemas import SIZE
 from apframe.threads import pool
 
 SIDE = 320  # of thumbnails: pixels of the longer side

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.compare.names import names_beside
+from apframe.compare.evaluation_names import names_beside
 from apframe.evaluation.comparison.comparable import agree
-from apframe.evaluation.diagnose.cuts import as_score
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS
 from apframe.evaluation.gallery.cards import by_score, card_kinds, cards_of_kind, choose_cards, marks_by
 from apframe.evaluation.gallery.gallery import draw_cards, images_of
 from apframe.evaluation.gallery.objects import objects_of, with_outlines
 from apframe.evaluation.gallery.pictures import PicturesInside
+from apframe.evaluation.thresholds.min_scores import as_score
 from apframe.exceptions import ParameterError, whole_number
-from apframe.protocols.places import threshold_at, threshold_words
+from apframe.protocols.lookups import threshold_at, threshold_words
 from apframe.protocols.refused import refuse_scores
-from apframe.show.cards import card
+from apframe.show.card_markup import card
 from apframe.show.drawings import MODELS, TRUTH, draw_objects, legend, picture, picture_sizes, style
 from apframe.show.elements import Markup, element
-from apframe.tables.tables import SIZE
+from apframe.tables.schemas import SIZE
 from apframe.wording import counted, did_you_mean, nearest, shown
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Never
 import polars as pl
 
 from apframe.collecting import collecting
-from apframe.evaluation.comparison.intervals import units_if_asked
+from apframe.evaluation.comparison.headline_intervals import units_if_asked
 from apframe.evaluation.in_memory import InMemory
 from apframe.evaluation.slices.keys import (
     Bins,
@@ -23,7 +23,7 @@ from apframe.evaluation.slices.keys import (
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, warn, warn_again
 from apframe.protocols.headlines import headlines
 from apframe.tables.conditions import conjunction
-from apframe.tables.results import RESULTS, SUPPORT
+from apframe.tables.result_tables import RESULTS, SUPPORT
 from apframe.wording import counted, spelled
 
 if TYPE_CHECKING:

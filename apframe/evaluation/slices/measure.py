@@ -11,18 +11,18 @@ import polars as pl
 
 from apframe.evaluation.slices.slices import ObjectGroups, Slicing
 from apframe.matching.competitors import Side, add_competitors
-from apframe.matching.judge import judge
+from apframe.matching.judging import judge
+from apframe.matching.match_input import MatchInput
 from apframe.matching.order import place_within
 from apframe.matching.regroup import count_only, regroup, split_by_images
-from apframe.matching.rows import Rows
 from apframe.matching.verdicts import Verdicts
 from apframe.metrics.cells import Cells
 from apframe.metrics.remainder import Remainder
 from apframe.metrics.weights import Weights
 from apframe.protocols.headline_values import images_of_lists, numbers, sum_values, values_of_lists
 from apframe.protocols.headlines import headlines, support_lines, with_terms
-from apframe.protocols.places import area_at
-from apframe.tables.results import SUPPORT
+from apframe.protocols.lookups import area_at
+from apframe.tables.result_tables import SUPPORT
 from apframe.threads import pool
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 1 << 21  # of groups of objects that are put into lists together
 
 
-def measure(verdicts: Verdicts, rows: Callable[[], Rows], protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
+def measure(verdicts: Verdicts, rows: Callable[[], MatchInput], protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
     """The headline numbers and the support of every slice.
 
     Parameters
@@ -74,7 +74,7 @@ def sum_lists(of: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, slicing
     if not images.is_whole(verdicts.images.height):
         verdicts, parts = split_by_images(verdicts, images.members.rename({"row": "image"}), len(images))
         lists = parts.with_columns(category=pl.Series(of).gather(parts["category"]))
-    return sum_part(_Part(Cells.of(verdicts), lists, 1), lists, protocol, slicing)
+    return sum_part(_SliceCells(Cells.of(verdicts), lists, 1), lists, protocol, slicing)
 
 
 def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
@@ -93,7 +93,7 @@ def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing)
 
 
 @dataclass(frozen=True)
-class _Part:
+class _SliceCells:
     """Some groups of the objects: their cells, the `group` and `category` of the lists, and the number of the groups."""
 
     cells: Cells
@@ -105,7 +105,7 @@ class _Part:
 class _Work:
     """The data to slice, and the slices."""
 
-    rows: Rows
+    rows: MatchInput
     verdicts: Verdicts
     protocol: Protocol
     slicing: Slicing
@@ -114,7 +114,7 @@ class _Work:
     def _divides_detections(self) -> bool:
         return not self.slicing.detections.is_whole(self.rows.detections.height)
 
-    def split(self, rows: Rows) -> Rows:
+    def split(self, rows: MatchInput) -> MatchInput:
         """The lists of every group of images and of detections: group number `image group * n_detections_groups + ...`."""
         slicing, n_parts = self.slicing, len(self.slicing.detections)
         if slicing.images.is_whole(self.verdicts.images.height) and not self._divides_detections:
@@ -143,12 +143,12 @@ class _Work:
         cell = parts.detections["list"].cast(pl.Int64) * self.verdicts.images.height + parts.detections["image"]
         return replace(parts, detections=parts.detections.with_columns(place=pl.Series(place_within(cell.to_numpy()))))
 
-    def parts(self, base: Rows) -> Iterator[_Part]:
+    def parts(self, base: MatchInput) -> Iterator[_SliceCells]:
         """The cells of some groups of objects at a time."""
         objects = self.slicing.objects
         base = _restrict(base, objects)
         if not objects.keys:
-            yield _Part(self._judge(base), base.lists, 1)
+            yield _SliceCells(self._judge(base), base.lists, 1)
             return
         sides = [
             self._side(table, base.links[name], objects.members(f"{name}s"))
@@ -173,9 +173,9 @@ class _Work:
             remainder = None
             if whole is not None:
                 remainder = Remainder(whole, part.detections["position"].to_numpy(), of.to_numpy())
-            yield _Part(self._judge(part, remainder), lists, n)
+            yield _SliceCells(self._judge(part, remainder), lists, n)
 
-    def _judge(self, rows: Rows, remainder: Remainder | None = None) -> Cells:
+    def _judge(self, rows: MatchInput, remainder: Remainder | None = None) -> Cells:
         """Match rows."""
         verdicts = judge(rows, replace(self.verdicts, lists=rows.lists))
         if "images" in rows.lists.columns:
@@ -192,7 +192,7 @@ class _Work:
         return Side(cell, pl.Series(is_paired), members)
 
 
-def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
+def sum_part(part: _SliceCells, base: pl.DataFrame, protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
     """Sums over the lists of each slice: arrays over groups of images and detections, objects, categories.
 
     `base` has the `group` and `category` of the lists that all detections are in.
@@ -231,7 +231,7 @@ def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slici
         return {name: value.reshape(shape) for each in threads.map(of_range, ranges) for name, value in each.items()}
 
 
-def _restrict(rows: Rows, objects: ObjectGroups) -> Rows:
+def _restrict(rows: MatchInput, objects: ObjectGroups) -> MatchInput:
     """The rows, where those outside of which all groups end count in no range."""
     tables = {}
     for name, bits in (("detections", "inside"), ("annotations", "counts")):

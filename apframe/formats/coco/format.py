@@ -17,9 +17,9 @@ from apframe.formats.coco.truth import read_unchecked
 from apframe.formats.files import write_text
 from apframe.formats.format import NUMBER, OPEN, USUAL, Format, held
 from apframe.formats.looks import Look, looks
-from apframe.formats.seen import Seen
+from apframe.formats.path_contents import PathContents
 from apframe.tables.dataset import Dataset
-from apframe.tables.tables import GROUND_TRUTH
+from apframe.tables.schemas import GROUND_TRUTH
 
 _OF_OTHERS = ("database", "data_row", "segments_info")  # keys that COCO's JSON never has
 
@@ -45,7 +45,7 @@ class Coco(Format):
     }
     unused_categories = True
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """One of COCO's lists is a key of the object in the first line, if it ends there; and it is no database of videos.
 
         Results that are an object have it in the first line, or a score anywhere.
@@ -78,27 +78,27 @@ class Coco(Format):
 
     def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
         """Read detections part by part: see `Format.results_in_parts`. Parts of a list, or of lines, are read."""
-        from apframe.formats.coco.in_parts import read_in_parts  # of long files
+        from apframe.formats.coco.json_parts import read_in_parts  # of long files
 
         return read_in_parts(path)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """List further losses: see `Format.further_losses`."""
 
-        from apframe.formats.coco.writing import taken_names
+        from apframe.formats.coco.json_writing import taken_names
 
         what = "left out: COCO has a field with this name"
         return [(name, frame[name].is_not_null(), what) for name in frame.columns if name in taken_names(table)]
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `write_coco`."""
-        from apframe.formats.coco.writing import text_of
+        from apframe.formats.coco.json_writing import text_of
 
         write_text(path, text_of(dataset))
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """Write detections: see `write_coco_results`."""
-        from apframe.formats.coco.writing import text_of_results
+        from apframe.formats.coco.json_writing import text_of_results
 
         write_text(path, text_of_results(detections))
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from apframe.formats.coco.cuts import last_cut
+from apframe.formats.coco.split_points import last_cut
 
 _BLOCK = 1 << 17  # with what is made of it, this much fits a processor's cache
 _QUOTE, _COLON, _BACKSLASH, _SPACE = b'":\\ '

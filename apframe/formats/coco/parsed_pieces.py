@@ -9,8 +9,8 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.formats.coco.json_rows import frame_of_rows
 from apframe.formats.coco.pieces import Piece
-from apframe.formats.coco.rows import frame_of_rows
 from apframe.formats.columns_of_parts import Columns
 from apframe.formats.documents import parse_json
 

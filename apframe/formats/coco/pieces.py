@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from apframe import paths
-from apframe.formats.coco.cuts import HEAD, last_cut, next_cut
+from apframe.formats.coco.split_points import HEAD, last_cut, next_cut
 from apframe.formats.files import BOM
 
 PIECE = 1 << 24

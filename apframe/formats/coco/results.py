@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.coco.rows import canonical_names, frame_of_rows, lacks_box
+from apframe.formats.coco.json_rows import canonical_names, frame_of_rows, lacks_box
 from apframe.formats.coco.scan import scan_results
 from apframe.formats.documents import parse_json
 from apframe.formats.files import BOM, reading_unpacked
 from apframe.formats.format import with_own_paths
 from apframe.tables.canonical import canonical
-from apframe.tables.tables import KEYS, NAMES
+from apframe.tables.schemas import KEYS, NAMES
 from apframe.validation import validating
 
 SCORE = b'"score"'

@@ -16,13 +16,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.coco.cuts import next_cut
-from apframe.formats.coco.rows import FIELDS, OPTIONAL, SHAPES, canonical_names, fields_of_results, lacks_box, refuse_long_names
+from apframe.formats.coco.json_rows import (
+    FIELDS,
+    OPTIONAL,
+    SHAPES,
+    canonical_names,
+    fields_of_results,
+    lacks_box,
+    refuse_long_names,
+)
+from apframe.formats.coco.split_points import next_cut
 from apframe.formats.documents import parse_json
 from apframe.formats.hidden_folders import new_folder
 from apframe.paths import duckdb_literal
-from apframe.tables.sources import from_arrow_stream
-from apframe.tables.tables import TABLES
+from apframe.tables.column_sources import from_arrow_stream
+from apframe.tables.schemas import TABLES
 from apframe.threads import pool
 
 if TYPE_CHECKING:

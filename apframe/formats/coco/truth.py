@@ -10,17 +10,17 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.formats.coco.rows import canonical_names, frame_of_rows
+from apframe.formats.coco.json_rows import canonical_names, frame_of_rows
 from apframe.formats.coco.scan import FLAGS, scan_truth
 from apframe.formats.documents import parse_json
 from apframe.formats.files import read_unpacked
 from apframe.formats.format import with_own_paths
 from apframe.paths import kind_at, read_since, stamp
+from apframe.tables.column_sources import kind_of
 from apframe.tables.dataset import Dataset
 from apframe.tables.later import Later
+from apframe.tables.schemas import GROUND_TRUTH
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.sources import kind_of
-from apframe.tables.tables import GROUND_TRUTH
 from apframe.validation import validating
 
 
@@ -109,7 +109,7 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         return text
 
     def attributes() -> tuple[pl.DataFrame, set[str]]:
-        from apframe.formats.coco.attributes import scan_attributes
+        from apframe.formats.coco.deferred_columns import scan_attributes
 
         scanned = scan_attributes(read_again(), place, annotations, masks=not are_read)
         if scanned is not None:
@@ -126,7 +126,7 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         return canonical_names("annotations", frame), as_json
 
     def read_masks() -> pl.DataFrame:
-        from apframe.formats.coco.attributes import scan_masks
+        from apframe.formats.coco.deferred_columns import scan_masks
 
         return scan_masks(read_again(), place)
 

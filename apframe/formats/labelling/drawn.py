@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import FormatError, import_optional
-from apframe.formats.coco.rows import frame_of_rows
-from apframe.formats.names import categories_of
-from apframe.formats.outlines import as_masks, polygon_extents, warn_left_out
+from apframe.formats.coco.json_rows import frame_of_rows
+from apframe.formats.image_names import categories_of
+from apframe.formats.polygon_columns import as_masks, polygon_extents, warn_left_out
 from apframe.rows import MOST, REFUSED
+from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.tables import SIZE
 from apframe.validation import Fault, add_fault
 from apframe.wording import counted, reason
 
@@ -45,7 +45,7 @@ _OBJECT: dict[str, Any] = {
 
 
 @dataclass
-class Drawn:
+class DrawnObjects:
     """Everything read so far: rows of images and objects, and counts of objects left out by kind, and objects that are refused.
 
     `table` is what the objects become: annotations or detections.

@@ -13,9 +13,9 @@ from apframe.exceptions import FormatError
 from apframe.formats.documents import parse_json, read_json
 from apframe.formats.files import read_text
 from apframe.formats.format import TruthOnly
-from apframe.formats.labelling.drawn import Drawn
+from apframe.formats.labelling.drawn import DrawnObjects
 from apframe.formats.looks import Look, looks
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 
 _SIDES = ("left", "top", "width", "height")
 
@@ -42,7 +42,7 @@ class Labelbox(TruthOnly):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
-        drawn, rows = Drawn("annotations"), _rows(path)
+        drawn, rows = DrawnObjects("annotations"), _rows(path)
         names = [_names(row) for row in rows]
         bare = [re.sub(r".*[/\\]", "", name or "") for _, name in names]
         short = [Path(name).stem for name in bare]

@@ -12,9 +12,9 @@ from apframe.exceptions import FormatError
 from apframe.folders import files_in
 from apframe.formats.documents import read_json
 from apframe.formats.format import ReadOnly
-from apframe.formats.labelling.drawn import Drawn
+from apframe.formats.labelling.drawn import DrawnObjects
 from apframe.formats.looks import Look, looks
-from apframe.formats.seen import Seen
+from apframe.formats.path_contents import PathContents
 from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
 
@@ -45,7 +45,7 @@ class Labelme(ReadOnly):
         Look("file", begins="{", keys=("imageData",), no_keys=("shapes", "images")),
     )
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """Results have a score in any of the files."""
         files = [seen] if seen.kind == "file" else seen.children("*.json")
         return role == "dataset" or any(_SCORE.search(file.head) or _SCORE.search(file.tail) for file in files)
@@ -59,8 +59,8 @@ class Labelme(ReadOnly):
         return _read(path, "detections").rows(path)
 
 
-def _read(path: Path, table: str) -> Drawn:
-    drawn, files = Drawn(table), files_in(path, ".json") if is_folder(path) else [path]
+def _read(path: Path, table: str) -> DrawnObjects:
+    drawn, files = DrawnObjects(table), files_in(path, ".json") if is_folder(path) else [path]
     if not files:
         raise FormatError("holds no JSON file", path=path)
     for file in files:

@@ -11,12 +11,12 @@ from apframe.exceptions import FormatError, ParameterError
 from apframe.folders import files_in, folders_in
 from apframe.formats.documents import read_json
 from apframe.formats.format import ReadOnly
-from apframe.formats.labelling.drawn import Drawn
+from apframe.formats.labelling.drawn import DrawnObjects
 from apframe.formats.looks import Look, looks
-from apframe.formats.seen import Seen
+from apframe.formats.path_contents import PathContents
 from apframe.paths import is_file, is_folder
 from apframe.tables.dataset import Dataset
-from apframe.tables.tables import TABLES
+from apframe.tables.schemas import TABLES
 from apframe.wording import did_you_mean
 
 _META, _ANN = "meta.json", "ann"
@@ -43,7 +43,7 @@ class Supervisely(ReadOnly):
     options = ("split",)
     unused_categories = True
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """The first file in a folder `ann`, here or in folders, has objects and a size; any of results has tagged scores."""
         found = (each.child(_ANN) for each in ([seen] if f"{_ANN}/" in seen.names else seen.folders))
         folders = [folder for folder in found if folder is not None]
@@ -83,8 +83,8 @@ def _classes(path: Path) -> list[str] | None:
     return list(map(str, titles))
 
 
-def _read(path: Path, split: str | None, table: str) -> Drawn:
-    drawn, parts = Drawn(table), _parts(path)
+def _read(path: Path, split: str | None, table: str) -> DrawnObjects:
+    drawn, parts = DrawnObjects(table), _parts(path)
     if not parts:
         raise FormatError(f"has no folder {_ANN}, and neither do its subfolders", path=path)
     if split is not None and split not in parts:

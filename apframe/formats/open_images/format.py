@@ -18,10 +18,9 @@ from apframe.formats.image_sizes import (
     with_sizes_to_write,
     write_image_sizes,
 )
-from apframe.formats.lines import refuse_lines
 from apframe.formats.looks import Look, looks
 from apframe.formats.open_images.class_hierarchy import read_hierarchy, write_hierarchy
-from apframe.formats.open_images.tables import (
+from apframe.formats.open_images.csv_tables import (
     BOXES,
     EDGES,
     FLAGS,
@@ -33,12 +32,13 @@ from apframe.formats.open_images.tables import (
     read_labels,
     read_scored_boxes,
 )
-from apframe.formats.seen import Seen
+from apframe.formats.path_contents import PathContents
+from apframe.formats.text_lines import refuse_lines
 from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import label_of
+from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.tables import SIZE
 from apframe.validation import without_refused
 from apframe.wording import counted, listed, spelled
 
@@ -93,7 +93,7 @@ class OpenImages(Format):
     }
     unused_categories = True
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """A CSV with the columns of boxes, with a score or predictions in results only; or a folder with one."""
         files = [seen] if seen.kind == "file" else seen.children("*.csv", "*.csv.gz")
         return any(kind_of(file) == ("boxes" if role == "dataset" else "results") for file in files)

@@ -13,7 +13,10 @@ from apframe.folders import files_in
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.files import write_text
 from apframe.formats.format import Format
-from apframe.formats.lines import (
+from apframe.formats.image_names import categories_of, ids_to_write, image_ids
+from apframe.formats.looks import Look, looks
+from apframe.formats.path_contents import PathContents, is_number
+from apframe.formats.text_lines import (
     Lines,
     first_fields,
     read_lines,
@@ -24,9 +27,6 @@ from apframe.formats.lines import (
     text_files,
     write_lines,
 )
-from apframe.formats.looks import Look, looks
-from apframe.formats.names import categories_of, ids_to_write, image_ids
-from apframe.formats.seen import Seen, is_number
 from apframe.formats.voc.xml_file import EDGES, IMAGE, OBJECT, changed_values, read_annotations, written_annotations
 from apframe.paths import is_folder
 from apframe.tables.dataset import Dataset
@@ -68,7 +68,7 @@ class Voc(Format):
         "detections": ("score", *BOX),
     }
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """XML files in Annotations; others, the first with the root `annotation`; or a text file where image sets are."""
         if role == "results":
             return True

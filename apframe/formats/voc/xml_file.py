@@ -12,9 +12,9 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.documents import read_xml
 from apframe.formats.edges import refuse_reversed, to_edges
-from apframe.formats.lines import Lines
+from apframe.formats.text_lines import Lines
 from apframe.formats.xml_text import escaped, refuse_illegal
-from apframe.tables.tables import SIZE
+from apframe.tables.schemas import SIZE
 from apframe.wording import listed
 
 # the elements of an annotation and of its objects, and the columns that they are

@@ -11,8 +11,8 @@ from typing import Any
 from apframe.exceptions import FormatError, ParameterError, import_optional
 from apframe.folders import files_in
 from apframe.formats.files import read_text, write_text
-from apframe.formats.lines import first_fields
-from apframe.formats.seen import Seen, is_number
+from apframe.formats.path_contents import PathContents, is_number
+from apframe.formats.text_lines import first_fields
 from apframe.paths import is_file, is_folder, is_inside, is_utf8, kind_at
 from apframe.wording import counted, listed, shown, spelled
 
@@ -54,7 +54,7 @@ class Config:
     keypoints: tuple[int, int] | None
 
 
-def find_config(seen: Seen) -> Path | None:
+def find_config(seen: PathContents) -> Path | None:
     """The file itself; or that of a folder: data.yaml, or the only one there that names classes."""
     if seen.kind == "folder":
         files = [*seen.children(*(f"*{ending}" for ending in ENDINGS))]

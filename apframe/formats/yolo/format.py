@@ -12,11 +12,11 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.format import INDEX, Format
 from apframe.formats.image_sizes import find_image_sizes, measure_images, with_image_sizes, with_sizes_of, write_image_sizes
-from apframe.formats.lines import first_fields, text_files, write_lines
 from apframe.formats.looks import Look, looks
-from apframe.formats.seen import Seen, see
+from apframe.formats.path_contents import PathContents, see
+from apframe.formats.text_lines import first_fields, text_files, write_lines
 from apframe.formats.yolo.config import ENDINGS, Config, find_config, find_files, is_label, read_config, write_config
-from apframe.formats.yolo.lines import (
+from apframe.formats.yolo.label_lines import (
     count_keypoints,
     extent_of,
     is_result,
@@ -30,8 +30,8 @@ from apframe.paths import is_file, is_folder
 from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import label_of
+from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.tables import SIZE
 
 _SAME = 1e-6  # pixels, far more than is lost in the fractions
 
@@ -77,7 +77,7 @@ class Yolo(Format):
     }
     unused_categories = True
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """One YAML or darknet file names the classes, or says how many; the first line of results has fractions and a score."""
         if role == "dataset":
             return find_config(seen) is not None

@@ -13,13 +13,13 @@ from apframe.formats.documents import parse_json
 from apframe.formats.files import read_text
 from apframe.formats.format import INDEX, TruthOnly
 from apframe.formats.image_sizes import find_image_sizes, with_image_sizes
-from apframe.formats.lines import Lines
 from apframe.formats.looks import Look, looks
-from apframe.formats.seen import Seen
+from apframe.formats.path_contents import PathContents
+from apframe.formats.text_lines import Lines
 from apframe.formats.yolo.config import chosen_split, names_of, shape_of_keypoints
-from apframe.formats.yolo.lines import numbers_of, shapes
+from apframe.formats.yolo.label_lines import numbers_of, shapes
 from apframe.rows import OF_SOURCE
-from apframe.tables.tables import SIZE
+from apframe.tables.schemas import SIZE
 from apframe.wording import listed, shown
 
 _TASKS = {"detect": "boxes", "segment": "segments", "pose": "pose", "obb": "obb"}  # what an image calls its list of objects
@@ -49,7 +49,7 @@ class UltralyticsNdjson(TruthOnly):
     category_ids = INDEX
     unused_categories = True
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """The first line says that it describes a data set."""
         return _FIRST.search(seen.head.partition(b"\n")[0]) is not None
 

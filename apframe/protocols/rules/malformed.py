@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.protocols.rules.rule import Rule, States, refuse_several
-from apframe.tables.shapes.catalogue import CORNERS
+from apframe.tables.shapes.declarations import CORNERS
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs

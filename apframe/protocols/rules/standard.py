@@ -19,9 +19,9 @@ from apframe.protocols.rules.rule import Rule
 from apframe.registry import published_for
 from apframe.similarity.extents import lacks_boxes, prepare_shapes, with_boxes, with_upright_boxes
 from apframe.tables.ids import is_known
+from apframe.tables.schemas import noun
 from apframe.tables.shapes.boxes import BOXES
-from apframe.tables.shapes.catalogue import CORNERS
-from apframe.tables.tables import noun
+from apframe.tables.shapes.declarations import CORNERS
 from apframe.wording import Count, Note, in_words, spelled
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import polars as pl
 
-from apframe.compare.intervals import EQUAL
-from apframe.report.charts.lines import CLASSES, mark
+from apframe.compare.inference import EQUAL
+from apframe.report.charts.line_chart import CLASSES, mark
 from apframe.report.tag_axis import TagAxis
 from apframe.show.elements import Markup, element, svg
 from apframe.show.interval_marks import interval_marks

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.report.charts.lines import HEIGHT, WIDTH, axes, scales
+from apframe.report.charts.line_chart import HEIGHT, WIDTH, axes, scales
 from apframe.report.marks import Mark, link
 from apframe.show.charts import TITLES
 from apframe.show.elements import Markup, element, joined, svg

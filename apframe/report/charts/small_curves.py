@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.report.charts.lines import mark
+from apframe.report.charts.line_chart import mark
 from apframe.show.elements import Markup, element
 
 _WIDTH, _HEIGHT, _MARGIN, _STEP = 100, 30, 4, 2  # a point is drawn at every second pixel at most

@@ -12,7 +12,7 @@ from apframe.report.compared import Compared
 from apframe.report.marks import Mark
 from apframe.report.section import Block, Section, Table
 from apframe.report.sections.models_compared import HEADS, difference_table, level_table, pair_heads
-from apframe.show.comparison import comparison_sentences
+from apframe.show.comparison_text import comparison_sentences
 from apframe.show.interval_marks import interval_order
 from apframe.wording import counted
 

@@ -12,9 +12,9 @@ from apframe.evaluation.gallery.cards import MODELS
 from apframe.evaluation.gallery.gallery import LEAST_SCORE, MOST_OBJECTS, are_on_pictures, draw_cards, images_of
 from apframe.exceptions import ParameterError
 from apframe.report.compared import Compared
+from apframe.report.html_tables import NOTHING
 from apframe.report.marks import listed, number_text
 from apframe.report.section import Fragment, Section, without_numbers
-from apframe.report.tables import NOTHING
 from apframe.report.worst_images import filter_values
 from apframe.show.drawings import legend
 from apframe.show.elements import Markup, element, joined
@@ -49,16 +49,18 @@ def section(compared: Compared) -> Section:
     errors = chosen.filter(pl.col("kind").is_not_null())
     kinds, changes = set(errors["kind"]), set(errors["change"])
     filters = [
-        Filter("error", "Error type", {kind: words for kind, words in KIND_WORDS.items() if kind in kinds}),
-        Filter("category", "Category", {name: name for name in sorted(errors["name"].drop_nulls().unique())}),
+        CardFilter("error", "Error type", {kind: words for kind, words in KIND_WORDS.items() if kind in kinds}),
+        CardFilter("category", "Category", {name: name for name in sorted(errors["name"].drop_nulls().unique())}),
     ]
     if len(names) > 1:
-        filters.append(Filter("model", "Model", {name: name for name in names}))
-        filters.append(Filter("change", "Change", {name: words for name, words in _changes(names).items() if name in changes}))
+        filters.append(CardFilter("model", "Model", {name: name for name in names}))
+        filters.append(
+            CardFilter("change", "Change", {name: words for name, words in _changes(names).items() if name in changes})
+        )
     for each, key in zip(rows.slices, rows.keys, strict=True):
         there = set(each.lists(chosen["row"]).explode())
         values = {name: name for name in each.values if name in there}
-        filters.append(Filter(key, "size" if each.name == "area" else each.name, values))
+        filters.append(CardFilter(key, "size" if each.name == "area" else each.name, values))
     slices_of = {key: f"slice{number}" for number, key in enumerate(rows.keys)}
     cards = gallery(drawn, filters, "mixed", "outcomes", compared.folder, slices_of, filter_values(rows))
     return Section(KEY, HEADING, sentences, (Fragment(joined(Markup(legend(names)), cards)),), notes)
@@ -120,7 +122,7 @@ def missing_pictures(compared: Compared, cards: pl.DataFrame) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Filter:
+class CardFilter:
     """One filter of cards: its name in addresses, its heading, its values with what they mean in words."""
 
     name: str
@@ -130,7 +132,7 @@ class Filter:
 
 def gallery(
     cards: Sequence[Markup],
-    filters: Sequence[Filter],
+    filters: Sequence[CardFilter],
     usual_order: str,
     file: str,
     folder: str,
@@ -162,7 +164,7 @@ def gallery(
     return element("div", form, selected, element("div", cards, class_="cards"), more, class_="gallery", **data)
 
 
-def filter_form(filters: Sequence[Filter], *more: Markup) -> Markup:
+def filter_form(filters: Sequence[CardFilter], *more: Markup) -> Markup:
     """Return a form with a select for each filter and with `more`, which the page's script shows."""
     selects = [_select(each.heading, each.name, [("", "all"), *each.values.items()]) for each in filters]
     return element("form", selects, more, element("button", "Show all", type="reset"), class_="filters", hidden=True)

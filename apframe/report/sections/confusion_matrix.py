@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.report.charts.heat_map import heat_map
-from apframe.report.charts.lines import not_drawn
+from apframe.report.charts.line_chart import not_drawn
 from apframe.report.compared import Compared
 from apframe.report.marks import Mark
 from apframe.report.matrix import Matrix

@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import polars as pl
 
-from apframe.compare.intervals import SIGNIFICANT
+from apframe.compare.inference import SIGNIFICANT
 from apframe.evaluation.diagnose.error_kinds import KINDS
 from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
-from apframe.report.charts.intervals import interval_cells
+from apframe.report.charts.interval_chart import interval_cells
 from apframe.report.charts.over_tag import chart_over_tag
+from apframe.report.checkpoints import History, other_way
 from apframe.report.compared import Compared, in_words
-from apframe.report.history import History, other_way
+from apframe.report.html_tables import minus
 from apframe.report.searched import Searched
 from apframe.report.section import Block, Chart, Details, Section, Table
 from apframe.report.sections import error_types as of_pair
 from apframe.report.sections.error_types import NOUNS, SEEN
 from apframe.report.sections.models_compared import HEADS, difference_table, pair_heads
-from apframe.report.tables import minus
-from apframe.show.comparison import comparison_sentences, how_tested, p_texts, reason_of, without_intervals
+from apframe.show.comparison_text import comparison_sentences, how_tested, p_texts, reason_of, without_intervals
 from apframe.show.elements import Markup, joined
 from apframe.show.error_chart import KIND_WORDS
 from apframe.wording import plural

@@ -10,7 +10,7 @@ from apframe.exceptions import ParameterError
 from apframe.report.compared import Compared
 from apframe.report.marks import LABELS, Mark
 from apframe.report.section import Block, Fragment, Section, Table, without_numbers
-from apframe.report.sections.card_gallery import Filter, gallery, missing_pictures, only_two
+from apframe.report.sections.card_gallery import CardFilter, gallery, missing_pictures, only_two
 from apframe.wording import counted, plural
 
 KEY, HEADING = "labels", "Possible label errors"
@@ -51,8 +51,8 @@ def section(compared: Compared) -> Section:
     drawn = draw_cards(evaluations, names, cards, compared.pictures, compared.iou_threshold, data)
     kinds = {kind: f"{plural(noun)} {wrong}" for kind, (noun, wrong) in _KINDS.items() if kind in counts}
     filters = [
-        Filter("kind", "Suspicion", kinds),
-        Filter("category", "Category", {name: name for name in sorted(cards["name"].drop_nulls().unique())}),
+        CardFilter("kind", "Suspicion", kinds),
+        CardFilter("category", "Category", {name: name for name in sorted(cards["name"].drop_nulls().unique())}),
     ]
     n_of = dict(rows.group_by("kind").len().rows())
     links = {"kind": [Mark({"kind": kind}, n_of[kind], LABELS) for kind in table["kind"]]} if drawn else {}

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.compare.intervals import SIGNIFICANT
+from apframe.compare.inference import SIGNIFICANT
 from apframe.evaluation.diagnose.error_kinds import KINDS
 from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
-from apframe.report.charts.intervals import interval_cells
+from apframe.report.charts.interval_chart import interval_cells
 from apframe.report.compared import ALL_SCORES, Compared, in_words
 from apframe.report.marks import Mark
 from apframe.report.section import Block, Section, Table
@@ -19,7 +19,7 @@ from apframe.report.sections.by_slice import hint, last_ones, of_categories, ran
 from apframe.report.sections.error_types import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category, only_counts, type_marks
 from apframe.report.sections.models_compared import HEADS, difference_table, notes
 from apframe.report.sections.models_compared import KEY as COMPARISON
-from apframe.show.comparison import ranks_table
+from apframe.show.comparison_text import ranks_table
 from apframe.show.error_chart import KIND_WORDS
 from apframe.tables.names import label_of
 from apframe.wording import counted

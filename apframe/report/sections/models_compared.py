@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from apframe.report.charts.intervals import interval_cells
+from apframe.report.charts.interval_chart import interval_cells
 from apframe.report.compared import Compared
 from apframe.report.section import Section, Table
-from apframe.show.comparison import comparison_sentences, how_tested, p_texts, reason_of, without_intervals
+from apframe.show.comparison_text import comparison_sentences, how_tested, p_texts, reason_of, without_intervals
 from apframe.wording import plural
 
 KEY = "comparison"

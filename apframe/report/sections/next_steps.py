@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from apframe.compare.intervals import SIGNIFICANT
+from apframe.compare.inference import SIGNIFICANT
 from apframe.compare.standard_errors import n_needed
 from apframe.evaluation.diagnose.error_kinds import KINDS
 from apframe.evaluation.diagnose.gains import Gain, gain_of_kind, gain_of_slice
 from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
 from apframe.report.compared import Compared, doubtful_labels
+from apframe.report.html_tables import NOTHING, score_text
 from apframe.report.marks import Mark
 from apframe.report.searched import RUN, Searched
-from apframe.report.section import Step, Steps
+from apframe.report.section import NextStep, Steps
 from apframe.report.sections.by_slice import ENOUGH, of_categories
 from apframe.report.sections.by_slice import KEY as WHERE
 from apframe.report.sections.error_types import KEY as ERROR_TYPES
@@ -26,7 +27,6 @@ from apframe.report.sections.history import KEY as HISTORY
 from apframe.report.sections.label_candidates import KEY as LABELS
 from apframe.report.sections.models_compared import KEY as COMPARISON
 from apframe.report.sections.score_threshold import KEY as THRESHOLD
-from apframe.report.tables import NOTHING, score_text
 from apframe.wording import counted, plural
 
 if TYPE_CHECKING:
@@ -40,19 +40,19 @@ _MOST_TIMES = 100  # as many images that could be asked for
 
 def next_steps(subject: Compared | Searched) -> list[Steps]:
     """Return what to do next with the leading model or run: a list, or nothing if no number with an interval suggests it."""
-    advice: Sequence[Callable[[Any], Iterator[Step]]] = _OF_MODELS if isinstance(subject, Compared) else _OF_RUNS
+    advice: Sequence[Callable[[Any], Iterator[NextStep]]] = _OF_MODELS if isinstance(subject, Compared) else _OF_RUNS
     steps = [step for advise in advice for step in _told(advise, subject)]
     return [Steps(steps[:_MOST])] if steps else []
 
 
-def _told(advise: Callable[[Any], Iterator[Step]], subject: Compared | Searched) -> list[Step]:
+def _told(advise: Callable[[Any], Iterator[NextStep]], subject: Compared | Searched) -> list[NextStep]:
     try:
         return [*advise(subject)]
     except ParameterError:  # the protocol has no such number
         return []
 
 
-def _more_queries(searched: Searched) -> Iterator[Step]:
+def _more_queries(searched: Searched) -> Iterator[NextStep]:
     """The number of queries that would settle which run is better."""
     if len(searched.names) > 1 and searched.plain:
         leader = searched.board.filter(measure=searched.measure)[RUN][0]
@@ -60,14 +60,14 @@ def _more_queries(searched: Searched) -> Iterator[Step]:
         yield from _more(rows, searched.names[0], leader, searched.measure, "query", _first_section(searched))
 
 
-def _more_images(compared: Compared) -> Iterator[Step]:
+def _more_images(compared: Compared) -> Iterator[NextStep]:
     """The number of images that would settle which model is better."""
     if len(compared.names) > 1:
         rows = compared.overall.filter(pl.col("metric") == compared.metric)
         yield from _more(rows, compared.names[0], compared.leading[0], compared.metric, "image", _first_section(compared))
 
 
-def _more(rows: pl.DataFrame, first: str, leader: str, metric: str, unit: str, section: str) -> Iterator[Step]:
+def _more(rows: pl.DataFrame, first: str, leader: str, metric: str, unit: str, section: str) -> Iterator[NextStep]:
     """The number of units that would settle whether the leader is better than the first one, or the next best one is worse."""
     if leader != first:
         rows = rows.filter(pl.col("run_b") == leader)
@@ -79,7 +79,7 @@ def _more(rows: pl.DataFrame, first: str, leader: str, metric: str, unit: str, s
         n = n_needed(rows, difference)["n_needed"][0]
         if not row["n_units"] < n <= _MOST_TIMES * row["n_units"]:
             return
-        yield Step(
+        yield NextStep(
             f"Test on more {plural(unit)}",
             section,
             f"about {_round(n):,} instead of {row['n_units']:,} would tell {row['difference']:+.3f} {metric} "
@@ -91,7 +91,7 @@ def _first_section(subject: Compared | Searched) -> str:
     return HISTORY if subject.history else COMPARISON
 
 
-def _error_type(compared: Compared) -> Iterator[Step]:
+def _error_type(compared: Compared) -> Iterator[NextStep]:
     """The type of errors that costs most."""
     name, leading = compared.leading
     costs = compared.error_impact.filter(pl.col("model") == name, pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
@@ -101,7 +101,7 @@ def _error_type(compared: Compared) -> Iterator[Step]:
         yield from _fix(f"Look at {NOUNS[kind]} first", "them", gain, mark or ERROR_TYPES, compared)
 
 
-def _slice(compared: Compared) -> Iterator[Step]:
+def _slice(compared: Compared) -> Iterator[NextStep]:
     """The category or the slice of images with the worst number, whichever costs more."""
     found = [*_worst_category(compared)]
     for key, (columns, rows) in zip(compared.by, compared.sliced, strict=True):
@@ -139,7 +139,7 @@ def _worst(rows: pl.DataFrame, compared: Compared, what: str) -> Iterator[tuple[
         yield known.head(1), f"the {'highest' if is_error else 'lowest'} {what}{among}"
 
 
-def _threshold(compared: Compared) -> Iterator[Step]:
+def _threshold(compared: Compared) -> Iterator[NextStep]:
     """The score threshold to set."""
     name, leading = compared.leading
     score = math.inf if compared.point is None else compared.point.best[compared.leader]
@@ -150,10 +150,10 @@ def _threshold(compared: Compared) -> Iterator[Step]:
         return
     f1, low, high, precision, recall = (f"{row[column]:.3f}" for column in ("f1", "f1_low", "f1_high", "precision", "recall"))
     reason = f"F1 is highest there, {f1} (95 % CI {low} to {high}), with precision {precision} and recall {recall}."
-    yield Step(f"Set the score threshold of {name} to {score_text(score)}", THRESHOLD, reason)
+    yield NextStep(f"Set the score threshold of {name} to {score_text(score)}", THRESHOLD, reason)
 
 
-def _labels(compared: Compared) -> Iterator[Step]:
+def _labels(compared: Compared) -> Iterator[NextStep]:
     """The share of the annotations that count whose labels look wrong to the leading model: a bad one would find many."""
     import numpy as np
 
@@ -169,7 +169,7 @@ def _labels(compared: Compared) -> Iterator[Step]:
         return
     low, high = (100 * float(end[0]) for end in wilson(np.array([n_wrong / n]), np.array([n])))
     more = f", and {counted(n_missing, 'object')} may have none" * (n_missing > 0)
-    yield Step(
+    yield NextStep(
         "Check the labels",
         LABELS,
         f"{n_wrong:,} of {counted(n, 'annotation')} look{'s' * (n_wrong == 1)} wrong ({100 * n_wrong / n:.1f} %, "
@@ -177,11 +177,11 @@ def _labels(compared: Compared) -> Iterator[Step]:
     )
 
 
-def _fix(action: str, what: str, gain: Gain, mark: Mark | str, compared: Compared) -> Iterator[Step]:
+def _fix(action: str, what: str, gain: Gain, mark: Mark | str, compared: Compared) -> Iterator[NextStep]:
     """The gain of fixing something, if it is worth a sentence."""
     if gain.low is None or gain.low <= 0 or gain.rise < _SEEN:
         return
-    yield Step(
+    yield NextStep(
         action,
         mark,
         f"fixing {what} would raise AP of {compared.leading[0]} at {compared.threshold} by {gain.rise:.3f} "

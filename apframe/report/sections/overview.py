@@ -9,13 +9,14 @@ from typing import Any
 import polars as pl
 
 from apframe.collecting import collecting
-from apframe.compare.intervals import SIGNIFICANT
+from apframe.compare.inference import SIGNIFICANT
 from apframe.evaluation.diagnose.error_kinds import KINDS
 from apframe.evaluation.side_by_side import of_each, stacked
 from apframe.exceptions import ParameterError
 from apframe.protocols.headlines import less_is_better
 from apframe.report.compared import Compared, in_words
 from apframe.report.first_screen import MOST_CHIPS, Chip, Figure, FirstScreen
+from apframe.report.html_tables import NOTHING, score_text
 from apframe.report.marks import Mark
 from apframe.report.searched import DEPTHS, QUERIES, RUN, Searched
 from apframe.report.sections import history, leaderboard, models_compared, search
@@ -23,7 +24,6 @@ from apframe.report.sections.by_slice import KEY as WHERE
 from apframe.report.sections.by_slice import of_categories, sizes
 from apframe.report.sections.error_types import SEEN
 from apframe.report.sections.models_compared import KEY as COMPARISON
-from apframe.report.tables import NOTHING, score_text
 from apframe.show.error_chart import KIND_WORDS
 from apframe.wording import counted, cut
 

@@ -10,13 +10,13 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.report.charts.sorted_bars import sorted_bars
+from apframe.report.html_tables import NOTHING, minus
 from apframe.report.searched import DEPTHS, MOST_BARS, QUERIES, RUN, Searched, filter_name
 from apframe.report.section import MOST_ROWS, Block, Chart, Fragment, Section, Table
-from apframe.report.sections.card_gallery import Filter, filter_data, filter_form
-from apframe.report.sections.rankings import rankings
-from apframe.report.tables import NOTHING, minus
+from apframe.report.sections.card_gallery import CardFilter, filter_data, filter_form
+from apframe.report.sections.query_rankings import rankings
 from apframe.show.elements import element
-from apframe.show.runs import coverage_lines
+from apframe.show.run_means import coverage_lines
 from apframe.wording import counted, cut
 
 _MOST_ATTRIBUTES = 4
@@ -101,7 +101,7 @@ def _table(rows: pl.DataFrame, caption: str, searched: Searched, signed: Sequenc
 
 def _form(values: Mapping[str, Sequence[str]]) -> Fragment:
     """The form that filters queries by their attributes."""
-    filters = [Filter(filter_name(key), key, {value: value for value in names}) for key, names in values.items()]
+    filters = [CardFilter(filter_name(key), key, {value: value for value in names}) for key, names in values.items()]
     selected = element("p", element("output", aria_live="polite", tabindex=-1), class_="selected", hidden=True)
     return Fragment(
         element(

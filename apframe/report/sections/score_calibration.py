@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.exceptions import InputError
-from apframe.report.charts.lines import CLASSES, not_drawn
+from apframe.report.charts.line_chart import CLASSES, not_drawn
 from apframe.report.charts.reliability import reliability_chart
 from apframe.report.compared import ALL_SCORES, Compared
 from apframe.report.marks import Mark

@@ -9,13 +9,13 @@ import polars as pl
 
 from apframe.evaluation.side_by_side import of_each
 from apframe.exceptions import ParameterError
-from apframe.report.charts.lines import CLASSES, Line, legend, line_chart, not_drawn
+from apframe.report.charts.line_chart import CLASSES, Line, legend, line_chart, not_drawn
 from apframe.report.charts.small_curves import curve_cells
 from apframe.report.compared import Compared
+from apframe.report.html_tables import cell_texts
 from apframe.report.marks import Mark
 from apframe.report.operating_point import OperatingPoint, at_scores, series
 from apframe.report.section import MOST_ROWS, Block, Chart, Details, Fragment, Section, Table, without_numbers
-from apframe.report.tables import cell_texts
 from apframe.show.charts import TITLES, curve_marks
 from apframe.show.elements import Markup, joined
 from apframe.tables.names import label_of

@@ -16,7 +16,7 @@ from apframe.report.sections.leaderboard import leader_sentence
 from apframe.report.sections.models_compared import FOLDED, HEADS, difference_table, level_sentence, level_table, pair_heads
 from apframe.report.sections.models_compared import KEY as COMPARISON
 from apframe.report.sections.provenance import described
-from apframe.show.comparison import comparison_sentences, difference_sentences
+from apframe.show.comparison_text import comparison_sentences, difference_sentences
 from apframe.wording import counted
 
 _HEADS = HEADS | {"share_best": "how sure the run leads", "n_queries": "queries", "n_units": "queries"}

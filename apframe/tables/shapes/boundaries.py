@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from apframe.tables.shapes.intersections import intersect
-from apframe.tables.shapes.runs import Runs, erode
+from apframe.tables.shapes.pixel_runs import Runs, erode
 
 
 def boundary_iou(
@@ -15,7 +15,7 @@ def boundary_iou(
 
     The inner part I of a mask M lies within it, so that two boundaries share |M ∩ M'| - |M ∩ I'| - |I ∩ M'| + |I ∩ I'| pixels.
 
-    >>> from apframe.tables.shapes.runs import pack
+    >>> from apframe.tables.shapes.pixel_runs import pack
     >>> full = pack([3], [3], [3], np.arange(3), np.zeros(3), np.full(3, 3))
     >>> boundary_iou(full, full, np.array([0]), np.array([0]), np.array([9]), 0.02).tolist()
     [1.0]

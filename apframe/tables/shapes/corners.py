@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import ULTRALYTICS
+from apframe.tables.shapes.declarations import ULTRALYTICS
 from apframe.validation import Sieve, sound_rows
 
 if TYPE_CHECKING:

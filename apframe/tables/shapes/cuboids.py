@@ -6,7 +6,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError
 from apframe.rows import refuse_texts
-from apframe.tables.shapes.catalogue import CUBOID
+from apframe.tables.shapes.declarations import CUBOID
 from apframe.validation import Sieve, sound_rows
 
 CENTRE, SIZES, YAW = CUBOID[:3], CUBOID[3:6], CUBOID[6]

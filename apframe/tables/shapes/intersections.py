@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from apframe.lazily import cached_property
-from apframe.tables.shapes.runs import Runs, in_blocks, spread
+from apframe.tables.shapes.pixel_runs import Runs, in_blocks, spread
 
 _FEW = 8  # runs of a column that are gone through one by one
 
@@ -17,7 +17,7 @@ def intersect(left: Runs, right: Runs, left_mask: np.ndarray, right_mask: np.nda
     a few more are gone through in turn; and where there are many, as in masks of noise, the pixels above the run's ends are
     counted, so that the cost stays linear.
 
-    >>> from apframe.tables.shapes.runs import pack
+    >>> from apframe.tables.shapes.pixel_runs import pack
     >>> one = pack([3], [3], [2], np.array([0, 1]), np.array([0, 0]), np.array([3, 2]))
     >>> other = pack([3], [3], [2], np.array([1, 1]), np.array([0, 2]), np.array([1, 3]))
     >>> intersect(one, other, np.array([0, 0]), np.array([0, 0])).tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.exceptions import ColumnError
-from apframe.tables.shapes.catalogue import INTERVAL
+from apframe.tables.shapes.declarations import INTERVAL
 from apframe.validation import Sieve
 
 

@@ -14,10 +14,10 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, MaskSizeWarning, warn
 from apframe.rows import KEY_OF
-from apframe.tables.shapes.limits import MOST_PIXELS, MOST_SIDE
+from apframe.tables.shapes.mask_limits import MOST_PIXELS, MOST_SIDE
+from apframe.tables.shapes.pixel_runs import TOO_MANY, Fault, Runs, concatenate, from_bitmaps
 from apframe.tables.shapes.polygons import TOO_LONG, rasterise
 from apframe.tables.shapes.run_lengths import from_counts, from_text
-from apframe.tables.shapes.runs import TOO_MANY, Fault, Runs, concatenate, from_bitmaps
 from apframe.threads import pool
 from apframe.validation import Sieve, sound_rows
 from apframe.wording import listed
@@ -77,7 +77,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     ColumnError
         the column holds something else
     RowError
-        masks that are missing, cannot be right, or are beyond the limits in `apframe.tables.shapes.limits`; naming the ids
+        masks that are missing, cannot be right, or are beyond the limits in `apframe.tables.shapes.mask_limits`; naming the ids
 
     >>> read_masks("annotations", pl.DataFrame({"annotation_id": [1], "mask": [[[0, 1], [1, 1]]]})).area.tolist()
     [3]

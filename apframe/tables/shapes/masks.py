@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 if TYPE_CHECKING:
-    from apframe.tables.shapes.runs import Runs
+    from apframe.tables.shapes.pixel_runs import Runs
 
 
 def decode_masks(table: str, frame: pl.DataFrame) -> Runs:

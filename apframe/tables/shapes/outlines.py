@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from apframe.tables.shapes.runs import Runs, spread
+from apframe.tables.shapes.pixel_runs import Runs, spread
 
 _COARSE = 100  # a point is left out if the outline is moved by less than this part of the mask's longer side
 _FINE = 1.0  # pixels: steps that are one pixel high or wide are drawn as a slope
@@ -22,7 +22,7 @@ def outlines(masks: Runs) -> pl.Series:
     -------
     For each mask a list of lines, each of which is x and y of its points in turn, in pixels. Empty if the mask has no pixels.
 
-    >>> from apframe.tables.shapes.runs import pack
+    >>> from apframe.tables.shapes.pixel_runs import pack
     >>> square = pack([9], [9], [2], np.array([1, 2]), np.array([0, 0]), np.array([2, 2]))
     >>> outlines(square).to_list()
     [[[1.0, 0.0, 3.0, 0.0, 3.0, 2.0, 1.0, 2.0]]]

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from apframe.tables.shapes.limits import MOST_PIXELS, MOST_STEPS
-from apframe.tables.shapes.runs import BLOCK, TOO_MANY, Fault, Runs, in_blocks, join_blocks, most_runs, pack
+from apframe.tables.shapes.mask_limits import MOST_PIXELS, MOST_STEPS
+from apframe.tables.shapes.pixel_runs import BLOCK, TOO_MANY, Fault, Runs, in_blocks, join_blocks, most_runs, pack
 
 _SCALE = 5
 TOO_LONG = f"the outline crosses more than 2**{MOST_STEPS.bit_length() - 1} columns of pixels, counted both ways,"
@@ -24,7 +24,7 @@ def rasterise(
 ) -> Runs | Fault:
     """Masks of objects of one or more polygons each, which are merged; what is outside the image is cut off.
 
-    A fault where outlines are longer than the limits in `apframe.tables.shapes.limits` allow.
+    A fault where outlines are longer than the limits in `apframe.tables.shapes.mask_limits` allow.
 
     Parameters
     ----------

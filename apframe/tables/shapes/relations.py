@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.exceptions import ColumnError
-from apframe.tables.shapes.catalogue import EDGES, RELATION, RELATIONS
+from apframe.tables.shapes.declarations import EDGES, RELATION, RELATIONS
 from apframe.validation import Sieve
 
 SIDES = ("subject", "object")

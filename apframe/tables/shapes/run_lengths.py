@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from apframe.tables.shapes.limits import MOST_PIXELS, MOST_RUNS
-from apframe.tables.shapes.runs import (
+from apframe.tables.shapes.mask_limits import MOST_PIXELS, MOST_RUNS
+from apframe.tables.shapes.pixel_runs import (
     BLOCK,
     TOO_MANY,
     Fault,

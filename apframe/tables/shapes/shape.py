@@ -13,7 +13,7 @@ from apframe.columns import Column
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """One kind of shape that objects have, such as masks. All of them are in `apframe.tables.shapes.catalogue`.
+    """One kind of shape that objects have, such as masks. All of them are in `apframe.tables.shapes.declarations`.
 
     Attributes
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.exceptions import ColumnError
-from apframe.tables.shapes.catalogue import SPHERES
+from apframe.tables.shapes.declarations import SPHERES
 from apframe.validation import Sieve
 
 CENTRE = SPHERES.needs

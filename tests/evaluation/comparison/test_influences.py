@@ -17,7 +17,7 @@ from apframe.evaluation.comparison.image_weights import ImageWeights
 from apframe.evaluation.comparison.influences import read_influences
 from apframe.evaluation.comparison.ranks import ranks
 from apframe.evaluation.comparison.sampling import Sampling, chosen_lines
-from apframe.evaluation.comparison.slice_rows import Part, make_slices
+from apframe.evaluation.comparison.slice_rows import SlicedEvaluation, make_slices
 from apframe.exceptions import ParameterError
 from apframe.metrics.definitions import Coco101
 from apframe.protocols.headline_values import compose
@@ -27,7 +27,7 @@ from tests.pins.sets import cases
 STEP = 1e-6
 
 
-def under(part: Part, lines: list[Headline], weights: np.ndarray) -> dict[str, np.ndarray]:
+def under(part: SlicedEvaluation, lines: list[Headline], weights: np.ndarray) -> dict[str, np.ndarray]:
     """Headline numbers of one row under weights of the images, of shape (weightings,)."""
     every = with_terms(lines, part.protocol)
     found = np.full((len(every), 1, weights.shape[1]), np.nan)
@@ -51,7 +51,7 @@ def test_influences_are_derivatives_of_headline_numbers(name: str, tmp_path: Pat
             lines = [line for line in lines if line.column != "ap"]
         if not lines:
             continue
-        part, n = Part(ev, make_slices(ev, [], "summary", [])), ev._pipeline.outline.images.height
+        part, n = SlicedEvaluation(ev, make_slices(ev, [], "summary", [])), ev._pipeline.outline.images.height
         weights = np.random.default_rng(2).uniform(0.5, 2, n)
         units = Units(np.arange(n), None)
         (some,) = read_influences([part], lines, ev.protocol, units, ImageWeights(fixed=weights), 1)
@@ -77,7 +77,7 @@ def test_blocks_of_lists_change_nothing(a: apf.Evaluation, by: Any, level: str, 
     options: dict[str, Any] = {"by": by, "level": level, "metrics": ["AP", "AR100", "APs"]}
     whole = a.intervals(**options)
     monkeypatch.setattr(influences, "_MOST", 2_000)
-    assert len(list(influences._bounds([Part(a, make_slices(a, [], "summary", []))], 900))) > 2
+    assert len(list(influences._bounds([SlicedEvaluation(a, make_slices(a, [], "summary", []))], 900))) > 2
     assert_frame_equal(a.intervals(**options), whole, check_exact=False, abs_tol=1e-12)
 
 

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.compare.resampling import make_draws
 from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, sample
-from apframe.evaluation.comparison.study import Drawn
+from apframe.evaluation.comparison.study import ResampledNumbers
 from apframe.metrics.cells import Cell
 from apframe.protocols.headline_values import cell_of
 
@@ -61,7 +61,7 @@ def test_a_resample_is_an_evaluation_of_copied_images(by: list[Any], level: str,
         }
         expected = apf.evaluate(again, copied, **options).by(*by, level=level)
         for number in numbers:
-            assert isinstance(number, Drawn)
+            assert isinstance(number, ResampledNumbers)
             drawn = number.table.with_columns(pl.Series(number.metric, number.draws[0, :, k], nan_to_null=True))
             in_draw = number.table.join(expected, on=number.table.columns, how="left", nulls_equal=True, maintain_order="left")
             assert_frame_equal(drawn, in_draw.select(drawn.columns), check_exact=False, abs_tol=1e-12)

@@ -6,7 +6,7 @@ import pytest
 
 import apframe as apf
 from apframe.evaluation.comparison.sampling import Sampling, chosen_lines, image_draws, sample
-from apframe.evaluation.comparison.study import Drawn
+from apframe.evaluation.comparison.study import ResampledNumbers
 from apframe.exceptions import ParameterError
 
 
@@ -19,9 +19,9 @@ def test_numbers_of_draws(ev: apf.Evaluation) -> None:
     drawn = sample([ev, ev], Sampling(metrics=["AP50", "ARs"], by="weather", n_resamples=40, method="bootstrap"))
     assert [each.metric for each in drawn] == ["AP50", "ARs"]
     first, fog = drawn[0], drawn[0].only(2, "fog")
-    assert isinstance(first, Drawn)
+    assert isinstance(first, ResampledNumbers)
     assert first.table.columns == ["weather"]
-    assert isinstance(fog, Drawn)
+    assert isinstance(fog, ResampledNumbers)
     assert (first.draws.shape, fog.draws.shape) == ((2, 4, 40), (2, 1, 40))
 
 

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import CategoriesNotComparedWarning, InputError, MissingThresholdWarning, ParameterError
-from apframe.tables.results import RESULTS
+from apframe.tables.result_tables import RESULTS
 from tests.parity.families import FAMILIES, scenes
 from tests.parity.strategies import half_as_often
 

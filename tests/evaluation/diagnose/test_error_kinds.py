@@ -7,7 +7,7 @@ import pytest
 import apframe as apf
 from apframe.evaluation.diagnose.error_kinds import ERROR_KINDS, KINDS, OF_DETECTIONS
 from apframe.exceptions import ParameterError
-from apframe.tables.results import ERRORS
+from apframe.tables.result_tables import ERRORS
 
 
 def test_the_table_lists_all_kinds_in_the_order_of_the_column() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ParameterError
-from tests.evaluation.diagnose.test_thresholds import EXPECTED, FOUND, LRP_MEANS, LRP_OF_CATEGORIES, evaluate
+from tests.evaluation.thresholds.test_sweep import EXPECTED, FOUND, LRP_MEANS, LRP_OF_CATEGORIES, evaluate
 
 STREET = Path(__file__).parents[3] / "data" / "street"
 SAMPLE = {  # pedestrian, car

@@ -14,7 +14,7 @@ import pytest
 
 import apframe as apf
 from apframe.evaluation.diagnose.filtered import why_filtered
-from apframe.evaluation.diagnose.implausible import Evaluated, warn_of_metrics
+from apframe.evaluation.diagnose.sanity import Evaluated, warn_of_metrics
 from apframe.exceptions import FilteredResultsWarning, NoDetectionsWarning
 from apframe.protocols.protocol import Protocol, as_protocol
 

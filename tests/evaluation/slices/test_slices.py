@@ -15,9 +15,9 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, UnknownCategoryWarning
+from apframe.matching.match_input import MatchInput
 from apframe.matching.regroup import regroup
-from apframe.matching.rows import Rows
-from apframe.tables.results import SUPPORT
+from apframe.tables.result_tables import SUPPORT
 from tests.parity.reference import Slice, close, evaluate_by_reference, mean_stats, support
 
 STREET = Path(__file__).resolve().parents[3] / "data" / "street"
@@ -714,7 +714,7 @@ def test_memory_grows_with_rows_and_not_with_categories_times_slices() -> None:
 def test_what_is_matched_for_slices_grows_with_rows(keys: list[Any], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ranked = []
 
-    def recording(*arguments: Any, **options: Any) -> Rows:
+    def recording(*arguments: Any, **options: Any) -> MatchInput:
         ranked.append(regroup(*arguments, **options))
         return ranked[-1]
 

@@ -21,7 +21,7 @@ from apframe.formats import catalogue as formats
 from apframe.formats.coco.format import Coco
 from apframe.formats.labelling.cvat.format import Cvat
 from apframe.formats.labelling.cvat.row_runs import Crop, to_columns, to_crop
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from apframe.tables.canonical import canonical
 from tests.formats.folders import written
 

@@ -19,7 +19,7 @@ from apframe.exceptions import FormatError, RowError, ShapesLeftOutWarning
 from apframe.formats import catalogue as formats
 from apframe.formats.coco.format import Coco
 from apframe.formats.labelling.label_studio.format import LabelStudio
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from apframe.tables.canonical import canonical
 
 BOX = ["x", "y", "width", "height"]

@@ -12,13 +12,13 @@ from apframe.metrics.average_precision import AveragePrecision
 from apframe.metrics.definitions import Interpolated
 from apframe.metrics.metric import KINDS
 from apframe.metrics.sums_of_matches import OfSums
+from apframe.protocols.protocol_json import RULES
 from apframe.protocols.ranges import ALL
 from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.filters import refuse_unusable
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.rule import Rule, States
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
-from apframe.protocols.stored import RULES
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,9 +7,9 @@ import pytest
 
 import apframe as apf
 from apframe.report.compared import Compared
+from apframe.report.html_tables import table_markup
 from apframe.report.section import Table
 from apframe.report.sections import by_slice, leaderboard
-from apframe.report.tables import table_markup
 from tests.protocols.test_protocol_values import tiny
 from tests.report.conftest import STREET
 from tests.report.read_back import read_tables

@@ -12,10 +12,10 @@ import pytest
 import apframe as apf
 from apframe.exceptions import NoAnnotationsWarning
 from apframe.report.compared import Compared
+from apframe.report.html_tables import table_markup
 from apframe.report.operating_point import series
 from apframe.report.section import Fragment, Section, Table
 from apframe.report.sections import confusion_matrix
-from apframe.report.tables import table_markup
 from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
 from tests.protocols.test_protocol_values import RANKED, tiny
 from tests.report.sections.test_error_types import of

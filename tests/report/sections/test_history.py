@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import apframe as apf
+from apframe.report.checkpoints import of_evaluations
 from apframe.report.compared import Compared
-from apframe.report.history import of_evaluations
 from apframe.report.section import Chart
 from apframe.report.sections import history
 from apframe.report.text import lines_about

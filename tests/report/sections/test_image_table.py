@@ -13,10 +13,10 @@ import apframe as apf
 from apframe.evaluation.gallery.pictures import Pictures
 from apframe.exceptions import ApframeWarning
 from apframe.report.compared import Compared
+from apframe.report.html_tables import table_markup
 from apframe.report.operating_point import series
 from apframe.report.section import Section, Table
 from apframe.report.sections import image_table
-from apframe.report.tables import table_markup
 from apframe.report.worst_images import counts_of_images
 from tests.conformance.rows import HAND as TINY
 from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO

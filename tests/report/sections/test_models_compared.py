@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from apframe.report.compared import Compared
+from apframe.report.html_tables import cell_texts
 from apframe.report.section import Table
 from apframe.report.sections import models_compared
-from apframe.report.tables import cell_texts
 from tests.protocols.test_protocol_values import tiny
 
 

@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 import apframe as apf
 from apframe.report.compared import Compared
 from apframe.report.marks import Mark
-from apframe.report.section import Step
+from apframe.report.section import NextStep
 from apframe.report.sections.next_steps import next_steps
 from apframe.report.write import about, sections_of
 from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
@@ -22,12 +22,12 @@ from tests.report.sections.test_search import DATA
 _NUMBER = re.compile(r"[−+-]?\d[\d,]*\.?\d*")
 
 
-def steps(compared: Compared) -> dict[str, Step]:
+def steps(compared: Compared) -> dict[str, NextStep]:
     """The advice by the first three words of what to do."""
     return {" ".join(step.action.split()[:3]): step for each in next_steps(compared) for step in each.steps}
 
 
-def numbers(step: Step) -> list[float]:
+def numbers(step: NextStep) -> list[float]:
     """The numbers in the reason."""
     return [float(text.replace(",", "").replace("−", "-")) for text in _NUMBER.findall(step.reason)]
 

@@ -10,13 +10,13 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ApframeWarning
-from apframe.report.charts.lines import scales
+from apframe.report.charts.line_chart import scales
 from apframe.report.compared import Compared
+from apframe.report.html_tables import table_markup
 from apframe.report.operating_point import series
 from apframe.report.page import page
 from apframe.report.section import Chart, Details, Table
 from apframe.report.sections import score_threshold
-from apframe.report.tables import table_markup
 from tests.conformance.tiny import ONE_HIT, ONE_OF_TWO
 from tests.protocols.test_protocol_values import RANKED, tiny
 from tests.report.sections.test_error_types import of

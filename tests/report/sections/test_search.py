@@ -12,10 +12,10 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.cli.command import main
 from apframe.exceptions import NotComparableError, ParameterError
+from apframe.report.html_tables import table_markup
 from apframe.report.searched import MOST_BARS, Searched, evenly, together
 from apframe.report.section import Fragment, Table
 from apframe.report.sections import search
-from apframe.report.tables import table_markup
 from tests.report.read_back import number, read_tables
 
 DATA = Path(__file__).parents[3] / "data" / "search"

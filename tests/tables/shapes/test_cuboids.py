@@ -10,8 +10,8 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ColumnError, RowError, UnitWarning
-from apframe.tables.shapes.catalogue import CUBOID
 from apframe.tables.shapes.cuboids import check_cuboids, cuboid_extents, like_degrees, with_cuboids
+from apframe.tables.shapes.declarations import CUBOID
 
 CAR = {
     "cuboid_x": [3.0], "cuboid_y": [20.0], "cuboid_z": [-0.75], "cuboid_length": [4.0], "cuboid_width": [2.0],

@@ -7,7 +7,7 @@ import pytest
 
 from apframe.tables.shapes import outlines as module
 from apframe.tables.shapes.outlines import outlines
-from apframe.tables.shapes.runs import from_bitmaps
+from apframe.tables.shapes.pixel_runs import from_bitmaps
 
 
 def of_bitmaps(*bitmaps: np.ndarray) -> list[list[list[float]]]:

@@ -12,9 +12,9 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.format import Format
-from apframe.formats.lines import Lines, read_lines, refuse_blanks, refuse_lines, some_text_files, write_lines
+from apframe.formats.image_names import categories_of, ids_to_write, image_ids
 from apframe.formats.looks import NAME, Look, looks
-from apframe.formats.names import categories_of, ids_to_write, image_ids
+from apframe.formats.text_lines import Lines, read_lines, refuse_blanks, refuse_lines, some_text_files, write_lines
 from apframe.rows import OF_SOURCE, refuse_rows
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX

@@ -9,11 +9,11 @@ import polars as pl
 
 from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.formats.format import NUMBER, ReadOnly
+from apframe.formats.image_names import image_ids
 from apframe.formats.image_sizes import images_with_sizes
-from apframe.formats.lines import Lines, read_lines, some_text_files
 from apframe.formats.looks import Look, looks
-from apframe.formats.names import image_ids
-from apframe.formats.seen import Seen, is_number
+from apframe.formats.path_contents import PathContents, is_number
+from apframe.formats.text_lines import Lines, read_lines, some_text_files
 from apframe.tables.box_formats import warn_of_pixels
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
@@ -53,7 +53,7 @@ class VisDrone(ReadOnly):
     category_ids = NUMBER
     asks_for_images = True
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """Eight numbers with commas between them; of ground truth the fifth is 0 or 1 and the last two are not negative."""
         first = next((file.lines[0] for file in seen.children("*.txt") if file.lines), "")
         fields = [field.strip() for field in first.strip().removesuffix(",").split(",")]

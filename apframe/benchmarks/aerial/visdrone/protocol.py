@@ -21,7 +21,7 @@ from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.tables.names import called
-from apframe.tables.tables import SIZE
+from apframe.tables.schemas import SIZE
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs

@@ -10,15 +10,15 @@ import polars as pl
 from apframe.benchmarks.driving.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.exceptions import FormatError
 from apframe.folders import files_in, folders_in
+from apframe.formats.arrow_files import Arrow, is_of_sweeps
 from apframe.formats.format import ReadOnly
 from apframe.formats.looks import Look, looks
-from apframe.formats.seen import Seen
-from apframe.formats.tables import Arrow, is_of_sweeps
+from apframe.formats.path_contents import PathContents
 from apframe.paths import is_file, is_folder
 from apframe.rows import row_numbers
 from apframe.tables.dataset import Dataset
-from apframe.tables.shapes.catalogue import CUBOID
 from apframe.tables.shapes.cuboids import CENTRE, SIZES
+from apframe.tables.shapes.declarations import CUBOID
 from apframe.wording import listed
 
 EVALUATED = (
@@ -38,7 +38,7 @@ _IMAGE = pl.concat_str("log_id", "timestamp_ns", separator="/").alias("image_id"
 _OBJECT = (_IMAGE, "category_id", *CUBOID, "ego_distance")
 
 
-class Argoverse2(ReadOnly):
+class Argoverse2Format(ReadOnly):
     """Argoverse 2's sensor data set: a folder such as val, with a folder for each log, in which is annotations.feather.
 
     The annotations of all logs may also be in one Feather file, with their log_id, as `av2 evaluate` reads them.
@@ -62,7 +62,7 @@ class Argoverse2(ReadOnly):
     dataset_looks = looks(Look("folder", names=(_FILE, "*/")), Look("file", endings=Arrow.endings))
     results_looks = looks(Look("file", endings=Arrow.endings))
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """The columns of sweeps; in a folder, those of its annotations or of the first folder with some."""
         if seen.kind == "file":
             return is_of_sweeps(seen.columns) and not (role == "dataset" and "score" in seen.columns)

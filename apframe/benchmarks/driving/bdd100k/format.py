@@ -11,14 +11,14 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ShapesLeftOutWarning, warn
-from apframe.formats.coco.rows import canonical_names, frame_of_rows
+from apframe.formats.coco.json_rows import canonical_names, frame_of_rows
 from apframe.formats.documents import read_json
 from apframe.formats.format import ReadOnly
+from apframe.formats.image_names import categories_of
 from apframe.formats.json_fields import Fields
 from apframe.formats.looks import Look, looks
-from apframe.formats.names import categories_of
 from apframe.tables.dataset import Dataset
-from apframe.tables.tables import SIZE
+from apframe.tables.schemas import SIZE
 
 _CORNERS, _RLE = ("x1", "y1", "x2", "y2"), ("size", "counts")
 _OF_CROWDS = ("crowd", "ignored")

@@ -11,14 +11,14 @@ from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.exceptions import ShapesLeftOutWarning, warn
 from apframe.formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.formats.format import Format
-from apframe.formats.lines import Lines, places_of, refuse_blanks, some_text_files, text_files, write_lines
+from apframe.formats.image_names import categories_of, ids_to_write, image_ids
 from apframe.formats.looks import NAME, Look, looks
-from apframe.formats.names import categories_of, ids_to_write, image_ids
+from apframe.formats.text_lines import Lines, places_of, refuse_blanks, some_text_files, text_files, write_lines
 from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import CUBOID
 from apframe.tables.shapes.cuboids import SIZES, with_cuboids
+from apframe.tables.shapes.declarations import CUBOID
 from apframe.wording import spelled
 
 _EDGES = ("left", "top", "right", "bottom")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from apframe.benchmarks.driving.kitti.definitions import R40
+from apframe.benchmarks.driving.kitti.definition import R40
 from apframe.benchmarks.driving.orientation import OrientationWeights, OrientedPrecision
 from apframe.matching.matchers import ByAnnotation
 from apframe.metrics.average_precision import AveragePrecision

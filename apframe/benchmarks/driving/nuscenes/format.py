@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.benchmarks.driving.nuscenes.places import places_in, with_places
-from apframe.benchmarks.driving.nuscenes.tables import read_tables
+from apframe.benchmarks.driving.nuscenes.nuscenes_tables import read_tables
+from apframe.benchmarks.driving.nuscenes.object_places import places_in, with_places
 from apframe.benchmarks.driving.quaternions import QUATERNION, yaw_of_quaternion
 from apframe.exceptions import FormatError, MissingResultsWarning, warn
 from apframe.formats.documents import read_json
@@ -19,13 +19,13 @@ from apframe.formats.json_fields import OF_SAMPLES, Fields
 from apframe.formats.looks import Look, looks
 from apframe.tables.dataset import Dataset
 from apframe.tables.names import called, places_of
-from apframe.tables.shapes.catalogue import CUBOID
+from apframe.tables.shapes.declarations import CUBOID
 from apframe.wording import counted, listed, spelled
 
 _TABLES = ("sample.json", "sample_annotation.json", "sample_data.json", "ego_pose.json")  # no other data set calls files so
 
 
-class NuScenes(ReadOnly):
+class NuScenesFormat(ReadOnly):
     """nuScenes: ground truth in the tables of a folder such as v1.0-trainval, results in the JSON that its program takes.
 
     Samples stand for images, with their token as `image_id`. Their attributes are `scene` (its name) and its `description`,

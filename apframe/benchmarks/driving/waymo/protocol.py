@@ -26,8 +26,8 @@ from apframe.rows import refuse_rows
 from apframe.similarity.bev_iou import BevIoU
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.cuboid_iou import CuboidIoU
-from apframe.tables.shapes.catalogue import CUBOIDS
 from apframe.tables.shapes.cuboids import SIZES
+from apframe.tables.shapes.declarations import CUBOIDS
 from apframe.wording import counted
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import polars as pl
 from apframe.exceptions import FormatError, ImagesLeftOutWarning, warn
 from apframe.formats.documents import read_csv
 from apframe.formats.format import ReadOnly
-from apframe.formats.lines import Lines, refuse_lines
 from apframe.formats.looks import Look, looks
+from apframe.formats.text_lines import Lines, refuse_lines
 from apframe.paths import is_file, refuse_pipe
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known

@@ -9,7 +9,7 @@ from typing import ClassVar
 import polars as pl
 
 from apframe.similarity.pairs import Similarity, pair_by, require
-from apframe.tables.shapes.catalogue import SPHERES
+from apframe.tables.shapes.declarations import SPHERES
 from apframe.tables.shapes.shape import Shape
 from apframe.tables.shapes.spheres import CENTRE, check_spheres, radius
 

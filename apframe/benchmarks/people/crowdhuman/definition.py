@@ -39,7 +39,7 @@ class CrowdHuman(AllRows):
         """The sum over the true positives; a detection of weight 2 is two rows."""
         import numpy as np
 
-        from apframe.metrics.segments import divide, sums, sums_before
+        from apframe.metrics.list_sums import divide, sums, sums_before
 
         own = rows.own * rows.is_true[:, None]
         upto = [sums_before(values) for values in (own, rows.own)]

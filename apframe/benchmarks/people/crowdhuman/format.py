@@ -17,15 +17,15 @@ from apframe.formats.json_fields import Fields
 from apframe.formats.looks import Look, looks
 from apframe.tables.box_formats import warn_of_pixels
 from apframe.tables.dataset import Dataset
+from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.tables import SIZE
 
 _PERSON = "person"
 
 _ODGT = (".odgt", ".odgt.gz")
 
 
-class CrowdHuman(ReadOnly):
+class CrowdHumanFormat(ReadOnly):
     """CrowdHuman's ground truth and results: lines of JSON, one for each image, called by its ID.
 
     The box is the full box, `fbox`. All objects are of the category `person`; those with another `tag`, or with an `ignore` in

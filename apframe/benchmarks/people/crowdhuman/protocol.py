@@ -22,7 +22,7 @@ from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.tables.ids import is_known
-from apframe.tables.tables import SIZE
+from apframe.tables.schemas import SIZE
 from apframe.wording import Count, Note
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.ignored import IgnoreWithoutKeypoints
 from apframe.protocols.rules.malformed import MalformedIgnoredByArea
 from apframe.protocols.rules.standard import STANDARD_ROWS
-from apframe.similarity.keypoints import COCO_SIGMAS, OKS
+from apframe.similarity.oks import COCO_SIGMAS, OKS
 
 PURPOSES = {
     "CROWDPOSE": "keypoints of people in crowds",

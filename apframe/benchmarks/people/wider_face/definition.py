@@ -33,7 +33,7 @@ class WiderFace(AllRows):
         """The sum of the envelope times the gain of recall, over the cut-offs."""
         import numpy as np
 
-        from apframe.metrics.segments import divide
+        from apframe.metrics.list_sums import divide
 
         (n_lists, n_weightings), n, (low, high) = rows.positives.shape, self.n_steps, rows.ends()
         with np.errstate(invalid="ignore", divide="ignore"):

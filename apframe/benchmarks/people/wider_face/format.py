@@ -14,9 +14,9 @@ from apframe.benchmarks.missing_results import warn_of_missing
 from apframe.exceptions import FormatError, ParameterError, UnsortedScoresWarning, import_optional, warn
 from apframe.folders import files_in
 from apframe.formats.format import OPEN, ReadOnly
-from apframe.formats.lines import Lines, read_lines, refuse_lines
 from apframe.formats.looks import Look, looks
-from apframe.formats.seen import Seen, is_number
+from apframe.formats.path_contents import PathContents, is_number
+from apframe.formats.text_lines import Lines, read_lines, refuse_lines
 from apframe.paths import is_file, is_folder
 from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
@@ -34,7 +34,7 @@ _LOOKED_AT = 10  # files of results, of which any may be empty or broken
 _PICTURE = r"(?i)\.(jpe?g|png|bmp|webp)$"
 
 
-class WiderFace(ReadOnly):
+class WiderFaceFormat(ReadOnly):
     """WIDER FACE's ground truth and results. An image is called as its folder and file, without the ending.
 
     Ground truth is a folder with `wider_face_val.mat` and the sets `wider_easy_val.mat`, `wider_medium_val.mat` and
@@ -68,7 +68,7 @@ class WiderFace(ReadOnly):
     boxes_of_results = OPEN
     asks_for_images = True
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """Text that begins with a picture's name and a number; one of the first files of results begins with two such lines."""
         if role == "results":
             return any(map(_has_heading, islice(seen.deep(".txt"), _LOOKED_AT)))
@@ -98,12 +98,12 @@ class WiderFace(ReadOnly):
         return found
 
 
-def _begins_with_picture(seen: Seen) -> bool:
+def _begins_with_picture(seen: PathContents) -> bool:
     fields = " ".join(seen.lines[:2]).split(maxsplit=2)[:2]
     return len(fields) == 2 and re.search(_PICTURE, fields[0]) is not None and fields[1].isdecimal()
 
 
-def _has_heading(seen: Seen) -> bool:
+def _has_heading(seen: PathContents) -> bool:
     """Whether a text file begins with a name and a number, each alone in its line."""
     lines = [line.split() for line in seen.lines[:2]]
     return [len(line) for line in lines] == [1, 1] and not is_number(lines[0][0]) and lines[1][0].isdecimal()

@@ -45,7 +45,7 @@ class PanopticBoundaryIoU(PanopticIoU):
         refuse_repeated(annotations)
         if are_counted(detections) and _have_boundaries(detections).all():
             return detections
-        from apframe.similarity.overlaps import count_overlaps  # brings in NumPy
+        from apframe.similarity.label_map_overlaps import count_overlaps  # brings in NumPy
 
         return count_overlaps(detections, images, annotations=annotations, dilation=self.dilation)
 

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.exceptions import ColumnError
 from apframe.rows import refuse_rows
 from apframe.similarity.pairs import Similarity, require
-from apframe.tables.shapes.catalogue import SEGMENTS
+from apframe.tables.shapes.declarations import SEGMENTS
 from apframe.tables.shapes.shape import Shape
 
 
@@ -45,7 +45,7 @@ class PanopticIoU(Similarity):
         refuse_repeated(annotations)
         if are_counted(detections):
             return detections
-        from apframe.similarity.overlaps import count_overlaps  # brings in NumPy
+        from apframe.similarity.label_map_overlaps import count_overlaps  # brings in NumPy
 
         return count_overlaps(detections, images, annotations=annotations)
 

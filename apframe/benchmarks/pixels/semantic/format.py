@@ -13,7 +13,7 @@ from apframe.folders import files_in
 from apframe.formats.files import read_text
 from apframe.formats.format import ReadOnly
 from apframe.formats.looks import Look, looks
-from apframe.formats.seen import Seen
+from apframe.formats.path_contents import PathContents
 from apframe.paths import is_file
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
@@ -51,7 +51,7 @@ class LabelMaps(ReadOnly):
     only_for = ("semantic", "panoptic", "panoptic_boundary")
     asks_for_images = True
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """PNGs and nothing else that is read, but for the names of classes."""
         others = [name for name in seen.of_names(*_OTHERS) if name != _CLASSES and not name.endswith("_polygons.json")]
         return not others and seen.has_deep(".png")

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.benchmarks.pixels.panoptic.panoptic_iou import are_counted, shared_pixels
 from apframe.exceptions import ParameterError
 from apframe.similarity.pairs import Similarity, require
-from apframe.tables.shapes.catalogue import SEGMENTS
+from apframe.tables.shapes.declarations import SEGMENTS
 from apframe.tables.shapes.shape import Shape
 
 
@@ -60,7 +60,7 @@ class LabelIoU(Similarity):
         del annotations  # whose pixels were counted as they were read
         if are_counted(detections):
             return detections
-        from apframe.similarity.overlaps import count_overlaps  # brings in NumPy
+        from apframe.similarity.label_map_overlaps import count_overlaps  # brings in NumPy
 
         return count_overlaps(detections, images, self.ignored, are_all_listed=False)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.metrics.cells import Cells
-    from apframe.metrics.influence import Influence
+    from apframe.metrics.influence import RowInfluence
     from apframe.metrics.weights import Weights
 
 
@@ -49,14 +49,14 @@ class RecallByImage(OfMatches):
         return expected[first], self.of_images(share)
 
     def _at(self, cells: Cells, weights: Weights, *place: int) -> Mapping[str, np.ndarray]:
-        from apframe.metrics.segments import sums_of_weights
+        from apframe.metrics.list_sums import sums_of_weights
 
         first, share = self.shares(cells, *place)
         number, image = cells.annotations["list"][first], cells.annotations["image"][first]
         total = sums_of_weights(weights.given, image, number, cells.n_lists, share)
         return {self.columns[0]: total / cells.images_with_positives(place[1], weights.given)}
 
-    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, Influence]:
+    def influence(self, cells: Cells, weights: Weights) -> Mapping[str, RowInfluence]:
         """See `Metric.influence`: of a mean over images, it is the deviation from the mean over their number."""
         from apframe.metrics.influence import influence_on_means
 

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.similarity.inclusive_box_iou import inclusive_box_iou
 from apframe.similarity.pairs import Similarity, pair_by, require
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import EDGES, RELATION, RELATIONS
+from apframe.tables.shapes.declarations import EDGES, RELATION, RELATIONS
 from apframe.tables.shapes.relations import NAMES, SIDES, around, check_relations
 from apframe.tables.shapes.shape import Shape
 

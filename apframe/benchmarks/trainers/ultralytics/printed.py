@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.tables.ids import is_known
-from apframe.tables.tables import OUTSIDE
+from apframe.tables.schemas import OUTSIDE
 
 if TYPE_CHECKING:
     import numpy as np

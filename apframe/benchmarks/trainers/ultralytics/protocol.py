@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from apframe.benchmarks.trainers.ultralytics.definitions import Ultralytics, UltralyticsBefore
+from apframe.benchmarks.trainers.ultralytics.definition import Ultralytics, UltralyticsBefore
 from apframe.benchmarks.trainers.ultralytics.printed import validation_table
 from apframe.benchmarks.trainers.ultralytics.single_iou import SingleBoxIoU, SingleMaskIoU
 from apframe.matching.matchers import ByBestOverlap, ByScoreFirstOfEquals
@@ -21,7 +21,7 @@ from apframe.protocols.rules.malformed import MalformedRefused
 from apframe.protocols.rules.rule import Rule
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.catalogue import OTHERS
+from apframe.tables.shapes.declarations import OTHERS
 from apframe.wording import Count, Note
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from apframe.tables.shapes.boxes import BOX, BOXES
 from apframe.tables.shapes.shape import Shape
 
 if TYPE_CHECKING:
-    from apframe.tables.shapes.runs import Runs
+    from apframe.tables.shapes.pixel_runs import Runs
 
 _SMALL = 1e-7  # added to the union
 

@@ -11,19 +11,19 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
-from apframe.formats.coco.rows import canonical_names, frame_of_rows
-from apframe.formats.coco.writing import json_rows, taken_names
+from apframe.formats.coco.json_rows import canonical_names, frame_of_rows
+from apframe.formats.coco.json_writing import json_rows, taken_names
 from apframe.formats.documents import read_json
 from apframe.formats.files import write_text
 from apframe.formats.format import Format
 from apframe.formats.json_fields import OF_SAMPLES, Fields
 from apframe.formats.looks import Look, looks
 from apframe.rows import refuse_rows
+from apframe.tables.column_sources import kind_of
 from apframe.tables.dataset import Dataset
 from apframe.tables.ids import is_known
-from apframe.tables.shapes.catalogue import INTERVAL
-from apframe.tables.sources import kind_of
-from apframe.tables.tables import TABLES
+from apframe.tables.schemas import TABLES
+from apframe.tables.shapes.declarations import INTERVAL
 from apframe.wording import did_you_mean, listed, spelled
 
 _EVALUATED, _ALL = "validation", "all"

@@ -13,9 +13,9 @@ from apframe.folders import files_in
 from apframe.formats.edges import from_edges, refuse_reversed
 from apframe.formats.files import read_text
 from apframe.formats.format import ReadOnly
-from apframe.formats.lines import Lines
 from apframe.formats.looks import TEXT, Look, looks
-from apframe.formats.seen import Seen, is_number
+from apframe.formats.path_contents import PathContents, is_number
+from apframe.formats.text_lines import Lines
 from apframe.rows import OF_SOURCE
 from apframe.tables.dataset import Dataset
 from apframe.wording import listed
@@ -52,7 +52,7 @@ class Ava(ReadOnly):
     results_looks = looks(Look("file", begins=TEXT))
     results_ending = ".csv"
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """Lines of a name and numbers, the last a person or a score; in a folder, those of a CSV file.
 
         Persons are whole numbers. Scores are not all whole, or all of them are 0 or 1.
@@ -93,7 +93,7 @@ def _only(folder: Path, ending: str) -> Path:
     return found[0]
 
 
-def _roles(seen: Seen) -> set[str]:
+def _roles(seen: PathContents) -> set[str]:
     """What a file looks like by its first lines, "dataset", "results" or both; nothing if it is neither."""
     lines = [line.split(",") for line in seen.lines]
     first = next((fields for fields in lines if len(fields) > 2), [])

@@ -10,11 +10,11 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError
 from apframe.formats.format import ReadOnly
-from apframe.formats.lines import Lines, some_text_files
 from apframe.formats.looks import NAME, Look, looks
-from apframe.formats.seen import Seen, is_number
+from apframe.formats.path_contents import PathContents, is_number
+from apframe.formats.text_lines import Lines, some_text_files
 from apframe.tables.dataset import Dataset
-from apframe.tables.shapes.catalogue import INTERVAL
+from apframe.tables.shapes.declarations import INTERVAL
 from apframe.wording import did_you_mean, listed, spelled
 
 _FILE = re.compile(r"(.+)_(test|val)", re.DOTALL)
@@ -51,7 +51,7 @@ class Thumos14(ReadOnly):
     results_ending = ".txt"
     options = ("split",)
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """The fourth field of results is a class: its number, or a name."""
         return role == "dataset" or seen.fields[3] in _NUMBERS or not is_number(seen.fields[3])
 

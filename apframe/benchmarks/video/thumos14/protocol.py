@@ -18,7 +18,7 @@ from apframe.protocols.rules.crowds import CrowdsIgnored
 from apframe.protocols.rules.malformed import MalformedCounts
 from apframe.protocols.rules.standard import STANDARD_LISTS, STANDARD_SHAPES
 from apframe.similarity.interval_iou import IntervalIoU
-from apframe.tables.shapes.catalogue import INTERVAL
+from apframe.tables.shapes.declarations import INTERVAL
 
 if TYPE_CHECKING:
     from apframe.protocols.inputs import Inputs

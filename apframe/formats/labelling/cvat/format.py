@@ -19,7 +19,7 @@ from apframe.formats.documents import read_xml
 from apframe.formats.edges import from_edges
 from apframe.formats.files import write_text
 from apframe.formats.format import NUMBER, Format
-from apframe.formats.labelling.cvat.shapes import (
+from apframe.formats.labelling.cvat.cvat_shapes import (
     FLAGS,
     PLACE,
     attribute_losses,
@@ -32,15 +32,15 @@ from apframe.formats.labelling.cvat.shapes import (
     typed,
 )
 from apframe.formats.labelling.cvat.tracks import with_images
-from apframe.formats.lines import Lines
 from apframe.formats.looks import Look, looks
-from apframe.formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
-from apframe.formats.seen import Seen
+from apframe.formats.path_contents import PathContents
+from apframe.formats.polygon_columns import angle_of, as_masks, polygon_extents, warn_left_out
+from apframe.formats.text_lines import Lines
 from apframe.formats.xml_text import escaped, refuse_illegal
 from apframe.paths import is_file, is_folder
 from apframe.tables.dataset import Dataset
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
+from apframe.tables.shapes.mask_limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
 from apframe.wording import listed
 
 _SHAPES = ("box", "polygon", "mask")
@@ -91,7 +91,7 @@ class Cvat(Format):
     }
     unused_categories = True
 
-    def recognizes(self, seen: Seen, role: str) -> bool:
+    def recognizes(self, seen: PathContents, role: str) -> bool:
         """The root is `annotations`. Scores are found only when the whole file is read."""
         first = seen if seen.kind == "file" else next(_first_files(seen), None)
         return first is not None and _ROOT.match(first.head) is not None
@@ -150,7 +150,7 @@ class Cvat(Format):
         return [(name, flags.fill_null(False), what) for name, flags, what in lost]
 
 
-def _first_files(seen: Seen) -> Iterator[Seen]:
+def _first_files(seen: PathContents) -> Iterator[PathContents]:
     """The files of a folder, or the annotations.xml of each folder in it."""
     yield from seen.children("*.xml")
     yield from filter(None, (folder.child("annotations.xml") for folder in seen.folders))

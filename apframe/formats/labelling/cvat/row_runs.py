@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apframe.tables.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
+from apframe.tables.shapes.mask_limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
+from apframe.tables.shapes.pixel_runs import Runs
 from apframe.tables.shapes.run_lengths import from_counts, from_text
-from apframe.tables.shapes.runs import Runs
 
 
 class Crop(NamedTuple):
@@ -25,7 +25,7 @@ def to_columns(crop: Crop, image_height: int, image_width: int) -> list[int]:
     """The run lengths down the columns of the whole image, outside and inside in turn.
 
     The counts of the crop add up to its pixels, and it lies inside the image, which is within the limits in
-    `apframe.tables.shapes.limits`.
+    `apframe.tables.shapes.mask_limits`.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def to_crop(mask: Any) -> Crop | None:
     Raises
     ------
     ValueError
-        what is no encoding, does not fill its size, or is beyond the limits in `apframe.tables.shapes.limits`
+        what is no encoding, does not fill its size, or is beyond the limits in `apframe.tables.shapes.mask_limits`
 
     >>> to_crop({"size": [3, 4], "counts": [3, 2, 1, 1, 5]})
     Crop(counts=[0, 3, 1], left=1, top=0, width=2, height=2)

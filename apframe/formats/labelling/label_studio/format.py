@@ -14,12 +14,12 @@ from apframe.exceptions import FormatError
 from apframe.formats.documents import read_json
 from apframe.formats.files import write_text
 from apframe.formats.format import NUMBER, Format
+from apframe.formats.image_names import categories_of
 from apframe.formats.labelling.label_studio.regions import encoded, in_pixels, read_regions, region_losses, region_texts
 from apframe.formats.looks import Look, looks
-from apframe.formats.names import categories_of
 from apframe.tables.dataset import Dataset
+from apframe.tables.schemas import SIZE, TABLES
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.tables import SIZE, TABLES
 from apframe.wording import listed
 
 _IMAGE: dict[str, Any] = {"image_id": pl.Int64, "file_name": pl.String, "image_width": pl.Int64, "image_height": pl.Int64}

@@ -13,10 +13,18 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import FormatError
-from apframe.formats.outlines import angle_of, as_masks, polygon_extents, repeated, rotation_of, single_polygons, warn_left_out
+from apframe.formats.polygon_columns import (
+    angle_of,
+    as_masks,
+    polygon_extents,
+    repeated,
+    rotation_of,
+    single_polygons,
+    warn_left_out,
+)
 from apframe.rows import refuse_rows
+from apframe.tables.schemas import SIZE
 from apframe.tables.shapes.boxes import BOX
-from apframe.tables.tables import SIZE
 from apframe.wording import listed
 
 _LABELS = ("rectanglelabels", "polygonlabels", "labels")

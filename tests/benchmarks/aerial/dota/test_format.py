@@ -17,8 +17,8 @@ import apframe as apf
 from apframe.benchmarks.aerial.dota.format import Dota
 from apframe.benchmarks.driving.kitti.format import Kitti
 from apframe.exceptions import FormatError, RowError
-from apframe.formats.boxes import Boxes
-from apframe.formats.seen import see
+from apframe.formats.box_text import Boxes
+from apframe.formats.path_contents import see
 from tests.formats.folders import text_folder
 
 BOX = ["x", "y", "width", "height"]

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.benchmarks.driving.argoverse2.format import EVALUATED, Argoverse2
+from apframe.benchmarks.driving.argoverse2.format import EVALUATED, Argoverse2Format
 from apframe.exceptions import FormatError, InvalidRowsWarning, RowError
-from apframe.formats.seen import see
-from apframe.formats.tables import Arrow
-from apframe.tables.shapes.catalogue import CUBOID
+from apframe.formats.arrow_files import Arrow
+from apframe.formats.path_contents import see
+from apframe.tables.shapes.declarations import CUBOID
 from tests.benchmarks.driving.argoverse2.sweeps import sweep, write_feather, write_log
 from tests.formats.folders import written
 from tests.kits import run_kit
@@ -98,10 +98,10 @@ def test_recognized_by_the_columns(tmp_path: Path) -> None:
     log, found = write_log(tmp_path / "val", "a", [BUS]), write_feather(tmp_path / "found.feather", FOUND)
     ours = {"image_id": ["a"], "category_id": ["BUS"], "score": [0.5]} | {name: [1.0] for name in CUBOID}
     plain = write_feather(tmp_path / "plain.feather", pl.DataFrame(ours).to_dicts())
-    assert Argoverse2().fits(see(log), "dataset")
-    assert Argoverse2().fits(see(tmp_path / "val"), "dataset")
+    assert Argoverse2Format().fits(see(log), "dataset")
+    assert Argoverse2Format().fits(see(tmp_path / "val"), "dataset")
     assert not Arrow().fits(see(log), "dataset")
-    assert [Argoverse2().fits(see(path), "results") for path in (found, plain)] == [True, False]
+    assert [Argoverse2Format().fits(see(path), "results") for path in (found, plain)] == [True, False]
     assert [Arrow().fits(see(path), "results") for path in (found, plain)] == [False, True]
 
 

@@ -13,7 +13,7 @@ import pytest
 import apframe as apf
 from apframe.benchmarks.driving.bdd100k.format import Scalabel
 from apframe.exceptions import FormatError, ShapesLeftOutWarning
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from tests.formats.folders import written
 
 Json = dict[str, Any]

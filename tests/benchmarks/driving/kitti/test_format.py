@@ -16,9 +16,9 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.benchmarks.driving.kitti.format import Kitti
 from apframe.exceptions import FormatError, MissingResultsWarning, RowError, ShapesLeftOutWarning
-from apframe.formats.boxes import Boxes
+from apframe.formats.box_text import Boxes
 from apframe.formats.catalogue import FORMATS
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from tests.formats.folders import text_folder
 
 BOX = ["x", "y", "width", "height"]

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.benchmarks.driving.nuscenes.format import NuScenes
-from apframe.benchmarks.driving.nuscenes.places import with_places
+from apframe.benchmarks.driving.nuscenes.format import NuScenesFormat
+from apframe.benchmarks.driving.nuscenes.nuscenes_tables import CLASSES
+from apframe.benchmarks.driving.nuscenes.object_places import with_places
 from apframe.benchmarks.driving.nuscenes.splits import scenes_of
-from apframe.benchmarks.driving.nuscenes.tables import CLASSES
 from apframe.exceptions import ColumnError, FormatError, MissingResultsWarning, ParameterError, RowError, UnknownIdError
-from apframe.formats.seen import see
-from apframe.tables.shapes.catalogue import CUBOID
+from apframe.formats.path_contents import see
+from apframe.tables.shapes.declarations import CUBOID
 from tests.benchmarks.driving.nuscenes.scenes import Json, Objects, box, tables, write_for_kit, write_results, write_tables
 from tests.formats.folders import written
 from tests.kits import run_kit
@@ -352,14 +352,14 @@ def test_a_table_that_is_missing_or_cut_off_is_named(tmp_path: Path) -> None:
 def test_a_folder_is_recognized_without_one_of_its_tables_which_is_named(name: str, tmp_path: Path) -> None:
     folder = write_tables(tmp_path / "set", tables(SAMPLES, OBJECTS))
     (folder / f"{name}.json").unlink()
-    assert NuScenes().fits(see(folder), "dataset")
+    assert NuScenesFormat().fits(see(folder), "dataset")
     with pytest.raises(FormatError, match=rf"{name}\.json: there is no such file$"):
         apf.read_dataset(folder)
 
 
 def test_a_folder_with_a_single_file_of_such_a_name_is_not_taken_for_nuscenes(tmp_path: Path) -> None:
     folder = written(tmp_path / "set", {"sample.json": "[]", "instance.json": "[]"})
-    assert not NuScenes().fits(see(folder), "dataset")
+    assert not NuScenesFormat().fits(see(folder), "dataset")
 
 
 def lacking(name: str) -> Json:
@@ -395,8 +395,8 @@ def test_recognized_by_tables_and_by_the_first_lines(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     found, empty = write_results(tmp_path / "found.json", RESULTS), write_results(tmp_path / "empty.json", {"t1": []})
     actions = written(tmp_path, {"a.json": '{"results": {"v": [{"label": "run", "score": 1, "segment": [0, 1]}]}}'}) / "a.json"
-    assert NuScenes().fits(see(truth), "dataset")
-    assert [NuScenes().fits(see(path), "results") for path in (found, empty, actions)] == [True, True, False]
+    assert NuScenesFormat().fits(see(truth), "dataset")
+    assert [NuScenesFormat().fits(see(path), "results") for path in (found, empty, actions)] == [True, True, False]
     assert apf.read_results(empty).height == 0
     assert apf.read_results(actions)["start_time"].to_list() == [0]
     with pytest.raises(ParameterError, match="nuScenes can be read, but not written"):

@@ -10,7 +10,7 @@ import pytest
 import apframe as apf
 from apframe.benchmarks.medical.luna16.format import Luna16
 from apframe.exceptions import FormatError, ImagesLeftOutWarning
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from tests.formats.folders import written
 from tests.fuzz.valid_sets import write_valid
 

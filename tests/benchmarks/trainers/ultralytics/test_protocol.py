@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.benchmarks.trainers.ultralytics.definitions import Ultralytics, UltralyticsBefore
+from apframe.benchmarks.trainers.ultralytics.definition import Ultralytics, UltralyticsBefore
 from apframe.exceptions import ParameterError
 from apframe.metrics.all_rows import ListedRows
 from tests.benchmarks.trainers.ultralytics.reference import average_precision

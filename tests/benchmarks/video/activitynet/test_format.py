@@ -18,7 +18,7 @@ import apframe as apf
 from apframe.benchmarks.video.activitynet.format import ActivityNet
 from apframe.exceptions import ApframeError, FormatError, ParameterError, RowError, UnknownIdError
 from apframe.formats.coco.format import Coco
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 
 TAXONOMY = [
     {"nodeId": 0, "nodeName": "Root", "parentId": None, "parentName": None},

@@ -10,7 +10,7 @@ import pytest
 import apframe as apf
 from apframe.benchmarks.video.ava.format import Ava
 from apframe.exceptions import FormatError, UnknownImageWarning
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from tests.formats.folders import written
 
 TRUTH = "clip,0902,0.25,0.5,0.75,1.0,12,3\nclip,0902,0.25,0.5,0.75,1.0,80,3\nclip,0903\nother,1798,0,0,0.5,0.5,12,0\n"

@@ -9,7 +9,7 @@ import pytest
 import apframe as apf
 from apframe.benchmarks.video.thumos14.format import _NUMBERS, Thumos14
 from apframe.exceptions import FormatError, ParameterError
-from apframe.formats.seen import see
+from apframe.formats.path_contents import see
 from tests.formats.folders import written
 from tests.protocols.rules_of import classes_of
 

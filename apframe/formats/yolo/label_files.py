@@ -1,0 +1,95 @@
+"""YOLO's label files alone, without a data.yaml: ground truth whose classes are named by an option, or a list beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError, ParameterError
+from apframe.folders import files_in
+from apframe.formats.class_names import read_class_names
+from apframe.formats.format import INDEX, TruthOnly
+from apframe.formats.looks import Look, looks
+from apframe.formats.path_contents import PathContents
+from apframe.formats.text_lines import text_files
+from apframe.formats.yolo.config import ENDINGS, IMAGES, Config, is_label
+from apframe.formats.yolo.format import tables_of
+from apframe.formats.yolo.label_lines import is_annotation
+from apframe.paths import is_file, is_folder
+from apframe.wording import spelled
+
+_LABELS = "labels"
+_LISTS = ("classes.txt", "obj.names")  # as labelImg, Label Studio and CVAT call the file with a class name in each line
+
+
+class YoloLabels(TruthOnly):
+    """A folder of label files of YOLO, itself or its folder `labels`, where no data.yaml names the classes.
+
+    Lines are those of `Yolo`, boxes or polygons. Classes are called as `names` says, else as `classes.txt` or `obj.names` in
+    the folder, or in the one above it. Images lie in the folder `images` beside `labels`, or among the label files; those
+    without a label file are without objects. Sizes come from `image_sizes`, else from `image_sizes.csv` in the folder, else
+    from the image files. Results are of the format `Yolo`.
+
+    Source: the folders that labelImg, Label Studio ("YOLO") and CVAT ("YOLO 1.1") export.
+    """
+
+    name = "yolo_labels"
+    title = "YOLO labels"
+    dataset_is = "a folder of label files, itself or its folder labels, lines of class x y width height; names of classes"
+    results_are = "none: results are of the format yolo"
+    dataset_looks = looks(Look("folder", names=("*.txt", "labels/"), no_names=tuple(f"*{ending}" for ending in ENDINGS)))
+    options = ("image_sizes", "names")
+    fractions = True
+    category_ids = INDEX
+    unused_categories = True
+
+    def recognizes(self, seen: PathContents, role: str) -> bool:
+        """The first line is one of a label file."""
+        folders = [folder for folder in (seen, seen.child(_LABELS)) if folder is not None]
+        files = (file for folder in folders for file in folder.children("*.txt") if is_label(file.path, file.fields))
+        return is_annotation(next((file.fields for file in files if file.fields), []))
+
+    def read_tables(self, path: Path, *, image_sizes: Any = None, names: Any = None, **options: Any) -> dict[str, pl.DataFrame]:
+        """Read the tables of a data set: see `Format.read_tables`.
+
+        Raises
+        ------
+        ParameterError
+            there are no names of classes; Pillow is needed, and not installed
+        FormatError
+            what cannot be read or is not there, naming file and line
+        """
+        folders = (folder for folder in (path, path / _LABELS) if is_folder(folder))
+        folder = next((each for each in folders if any(map(is_label, text_files(each)))), path)
+        if names is None:
+            here = folder.absolute()
+            above = [here.parent, *([here.parent.parent] if _LABELS in (here.name, here.parent.name) else [])]
+            places = (place / name for place in (folder, *above) for name in _LISTS)
+            names = next((place for place in places if is_file(place) and not _is_label_file(place)), None)
+        if names is None:
+            remedy = f"name the data.yaml that has their classes and folders of images, or give {spelled('names', '')}"
+            raise ParameterError("these look like label files of YOLO", remedy, path=path)
+        config = Config(path, read_class_names(names), splits={}, roots=(path,), keypoints=None)
+        return tables_of(config, _files(folder), image_sizes)
+
+
+def _is_label_file(path: Path) -> bool:
+    """Tell a list of classes from the label file of an image that happens to be called `classes`."""
+    return path.suffix == ".txt" and is_label(path)
+
+
+def _files(folder: Path) -> dict[Path, Path | None]:
+    """The label files of a folder with their images, and what would be those of other images, in order."""
+    parts = folder.absolute().parts
+    last = max((place for place, part in enumerate(parts) if part == _LABELS), default=None)
+    images = folder if last is None else Path(*parts[:last], "images", *parts[last + 1 :])
+    found: dict[Path, Path | None] = dict.fromkeys(filter(is_label, text_files(folder)))
+    for image in files_in(images if is_folder(images) else folder, *IMAGES):
+        label = folder / f"{image.stem}.txt"
+        other = found.get(label)
+        if other is not None:
+            raise FormatError(f"{other.name} and {image.name} have the same label file", "rename one of them", path=images)
+        found[label] = image
+    return dict(sorted(found.items()))

@@ -1,0 +1,183 @@
+"""Detections as they are read, part by part: checked, numbered and sorted into shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import DuplicateIdError, MostlyUnknownImagesWarning, RowError, warn
+from apframe.protocols.application import on_known_images
+from apframe.protocols.rules.known import FIND_OUT
+from apframe.rows import MOST
+from apframe.scale.layout import INPUT_ROW
+from apframe.scale.sharded_rows import ShardedRows
+from apframe.tables.column_sources import to_polars
+from apframe.tables.dataset import Dataset, canonical_detections
+from apframe.wording import counted, listed
+
+_ID = "detection_id"
+
+
+@dataclass(frozen=True)
+class ShardAssignment:
+    """Which shard each image of a data set is in.
+
+    Attributes
+    ----------
+    dataset
+        the data set
+    shards
+        `image_id` and `shard` (its number, from 0) of each image
+    n_shards
+        how many there are
+    """
+
+    dataset: Dataset
+    shards: pl.DataFrame
+    n_shards: int
+
+    def of(self, rows: pl.DataFrame) -> pl.Series:
+        """The number of the shard of each row; null for unknown images."""
+        return rows.select("image_id").join(self.shards, on="image_id", how="left", maintain_order="left")["shard"]
+
+
+@dataclass(frozen=True)
+class _Portion:
+    """What is known of a part: its file, the first ids and the last, whether ids rise, and whether there are boxes."""
+
+    file: int
+    ids: pl.Series
+    rises: bool
+    has_boxes: bool
+
+
+def take_detections(found: ShardedRows, cut: ShardAssignment, parts: Iterator[tuple[int, Any]], *, drops_unknown: bool) -> bool:
+    """Check and number all parts, and add their rows to their shards.
+
+    Parameters
+    ----------
+    found
+        where the rows go
+    cut
+        which shard each image is in
+    parts
+        as `apframe.scale.shard_inputs.detections_in_parts` gives them
+    drops_unknown
+        whether detections of unknown images are left out; otherwise they are an error
+
+    Returns
+    -------
+    Whether ids of detections repeat in other files, so that numbers must take their place.
+
+    Raises
+    ------
+    InputError
+        as `evaluate` does
+    """
+    taken: list[_Portion] = []
+    files: list[tuple[int, int]] = []  # for each: the parts and the rows before it
+    dropped: list[Any] = []
+    n_rows = 0
+    while True:
+        with _rows_from(n_rows):
+            file, part = next(parts, (-1, None))
+            if file < 0:
+                break
+            if file == len(files):
+                files.append((found.n_parts, n_rows))
+            if part is None:
+                before, n_rows = files[file]
+                found.keep(before)
+                del taken[before:]
+                continue
+            rows = _checked(part, n_rows, cut.dataset)
+        n_rows += rows.height
+        shards = cut.of(rows)
+        if shards.null_count():
+            known = on_known_images(rows, cut.dataset, drop=drops_unknown)
+            dropped = rows["image_id"].filter(~known).unique(maintain_order=True).head(MOST).to_list()
+            rows, shards = rows.filter(known), shards.drop_nulls()
+        if rows.height or not found.n_parts:
+            found.add(rows, shards)
+            taken.append(_known_of(rows, file))
+    if n_rows and not sum(found.counts):
+        _warn_of_images(n_rows, dropped, cut.dataset)
+    _refuse_some_without_box(taken)
+    return _repeat(taken, found)
+
+
+@contextmanager
+def _rows_from(n_rows: int) -> Iterator[None]:
+    """Errors in the block number rows as the whole input does, which has some rows before these."""
+    try:
+        yield
+    except RowError as error:
+        if error.key != "row" or error.table != "detections":
+            raise
+        shifted = [row + n_rows for row in error.rows]
+        raise type(error)(error.table, error.problem, error.key, shifted, error.remedy) from None
+
+
+def _checked(part: Any, n_before: int, dataset: Dataset) -> pl.DataFrame:
+    """A part as the canonical table, with its numbers in the whole input."""
+    frame = to_polars(part, "detections")
+    numbers = pl.int_range(n_before, n_before + pl.len(), dtype=pl.Int64)
+    if frame.columns and _ID not in frame.columns:
+        frame = frame.with_columns((numbers + 1).alias(_ID))
+    rows = canonical_detections(frame, dataset)
+    return rows.with_columns(numbered(n_before, rows.height))
+
+
+def numbered(start: int, n: int) -> pl.Series:
+    """The column `input_row` of some rows: numbers from `start`, of 32 bits if that is enough.
+
+    >>> numbered(3, 2).to_list(), numbered(2**32 - 1, 2).dtype
+    ([3, 4], UInt64)
+    """
+    dtype = pl.UInt32 if start + n <= 2**32 else pl.UInt64
+    return pl.int_range(start, start + n, dtype=pl.Int64, eager=True).cast(dtype).alias(INPUT_ROW)
+
+
+def _known_of(rows: pl.DataFrame, file: int) -> _Portion:
+    ids = rows[_ID]
+    rises = ids.is_sorted()  # they are different in themselves
+    return _Portion(file, pl.concat([ids.head(MOST), ids.tail(1)]), rises, rows["x"].count() > 0 or rows.is_empty())
+
+
+def _warn_of_images(n_rows: int, dropped: list[Any], dataset: Dataset) -> None:
+    given = f"{counted(n_rows, 'detection')} had unknown image_ids and were dropped, such as {listed(dropped)}"
+    known = listed(dataset.images["image_id"].to_list()) or "none"
+    warn(f"all {given}; the ground truth has {known}; {FIND_OUT}", MostlyUnknownImagesWarning)
+
+
+def _refuse_some_without_box(taken: list[_Portion]) -> None:
+    """An error where some parts have boxes and others have none, as within one part."""
+    without = [part for part in taken if not part.has_boxes]
+    if without and any(part.has_boxes and len(part.ids) for part in taken):
+        raise RowError(
+            "detections", "x is missing", _ID, without[0].ids.unique(maintain_order=True), "supply it or remove these rows"
+        )
+
+
+def _repeat(taken: list[_Portion], found: ShardedRows) -> bool:
+    """Whether ids repeat in other files; an error if they repeat in the same one."""
+    files: dict[int, list[int]] = {}
+    for number, part in enumerate(taken):
+        if len(part.ids):
+            files.setdefault(part.file, []).append(number)
+
+    def repeated(numbers: list[int]) -> pl.Series:
+        parts = [taken[number] for number in numbers]
+        follow = all(earlier.ids[-1] < later.ids[0] for earlier, later in pairwise(parts))
+        rise = follow and all(part.rises for part in parts)  # then none repeats
+        return pl.Series() if rise else found.repeated(_ID, numbers)
+
+    for numbers in files.values():
+        if len(ids := repeated(numbers)):
+            raise DuplicateIdError("detections", f"{_ID} is not unique", _ID, ids, "make the ids unique")
+    return len(files) > 1 and len(repeated(sorted(number for numbers in files.values() for number in numbers))) > 0
