@@ -270,6 +270,10 @@ class ShapesLeftOutWarning(ApframeWarning):
     """Shapes were left out: they are not boxes, polygons or masks of objects, or the protocol does not allow them."""
 
 
+class RenamedWarning(ApframeWarning, DeprecationWarning):
+    """A public name has a new place, and its old one works for one more release."""
+
+
 class RenamedColumnWarning(ApframeWarning):
     """A column was renamed in SQL, which ignores case and has no empty names."""
 

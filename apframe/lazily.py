@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from apframe import static_table
 
 Value = TypeVar("Value")
 
@@ -38,6 +41,36 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - the nam
             if self.attrname not in values:
                 values[self.attrname] = self.func(instance)
             return values[self.attrname]
+
+
+def homes_of(package: str) -> dict[str, str]:
+    """Return the module of each public name of a package, from `apframe.static_table`.
+
+    >>> homes_of("apframe.similarity")["BoxIoU"]
+    'apframe.similarity.box_iou'
+    """
+    return {name: module for module, names in static_table.NAMES[package].items() for name in names.split()}
+
+
+def public_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package whose public names are imported when they are first used.
+
+    >>> get, names, _ = public_names("apframe.similarity")
+    >>> "BoxIoU" in names(), get("BoxIoU")
+    (True, <class 'apframe.similarity.box_iou.BoxIoU'>)
+    """
+    homes = homes_of(package)
+
+    def get(name: str) -> Any:
+        module = sys.modules[package]
+        if name not in homes:
+            # with both, Python asks "Did you mean"
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=module)
+        value = getattr(import_module(homes[name]), name)
+        setattr(module, name, value)
+        return value
+
+    return get, lambda: sorted(homes), sorted(homes)
 
 
 class Loaded(ABC):

@@ -1,4 +1,4 @@
-"""Protocols of benchmarks as public names of `apframe`, for type checkers; `python -m tests.static_table`."""
+"""Protocols as names of `apframe`, for type checkers; `python -m tests.static_table`."""
 
 from apframe.benchmarks.aerial.dota.protocol import DOTA as DOTA
 from apframe.benchmarks.aerial.dota.protocol import DOTA_V1 as DOTA_V1
@@ -32,3 +32,11 @@ from apframe.benchmarks.trainers.ultralytics.protocol import ULTRALYTICS_8_4_175
 from apframe.benchmarks.video.activitynet.protocol import ACTIVITYNET as ACTIVITYNET
 from apframe.benchmarks.video.ava.protocol import AVA as AVA
 from apframe.benchmarks.video.thumos14.protocol import THUMOS14 as THUMOS14
+from apframe.protocols.coco import COCO as COCO
+from apframe.protocols.lvis import LVIS as LVIS
+from apframe.protocols.open_images import OPEN_IMAGES as OPEN_IMAGES
+from apframe.protocols.open_images import OPEN_IMAGES_CHALLENGE as OPEN_IMAGES_CHALLENGE
+from apframe.protocols.proposals import PROPOSALS as PROPOSALS
+from apframe.protocols.published import PUBLISHED as PUBLISHED
+from apframe.protocols.voc import VOC2007 as VOC2007
+from apframe.protocols.voc import VOC2012 as VOC2012

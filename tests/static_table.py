@@ -36,7 +36,7 @@ PUBLIC = ROOT / "apframe" / "public_names.py"
 _WIDTH = 128
 _HOMES = "dict[str, str]"
 TYPES = {
-    "NAMES": _HOMES,
+    "NAMES": "dict[str, dict[str, str]]",
     "PROTOCOLS": "dict[str, tuple[str, tuple[str, ...]]]",
     "TWINS": "dict[str, dict[str, dict[str, str]]]",
     "FILES": _HOMES,
@@ -49,7 +49,7 @@ TYPES = {
 }
 _HEAD = '''"""Where all is that is imported only when it is named; `python -m tests.static_table` writes this file.
 
-- NAMES: the public names of each module, see `apframe/public_names.py`
+- NAMES: the public names of each package by their modules, see `apframe/public_names.py` and the stubs `*.pyi`
 - PROTOCOLS: where each protocol of a benchmark is, and its iou_types
 - TWINS: the protocols that options of another one stand for
 - FILES: the format of the files of a protocol, if that has another name
@@ -62,7 +62,7 @@ from __future__ import annotations
 
 from typing import Any
 '''
-_OF_NAMES = '"""Protocols of benchmarks as public names of `apframe`, for type checkers; `python -m tests.static_table`."""'
+_OF_NAMES = '"""Protocols as names of `apframe`, for type checkers; `python -m tests.static_table`."""'
 
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:
@@ -80,13 +80,23 @@ def own(package: ModuleType, kind: type) -> Iterator[tuple[str, Any]]:
                 yield f"{module.__name__}:{name}", value
 
 
-def public_names() -> dict[str, str]:
-    """The public names of each module, apart from packages and the protocols of benchmarks."""
-    found: dict[str, list[str]] = {}
-    for node in ast.parse(PUBLIC.read_text()).body:
-        if isinstance(node, ast.ImportFrom) and node.module != "apframe":
-            found.setdefault(str(node.module), []).extend(alias.name for alias in node.names)
-    return {module: " ".join(names) for module, names in found.items()}
+def public_names() -> dict[str, dict[str, str]]:
+    """The public names of each package by their modules, apart from packages."""
+    stubs = sorted((ROOT / "apframe").rglob("*.pyi"))
+    homes = {f"apframe.{stub.parent.name if stub.stem == '__init__' else stub.stem}": names_in(stub) for stub in stubs}
+    for name, (home, _) in protocols().items():
+        module = home.partition(":")[0]
+        homes["apframe.protocols"][module] = f"{homes['apframe.protocols'].get(module, '')} {name}".strip()
+    return {"apframe": names_in(PUBLIC)} | homes
+
+
+def names_in(path: Path) -> dict[str, str]:
+    """The names that a file imports for type checkers, by their modules."""
+    homes: dict[str, list[str]] = {}
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module not in ("apframe", "apframe.static_names"):
+            homes.setdefault(str(node.module), []).extend(alias.name for alias in node.names)
+    return {module: " ".join(names) for module, names in homes.items()}
 
 
 def formats() -> dict[str, tuple[str, bool, Any, Any]]:
@@ -183,7 +193,8 @@ def text() -> str:
 
 def names() -> str:
     """The whole file of names."""
-    homes = [(name, home.split(":")[0]) for name, (home, _) in protocols().items()]
+    homes = [(name, module) for module, names in public_names()["apframe.protocols"].items() for name in names.split()]
+    homes = sorted((each for each in homes if each[0].isupper()), key=lambda each: (each[1], each[0]))
     return "\n".join([_OF_NAMES, "", *(f"from {module} import {name} as {name}" for name, module in homes), ""])
 
 

@@ -9,12 +9,15 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 import yaml
 
 import apframe as apf
+from apframe.lazily import homes_of
+from tests.names import HOMES
 
 PACKAGE = Path(__file__).parents[1] / "apframe"
 GROUPS = {
@@ -29,11 +32,11 @@ GROUPS = {
         "folders",
         "columns",
         "keywords",
+        "static_table",
         "lazily",
         "listing",
         "progress",
         "plugins",
-        "static_table",
         "registry",
         "rows",
         "threads",
@@ -41,7 +44,7 @@ GROUPS = {
     ],
     "foundation": ["tables", "adapters", "formats"],
     "the three axes, and a choice on each": ["similarity", "matching", "metrics", "protocols"],
-    "what any result can do": ["lists", "compare", "store", "show"],
+    "what any result can do": ["lists", "compare", "store", "show", "plot"],
     "the fronts": ["retrieval", "evaluation", "runs", "training"],
     "entry points": ["checks", "report", "pycocotools", "scale", "cli", "__main__"],
     "imported by name alone": ["benchmarks", "public_names", "static_names"],
@@ -167,13 +170,14 @@ def test_type_checkers_see_the_public_names() -> None:
     imports = [node for name in lists for node in ast.parse((PACKAGE.parent / f"{name.replace('.', '/')}.py").read_text()).body]
     seen = {alias.name: node.module for node in imports if isinstance(node, ast.ImportFrom) for alias in node.names}
     packages = dict.fromkeys(apf._PACKAGES, "apframe")
-    assert seen == apf._HOME_OF | packages
+    protocols = {name: home for name, home in homes_of("apframe.protocols").items() if name.isupper()}
+    assert seen == homes_of("apframe") | packages | protocols
     assert [getattr(apf, name).__name__ for name in packages] == [f"apframe.{name}" for name in packages]
 
 
 def test_every_public_name_is_there() -> None:
-    assert [name for name in apf.__all__ if not hasattr(apf, name)] == []
-    assert dir(apf) == sorted(apf.__all__)
+    assert [name for name in HOMES if attrgetter(name)(apf) is None] == []
+    assert {*dir(apf)} == {name.split(".")[0] for name in HOMES} | {"exceptions"}
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = apf.evalute
 
@@ -214,7 +218,7 @@ def test_functions_take_few_parameters() -> None:
                 ]
                 if len(named) + (taken.vararg is not None) + (taken.kwarg is not None) > 8:
                     many.add((name, node.name))
-    called = {*apf.__all__, *vars(apf.Evaluation), *vars(apf.RunEvaluation), *vars(apf.Protocol)}
+    called = {*(name.split(".")[-1] for name in HOMES), *vars(apf.Evaluation), *vars(apf.RunEvaluation), *vars(apf.Protocol)}
     assert {name for path, name in many if not path.startswith("cli/")} <= called
 
 

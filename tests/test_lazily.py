@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import pydoc
 import subprocess
 import sys
+from operator import attrgetter
 from unittest import mock
 
 import polars as pl
 import pytest
 
 import apframe as apf
+from apframe.exceptions import RenamedWarning
 
 
 def run(script: str) -> str:
@@ -59,3 +62,33 @@ def test_measures_are_an_attribute_of_expressions_and_of_their_class() -> None:
     assert ranked.select(pl.col("relevant").ap.average_precision("score", n_positives=2)).item() == pytest.approx(5 / 6)  # type: ignore[attr-defined]
     assert pl.Expr.ap.average_precision.__name__ == "average_precision"  # type: ignore[attr-defined]
     assert pl.Expr.ap.__doc__.startswith("Measures of a ranked list")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("plot_confusion", "plot.confusion"),
+        ("BoxIoU", "similarity.BoxIoU"),
+        ("ndcg", "lists.ndcg"),
+        ("Part", "protocols.Part"),
+        ("ap_loss", "training.ap_loss"),
+        ("RowError", "exceptions.RowError"),
+        ("DoubtfulNumberWarning", "exceptions.DoubtfulNumberWarning"),
+    ],
+)
+def test_old_names_work_and_name_the_new_ones(old: str, new: str) -> None:
+    message = rf"^apframe\.{old} is now apframe\.{new}; the old name works until 0\.7$"
+    with pytest.warns(RenamedWarning, match=message) as warned:
+        value = getattr(apf, old)
+    assert value is attrgetter(new)(apf) and warned[0].filename == __file__
+
+
+def test_short_names_of_protocols_stay() -> None:
+    names = [name for name in dir(apf.protocols) if name.isupper()]
+    assert len(names) > 35 and "KITTI" in names and "KITTI" not in dir(apf)
+    assert all(getattr(apf, name) is getattr(apf.protocols, name) for name in names)
+
+
+def test_tab_shows_few_names_and_help_few_lines() -> None:
+    assert len(dir(apf)) <= 60
+    assert len(pydoc.render_doc(apf).splitlines()) <= 2_000

@@ -188,11 +188,11 @@ def test_queries_judgements_and_runs(tmp_path: Path) -> None:
 
 def test_curves_and_measures_of_lists() -> None:
     items = {"relevant": [1, 0, 1], "score": [0.9, 0.5, 0.1]}
-    plain = apf.precision_recall_curve(pl.DataFrame(items | {"plain": ["a", "a", "b"]}), by="plain", n_positives=1)
+    plain = apf.lists.precision_recall_curve(pl.DataFrame(items | {"plain": ["a", "a", "b"]}), by="plain", n_positives=1)
     for name in (name for name in NAMES if name not in ("row", "group")):
         frame = pl.DataFrame(items | {name: ["a", "a", "b"], "x1": [1, 2, 3]})
-        assert apf.precision_recall_curve(frame, by=name, n_positives=1).equals(plain.rename({"plain": name})), name
-        ap = apf.average_precision(name, "score", n_positives=1)
+        assert apf.lists.precision_recall_curve(frame, by=name, n_positives=1).equals(plain.rename({"plain": name})), name
+        ap = apf.lists.average_precision(name, "score", n_positives=1)
         assert frame.with_columns(pl.Series(name, [1, 0, 0])).select(ap).item() == 1, name
     pairs = pl.DataFrame({"distance": [0.1, 0.2], "relevant": [1, 0], "*": ["a", "b"], "^d.*$": ["a", "b"]})
     assert apf.evaluate_patches(pairs, "verification", by=["*", "^d.*$"])["*"].to_list() == ["a", "b"]
@@ -208,15 +208,15 @@ def test_updates_of_an_evaluator() -> None:
 
 def test_charts() -> None:
     evaluation = apf.evaluate(*data("images"))
-    plain = apf.plot_slices(evaluation.by("plain", marginals=True)).to_dict()
+    plain = apf.plot.slices(evaluation.by("plain", marginals=True)).to_dict()
     # to make a chart takes long: one name of each kind; a roll-up cannot name a key without a name
     for name in ("^x.*$", "Image_ID", 'a"b', "a.b", "x:Q", "ünï😀", "a, b", "name_right"):
         slices = evaluation.by(name, marginals=True)
-        assert list(apf.plot_slices(slices).to_dict()["datasets"].values()) == list(plain["datasets"].values()), name
+        assert list(apf.plot.slices(slices).to_dict()["datasets"].values()) == list(plain["datasets"].values()), name
         pairs = evaluation.by(name, "file_name")
-        values = next(iter(apf.plot_slice_heatmap(pairs, "file_name", name).to_dict()["datasets"].values()))
+        values = next(iter(apf.plot.slice_heatmap(pairs, "file_name", name).to_dict()["datasets"].values()))
         assert [row["y"] for row in values] == ["clear", "fog", "rain"]
-        curves = apf.plot_precision_recall(evaluation.curves(by=name, category="cat")).to_dict()
+        curves = apf.plot.precision_recall(evaluation.curves(by=name, category="cat")).to_dict()
         assert {row["curve"] for rows in curves["datasets"].values() for row in rows if "curve" in row} == {"clear", "fog"}
 
 

@@ -56,7 +56,8 @@ class Protocol:
         relation, phrase, panoptic, panoptic_boundary, semantic (in any case; "mask" is segm, "box" bbox). A label: it must be
         that of the similarity, and any name does where that is a function of your own
     similarity
-        how alike two are, a value such as `apframe.MaskIoU()`; or a function of your own, see `apframe.UserSimilarity`
+        how alike two are, a value such as `apframe.similarity.MaskIoU()`; or a function of your own, see
+        `apframe.similarity.UserSimilarity`
     matcher
         who is matched with whom, a value such as `ByBestOverlap(ties="input", strict=True)`, see `apframe.matching.matchers`
     iou_thresholds
@@ -78,7 +79,7 @@ class Protocol:
         pool the categories
     headlines
         the lines of the summary: AP or AR, then nothing (all thresholds), a threshold in percent, or one of {area} {limit}
-        {part}, a line for each; and the parts of the images or categories that {part} stands for, as `apframe.Part`
+        {part}, a line for each; and the parts of the images or categories that {part} stands for, as `apframe.protocols.Part`
     rules
         what else is done, in this order: see `apframe.protocols.rules`. What every protocol does to rows are `STANDARD_ROWS`
     variants
@@ -361,8 +362,8 @@ class Protocol:
         `max_detections` may come in any order, as in the reference; None among them stands for all detections, as in
         [100, None]. One number stands for a list of one; a mapping of `iou_thresholds` has one for each category.
         `recall_positions`, where the definition has them, are 40 or 11. `similarity` is a value, or a function of your own, see
-        `apframe.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another. `mean` is "plain" for the
-        plain mean over categories, of a benchmark that is published with another one as well.
+        `apframe.similarity.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another. `mean` is
+        "plain" for the plain mean over categories, of a benchmark that is published with another one as well.
         """
         if mean is not None:
             return self._twin("mean", mean).with_options(

@@ -74,7 +74,7 @@ def compare_masks(cells: Sequence[tuple[Sequence[Row], Sequence[Row]]], p: Param
 
 
 def compare_keypoints(expected: Sequence[Row], found: Sequence[Row], p: Params) -> Any:
-    """Object keypoint similarity, in the same form; see `apframe.OKS` for the rule.
+    """Object keypoint similarity, in the same form; see `apframe.similarity.OKS` for the rule.
 
     Source: `COCOeval.computeOks` of pycocotools; the order of the operations is kept, so that the last bit agrees.
 

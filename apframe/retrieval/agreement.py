@@ -41,7 +41,7 @@ def agreement(
     - `tau_ap_b`: the AP rank correlation of these scores, by the symmetric variant "b"
     - `rbo`: the rank-biased overlap of the whole lists, extrapolated (RBO_EXT)
 
-    `apframe.kendall_tau`, `apframe.tau_ap` and `apframe.rank_biased_overlap` say what these are. The lists are those that are
+    They are defined in `kendall_tau`, `tau_ap` and `rank_biased_overlap` of `apframe.lists`. The lists are those that are
     evaluated, with the options of `evaluate_run`, and the queries are the judged ones that both runs have. Mind `n_common`:
     the first two say nothing about documents that only one run has.
 

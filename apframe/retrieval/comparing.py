@@ -131,7 +131,7 @@ def intervals(
 
     By `method="influence"`, se is sd / √n. The interval is the mean plus and minus se times the quantile of Student's
     distribution with n - 1 degrees of freedom; it is cut to [0, 1] if all values are between 0 and 1. `method="bootstrap"`
-    draws the queries with replacement, as `apframe.bootstrap_mean` says; `n_resamples` and `seed` are for it alone.
+    draws the queries with replacement, as `apframe.lists.bootstrap_mean` says; `n_resamples` and `seed` are for it alone.
 
     `unit` and `within` are attributes of `queries`, as in `compare`.
 

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import InputError, ParameterError, import_optional
 from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve, thin_roc
-from apframe.lists.vl_pr import PrecisionRecall
+from apframe.lists.vlfeat_pr import PrecisionRecall
 from apframe.show.chart_tables import is_made, table_of
 from apframe.show.colours import GRID, PALETTE, SOFT
 from apframe.tables.column_sources import kind_of, to_polars
@@ -39,7 +39,7 @@ _ENDS = 3  # where there are more curves than colours: so many of the largest an
 _NUMBERS = count(1)
 
 
-def plot_precision_recall(
+def precision_recall(
     curve: Any,
     by: Keys | None = None,
     *,
@@ -87,7 +87,7 @@ def plot_precision_recall(
 
     >>> from apframe.lists.list_curves import precision_recall_curve
     >>> items = pl.DataFrame({"relevant": [1, 0, 1], "score": [0.9, 0.5, 0.1]})
-    >>> chart = plot_precision_recall(precision_recall_curve(items, n_positives=2), random_baseline=2 / 3)  # doctest: +SKIP
+    >>> chart = precision_recall(precision_recall_curve(items, n_positives=2), random_baseline=2 / 3)  # doctest: +SKIP
     >>> chart.save("curve.html")  # doctest: +SKIP
     """
     alt = load_altair()
@@ -116,17 +116,17 @@ def plot_precision_recall(
     return chart.properties(title=head_chart(alt, "Precision over recall", conditions)) if conditions else chart
 
 
-def plot_roc(
+def roc(
     curve: Any, by: Keys | None = None, *, width: int = 360, height: int = 360, max_points: int = MOST_POINTS
 ) -> alt.LayerChart:
     """The true positive rate over the false positive rate, a line for each curve, and the diagonal, which is a random order.
 
-    The parameters and errors are those of `plot_precision_recall`, and `curve` is from `roc_curve`. Points are joined by
+    The parameters and errors are those of `precision_recall`, and `curve` is from `roc_curve`. Points are joined by
     straight lines. Curves without positives or without negatives are left out.
 
     >>> from apframe.lists.list_curves import roc_curve
     >>> items = pl.DataFrame({"relevant": [1, 0, 1], "score": [0.9, 0.5, 0.1]})
-    >>> chart = plot_roc(roc_curve(items, n_positives=2, n_negatives=1))  # doctest: +SKIP
+    >>> chart = roc(roc_curve(items, n_positives=2, n_negatives=1))  # doctest: +SKIP
     """
     alt, x, y = load_altair(), "false_positive_rate", "true_positive_rate"
     step, height_twice = pl.col(x) - pl.col(x).shift(1, fill_value=0.0), pl.col(y) + pl.col(y).shift(1, fill_value=0.0)
@@ -138,16 +138,16 @@ def plot_roc(
     return alt.layer(*behind, *lines).properties(width=width, height=height)
 
 
-def plot_vl_pr(result: PrecisionRecall) -> alt.LayerChart:
+def vl_pr(result: PrecisionRecall) -> alt.LayerChart:
     """The curve of `vl_pr` with the line of a random order, and auc, ap and ap_interp_11 in the title, as VLFeat plots it.
 
-    >>> from apframe.lists.vl_pr import vl_pr
-    >>> chart = plot_vl_pr(vl_pr([1, -1, 1], [0.9, 0.5, 0.1]))  # doctest: +SKIP
+    >>> from apframe.lists.vlfeat_pr import vl_pr
+    >>> chart = vl_pr(vl_pr([1, -1, 1], [0.9, 0.5, 0.1]))  # doctest: +SKIP
     """
     if not isinstance(result, PrecisionRecall):
-        raise InputError(f"this chart is not about {kind_of(result)}", "give what apf.vl_pr returns", table="curve")
+        raise InputError(f"this chart is not about {kind_of(result)}", "give what apf.lists.vl_pr returns", table="curve")
     retrieved = result.curve.drop_nulls(["recall", "score"]).sort("score", descending=True, maintain_order=True)
-    chart = plot_precision_recall(retrieved.with_row_index("rank", 1), [], iso_f=(), random_baseline=result.random_baseline)
+    chart = precision_recall(retrieved.with_row_index("rank", 1), [], iso_f=(), random_baseline=result.random_baseline)
     values = {"AUC": result.auc, "AP": result.ap, "AP11": result.ap_interp_11}
     return chart.properties(title=", ".join(f"{name} {value:.2%}" for name, value in values.items() if value is not None))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TITLES = {"true": "annotated as", "found": "predicted as"}
 
 
-def plot_confusion(
+def confusion(
     confusion: Any, kind: str = "matrix", *, most: int = MOST_CATEGORIES, width: int = 480, **options: Any
 ) -> alt.LayerChart:
     """Draw a confusion matrix as a heat map of the counts, or bars for the largest mistakes.
@@ -51,7 +51,7 @@ def plot_confusion(
 
     >>> table = {"true_category_id": [1, 1], "true_name": ["cat", "cat"], "found_category_id": [1, 2],
     ...          "found_name": ["cat", "dog"], "n": [9, 1]}
-    >>> chart = plot_confusion(pl.DataFrame(table))  # doctest: +SKIP
+    >>> chart = confusion(pl.DataFrame(table))  # doctest: +SKIP
     """
     alt = load_altair()
     one_of("kind", kind, ("matrix", "cells"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 
-def plot_draws(
+def draws(
     draws: Any, *, confidence: float = 0.95, bins: int = 40, width: int = 440, height: int = 220, **options: Any
 ) -> alt.LayerChart:
     """Draw the values of one number in resamples as a histogram, and mark the number itself and its interval.
@@ -44,7 +44,7 @@ def plot_draws(
         no draw has a value, or the draws are of several numbers; columns are missing
 
     >>> draws = pl.DataFrame({"metric": ["AP"] * 4, "estimate": [0.3] * 4, "value": [0.2, 0.3, 0.3, 0.4]})
-    >>> chart = plot_draws(draws)  # doctest: +SKIP
+    >>> chart = draws(draws)  # doctest: +SKIP
     >>> chart.save("draws.html")  # doctest: +SKIP
     """
     alt, table = load_altair(), table_of(draws, "draws", "draws", ["metric", "estimate", "value"], options)

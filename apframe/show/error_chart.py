@@ -25,7 +25,7 @@ KIND_WORDS = {
 _PAIR = 2
 
 
-def plot_error_impact(
+def error_impact(
     impact: Any,
     *,
     kinds: str | Sequence[str] = ("cls", "loc", "both", "dupe", "bkg", "miss"),
@@ -58,7 +58,7 @@ def plot_error_impact(
         there is nothing to draw, or more than seven models and slices; columns are missing
 
     >>> impact = pl.DataFrame({"error": ["cls", "bkg"], "n": [3, 40], "ap": [0.4, 0.4], "delta_ap": [0.01, 0.05]})
-    >>> chart = plot_error_impact({"model_a": impact})  # doctest: +SKIP
+    >>> chart = error_impact({"model_a": impact})  # doctest: +SKIP
     >>> chart.save("errors.html")  # doctest: +SKIP
     """
     alt = load_altair()

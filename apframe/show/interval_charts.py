@@ -24,7 +24,7 @@ _METRIC = ("metric", "measure")
 _FEW = 10  # numbers of a tag that are all named on the axis
 
 
-def plot_intervals(
+def intervals(
     intervals: Any,
     by: Keys | None = None,
     *,
@@ -65,7 +65,7 @@ def plot_intervals(
 
     >>> classes = pl.DataFrame({"name": ["cat", "dog"], "metric": ["AP"] * 2, "estimate": [0.2, 0.4], "low": [0.1, 0.3],
     ...                         "high": [0.3, 0.5]})
-    >>> chart = plot_intervals(classes)  # doctest: +SKIP
+    >>> chart = intervals(classes)  # doctest: +SKIP
     >>> chart.save("classes.html")  # doctest: +SKIP
     """
     alt, method = load_altair(), "compare" if "other" in options else "intervals"
@@ -102,7 +102,7 @@ def plot_intervals(
     return alt.layer(*layers).properties(width=width, height=height, title=head_chart(alt, heading, notes))
 
 
-def plot_leaderboard(board: Any, *, width: int = 320, **options: Any) -> alt.LayerChart:
+def leaderboard(board: Any, *, width: int = 320, **options: Any) -> alt.LayerChart:
     """Draw a leaderboard as dots with intervals, the best run first, and how often each run leads beside them.
 
     Intervals of two runs can overlap although one is surely better: both saw the same images. Read the shares and ranks, or
@@ -127,7 +127,7 @@ def plot_leaderboard(board: Any, *, width: int = 320, **options: Any) -> alt.Lay
         there are no intervals, no rows, or several measures; columns are missing
 
     >>> board = pl.DataFrame({"run": ["b", "a"], "AP": [0.4, 0.3], "low": [0.35, 0.2], "high": [0.5, 0.45]})
-    >>> chart = plot_leaderboard(board)  # doctest: +SKIP
+    >>> chart = leaderboard(board)  # doctest: +SKIP
     """
     alt, table = load_altair(), _board(board, ["run"], options)
     metric, called = _ranked(table)
@@ -147,7 +147,7 @@ def plot_leaderboard(board: Any, *, width: int = 320, **options: Any) -> alt.Lay
     return alt.layer(*layers).properties(width=width, height=24 * len(order), title=heading)
 
 
-def plot_over_tag(
+def over_tag(
     board: Any,
     tag: str,
     *,
@@ -185,7 +185,7 @@ def plot_over_tag(
         there are no intervals, or nothing to draw; columns are missing
 
     >>> board = pl.DataFrame({"run": ["a", "b"], "epoch": [1, 2], "AP": [0.3, 0.4], "low": [0.2, 0.35], "high": [0.45, 0.5]})
-    >>> chart = plot_over_tag(board, "epoch")  # doctest: +SKIP
+    >>> chart = over_tag(board, "epoch")  # doctest: +SKIP
     """
     alt, table = load_altair(), _board(board, ["run", tag] if colour is None else ["run", tag, colour], options)
     metric, called = _ranked(table)

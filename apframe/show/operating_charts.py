@@ -40,7 +40,7 @@ _MEASURES = {"precision": PALETTE[0], "recall": PALETTE[2], "f1": PALETTE[1]}
 _SCORE = "score_threshold"
 
 
-def plot_operating_points(
+def operating_points(
     thresholds: Any,
     by: Keys | None = None,
     *,
@@ -84,7 +84,7 @@ def plot_operating_points(
 
     >>> table = {"name": ["car", "car"], "score_threshold": [0.9, 0.4], "tp": [1, 2], "fp": [0, 1], "fn": [1, 0],
     ...          "precision": [1.0, 2 / 3], "recall": [0.5, 1.0], "f1": [2 / 3, 0.8], "is_best": [False, True]}
-    >>> chart = plot_operating_points(table)  # doctest: +SKIP
+    >>> chart = operating_points(table)  # doctest: +SKIP
     """
     alt = load_altair()
     table = table_of(thresholds, "thresholds", "thresholds", [_SCORE, "tp", "fp", "fn", *_MEASURES, "is_best"], options)
@@ -110,7 +110,7 @@ def plot_operating_points(
     return alt.concat(*charts, columns=columns).properties(title=heading)
 
 
-def plot_miss_rates(
+def miss_rates(
     thresholds: Any,
     by: Keys | None = None,
     *,
@@ -146,7 +146,7 @@ def plot_miss_rates(
         there is nothing to draw; columns are missing
 
     >>> table = {"run": ["a", "a"], "score_threshold": [0.9, 0.4], "fppi": [0.0, 0.5], "miss_rate": [0.5, 0.25]}
-    >>> chart = plot_miss_rates(table)  # doctest: +SKIP
+    >>> chart = miss_rates(table)  # doctest: +SKIP
     """
     alt, x, y = load_altair(), "fppi", "miss_rate"
     table = table_of(thresholds, "thresholds", "thresholds", [_SCORE, x, y], options)

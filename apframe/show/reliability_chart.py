@@ -30,7 +30,7 @@ _COLUMNS = ["bin", "score_from", "score_to", "n", "mean_score", "mean_target", "
 _MOST, _A_ROW = 12, 3  # panels in one chart, and beside each other
 
 
-def plot_reliability(
+def reliability(
     reliability: Any, by: Keys | None = None, *, width: int = 260, height: int = 220, **options: Any
 ) -> alt.ConcatChart:
     """Draw how often detections of each score are right, with the counts below: a panel for each model, side by side.
@@ -59,7 +59,7 @@ def plot_reliability(
 
     >>> table = {"bin": [1, 2], "score_from": [0.0, 0.5], "score_to": [0.5, 1.0], "n": [9, 4], "mean_score": [0.2, 0.8],
     ...          "mean_target": [0.3, 0.9], "gap": [0.1, 0.1], "low": [0.1, 0.5], "high": [0.6, 1.0]}
-    >>> chart = plot_reliability(pl.DataFrame(table))  # doctest: +SKIP
+    >>> chart = reliability(pl.DataFrame(table))  # doctest: +SKIP
     """
     alt, table = load_altair(), table_of(reliability, "reliability", "reliability", _COLUMNS, options)
     keys = keys_before(table, "bin") if by is None else chosen_keys(reliability, "reliability", table, by)

@@ -38,7 +38,7 @@ _OUTCOMES = {"tp": ("true positives", PALETTE[0]), "fp": ("false positives", PAL
 _SHOWN = ["tp", "fp", "fn", "precision", "recall"]
 
 
-def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int = 260, **options: Any) -> alt.LayerChart:
+def scores(matches: Any, bins: int = 20, *, width: int = 480, height: int = 260, **options: Any) -> alt.LayerChart:
     """True positives, false positives and ignored detections by score: a step line for each, from zero.
 
     Bins are [a, b), the last one closed. They part the range from 0 to 1 evenly, or, where scores lie outside, that of the
@@ -62,7 +62,7 @@ def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int =
         there is nothing to draw, or the same detection is there at several thresholds or area ranges; columns are missing
 
     >>> matches = pl.DataFrame({"score": [0.9, 0.4, None], "outcome": ["tp", "fp", "fn"]})
-    >>> chart = plot_scores(matches)  # doctest: +SKIP
+    >>> chart = scores(matches)  # doctest: +SKIP
     >>> chart.save("scores.html")  # doctest: +SKIP
     """
     alt, table = load_altair(), table_of(matches, "matches", "matches", ["score", "outcome"], options)
@@ -95,7 +95,7 @@ def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int =
     return alt.layer(areas, lines, hover).properties(width=width, height=height, title=heading)
 
 
-def plot_thresholds(
+def thresholds(
     thresholds: Any,
     by: Keys | None = None,
     *,
@@ -134,7 +134,7 @@ def plot_thresholds(
 
     >>> table = {"name": ["car", "car"], "score_threshold": [0.9, 0.4], "tp": [1, 2], "fp": [0, 1], "fn": [1, 0],
     ...          "precision": [1.0, 2 / 3], "recall": [0.5, 1.0], "f1": [2 / 3, 0.8], "is_best": [False, True]}
-    >>> chart = plot_thresholds(pl.DataFrame(table))  # doctest: +SKIP
+    >>> chart = thresholds(pl.DataFrame(table))  # doctest: +SKIP
     """
     alt, x, y = load_altair(), "score_threshold", "f1"
     table = table_of(thresholds, "thresholds", "thresholds", [x, *_SHOWN, y, "is_best"], options)

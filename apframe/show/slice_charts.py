@@ -29,7 +29,7 @@ _DASHED, _SOLID = [3, 2], [1, 0]
 _RISING, _DIVERGING = ("viridis", [0.45, 1]), ("blueorange", [0.12, 0.88])
 
 
-def plot_slices(
+def slices(
     slices: Any,
     metric: str = "AP",
     by: Keys | None = None,
@@ -78,7 +78,7 @@ def plot_slices(
         there is nothing to draw; columns are missing.
 
     >>> slices = pl.DataFrame({"weather": ["fog", "clear"], "AP": [0.2, 0.4], "n_annotations": [12, 340]})
-    >>> chart = plot_slices(slices, overall=0.35)  # doctest: +SKIP
+    >>> chart = slices(slices, overall=0.35)  # doctest: +SKIP
     >>> chart.save("weather.html")  # doctest: +SKIP
     """
     alt = load_altair()
@@ -143,7 +143,7 @@ def plot_slices(
     return alt.layer(*layers).properties(width=width, height=height, title=heading)
 
 
-def plot_slice_heatmap(
+def slice_heatmap(
     slices: Any,
     x: str,
     y: str,
@@ -175,7 +175,7 @@ def plot_slice_heatmap(
         that have enough support, so that no slice of three spreads the colours. With 0 in its middle, as for gains, blue is
         below 0 and orange above.
     support, least
-        see `plot_slices`.
+        see `slices`.
     width
         of the cells together, in pixels; more where the numbers would have no room.
     options
@@ -190,7 +190,7 @@ def plot_slice_heatmap(
         there is nothing to draw; columns are missing.
 
     >>> slices = pl.DataFrame({"weather": ["fog", "fog"], "time": ["day", "night"], "AP": [0.4, 0.2], "n_annotations": [90, 8]})
-    >>> chart = plot_slice_heatmap(slices, "time", "weather")  # doctest: +SKIP
+    >>> chart = slice_heatmap(slices, "time", "weather")  # doctest: +SKIP
     """
     alt, table = load_altair(), _frame(slices, [x, y] if is_made(slices, "by") else [], options)
     rows = _rows(table, metric, support, least, x=[x], y=[y])

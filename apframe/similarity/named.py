@@ -57,7 +57,7 @@ def as_similarity(value: Any) -> Similarity:
         return UserSimilarity(value)
     raise ParameterError(
         f"{value!r} is not a similarity",
-        "use one such as apframe.BoxIoU() or apframe.OKS(sigmas=...), or a function of a frame of pairs",
+        "use one such as apframe.similarity.BoxIoU() or apframe.similarity.OKS(sigmas=...), or a function of a frame of pairs",
     )
 
 
@@ -88,7 +88,7 @@ def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
 
     >>> refuse_other_similarity("segm", as_similarity({"name": "box_iou"}))
     Traceback (most recent call last):
-    apframe.exceptions.ParameterError: iou_type='segm' with BoxIoU(); give similarity=apframe.MaskIoU(), or iou_type='bbox'
+    apframe.exceptions.ParameterError: iou_type='segm' does not match BoxIoU(); give similarity=apframe.similarity.MaskIoU()
     """
     compared = iou_type_of(similarity)
     if compared in (None, iou_type):

@@ -125,6 +125,6 @@ class OKS(Similarity):
             or_another = "".join(f", or choose the protocol {name}" for name, own in sigmas.items() if len(own) == number)
             raise ParameterError(
                 f"all objects have {number} keypoints, but there are {len(self.sigmas)} sigmas",
-                f"give {number} sigmas, one for each keypoint: similarity=apf.OKS(sigmas=...), or --sigmas in the command"
-                f"{or_another}",
+                f"give {number} sigmas, one for each keypoint: similarity=apf.similarity.OKS(sigmas=...), "
+                f"or --sigmas in the command{or_another}",
             )

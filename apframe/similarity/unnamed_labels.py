@@ -20,7 +20,7 @@ def describe_unnamed(dataset: Dataset, ignored: Sequence[int] = _IGNORED) -> tup
     ...     {"image_id": ["a"], "category_id": [77], "segment_id": [77], "area": [25.0]})
     >>> describe_unnamed(dataset)  # doctest: +NORMALIZE_WHITESPACE
     ("classes.txt does not name label 77 of the ground truth (25 pixels, image 'a'), which counts as a class",
-     'name it there, or leave it out in Python with similarity=apf.LabelIoU(ignored=(77, 255))')
+     'name it there, or leave it out in Python with similarity=apf.similarity.LabelIoU(ignored=(77, 255))')
     """
     categories = dataset.core("categories")
     if "segment_id" not in dataset.core("annotations").columns or "name" not in categories.columns:
@@ -41,5 +41,5 @@ def describe_unnamed(dataset: Dataset, ignored: Sequence[int] = _IGNORED) -> tup
     without = tuple(sorted({*labels[:5], *ignored}))
     return (
         f"classes.txt does not name {which} of the ground truth ({where}), which {become}",
-        f"name {them} there, or leave {them} out in Python with similarity=apf.LabelIoU(ignored={without})",
+        f"name {them} there, or leave {them} out in Python with similarity=apf.similarity.LabelIoU(ignored={without})",
     )

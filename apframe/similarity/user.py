@@ -82,7 +82,7 @@ class UserSimilarity(Similarity):
         if self.function is None:
             raise ParameterError(
                 f"{self.label}: the function of this similarity was not stored with the evaluation",
-                "evaluate again with apframe.UserSimilarity(function)",
+                "evaluate again with apframe.similarity.UserSimilarity(function)",
             )
         parts = [block.with_columns(self._values(frame)) for block, frame in _blocks(detections, annotations)]
         schema = {"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64}

@@ -1,4 +1,4 @@
-"""Average precision in SQL, with the numbers of the Polars expression of that name (`apframe.average_precision`).
+"""Average precision in SQL, with the numbers of the Polars expression of that name (`apframe.lists.average_precision`).
 
 `average_precision(relevant, score, n_positives)` is an aggregate for GROUP BY, in the words of the expression:
 

@@ -366,7 +366,7 @@ def test_sigmas_are_given_in_the_shell(tmp_path: Path) -> None:
     for path, content in zip(paths, (truth, found), strict=True):
         Path(path).write_text(json.dumps(content))
     done = apframe("eval", *paths, "--iou-type", "keypoints", "--sigmas", ".1,.05", "--json")
-    expected = apf.evaluate(*paths, iou_type="keypoints", similarity=apf.OKS(sigmas=(0.1, 0.05)))
+    expected = apf.evaluate(*paths, iou_type="keypoints", similarity=apf.similarity.OKS(sigmas=(0.1, 0.05)))
     assert json.loads(done.stdout)["AP"] == expected["AP"]
     assert 0 < expected["AP"] < 1
     for options, message in (

@@ -19,6 +19,7 @@ from apframe.tables.dictionary import dictionary
 from apframe.tables.result_tables import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES
 from apframe.tables.schemas import TABLES
 from tests.docs.pages import command_output
+from tests.names import HOMES
 
 # the pages of public names: title, first sentence, the packages with the names, and the names that come first
 PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
@@ -31,7 +32,8 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         ("retrieval", "compare"), ("evaluate_run", "RunEvaluation"),
     ),
     "ranked_lists": (
-        "Ranked lists", "Compute average precision of any ranked list in a Polars frame.", ("lists",), ("average_precision",),
+        "Ranked lists", "Compute average precision of any ranked list in a Polars frame.", ("lists",),
+        ("lists.average_precision",),
     ),
     "definitions": ("Definitions of AP", "Choose a definition of average precision by its name.", ("metrics",), ()),
     "similarities": ("Similarities", "Choose how a detection is compared with an annotation.", ("similarity",), ()),
@@ -41,7 +43,9 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         ("scale",), ("evaluate_shards", "write_shards"),
     ),
     "runs": ("Stored runs", "Query many stored evaluations at once.", ("runs", "store"), ()),
-    "charts": ("Charts", 'Draw charts from tables. They need `pip install altair`.', ("show",), ()),
+    "charts": (
+        "Charts", "Draw charts of evaluations, runs and ranked lists. They need `pip install altair`.", ("plot", "show"), (),
+    ),
     "report": ("Report", "Write [one page](../guides/report.md) about one model, two or more.", ("report",), ()),
     "training": (
         "Training", "Evaluate from training code, read the outputs of other libraries, and train with AP as the loss.",
@@ -52,7 +56,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         "Drop-in for pycocotools", "Run code that was written for [pycocotools](../coming_from/pycocotools.md).",
         ("pycocotools",), ("patch_pycocotools", "pycocotools.coco.COCO", "pycocotools.cocoeval.COCOeval"),
     ),
-    "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("protocols", "benchmarks"), ()),
+    "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("protocols",), ()),
     "threads": ("Threads", "Choose how many cores apframe uses.", ("threads",), ("set_threads",)),
 }  # fmt: skip
 VERBS = list(app.verbs)
@@ -116,9 +120,9 @@ def reference() -> dict[str, str]:
 def undocumented() -> list[str]:
     """Public names without a docstring, or without a page."""
     documented = {name for page in PAGES for name in _names(page)}
-    missing = sorted(set(apf.__all__) - documented - {*vars(exceptions)})
+    missing = sorted(HOMES.keys() - documented - {*vars(exceptions)})
     for name in documented:
-        value = getattr(apf, name)
+        value = attrgetter(name)(apf)
         if not callable(value):
             continue
         missing += [] if inspect.getdoc(value) else [name]
@@ -137,7 +141,8 @@ def _is_code(value: type, member: str) -> bool:
 
 def _names(page: str) -> list[str]:
     """The public names whose code is in the packages of a page."""
-    return [name for name, home in apf._HOME_OF.items() if home.split(".")[1] in PAGES[page][2]]
+    package = {name: name if "." in name else home.removeprefix("apframe.") for name, home in HOMES.items()}
+    return [name for name in HOMES if package[name].split(".")[0] in PAGES[page][2]]
 
 
 def _names_page(page: str) -> str:
@@ -198,9 +203,8 @@ def _commands() -> Iterator[str]:
 
 def _errors() -> Iterator[str]:
     yield (
-        "# Errors and warnings\n\nAll are in `apframe.exceptions`. The errors, and the warnings `ApframeWarning` and "
-        "`DoubtfulNumberWarning`, which are the bases of others, are in `apframe` too, as in `except apf.InputError`. An error "
-        "says what is wrong, where, and what to do.\n"
+        "# Errors and warnings\n\nAll are in `apframe.exceptions`. The bases `ApframeError`, `InputError` and `ApframeWarning` "
+        "are in `apframe` too, as in `except apf.InputError`. An error says what is wrong, where, and what to do.\n"
     )
     classes = [each for each in vars(exceptions).values() if inspect.isclass(each) and each.__module__ == "apframe.exceptions"]
     for title, base in (("Errors", exceptions.ApframeError), ("Warnings", exceptions.ApframeWarning)):

@@ -45,7 +45,7 @@ def test_both_forms_of_the_results_are_of_the_same_objects(name: str) -> None:
 @pytest.mark.slow
 def test_sample_shows_how_the_models_differ() -> None:
     """Model A is better far away, at night, and on the whole; model B in rain and near by."""
-    protocol = apf.COCO.with_options(similarity=apf.CentreDistance(), iou_thresholds=[-4, -2, -1, -0.5])
+    protocol = apf.COCO.with_options(similarity=apf.similarity.CentreDistance(), iou_thresholds=[-4, -2, -1, -0.5])
     a, b = (apf.evaluate(DRIVING / "scenes", DRIVING / f"{name}.json", protocol=protocol) for name in MODELS)
     assert a.summary["value"][0] > b.summary["value"][0] + 0.02
 

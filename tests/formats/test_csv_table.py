@@ -145,5 +145,5 @@ def test_cuboids_may_be_in_the_place_of_boxes(tmp_path: Path) -> None:
     dataset = apf.read_dataset(truth)
     assert dataset.images["image_id"].to_list() == ["a", "b"]
     assert dataset.annotations.select("cuboid_x", "cuboid_yaw", "weather").rows() == [(10, 0, "rain")]
-    evaluation = apf.evaluate(dataset, found, similarity=apf.CentreDistance(), iou_thresholds=[-1])
+    evaluation = apf.evaluate(dataset, found, similarity=apf.similarity.CentreDistance(), iou_thresholds=[-1])
     assert evaluation.summary["value"][0] == pytest.approx(1)

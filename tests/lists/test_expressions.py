@@ -111,9 +111,9 @@ def test_no_rows_give_null() -> None:
 
 def test_functions_are_the_methods() -> None:
     pairs = [
-        (apf.average_precision("r", "s", n_positives="n"), R.ap.average_precision("s", n_positives="n")),
-        (apf.ndcg("r", "s", k=2), R.ap.ndcg("s", k=2)),
-        (apf.best_f_beta("r", "s", n_positives="n"), R.ap.best_f_beta("s", n_positives="n")),
+        (apf.lists.average_precision("r", "s", n_positives="n"), R.ap.average_precision("s", n_positives="n")),
+        (apf.lists.ndcg("r", "s", k=2), R.ap.ndcg("s", k=2)),
+        (apf.lists.best_f_beta("r", "s", n_positives="n"), R.ap.best_f_beta("s", n_positives="n")),
     ]
     for function, method in pairs:
         groups = FRAME.group_by("g", maintain_order=True)
@@ -121,11 +121,11 @@ def test_functions_are_the_methods() -> None:
 
 
 def test_the_result_is_named_as_the_measure() -> None:
-    assert FRAME.select(apf.precision(R > 0, "s")).columns == ["precision"]
+    assert FRAME.select(apf.lists.precision(R > 0, "s")).columns == ["precision"]
 
 
 def test_several_definitions_are_a_struct() -> None:
-    both = R.ap.average_precision("s", n_positives=2, definition=["step", apf.as_definition("normalized(5)")])
+    both = R.ap.average_precision("s", n_positives=2, definition=["step", apf.protocols.as_definition("normalized(5)")])
     frame = FRAME.filter(pl.col("g") == "a").select(both).unnest("average_precision")
     assert frame.columns == ["step", "normalized(5)"]
     assert frame["step"].item() == pytest.approx(5 / 6)
@@ -182,11 +182,14 @@ def test_bad_data(frame: dict[str, list[object]], n_positives: object, error: ty
 def test_ignored_items_take_no_rank() -> None:
     frame = pl.DataFrame({"r": [0, 1, 0, 1], "s": [4, 3, 2, 1], "junk": [True, None, True, False]})
     kept = frame.filter(~pl.col("junk").fill_null(False))
-    for measure in (apf.average_precision("r", "s", n_positives=2, ignore="junk"), apf.ndcg("r", "s", ignore="junk")):
+    for measure in (
+        apf.lists.average_precision("r", "s", n_positives=2, ignore="junk"),
+        apf.lists.ndcg("r", "s", ignore="junk"),
+    ):
         assert frame.select(measure).item() == 1
     assert (
-        frame.select(apf.precision("r", "s", k=2, ignore="junk")).item()
-        == kept.select(apf.precision("r", "s", k=2)).item()
+        frame.select(apf.lists.precision("r", "s", k=2, ignore="junk")).item()
+        == kept.select(apf.lists.precision("r", "s", k=2)).item()
         == 1
     )
 
@@ -264,7 +267,7 @@ def test_a_false_positive_at_the_end_changes_nothing(items: list[tuple[bool, int
         (lambda: R.ap.average_precision("s", n_positives=1, definition=[]), "name at least one"),
         (lambda: R.ap.average_precision("s", n_positives=1, definition=["step", "step"]), "no duplicates"),
         (lambda: R.ap.f_beta("s", n_positives=1, beta=float("inf")), "beta must be a number above 0"),
-        (lambda: apf.precision([1, 0], "s"), "not as a list"),
+        (lambda: apf.lists.precision([1, 0], "s"), "not as a list"),
         (lambda: R.ap.f_beta("s", n_positives=1, beta=0), "beta must be a number above 0"),
         (lambda: R.ap.precision_at_recall("s", n_positives=1, recall=1.5), "recall must be in"),
     ],

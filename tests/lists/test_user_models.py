@@ -45,4 +45,4 @@ def test_lists_are_looked_at_down_to_rank_1000() -> None:
 
 
 def test_names_of_ir_measures_are_read() -> None:
-    assert str(apf.as_measure("BPM(T=2.0,max_rel=3)@5")) == "BPM(T=2.0, max_grade=3)@5"
+    assert str(apf.lists.as_measure("BPM(T=2.0,max_rel=3)@5")) == "BPM(T=2.0, max_grade=3)@5"

@@ -52,7 +52,7 @@ def test_what_trec_eval_prints(version: int, n_numbers: int) -> None:
     lines = (EXAMPLE / f"expected_trec_eval_{version}.txt").read_text().splitlines()
     # the names as trec_eval prints them mean what it prints
     known = [(name, query, text) for name, query, text in (line.split() for line in lines) if as_apframe(name)]
-    assert {name: str(apf.as_measure(name)) for name, _, _ in known} == {name: as_apframe(name) for name, _, _ in known}
+    assert {name: str(apf.lists.as_measure(name)) for name, _, _ in known} == {name: as_apframe(name) for name, _, _ in known}
     printed = {(query, as_apframe(name)): text for name, query, text in known}
     measures = list(dict.fromkeys(name for name, _, _ in known))
     evaluation = apf.evaluate_run(EXAMPLE / "qrels.test", EXAMPLE / "results.test", measures, trec_eval=version)
@@ -123,9 +123,11 @@ def shuffled(nested: dict[str, dict[str, float]], value: str, seed: int) -> pl.D
 
 def at_level(name: str, level: int) -> str:
     """The measure with that relevance level; nDCG has none."""
-    measure = apf.as_measure(name)
+    measure = apf.lists.as_measure(name)
     leveled = (
-        apf.Measure(measure.name, measure.cutoff, (*measure.parameters, ("rel", level))) if measure.name != "nDCG" else name
+        apf.lists.Measure(measure.name, measure.cutoff, (*measure.parameters, ("rel", level)))
+        if measure.name != "nDCG"
+        else name
     )
     return str(leveled)
 

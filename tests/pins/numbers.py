@@ -106,7 +106,7 @@ def _average_precisions(definition: str) -> pl.DataFrame:
     random = np.random.default_rng(35)
     columns = {"list": random.integers(0, 20, 300), "relevant": random.random(300) < 0.4, "score": random.random(300).round(1)}
     items = pl.DataFrame(columns).with_columns(n=pl.col("relevant").sum().over("list") + pl.col("list") % 3)
-    expression = apf.average_precision("relevant", "score", n_positives="n", definition=definition)
+    expression = apf.lists.average_precision("relevant", "score", n_positives="n", definition=definition)
     return items.group_by("list").agg(expression).sort("list")
 
 

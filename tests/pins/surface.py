@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout, suppress
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 import apframe as apf
@@ -16,14 +17,15 @@ from apframe.cli import command as cli
 from apframe.formats.stored_sets import FORMAT
 from apframe.store.parquet import SCHEMA_VERSION
 from apframe.tables.dictionary import dictionary
+from tests.names import HOMES
 
 COMMANDS = ("", "eval", "errors", "check", "convert", "formats", "protocols", "rank", "sql", "upgrade")
 
 
 def signatures() -> Iterator[str]:
     """Every public name, and what its methods and attributes are called with."""
-    for name in apf.__all__:
-        yield from _signature(f"apframe.{name}", getattr(apf, name))
+    for name in sorted(HOMES):
+        yield from _signature(f"apframe.{name}", attrgetter(name)(apf))
     for module, name in (("coco", "COCO"), ("cocoeval", "COCOeval"), ("cocoeval", "Params")):
         yield from _signature(
             f"apframe.pycocotools.{module}.{name}", getattr(import_module(f"apframe.pycocotools.{module}"), name)
@@ -36,7 +38,9 @@ def _signature(name: str, value: Any) -> Iterator[str]:
     elif inspect.isclass(value):
         yield f"class {name}{inspect.signature(value)}"
         for member, found in sorted(inspect.getmembers(value)):
-            if not member.startswith("_") and not issubclass(value, apf.Similarity):  # whose methods are its own affair
+            if not member.startswith("_") and not issubclass(
+                value, apf.similarity.Similarity
+            ):  # whose methods are its own affair
                 yield f"  {name}.{member}{_called_with(found) if callable(found) else ''}"
     elif callable(value):
         yield f"{name}{inspect.signature(value)}"

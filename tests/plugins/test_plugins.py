@@ -185,7 +185,7 @@ def test_a_broken_one_is_warned_of_once(tmp_path: Path) -> None:
         warnings.simplefilter("always")
         for _ in range(2):
             with pytest.raises(ParameterError, match=r"^no definition 'nope'"):
-                apf.as_definition("nope")
+                apf.protocols.as_definition("nope")
     assert [each.category for each in caught] == [PluginWarning]
 
 

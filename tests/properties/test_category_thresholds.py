@@ -119,7 +119,7 @@ def test_described_and_printed() -> None:
     assert apf.Protocol.from_dict(json.loads(json.dumps(protocol.as_dict()))) == protocol
     assert protocol.lines == ("AP", "AP{area}", "AR{limit}", "AR{area}")  # AP50 would be that of no category's threshold
     assert protocol.with_options(iou_thresholds=[0.5, 0.75]).category_thresholds == ()
-    distances = apf.COCO.with_options(similarity=apf.CentreDistance(), iou_thresholds=[-4, -0.5])
+    distances = apf.COCO.with_options(similarity=apf.similarity.CentreDistance(), iou_thresholds=[-4, -0.5])
     assert "thresholds  distance of at most 0.5, 4 m; tables show it as a negative similarity\n" in str(distances)
 
 

@@ -122,7 +122,7 @@ def test_other_keypoints_are_not_compared(names: tuple[list[str], list[str]]) ->
         ],
     }  # fmt: skip
     found = [{"image_id": 1, "category_id": key, "score": 0.5, "keypoints": [5, 5, 1]} for key in (1, 2)]
-    protocol = apf.COCO.variant("keypoints").with_options(similarity=apf.OKS(sigmas=(0.1,)))
+    protocol = apf.COCO.variant("keypoints").with_options(similarity=apf.similarity.OKS(sigmas=(0.1,)))
     evaluation = apf.evaluate(truth, found, protocol)
     if names[0] == names[1]:
         assert len(pairs_of(evaluation)) == 2

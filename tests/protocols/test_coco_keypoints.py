@@ -52,7 +52,7 @@ def test_area_of_results_with_boxes_equals_reference(data: tuple[Truth, list[Row
 @given(sets(partial(people, n_joints=5)), st.lists(st.sampled_from([0.02, 0.05, 0.1, 0.5]), min_size=5, max_size=5))
 def test_own_sigmas_equal_reference(data: tuple[Truth, list[Row]], sigmas: list[float]) -> None:
     truth, results = data
-    evaluation = apf.evaluate(truth, results, iou_type="keypoints", similarity=apf.OKS(sigmas=sigmas))
+    evaluation = apf.evaluate(truth, results, iou_type="keypoints", similarity=apf.similarity.OKS(sigmas=sigmas))
     assert_equal(evaluation, by_pycocotools(truth, results, "keypoints", sigmas=sigmas))
 
 

@@ -114,7 +114,9 @@ def test_turned_boxes_become_upright_and_keep_the_area_of_the_shape() -> None:
     assert inputs.dataset.annotations.select(columns).equals(annotations)
 
 
-@pytest.mark.parametrize("protocol", [apf.DOTA, apf.COCO.with_options(similarity=apf.UserSimilarity(lambda pairs: pairs["x"]))])
+@pytest.mark.parametrize(
+    "protocol", [apf.DOTA, apf.COCO.with_options(similarity=apf.similarity.UserSimilarity(lambda pairs: pairs["x"]))]
+)
 def test_the_angle_stays_where_it_is_compared(protocol: apf.Protocol) -> None:
     inputs = make_inputs(Dataset(IMAGES, CATEGORIES, TURNED), TURNED | {"score": [0.5, 0.4]}, None, protocol)
     assert inputs.annotations["angle"].to_list() == inputs.detections["angle"].to_list() == TURNED["angle"]

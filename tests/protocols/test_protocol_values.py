@@ -112,12 +112,12 @@ def test_every_choice_is_stored(protocol: apf.Protocol) -> None:
     matching = "best_overlap" if protocol.rule(CrowdsCountOnce) else "optimal"
     of_lists: Any = {"area_ranges": {"tiny": (0, 9)}, "matching": matching}
     changed = protocol.with_options(
-        iou_thresholds=[0.3, 1.0], max_detections=[7], agnostic=True, similarity=apf.BoundaryIoU(dilation=0.1),
+        iou_thresholds=[0.3, 1.0], max_detections=[7], agnostic=True, similarity=apf.similarity.BoundaryIoU(dilation=0.1),
         **({} if protocol.levels else of_lists),
     )  # fmt: skip
     again = apf.Protocol.from_dict(json.loads(json.dumps(changed.as_dict())))
     assert again == changed != protocol
-    assert again.similarity == apf.BoundaryIoU(dilation=0.1)
+    assert again.similarity == apf.similarity.BoundaryIoU(dilation=0.1)
 
 
 @each_value
@@ -533,7 +533,7 @@ def test_names_in_any_case() -> None:
 # options -> the fields that differ
 OPTIONS: dict[str, tuple[Json, list[str]]] = {
     "none": ({}, []),
-    "the published ones": ({"max_detections": [1, 10, 100], "matching": "score", "similarity": apf.BoxIoU()}, []),
+    "the published ones": ({"max_detections": [1, 10, 100], "matching": "score", "similarity": apf.similarity.BoxIoU()}, []),
     "thresholds": ({"iou_thresholds": 0.5}, ["iou_thresholds"]),
     "levels": ({"recall_levels": [0, 0.5, 1]}, ["metrics"]),
     "areas": ({"area_ranges": {"tiny": (0, 9)}}, ["area_ranges"]),
@@ -541,8 +541,8 @@ OPTIONS: dict[str, tuple[Json, list[str]]] = {
     "a limit and all": ({"max_detections": [None, 1]}, ["max_detections"]),
     "pooled": ({"agnostic": True}, ["agnostic"]),
     "matching": ({"matching": "optimal"}, ["matching"]),
-    "similarity": ({"similarity": apf.InclusiveBoxIoU()}, ["similarity"]),
-    "several": ({"similarity": apf.InclusiveBoxIoU(), "matching": "best_overlap"}, ["similarity", "matching"]),
+    "similarity": ({"similarity": apf.similarity.InclusiveBoxIoU()}, ["similarity"]),
+    "several": ({"similarity": apf.similarity.InclusiveBoxIoU(), "matching": "best_overlap"}, ["similarity", "matching"]),
 }  # fmt: skip
 
 
@@ -571,7 +571,9 @@ def test_options_that_a_protocol_cannot_take() -> None:
         match=r'^matching is "score", "best_overlap", "nearest", .* or "score_first", not .hungarian.$',
     ):
         apf.COCO.with_options(matching="hungarian")
-    with pytest.raises(ParameterError, match=r"^'box_iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "):
+    with pytest.raises(
+        ParameterError, match=r"^'box_iou' is not a similarity; use one such as apframe.similarity.BoxIoU\(\) or "
+    ):
         apf.COCO.with_options(similarity="box_iou")
 
 
@@ -624,7 +626,7 @@ WRONG: dict[str, tuple[Json, str]] = {
     "no metrics": ({"metrics": ()}, r"^metrics: none ranks detections by a definition of average precision; add Average"),
     "one range": ({"ranges": "x"}, r"^area_ranges has the wrong type \(not enough values to unpack"),
     "one rule": ({"rules": IgnoreFlagged()}, r"^rules has the wrong type "),
-    "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "),
+    "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.similarity.BoxIoU\(\) or "),
     "definition": ({"metrics": "trapezoid"}, r"^metrics: Trapezoid\(\) is not a weighted sum, see apframe.list_defini"),
     "no thresholds": ({"iou_thresholds": ()}, r"^iou_thresholds must lie in \(0, 1\] and increase, got \(\)$"),
     "thresholds fall": ({"iou_thresholds": (0.6, 0.5)}, r"^iou_thresholds must .* increase, got \(0.6, 0.5\)$"),
@@ -637,11 +639,12 @@ WRONG: dict[str, tuple[Json, str]] = {
     "citation": ({"citation": None}, r"^citation has the wrong type \(text is needed\): citation=None$"),
     "headlines": ({"headlines": (3,)}, r"^headlines has the wrong type \(text is needed\): headlines=\(3,\)$"),
     "masks by boxes": (
-        {"iou_type": "segm"}, r"^iou_type='segm' does not match BoxIoU\(\); give similarity=apframe.MaskIoU\(\), or iou_type=",
+        {"iou_type": "segm"},
+        r"^iou_type='segm' does not match BoxIoU\(\); give similarity=apframe.similarity.MaskIoU\(\), or iou_type=",
     ),
     "boxes by masks": (
-        {"similarity": apf.MaskIoU()},
-        r"^iou_type='bbox' does not match MaskIoU\(\); give similarity=apframe.BoxIoU\(\), or iou_type='segm'$",
+        {"similarity": apf.similarity.MaskIoU()},
+        r"^iou_type='bbox' does not match MaskIoU\(\); give similarity=apframe.similarity.BoxIoU\(\), or iou_type='segm'$",
     ),
     "an unknown iou_type": ({"iou_type": "segmn"}, r"^no iou_type 'segmn'; did you mean segm\?; for other names give a"),
     "no areas": ({"ranges": ()}, r"^area_ranges must have at least one name"),
@@ -667,7 +670,7 @@ def test_the_text_says_that_a_range_of_ones_own_ignores_what_is_outside() -> Non
     assert "\nignored     annotations outside the area range, and what is matched to them\n" in text
 
 
-FOG = apf.Part("_f", "images", "fog", equals="f")
+FOG = apf.protocols.Part("_f", "images", "fog", equals="f")
 
 
 def closeness(pairs: pl.DataFrame) -> pl.Series:
@@ -688,8 +691,8 @@ GIVEN: dict[str, tuple[Json, Any]] = {
     "lines as a list": ({"headlines": ["AP", "AR"]}, ("AP", "AR")),
     "one part": ({"headlines": ["AP", "AP{part}", FOG]}, ("AP", "AP{part}", FOG)),
     "definition by name": ({"metrics": "interpolated"}, (AveragePrecision(Interpolated()),)),
-    "a function": ({"similarity": closeness}, apf.UserSimilarity(closeness, "closeness")),
-    "another word": ({"iou_type": "Mask", "similarity": apf.MaskIoU()}, "segm"),
+    "a function": ({"similarity": closeness}, apf.similarity.UserSimilarity(closeness, "closeness")),
+    "another word": ({"iou_type": "Mask", "similarity": apf.similarity.MaskIoU()}, "segm"),
     "a name of one's own": ({"iou_type": "Lines", "similarity": closeness}, "Lines"),
 }
 
@@ -704,12 +707,12 @@ def test_choices_as_they_may_be_given(choices: Json, expected: Any) -> None:
 
 # protocol, similarity -> the iou_type, and in what it then departs
 SIMILARITIES: dict[str, tuple[apf.Protocol, Any, str, list[str]]] = {
-    "as published for masks": (apf.COCO, apf.MaskIoU(), "segm", []),
+    "as published for masks": (apf.COCO, apf.similarity.MaskIoU(), "segm", []),
     "as for keypoints, else as for boxes": (
-        apf.COCO, apf.OKS(), "keypoints", ["area_ranges", "max_detections", "headlines", "rules"],
+        apf.COCO, apf.similarity.OKS(), "keypoints", ["area_ranges", "max_detections", "headlines", "rules"],
     ),
-    "not published": (apf.VOC2007, apf.MaskIoU(), "segm", ["iou_type", "similarity"]),
-    "other boxes": (apf.COCO, apf.IntersectionOverDetection(), "bbox", ["similarity"]),
+    "not published": (apf.VOC2007, apf.similarity.MaskIoU(), "segm", ["iou_type", "similarity"]),
+    "other boxes": (apf.COCO, apf.similarity.IntersectionOverDetection(), "bbox", ["similarity"]),
     "a function": (apf.COCO.variant("segm"), closeness, "segm", ["similarity"]),
 }  # fmt: skip
 
@@ -749,7 +752,7 @@ def test_a_report_that_cannot_be_read() -> None:
 def test_options_reach_the_variants() -> None:
     changed = apf.COCO.with_options(iou_thresholds=[0.5])
     assert changed.variant("segm") == apf.COCO.variant("segm").with_options(iou_thresholds=[0.5])
-    assert changed.with_options(similarity=apf.MaskIoU()).variants == ()
+    assert changed.with_options(similarity=apf.similarity.MaskIoU()).variants == ()
 
 
 def test_ar_at_a_threshold_is_that_of_the_summary_in_slices_too() -> None:
@@ -769,7 +772,7 @@ def test_counted_groups_need_best_overlap() -> None:
 MINE = apf.Protocol(
     name="MINE",
     citation="this test",
-    similarity=apf.InclusiveBoxIoU(),
+    similarity=apf.similarity.InclusiveBoxIoU(),
     matcher=ByBestOverlap(strict=True),
     rules=(*STANDARD_RULES, IgnoreFlagged()),
     iou_thresholds=(0.4, 0.5),
@@ -782,8 +785,8 @@ MINE = apf.Protocol(
         "AP{area}",
         "AR{limit}",
         "AP{part}",
-        apf.Part("_fog", "images", "weather", equals="fog"),
-        apf.Part("_low", "categories", "level", up_to=1),
+        apf.protocols.Part("_fog", "images", "weather", equals="fog"),
+        apf.protocols.Part("_low", "categories", "level", up_to=1),
     ),
 )
 LEVELS = DIFFICULT | {"categories": [CATEGORIES[0] | {"level": 1}, CATEGORIES[1] | {"level": 2}]}
@@ -832,7 +835,10 @@ def test_columns_of_parts_of_another_type() -> None:
 
 def test_parts_without_any_image_or_category_are_null() -> None:
     one = DIFFICULT | {"images": [image | {"weather": "clear"} for image in IMAGES]}
-    parts = (apf.Part("_fog", "images", "weather", equals="fog"), apf.Part("_clear", "images", "weather", equals="clear"))
+    parts = (
+        apf.protocols.Part("_fog", "images", "weather", equals="fog"),
+        apf.protocols.Part("_clear", "images", "weather", equals="clear"),
+    )
     protocol = apf.Protocol("MINE", "", headlines=("AP", "AP{part}", *parts))
     values = dict(apf.evaluate(one, ONE_HIT, protocol).summary.rows())
     assert values["AP_fog"] is None and values["AP_clear"] == pytest.approx(values["AP"], abs=1e-12)
@@ -1076,7 +1082,7 @@ def nearness(_: pl.DataFrame) -> pl.Expr:
 
 
 def test_a_function_is_not_stored_but_its_numbers_are(tmp_path: Path) -> None:
-    similarity = apf.UserSimilarity(nearness, "nearness")
+    similarity = apf.similarity.UserSimilarity(nearness, "nearness")
     evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, similarity=similarity)
     assert evaluation.protocol.similarity == similarity
     assert str(evaluation).splitlines()[-1] == " not COCO as published: other similarity"

@@ -68,7 +68,7 @@ def worked_example() -> tuple[apf.Dataset, pl.DataFrame]:
         (apf.VOC2012, {}, 0.2457, {"tp": 7, "fp": 17, "fn": 8}),
         (apf.VOC2007, {}, 0.2684, {"tp": 7, "fp": 17, "fn": 8}),
         # with plain boxes one of the seven is lost
-        (apf.VOC2012, {"similarity": apf.BoxIoU()}, 0.2254, {"tp": 6, "fp": 18, "fn": 9}),
+        (apf.VOC2012, {"similarity": apf.similarity.BoxIoU()}, 0.2254, {"tp": 6, "fp": 18, "fn": 9}),
     ],
     ids=["all points", "11 points", "without inclusive pixels"],
 )

@@ -152,9 +152,9 @@ def test_every_query_as_the_public_functions_have_it(pairs: list[tuple[list[str]
     for row, (a, b) in zip(table.iter_rows(named=True), pairs, strict=True):
         common = [document for document in a if document in b]
         scores = [[-each.index(document) for document in common] for each in (a, b)]
-        assert row["tau_b"] == pytest.approx(apf.kendall_tau(*scores))
-        assert row["tau_ap_b"] == pytest.approx(apf.tau_ap(*scores, variant="b"))
-        assert row["rbo"] == pytest.approx(apf.rank_biased_overlap(a, b, p=0.7))
+        assert row["tau_b"] == pytest.approx(apf.lists.kendall_tau(*scores))
+        assert row["tau_ap_b"] == pytest.approx(apf.lists.tau_ap(*scores, variant="b"))
+        assert row["rbo"] == pytest.approx(apf.lists.rank_biased_overlap(a, b, p=0.7))
         assert (row["n_a"], row["n_b"], row["n_common"]) == (len(a), len(b), len(common))
 
 
@@ -175,7 +175,7 @@ def evaluated(values: dict[str, list[float]], measure: str = "RR") -> apf.RunEva
 def test_leaderboards_by_hand() -> None:
     reference = evaluated({"a": [1, 1], "b": [1, 0.5], "c": [0.5, 0.5], "d": [0.5, 0.25]})
     other = evaluated({"a": [1, 0.5], "b": [1, 1], "c": [0.5, 0.5], "d": [0.25, 0.25]})
-    table = apf.leaderboard_agreement(reference, other, n_resamples=99, p=0.5)
+    table = apf.lists.leaderboard_agreement(reference, other, n_resamples=99, p=0.5)
     assert table.columns == [
         "measure", "statistic", "estimate", "low", "high", "se", "bias", "n_runs", "n_units", "n_resamples",
     ]  # fmt: skip
@@ -191,7 +191,7 @@ def test_the_draws_are_the_same_for_both() -> None:
     rng = np.random.default_rng(2)
     values = {name: (1 / rng.integers(1, 6, 30)).tolist() for name in "abcd"}
     ev = evaluated(values, "RR P@1 GMAP")
-    same = apf.leaderboard_agreement(ev, ev, n_resamples=200)
+    same = apf.lists.leaderboard_agreement(ev, ev, n_resamples=200)
     assert same["measure"].unique(maintain_order=True).to_list() == ["RR", "P@1"]
     assert same["high"].to_list() == [1] * 6
     rr = same.filter(measure="RR")
@@ -204,11 +204,11 @@ def test_the_interval_is_that_of_leaderboards_of_drawn_queries() -> None:
     rng = np.random.default_rng(4)
     columns = [{name: (1 / rng.integers(1, 4, 25)).tolist() for name in "abcde"} for _ in "xy"]
     reference, other = (evaluated(each) for each in columns)
-    row = apf.leaderboard_agreement(reference, other, n_resamples=300, seed=9).row(0, named=True)
+    row = apf.lists.leaderboard_agreement(reference, other, n_resamples=300, seed=9).row(0, named=True)
     a, b = (np.array(list(each.values())) for each in columns)
     counts = np.concatenate([*draw_counts(25, 300, seed=9, size=300)])
     copies = [np.repeat(np.arange(25), times) for times in counts]
-    taus = [apf.kendall_tau(*(each[:, drawn].mean(axis=1).round(12) for each in (a, b))) for drawn in copies]
+    taus = [apf.lists.kendall_tau(*(each[:, drawn].mean(axis=1).round(12) for each in (a, b))) for drawn in copies]
     assert (row["low"], row["high"]) == pytest.approx(tuple(np.quantile(taus, [0.025, 0.975])))
     assert row["bias"] == pytest.approx(np.mean(taus) - row["estimate"])
 
@@ -216,9 +216,9 @@ def test_the_interval_is_that_of_leaderboards_of_drawn_queries() -> None:
 def test_only_queries_of_both() -> None:
     values = {"a": [1, 1, 0.25], "b": [0.5, 1, 1]}
     reference, other = evaluated(values), evaluated({name: column[:2] for name, column in values.items()})
-    table = apf.leaderboard_agreement(reference, other, n_resamples=9)
+    table = apf.lists.leaderboard_agreement(reference, other, n_resamples=9)
     assert table.select("estimate", "n_units").row(0) == (1, 2)
-    assert_frame_equal(apf.leaderboard_agreement(other, reference, n_resamples=9), table)
+    assert_frame_equal(apf.lists.leaderboard_agreement(other, reference, n_resamples=9), table)
 
 
 ONE = {"a": [1.0, 0.5], "b": [0.5, 0.5]}
@@ -238,11 +238,11 @@ ONE = {"a": [1.0, 0.5], "b": [0.5, 0.5]}
 )  # fmt: skip
 def test_leaderboards_that_cannot_be_compared(reference: apf.RunEvaluation, other: apf.RunEvaluation, message: str) -> None:
     with pytest.raises(ParameterError) as error:
-        apf.leaderboard_agreement(reference, other)
+        apf.lists.leaderboard_agreement(reference, other)
     assert str(error.value).startswith(message)
 
 
 def test_ids_of_two_types() -> None:
     numbered = apf.evaluate_run({1: {1: 1}}, {"a": {1: {1: 1}}, "b": {1: {1: 1}}}, "RR")
     with pytest.raises(IdTypeError, match="query_id of first holds strings, not integers like second"):
-        apf.leaderboard_agreement(evaluated(ONE), numbered)
+        apf.lists.leaderboard_agreement(evaluated(ONE), numbered)

@@ -40,7 +40,7 @@ def test_intervals_are_of_the_means(method: str) -> None:
     options: dict[str, Any] = {"n_resamples": 99, "confidence": 0.9, "seed": 3}
     intervals = evaluation.intervals(method=method, **options)
     if method == "bootstrap":
-        assert_frame_equal(intervals, apf.bootstrap_mean(evaluation.per_query, **options))
+        assert_frame_equal(intervals, apf.lists.bootstrap_mean(evaluation.per_query, **options))
     means = evaluation.summary.select("run", "measure", estimate="value")
     assert_frame_equal(intervals.select("run", "measure", "estimate"), means, check_row_order=False)
 
@@ -90,7 +90,7 @@ def test_units_and_strata_are_attributes_of_the_queries() -> None:
     options: dict[str, Any] = {"unit": "user", "within": "kind", "n_resamples": 99}
     assert_frame_equal(ev.compare(**options), apf.compare_runs(joined, **options))
     assert_frame_equal(ev.compare(test="bootstrap", **options), apf.compare_runs(joined, test="bootstrap", **options))
-    assert_frame_equal(ev.intervals(method="bootstrap", **options), apf.bootstrap_mean(joined, **options))
+    assert_frame_equal(ev.intervals(method="bootstrap", **options), apf.lists.bootstrap_mean(joined, **options))
     assert ev.compare(**options)["n_units"].item() == 30
     assert ev.compare(unit="user")["se"].item() > ev.compare()["se"].item()
     # of a kind all queries are alike

@@ -126,7 +126,7 @@ def test_queries_come_as_in_the_judgements_and_measures_as_they_were_named() -> 
         " ap,  p@2 ,",
         ["AP", "P@2"],
         ("map", "precision@2"),
-        [apf.as_measure("AP"), "P@2"],
+        [apf.lists.as_measure("AP"), "P@2"],
         "AP P@2 AP AP(rel=1) P@2.0",
     ],
     ids=str,
@@ -136,7 +136,7 @@ def test_ways_to_name_measures(measures: Any) -> None:
 
 
 def test_a_measure_as_a_value() -> None:
-    assert apf.evaluate_run(QRELS, RUN, apf.as_measure("P@2")).summary["measure"].to_list() == ["P@2"]
+    assert apf.evaluate_run(QRELS, RUN, apf.lists.as_measure("P@2")).summary["measure"].to_list() == ["P@2"]
 
 
 # ---- policies
@@ -517,7 +517,7 @@ CUTOFFS = {"rank": st.none() | RANKS, "required rank": RANKS, "recall": st.float
 
 
 @st.composite
-def any_measure(draw: st.DrawFn) -> apf.Measure:
+def any_measure(draw: st.DrawFn) -> apf.lists.Measure:
     kind = KINDS[draw(st.sampled_from([*KINDS]))]
     cutoff = draw(CUTOFFS[kind.cutoff])
     values = {
@@ -526,16 +526,16 @@ def any_measure(draw: st.DrawFn) -> apf.Measure:
     }
     if cutoff is None and values.get("over") == "min":
         del values["over"]
-    return apf.Measure(kind.name, cutoff, tuple(item for item in values.items() if draw(st.booleans())))
+    return apf.lists.Measure(kind.name, cutoff, tuple(item for item in values.items() if draw(st.booleans())))
 
 
 @given(measure=any_measure(), upper=st.booleans())
-def test_measures_are_read_as_they_are_printed(measure: apf.Measure, upper: bool) -> None:
+def test_measures_are_read_as_they_are_printed(measure: apf.lists.Measure, upper: bool) -> None:
     text = str(measure)
-    assert apf.as_measure(text) == measure
-    assert hash(apf.as_measure(text)) == hash(measure)
+    assert apf.lists.as_measure(text) == measure
+    assert hash(apf.lists.as_measure(text)) == hash(measure)
     in_case = measure.name.upper() if upper or measure.name == "RBP" else measure.name.lower()
-    assert apf.as_measure(f" {text.replace(measure.name, in_case, 1)} ") == measure
+    assert apf.lists.as_measure(f" {text.replace(measure.name, in_case, 1)} ") == measure
 
 
 @pytest.mark.slow
@@ -629,9 +629,9 @@ def test_judged_only_is_the_measure_of_condensed_lists() -> None:
 
 
 def test_defaults_are_not_printed() -> None:
-    assert str(apf.as_measure("ap(rel=1, over=n_positives, definition=step)@10.0")) == "AP@10"
-    assert str(apf.as_measure("P@1000000")) == "P@1000000"
-    assert [str(apf.as_measure(f"IPrec@{recall}")) for recall in (".10", "0", "1", "1e-5")] == [
+    assert str(apf.lists.as_measure("ap(rel=1, over=n_positives, definition=step)@10.0")) == "AP@10"
+    assert str(apf.lists.as_measure("P@1000000")) == "P@1000000"
+    assert [str(apf.lists.as_measure(f"IPrec@{recall}")) for recall in (".10", "0", "1", "1e-5")] == [
         "IPrec@0.1", "IPrec@0", "IPrec@1", "IPrec@1e-05",
     ]  # fmt: skip
 

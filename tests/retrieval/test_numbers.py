@@ -14,7 +14,7 @@ RUN = {"q1": {"b": 0.9, "a": 0.8}, "q2": {"a": 0.9, "b": 0.8}}
 BEST = {"q1": {"a": 0.9}, "q2": {"a": 0.9, "b": 0.8}}
 
 
-@pytest.mark.parametrize("name", ["AP(rel=2)@10", "ap(rel=2)@10", apf.Measure("AP", 10, (("rel", 2),))])
+@pytest.mark.parametrize("name", ["AP(rel=2)@10", "ap(rel=2)@10", apf.lists.Measure("AP", 10, (("rel", 2),))])
 def test_a_number_by_any_name_of_its_measure(name: Any) -> None:
     ev = apf.evaluate_run(QRELS, RUN, "RR P@1 AP(rel=2)@10")
     assert (ev["RR"], ev["recip_rank"], ev["P_1"], ev[name]) == (0.75, 0.75, 0.5, 0.5)

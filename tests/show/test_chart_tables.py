@@ -62,7 +62,7 @@ def test_a_list_has_names_that_differ(models: list[apf.Evaluation], searched: ap
 
 def test_evaluations_in_memory_are_drawn_side_by_side() -> None:
     pytest.importorskip("altair")
-    spec = apf.plot_error_impact(in_memory()).to_dict()
+    spec = apf.plot.error_impact(in_memory()).to_dict()
     assert [name[0] for name in spec["layer"][0]["encoding"]["color"]["scale"]["domain"]] == ["a", "b"]
 
 
@@ -106,20 +106,20 @@ def test_what_cannot_be_drawn(
 def test_evaluations_of_another_kind(searched: apf.RunEvaluation, models: list[apf.Evaluation]) -> None:
     pytest.importorskip("altair")
     with pytest.raises(InputError, match="a RunEvaluation has no confusion; give an evaluation that has the method confusion"):
-        apf.plot_confusion(searched)
+        apf.plot.confusion(searched)
     with pytest.raises(InputError, match="an Evaluation has no leaderboard"):
-        apf.plot_leaderboard(models[0])
+        apf.plot.leaderboard(models[0])
     with pytest.raises(ColumnError, match="curve: an Evaluation cannot be read as a table"):
-        apf.plot_roc(models[0])
+        apf.plot.roc(models[0])
     with pytest.raises(InputError, match="this chart is not about an Evaluation; give what"):
-        apf.plot_vl_pr(models[0])  # type: ignore[arg-type]
+        apf.plot.vl_pr(models[0])  # type: ignore[arg-type]
 
 
 def test_search_runs_are_drawn(searched: apf.RunEvaluation) -> None:
     pytest.importorskip("altair")
-    assert "AP by run" in str(apf.plot_leaderboard(searched).to_dict()["title"])
-    assert apf.plot_intervals(searched).to_dict()["title"]["text"] == "AP by run"
-    bars = apf.plot_slices(searched, "AP", by="topic", support="n_queries").to_dict()["layer"][0]["encoding"]
+    assert "AP by run" in str(apf.plot.leaderboard(searched).to_dict()["title"])
+    assert apf.plot.intervals(searched).to_dict()["title"]["text"] == "AP by run"
+    bars = apf.plot.slices(searched, "AP", by="topic", support="n_queries").to_dict()["layer"][0]["encoding"]
     assert bars["y"]["scale"]["domain"] == ["even", "odd"]
     assert bars["color"]["scale"]["domain"] == ["a", "b"]
 
@@ -128,10 +128,10 @@ def test_search_runs_are_drawn(searched: apf.RunEvaluation) -> None:
 @pytest.mark.parametrize(
     ("plot", "method"),
     [
-        (apf.plot_operating_points, "thresholds"),
-        (apf.plot_thresholds, "thresholds"),
-        (apf.plot_miss_rates, "thresholds"),
-        (apf.plot_reliability, "reliability"),
+        (apf.plot.operating_points, "thresholds"),
+        (apf.plot.thresholds, "thresholds"),
+        (apf.plot.miss_rates, "thresholds"),
+        (apf.plot.reliability, "reliability"),
     ],
 )
 def test_what_has_no_slices_says_how_they_are_drawn(plot: Callable[..., Any], method: str, by: Any) -> None:
@@ -147,24 +147,24 @@ def test_what_has_no_slices_says_how_they_are_drawn(plot: Callable[..., Any], me
 def test_evaluations_are_drawn_by_columns_of_their_table() -> None:
     pytest.importorskip("altair")
     one, two = in_memory()
-    spec = apf.plot_thresholds({"old": one, "new": one}, "run").to_dict()
+    spec = apf.plot.thresholds({"old": one, "new": one}, "run").to_dict()
     assert [name[:3] for name in spec["layer"][0]["encoding"]["color"]["scale"]["domain"]] == ["old", "new"]
-    assert apf.plot_operating_points(one, ["name"]).to_dict()["concat"][0]["title"]["text"] == "cat"
-    assert len(apf.plot_reliability([one, two], "run").to_dict()["concat"]) == 2
+    assert apf.plot.operating_points(one, ["name"]).to_dict()["concat"][0]["title"]["text"] == "cat"
+    assert len(apf.plot.reliability([one, two], "run").to_dict()["concat"]) == 2
 
 
 DRAWN: dict[str, tuple[Callable[..., Any], Callable[[apf.Evaluation], Any], dict[str, Any]]] = {
-    "precision_recall": (apf.plot_precision_recall, lambda ev: ev.curves(category="car"), {"category": "car"}),
-    "scores": (apf.plot_scores, lambda ev: ev.matches(0.75), {"iou_threshold": 0.75}),
-    "thresholds": (apf.plot_thresholds, lambda ev: ev.thresholds(0.5), {"iou_threshold": 0.5}),
-    "operating_points": (apf.plot_operating_points, lambda ev: ev.thresholds(per_category=False), {"per_category": False}),
-    "miss_rates": (apf.plot_miss_rates, lambda ev: ev.thresholds(category="car"), {"category": "car"}),
-    "reliability": (apf.plot_reliability, lambda ev: ev.reliability(n_bins=5), {"n_bins": 5}),
-    "confusion": (apf.plot_confusion, lambda ev: ev.confusion(min_score=0.5), {"min_score": 0.5}),
-    "error_impact": (apf.plot_error_impact, lambda ev: ev.error_impact(0.75, intervals=True), {"iou_threshold": 0.75}),
-    "intervals": (apf.plot_intervals, lambda ev: ev.intervals(by="weather", metrics="AP"), {"by": "weather", "metrics": "AP"}),
-    "draws": (apf.plot_draws, lambda ev: ev.draws(metric="AP"), {"metric": "AP"}),
-    "slices": (apf.plot_slices, lambda ev: ev.by("weather", intervals=True), {"by": "weather"}),
+    "precision_recall": (apf.plot.precision_recall, lambda ev: ev.curves(category="car"), {"category": "car"}),
+    "scores": (apf.plot.scores, lambda ev: ev.matches(0.75), {"iou_threshold": 0.75}),
+    "thresholds": (apf.plot.thresholds, lambda ev: ev.thresholds(0.5), {"iou_threshold": 0.5}),
+    "operating_points": (apf.plot.operating_points, lambda ev: ev.thresholds(per_category=False), {"per_category": False}),
+    "miss_rates": (apf.plot.miss_rates, lambda ev: ev.thresholds(category="car"), {"category": "car"}),
+    "reliability": (apf.plot.reliability, lambda ev: ev.reliability(n_bins=5), {"n_bins": 5}),
+    "confusion": (apf.plot.confusion, lambda ev: ev.confusion(min_score=0.5), {"min_score": 0.5}),
+    "error_impact": (apf.plot.error_impact, lambda ev: ev.error_impact(0.75, intervals=True), {"iou_threshold": 0.75}),
+    "intervals": (apf.plot.intervals, lambda ev: ev.intervals(by="weather", metrics="AP"), {"by": "weather", "metrics": "AP"}),
+    "draws": (apf.plot.draws, lambda ev: ev.draws(metric="AP"), {"metric": "AP"}),
+    "slices": (apf.plot.slices, lambda ev: ev.by("weather", intervals=True), {"by": "weather"}),
 }
 
 
@@ -186,12 +186,12 @@ def test_two_models_have_their_colours_everywhere(models: list[apf.Evaluation]) 
     pytest.importorskip("altair")
     wanted = {"model_a": "#0b5cad", "model_b": "#9a4a00"}
     charts = [
-        apf.plot_precision_recall(models, category="car"),
-        apf.plot_thresholds(models, per_category=False),
-        apf.plot_miss_rates(models, category="car"),
-        apf.plot_error_impact(models),
-        apf.plot_slices(models, by="weather", intervals=False),
-        apf.plot_intervals(models, level="category", metrics="AP50"),
+        apf.plot.precision_recall(models, category="car"),
+        apf.plot.thresholds(models, per_category=False),
+        apf.plot.miss_rates(models, category="car"),
+        apf.plot.error_impact(models),
+        apf.plot.slices(models, by="weather", intervals=False),
+        apf.plot.intervals(models, level="category", metrics="AP50"),
     ]
     for chart in charts:
         scales = [scale for layer in chart.to_dict()["layer"] if (scale := layer["encoding"].get("color", {}).get("scale"))]

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import apframe as apf
+from apframe import plot
 from apframe.exceptions import ColumnError, InputError, ParameterError
 from apframe.lists.list_curves import precision_recall_curve, roc_curve
-from apframe.show.charts import plot_precision_recall, plot_roc, plot_vl_pr
 from apframe.show.colours import PALETTE
 
 pytest.importorskip("altair")
@@ -48,7 +48,7 @@ def drawn(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_one_curve() -> None:
     curve = precision_recall("a")
-    spec = plot_precision_recall(curve, random_baseline=0.3).to_dict()
+    spec = plot.precision_recall(curve, random_baseline=0.3).to_dict()
     assert marks(spec) == [
         "line",
         "text",
@@ -69,17 +69,17 @@ def test_one_curve() -> None:
 
 
 def test_lines_of_the_same_f() -> None:
-    spec = plot_precision_recall(precision_recall("a"), iso_f=[0.5]).to_dict()
+    spec = plot.precision_recall(precision_recall("a"), iso_f=[0.5]).to_dict()
     rows, labels = (spec["datasets"][layer["data"]["name"]] for layer in spec["layer"][:2])
     for row in rows:
         assert 2 * row["precision"] * row["recall"] / (row["precision"] + row["recall"]) == pytest.approx(0.5)
     assert (rows[0]["precision"], rows[-1]["recall"]) == pytest.approx((1, 1))
     assert labels == [{"recall": 1, "precision": pytest.approx(1 / 3), "f": "F1 = 0.5"}]
-    assert marks(plot_precision_recall(precision_recall("a"), iso_f=[]).to_dict()) == ["line", "circle"]
+    assert marks(plot.precision_recall(precision_recall("a"), iso_f=[]).to_dict()) == ["line", "circle"]
 
 
 def test_a_colour_for_each_curve() -> None:
-    spec = plot_precision_recall(precision_recall("b", "a"), random_baseline=True).to_dict()
+    spec = plot.precision_recall(precision_recall("b", "a"), random_baseline=True).to_dict()
     colour = spec["layer"][-2]["encoding"]["color"]
     assert colour["title"] == "model"
     assert colour["scale"] == {"domain": ["b", "a"], "range": PALETTE[:2]}
@@ -99,7 +99,7 @@ def test_of_many_curves_the_best_and_the_worst_have_a_colour() -> None:
         for k, model in enumerate(models, 1)
     ]
     curve = precision_recall_curve(pl.concat(lists), by="model", n_positives=R.sum())
-    spec = plot_precision_recall(curve).to_dict()
+    spec = plot.precision_recall(curve).to_dict()
     scale = spec["layer"][-2]["encoding"]["color"]["scale"]
     area = curve.group_by("model").agg(
         (pl.col("precision") * pl.col("recall").diff().fill_null(pl.col("recall"))).sum().alias("ap")
@@ -114,22 +114,22 @@ def test_of_many_curves_the_best_and_the_worst_have_a_colour() -> None:
 
 @pytest.mark.slow
 def test_no_more_rows_than_altair_takes() -> None:
-    spec = plot_precision_recall(precision_recall(*map(str, range(12)), n=1500)).to_dict()
+    spec = plot.precision_recall(precision_recall(*map(str, range(12)), n=1500)).to_dict()
     assert 12 * 90 < len(drawn(spec)) <= 12 * 101
     assert (
         4000
-        < len(drawn(plot_precision_recall(precision_recall(*map(str, range(12)), n=1500), max_points=500).to_dict()))
+        < len(drawn(plot.precision_recall(precision_recall(*map(str, range(12)), n=1500), max_points=500).to_dict()))
         <= 5000
     )
     with pytest.raises(InputError, match="2,000 curves are too many for one chart"):
-        plot_precision_recall(precision_recall(*map(str, range(2000)), n=3))
+        plot.precision_recall(precision_recall(*map(str, range(2000)), n=3))
 
 
 @pytest.mark.slow
 def test_curves_of_an_evaluation() -> None:
     found = apf.evaluate("data/street/instances.json", "data/street/model_a.json")
     curve = pl.concat([found.curves(threshold, category=1) for threshold in (0.5, 0.75)])
-    spec = plot_precision_recall(curve, interpolated=True).to_dict()
+    spec = plot.precision_recall(curve, interpolated=True).to_dict()
     lines = spec["layer"][-2]
     assert lines["encoding"]["y"]["title"] == "interpolated precision"
     assert lines["encoding"]["color"]["title"] == "iou_threshold"
@@ -139,23 +139,23 @@ def test_curves_of_an_evaluation() -> None:
     envelope = curve.filter(pl.col("iou_threshold") == 0.5)["envelope"].to_list()
     assert set(heights) <= set(envelope) and heights[-1] == envelope[-1] and len(heights) <= 101
     assert spec["title"]["subtitle"] == ["area range all"]
-    one = plot_precision_recall(found.curves(0.5, "large")).to_dict()
+    one = plot.precision_recall(found.curves(0.5, "large")).to_dict()
     assert one["title"]["text"] == "Precision over recall"
     assert one["title"]["subtitle"] == ["IoU threshold 0.5, area range large"]
-    assert "title" not in plot_precision_recall(precision_recall("a")).to_dict()
+    assert "title" not in plot.precision_recall(precision_recall("a")).to_dict()
     with pytest.raises(ParameterError, match="category_id does not distinguish the curves"):
-        plot_precision_recall(curve, by="category_id")
+        plot.precision_recall(curve, by="category_id")
 
 
 def test_infinite_scores_are_valid_json() -> None:
     curve = precision_recall_curve({"relevant": [1, 0], "score": [float("inf"), 0.5]}, n_positives=1)
-    spec = plot_precision_recall(curve).to_dict()
+    spec = plot.precision_recall(curve).to_dict()
     assert json.loads(json.dumps(spec, allow_nan=False)) == spec
     assert [row["score"] for row in drawn(spec)] == [None, None, 0.5]
 
 
 def test_roc() -> None:
-    spec = plot_roc(roc("a", "b"), width=200, height=200).to_dict()
+    spec = plot.roc(roc("a", "b"), width=200, height=200).to_dict()
     assert marks(spec) == ["line", "text", "line", "circle"]
     diagonal = spec["datasets"][spec["layer"][0]["data"]["name"]]
     assert all(row["false_positive_rate"] == row["true_positive_rate"] for row in diagonal)
@@ -168,36 +168,36 @@ def test_roc() -> None:
 
 @pytest.mark.slow
 def test_charts_side_by_side() -> None:
-    both = plot_precision_recall(precision_recall("a")) | plot_precision_recall(precision_recall("a"))
+    both = plot.precision_recall(precision_recall("a")) | plot.precision_recall(precision_recall("a"))
     assert len({param["name"] for param in both.to_dict()["params"]}) == 2
 
 
 def test_nothing_to_draw() -> None:
     curve = precision_recall("a")
     with pytest.raises(InputError, match="nothing to draw; it has no rows"):
-        plot_precision_recall(curve.clear())
+        plot.precision_recall(curve.clear())
     with pytest.raises(InputError, match="nothing to draw; recall or precision is null"):
-        plot_precision_recall(curve.with_columns(recall=pl.lit(None, pl.Float64)))
+        plot.precision_recall(curve.with_columns(recall=pl.lit(None, pl.Float64)))
     with pytest.raises(ColumnError, match="no column false_positive_rate"):
-        plot_roc(curve)
+        plot.roc(curve)
     with pytest.raises(ColumnError, match="no column modle"):
-        plot_precision_recall(curve, by="modle")
+        plot.precision_recall(curve, by="modle")
     with pytest.raises(ParameterError, match=r"lie in \(0, 1\]"):
-        plot_precision_recall(curve, random_baseline=1.5)
+        plot.precision_recall(curve, random_baseline=1.5)
     with pytest.raises(ParameterError, match="max_points is a whole number of at least 2"):
-        plot_precision_recall(curve, max_points=0)
+        plot.precision_recall(curve, max_points=0)
 
 
 def test_without_altair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    for plot, curve in ((plot_precision_recall, precision_recall("a")), (plot_roc, roc("a"))):
+    for draw, curve in ((plot.precision_recall, precision_recall("a")), (plot.roc, roc("a"))):
         with pytest.raises(ParameterError, match=r'pip install altair, or the extra "charts"'):
-            plot(curve)
+            draw(curve)
 
 
 def test_vl_pr_is_drawn_with_its_numbers() -> None:
     for stable in (False, True):
-        spec = plot_vl_pr(apf.vl_pr([1, -1, 1, -1], [0.9, 0.8, 0.1, float("-inf")], stable=stable)).to_dict()
+        spec = plot.vl_pr(apf.lists.vl_pr([1, -1, 1, -1], [0.9, 0.8, 0.1, float("-inf")], stable=stable)).to_dict()
         assert spec["title"] == "AUC 79.17%, AP 83.33%, AP11 84.85%"
         rows = [row for table in spec["datasets"].values() for row in table if "score" in row]
         assert [(row["rank"], row["recall"]) for row in rows] == [(0, 0), (1, 0.5), (2, 0.5), (3, 1)]

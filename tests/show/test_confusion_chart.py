@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from apframe import plot
 from apframe.exceptions import ColumnError, InputError, ParameterError
 from apframe.show.colours import PALETTE
-from apframe.show.confusion_chart import plot_confusion
 
 pytest.importorskip("altair")
 
@@ -32,7 +32,7 @@ def drawn(spec: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def test_the_matrix() -> None:
-    spec = plot_confusion(TABLE).to_dict()
+    spec = plot.confusion(TABLE).to_dict()
     cells = drawn(spec)
     assert {at: row["n"] for at, row in cells.items()} == {
         ("cat", "cat"): 6, ("cat", "dog"): 3, ("cat", "missed"): 1, ("dog", "dog"): 4, ("car", "car"): 5, ("car", "dog"): 1,
@@ -48,7 +48,7 @@ def test_the_matrix() -> None:
 
 
 def test_many_categories() -> None:
-    spec = plot_confusion(TABLE, most=2).to_dict()
+    spec = plot.confusion(TABLE, most=2).to_dict()
     cells = drawn(spec)
     assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["dog", "cat", "1 other", "missed"]
     assert (cells["1 other", "dog"]["n"], cells["1 other", "1 other"]["n"]) == (1, 5)
@@ -57,10 +57,10 @@ def test_many_categories() -> None:
 
 
 def test_the_largest_mistakes() -> None:
-    spec = plot_confusion(TABLE, "cells").to_dict()
+    spec = plot.confusion(TABLE, "cells").to_dict()
     (rows,) = spec["datasets"].values()
     assert [(row["cell"], row["text"]) for row in rows] == [("cat → dog", "3 · 30.0%"), ("car → dog", "1 · 16.7%")]
-    one = plot_confusion(TABLE, "cells", most=1).to_dict()
+    one = plot.confusion(TABLE, "cells", most=1).to_dict()
     assert one["title"]["subtitle"][-1] == "the 1 largest of 2 cells"
 
 
@@ -68,38 +68,38 @@ def test_the_largest_mistakes() -> None:
 def test_the_conditions_are_said() -> None:
     def said(**columns: Any) -> str:
         table = TABLE.with_columns(iou_threshold=0.5, area_range=pl.lit("all"), **columns)
-        return str(plot_confusion(table).to_dict()["title"]["subtitle"][0])
+        return str(plot.confusion(table).to_dict()["title"]["subtitle"][0])
 
     assert said(min_score=pl.lit(None, pl.Float64)) == "IoU threshold 0.5, area range all, all scores"
     assert said(min_score=pl.when(pl.col("found_name").is_not_null()).then(0.3)) == (
         "IoU threshold 0.5, area range all, scores from 0.3"
     )
     missed = confusion((1, None, 3), min_score=pl.lit(None, pl.Float64))
-    assert plot_confusion(missed).to_dict()["title"]["subtitle"][0].startswith("the shade")
+    assert plot.confusion(missed).to_dict()["title"]["subtitle"][0].startswith("the shade")
     by_category = pl.col("found_category_id") / 10
     assert said(min_score=by_category) == "IoU threshold 0.5, area range all, scores from 0.1 to 0.3, by category"
 
 
 def test_names_that_are_missing_or_twice() -> None:
     table = TABLE.with_columns(pl.col("true_name", "found_name").replace({"dog": None, "car": "cat"}))
-    spec = plot_confusion(table).to_dict()
+    spec = plot.confusion(table).to_dict()
     assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["category 2", "cat (1)", "cat (3)", "missed"]
 
 
 def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     for most in (0, 61, True, "x"):
         with pytest.raises(ParameterError, match="most is a whole number from 1 to 60"):
-            plot_confusion(TABLE, most=most)
+            plot.confusion(TABLE, most=most)
     with pytest.raises(ParameterError, match='kind is "matrix" or "cells"'):
-        plot_confusion(TABLE, "cell")
+        plot.confusion(TABLE, "cell")
     with pytest.raises(InputError, match="there is nothing to draw; it has no rows"):
-        plot_confusion(TABLE.clear())
+        plot.confusion(TABLE.clear())
     with pytest.raises(InputError, match="there is nothing to draw; no category is predicted as another"):
-        plot_confusion(confusion((1, 1, 3)), "cells")
+        plot.confusion(confusion((1, 1, 3)), "cells")
     with pytest.raises(InputError, match="cells appear more than once; filter to one evaluation"):
-        plot_confusion(pl.concat([TABLE, TABLE]))
+        plot.confusion(pl.concat([TABLE, TABLE]))
     with pytest.raises(ColumnError, match="no column true_name"):
-        plot_confusion(TABLE.drop("true_name"))
+        plot.confusion(TABLE.drop("true_name"))
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(ParameterError, match="charts need Altair"):
-        plot_confusion(TABLE)
+        plot.confusion(TABLE)

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from apframe import plot
 from apframe.exceptions import ColumnError, InputError, ParameterError
 from apframe.show.colours import PALETTE
-from apframe.show.draw_charts import plot_draws
 
 pytest.importorskip("altair")
 
@@ -25,7 +25,7 @@ def rows(spec: dict[str, Any], layer: int) -> list[dict[str, Any]]:
 
 
 def test_bars_and_marks_of_a_difference() -> None:
-    spec = plot_draws(DRAWS, bins=2, confidence=0.5).to_dict()
+    spec = plot.draws(DRAWS, bins=2, confidence=0.5).to_dict()
     better, worse = "new is better (62.5%)", "old is better (37.5%)"
     assert rows(spec, 0) == [
         {"from": -0.5, "to": 0.0, "draws": 1, "side": worse},
@@ -42,29 +42,29 @@ def test_bars_and_marks_of_a_difference() -> None:
 
 
 def test_a_level_has_one_colour_and_no_line_at_zero() -> None:
-    spec = plot_draws(DRAWS.drop("run_a", "run_b"), bins=4).to_dict()
+    spec = plot.draws(DRAWS.drop("run_a", "run_b"), bins=4).to_dict()
     assert [row["draws"] for row in rows(spec, 0)] == [1, 0, 1, 2]
     assert spec["layer"][0]["encoding"]["color"] == {"value": PALETTE[0]}
     assert len(spec["layer"]) == 1 + 2 * 3
     assert spec["title"]["text"] == "AP"
-    without = plot_draws(DRAWS.with_columns(estimate=pl.lit(None, pl.Float64))).to_dict()
+    without = plot.draws(DRAWS.with_columns(estimate=pl.lit(None, pl.Float64))).to_dict()
     assert "solid" not in without["title"]["subtitle"][0]
 
 
 def test_all_draws_equal() -> None:
-    spec = plot_draws(DRAWS.with_columns(value=pl.lit(0.0))).to_dict()  # a model against itself
+    spec = plot.draws(DRAWS.with_columns(value=pl.lit(0.0))).to_dict()  # a model against itself
     assert [row["draws"] for row in rows(spec, 0)] == [5]
     assert rows(spec, 0)[0]["side"] == "new is better (50.0%)"
 
 
 def test_what_cannot_be_drawn() -> None:
     with pytest.raises(ColumnError, match="value"):
-        plot_draws(DRAWS.drop("value"))
+        plot.draws(DRAWS.drop("value"))
     with pytest.raises(InputError, match="no draw has a value"):
-        plot_draws(DRAWS.tail(1))
+        plot.draws(DRAWS.tail(1))
     with pytest.raises(InputError, match="several numbers; filter to one"):
-        plot_draws(DRAWS.with_columns(metric=pl.Series(["AP", "AP50", "AP", "AP", "AP"])))
+        plot.draws(DRAWS.with_columns(metric=pl.Series(["AP", "AP50", "AP", "AP", "AP"])))
     with pytest.raises(ParameterError, match="bins"):
-        plot_draws(DRAWS, bins=0)
+        plot.draws(DRAWS, bins=0)
     with pytest.raises(ParameterError, match="confidence"):
-        plot_draws(DRAWS, confidence=95)
+        plot.draws(DRAWS, confidence=95)

@@ -130,7 +130,7 @@ def test_they_stay_frames_of_all_columns(models: list[apf.Evaluation]) -> None:
     assert_frame_equal(pickle.loads(pickle.dumps(found)), plain)
     assert json.loads(found.write_json())[0]["camera"] == "front"
     assert first.compare(second).columns == list(ROW)
-    assert apf.plot_slices(found).to_dict() == apf.plot_slices(plain).to_dict()
+    assert apf.plot.slices(found).to_dict() == apf.plot.slices(plain).to_dict()
 
 
 def test_sorted_and_filtered_tables_print_alike(models: list[apf.Evaluation]) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from apframe import plot
 from apframe.exceptions import ColumnError, InputError, ParameterError
 from apframe.report.tag_axis import tag_axis
 from apframe.show.colours import PALETTE, VERDICTS
-from apframe.show.interval_charts import pair_of, plot_intervals, plot_leaderboard, plot_over_tag
+from apframe.show.interval_charts import pair_of
 
 pytest.importorskip("altair")
 
@@ -64,7 +65,7 @@ def kinds(spec: dict[str, Any]) -> list[str]:
 
 
 def test_levels_are_sorted_and_those_without_interval_are_dots_alone() -> None:
-    spec = plot_intervals(LEVELS).to_dict()
+    spec = plot.intervals(LEVELS).to_dict()
     ends, *caps, dots, texts = spec["layer"]
     assert kinds(spec) == ["rule", "tick", "tick", "point", "text"]
     assert [cap["encoding"]["x"]["field"] for cap in caps] == ["low", "high"]
@@ -81,7 +82,7 @@ def test_levels_are_sorted_and_those_without_interval_are_dots_alone() -> None:
 
 
 def test_differences_have_a_line_at_zero_and_hollow_dots_where_they_may_be_chance() -> None:
-    spec = plot_intervals(DIFFERENCES).to_dict()
+    spec = plot.intervals(DIFFERENCES).to_dict()
     assert kinds(spec) == ["rule", "rule", "tick", "tick", "point", "text"]
     assert rows(spec, 0) == [{"low": 0.0}]
     dots = spec["layer"][4]["encoding"]
@@ -98,72 +99,72 @@ def test_differences_have_a_line_at_zero_and_hollow_dots_where_they_may_be_chanc
 
 def test_metrics_stay_in_the_order_of_the_frame() -> None:
     both = pl.concat([LEVELS.head(1), LEVELS.head(1).with_columns(metric=pl.lit("AP50"), estimate=pl.lit(0.75))])
-    spec = plot_intervals(both).to_dict()
+    spec = plot.intervals(both).to_dict()
     assert spec["layer"][1]["encoding"]["y"]["scale"]["domain"] == ["AP", "AP50"]
     assert spec["title"]["text"] == "Metrics"
 
 
 def test_models_stand_side_by_side() -> None:
     both = pl.concat([LEVELS.select(pl.lit(run).alias("run"), pl.all()) for run in "ab"])
-    spec = plot_intervals(both).to_dict()
+    spec = plot.intervals(both).to_dict()
     dots = spec["layer"][3]["encoding"]
     assert dots["yOffset"]["scale"]["domain"] == ["a", "b"]
     assert dots["stroke"]["scale"] == {"domain": ["a", "b"], "range": PALETTE[:2]}
     assert spec["layer"][0]["encoding"]["color"]["title"] == "run"
     assert dots["y"]["scale"]["domain"] == ["car", "bus", "van"]
-    assert plot_intervals(both, "name").to_dict()["layer"][3]["encoding"]["yOffset"] == dots["yOffset"]
+    assert plot.intervals(both, "name").to_dict()["layer"][3]["encoding"]["yOffset"] == dots["yOffset"]
     alone = both.filter(pl.col("name") == "car")  # nothing but the run differs: each has a row
-    spec = plot_intervals(alone).to_dict()
+    spec = plot.intervals(alone).to_dict()
     assert spec["layer"][1]["encoding"]["y"]["scale"]["domain"] == ["a", "b"]
     assert "yOffset" not in spec["layer"][1]["encoding"]
 
 
 def test_several_others_and_all_pairs() -> None:
     others = pl.concat([DIFFERENCES, DIFFERENCES.with_columns(run_b=pl.lit("newest"))])
-    spec = plot_intervals(others).to_dict()
+    spec = plot.intervals(others).to_dict()
     assert spec["layer"][1]["encoding"]["color"]["scale"]["domain"] == ["new", "newest"]
     pairs = pl.concat([others, DIFFERENCES.with_columns(run_a=pl.lit("new"), run_b=pl.lit("newest"))])
-    spec = plot_intervals(pairs).to_dict()
+    spec = plot.intervals(pairs).to_dict()
     assert spec["layer"][1]["encoding"]["color"]["scale"]["domain"] == ["new − old", "newest − old", "newest − new"]
 
 
 def test_what_cannot_be_drawn() -> None:
     with pytest.raises(ColumnError, match="high"):
-        plot_intervals(LEVELS.drop("high"))
+        plot.intervals(LEVELS.drop("high"))
     with pytest.raises(InputError, match="it has no rows"):
-        plot_intervals(LEVELS.clear())
+        plot.intervals(LEVELS.clear())
     with pytest.raises(InputError, match="estimate is null throughout"):
-        plot_intervals(LEVELS.tail(1))
+        plot.intervals(LEVELS.tail(1))
     with pytest.raises(ParameterError, match="metric does not distinguish the rows"):
-        plot_intervals(LEVELS, "metric")
+        plot.intervals(LEVELS, "metric")
     many = pl.concat([LEVELS.head(1).with_columns(run=pl.lit(str(k))) for k in range(8)])
     with pytest.raises(InputError, match="8 values of run are too many"):
-        plot_intervals(many, "name", colour="run")
+        plot.intervals(many, "name", colour="run")
 
 
 def test_a_leaderboard_says_who_leads() -> None:
-    spec = plot_leaderboard(BOARD).to_dict()
+    spec = plot.leaderboard(BOARD).to_dict()
     assert spec["layer"][3]["encoding"]["y"]["scale"]["domain"] == ["b", "c", "a"]
     assert column(spec, 3, "text") == ["0.500 · leads in 75% · rank 1 to 2", "0.250 · leads in 25% · rank 2", "–"]
     assert spec["title"]["text"] == "AP by run"
-    plain = plot_leaderboard(BOARD.drop("share_best")).to_dict()
+    plain = plot.leaderboard(BOARD.drop("share_best")).to_dict()
     assert column(plain, 3, "text") == ["0.500", "0.250", "–"]
 
 
 def test_a_leaderboard_of_search_runs() -> None:
     searched = pl.DataFrame({"measure": ["RR"] * 2, "rank": [1, 2], "run": ["b", "a"], "estimate": [0.5, 0.25],
                              "low": [0.25, 0.125], "high": [0.75, 0.5]})  # fmt: skip
-    assert plot_leaderboard(searched).to_dict()["title"]["text"] == "RR by run"
+    assert plot.leaderboard(searched).to_dict()["title"]["text"] == "RR by run"
     with pytest.raises(InputError, match="several measures; filter to one"):
-        plot_leaderboard(pl.concat([searched, searched.with_columns(measure=pl.lit("AP"))]))
+        plot.leaderboard(pl.concat([searched, searched.with_columns(measure=pl.lit("AP"))]))
     with pytest.raises(InputError, match="no intervals; ask for intervals=True"):
-        plot_leaderboard(searched.drop("low"))
+        plot.leaderboard(searched.drop("low"))
     with pytest.raises(InputError, match="it has no rows"):
-        plot_leaderboard(searched.clear())
+        plot.leaderboard(searched.clear())
 
 
 def test_a_metric_over_a_tag() -> None:
-    spec = plot_over_tag(BOARD, "epoch").to_dict()
+    spec = plot.over_tag(BOARD, "epoch").to_dict()
     lines, bars, _, _, dots = spec["layer"]
     assert kinds(spec) == ["line", "rule", "tick", "tick", "circle"]
     assert column(spec, 4, "tag") == [20, 30]  # a has no AP
@@ -172,7 +173,7 @@ def test_a_metric_over_a_tag() -> None:
     assert (bars["encoding"]["y"]["field"], bars["encoding"]["y2"]["field"]) == ("low", "high")
     assert lines["encoding"]["detail"]["field"] == "colour"
     assert spec["title"]["text"] == "AP by epoch"
-    coloured = plot_over_tag(BOARD, "epoch", colour="lr", log=True).to_dict()
+    coloured = plot.over_tag(BOARD, "epoch", colour="lr", log=True).to_dict()
     assert coloured["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["0.01", "0.1"]
     assert coloured["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
 
@@ -195,7 +196,7 @@ def over(*values: Any) -> pl.DataFrame:
 )  # fmt: skip
 def test_a_line_joins_tags_in_their_order_as_on_the_page(values: list[Any], kind: str, tags: list[Any]) -> None:
     board = over(*values)
-    spec = plot_over_tag(board, "tag").to_dict()
+    spec = plot.over_tag(board, "tag").to_dict()
     axis, order = tag_axis({"tag": values}, [{}] * 3, [*"abc"])
     assert column(spec, 4, "tag") == tags and column(spec, 4, "text") == axis.labels and column(spec, 4, "place") == axis.places
     assert column(spec, 4, "value") == [board["AP"][at] for at in order]
@@ -208,29 +209,29 @@ def test_a_line_joins_tags_in_their_order_as_on_the_page(values: list[Any], kind
 
 def test_seeds_that_share_a_tag_have_no_line() -> None:
     for values in ([1, 1, 2], ["1", "2", "1.0"], ["x", "y", "x"], ["2026-11-01", "2026-11-02", "2026-11-01"]):
-        spec = plot_over_tag(over(*values), "tag").to_dict()
+        spec = plot.over_tag(over(*values), "tag").to_dict()
         assert kinds(spec) == ["rule", "tick", "tick", "circle"] and len(column(spec, 3, "tag")) == 3
-    assert kinds(plot_over_tag(over(1, 1, 2), "tag", colour="run").to_dict())[0] == "line"
+    assert kinds(plot.over_tag(over(1, 1, 2), "tag", colour="run").to_dict())[0] == "line"
 
 
 def test_nan_is_no_value_of_a_tag_or_a_metric() -> None:
-    spec = plot_over_tag(over(float("nan"), 2.0, 1.0), "tag").to_dict()
+    spec = plot.over_tag(over(float("nan"), 2.0, 1.0), "tag").to_dict()
     assert column(spec, 4, "tag") == [1, 2]
     board = over(1, 2, 3).with_columns(AP=pl.Series([0.5, float("nan"), 0.25]))
-    assert column(plot_over_tag(board, "tag").to_dict(), 4, "tag") == [1, 3]
+    assert column(plot.over_tag(board, "tag").to_dict(), 4, "tag") == [1, 3]
 
 
 def test_tags_that_cannot_be_drawn() -> None:
     with pytest.raises(ColumnError, match="seed"):
-        plot_over_tag(BOARD, "seed")
+        plot.over_tag(BOARD, "seed")
     with pytest.raises(ParameterError, match="epoch is not a number above 0 in every run"):
-        plot_over_tag(BOARD.with_columns(epoch=pl.lit(0)), "epoch", log=True)
+        plot.over_tag(BOARD.with_columns(epoch=pl.lit(0)), "epoch", log=True)
     with pytest.raises(ParameterError, match=r"^tag: tag is a number in a \(1\), but not in b \(last\)"):
-        plot_over_tag(over("1", "last", "3"), "tag")
+        plot.over_tag(over("1", "last", "3"), "tag")
     with pytest.raises(ParameterError, match="tag is not a number above 0 in every run"):
-        plot_over_tag(over(*"xyz"), "tag", log=True)
+        plot.over_tag(over(*"xyz"), "tag", log=True)
     with pytest.raises(InputError, match="nothing to draw"):
-        plot_over_tag(BOARD.with_columns(AP=pl.lit(None, pl.Float64)), "epoch")
+        plot.over_tag(BOARD.with_columns(AP=pl.lit(None, pl.Float64)), "epoch")
 
 
 def test_pairs_in_words() -> None:

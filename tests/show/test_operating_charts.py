@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import apframe as apf
+from apframe import plot
 from apframe.exceptions import ColumnError, InputError, ParameterError
-from apframe.show.operating_charts import plot_miss_rates, plot_operating_points
 
 pytest.importorskip("altair")
 STREET = Path(__file__).parents[2] / "data" / "street"
@@ -40,7 +40,7 @@ def table(*names: str, n: int = 3) -> pl.DataFrame:
 
 @pytest.mark.slow
 def test_each_category_has_a_chart_of_three_lines() -> None:
-    spec = plot_operating_points(table("cat", "dog")).to_dict()
+    spec = plot.operating_points(table("cat", "dog")).to_dict()
     assert [part["title"]["text"] for part in spec["concat"]] == ["cat", "dog"]
     assert spec["title"]["subtitle"] == ["IoU threshold 0.5, area range all"]
     lines = spec["concat"][0]["layer"][1]
@@ -55,13 +55,13 @@ def test_each_category_has_a_chart_of_three_lines() -> None:
 
 
 def test_the_largest_categories_are_drawn_in_the_order_of_the_table() -> None:
-    spec = plot_operating_points(table("few", "more", "most"), max_charts=2, columns=1).to_dict()
+    spec = plot.operating_points(table("few", "more", "most"), max_charts=2, columns=1).to_dict()
     assert [part["title"]["text"] for part in spec["concat"]] == ["more", "most"]
     assert spec["title"]["subtitle"][1] == "the 2 with most annotations of 3"
 
 
 def test_long_lines_are_thinned_and_keep_the_best() -> None:
-    chart = plot_operating_points(table("cat", n=3000), max_points=50).to_dict()
+    chart = plot.operating_points(table("cat", n=3000), max_points=50).to_dict()
     points = chart["datasets"][chart["concat"][0]["layer"][1]["data"]["name"]]
     assert len(points) <= 3 * 51
     assert min(row["score_threshold"] for row in points) == pytest.approx(0.9 - 2999 / 6000)
@@ -69,14 +69,14 @@ def test_long_lines_are_thinned_and_keep_the_best() -> None:
 
 
 def test_one_curve_needs_no_name() -> None:
-    spec = plot_operating_points(table("cat"), by=[]).to_dict()
+    spec = plot.operating_points(table("cat"), by=[]).to_dict()
     assert spec["concat"][0]["title"]["text"] == "best F1 0.520 at 0.5667"
 
 
 def test_miss_rates_are_steps_from_the_left_edge() -> None:
-    points = rows(plot_miss_rates(table("cat")), 0)
+    points = rows(plot.miss_rates(table("cat")), 0)
     assert [(row["fppi"], round(row["miss_rate"], 3)) for row in points] == [(0.1, 0.667), (0.5, 0.667), (0.5, 0.333)]
-    spec = plot_miss_rates(table("cat")).to_dict()
+    spec = plot.miss_rates(table("cat")).to_dict()
     assert spec["layer"][0]["mark"]["interpolate"] == "step-after"
     assert [spec["layer"][0]["encoding"][axis]["scale"] for axis in "xy"] == [
         {"type": "log", "domain": [0.1, 1.0], "nice": False}, {"type": "log", "domain": [0.1, 1], "nice": False},
@@ -87,7 +87,7 @@ def test_miss_rates_are_steps_from_the_left_edge() -> None:
 def test_models_are_named_with_their_average_the_lowest_first() -> None:
     runs = pl.concat([table("cat").with_columns(run=pl.lit("worse"), miss_rate=pl.col("miss_rate") + 0.1),
                       table("cat").with_columns(run=pl.lit("better"))], how="diagonal")  # fmt: skip
-    spec = plot_miss_rates(runs.select("run", pl.exclude("run"))).to_dict()
+    spec = plot.miss_rates(runs.select("run", pl.exclude("run"))).to_dict()
     domain = spec["layer"][0]["encoding"]["color"]["scale"]["domain"]
     assert [name.partition(" · ")[0] for name in domain] == ["better", "worse"]
     assert spec["layer"][0]["encoding"]["color"]["title"] == "run · log-average miss rate"
@@ -97,15 +97,15 @@ def test_models_are_named_with_their_average_the_lowest_first() -> None:
 def test_charts_of_an_evaluation() -> None:
     evaluation = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
     thresholds = evaluation.thresholds(0.5).filter(pl.col("name").is_in(["pedestrian", "car"]))
-    assert len(plot_operating_points(thresholds).to_dict()["concat"]) == 2
-    domain = plot_miss_rates(thresholds).to_dict()["layer"][0]["encoding"]["color"]["scale"]["domain"]
+    assert len(plot.operating_points(thresholds).to_dict()["concat"]) == 2
+    domain = plot.miss_rates(thresholds).to_dict()["layer"][0]["encoding"]["color"]["scale"]["domain"]
     lamr = evaluation.miss_rates(0.5).filter(pl.col("name") == "pedestrian")["lamr"].item()
     assert f"pedestrian · {lamr:.3f}" in domain
 
 
 def test_nothing_to_draw() -> None:
     empty = table("cat").with_columns(f1=pl.lit(None, pl.Float64), miss_rate=pl.lit(None, pl.Float64))
-    for draw in (plot_operating_points, plot_miss_rates):
+    for draw in (plot.operating_points, plot.miss_rates):
         with pytest.raises(InputError, match="there is nothing to draw; it has no rows"):
             draw(table("cat").clear())
         with pytest.raises(InputError, match="there is nothing to draw"):
@@ -113,15 +113,15 @@ def test_nothing_to_draw() -> None:
         with pytest.raises(ColumnError, match="score_threshold"):
             draw(table("cat").drop("score_threshold"))
     with pytest.raises(InputError, match="no line has annotations and false positives"):
-        plot_miss_rates(table("cat").with_columns(fppi=pl.lit(0.0)))
+        plot.miss_rates(table("cat").with_columns(fppi=pl.lit(0.0)))
 
 
 def test_bad_options() -> None:
     twice = pl.concat([table("cat"), table("cat")])
     with pytest.raises(ParameterError, match="name does not distinguish the charts"):
-        plot_operating_points(twice)
+        plot.operating_points(twice)
     with pytest.raises(ParameterError, match="nothing does not distinguish the lines"):
-        plot_miss_rates(twice)
+        plot.miss_rates(twice)
     for options in ({"columns": 0}, {"max_charts": 1.5}):
         with pytest.raises(ParameterError, match="is a whole number of at least 1"):
-            plot_operating_points(table("cat"), **options)  # type: ignore[arg-type]
+            plot.operating_points(table("cat"), **options)  # type: ignore[arg-type]

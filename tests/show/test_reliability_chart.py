@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import apframe as apf
+from apframe import plot
 from apframe.exceptions import ColumnError, InputError, ParameterError
-from apframe.show.reliability_chart import plot_reliability
 
 pytest.importorskip("altair")
 
@@ -33,7 +33,7 @@ def rows_of(spec: dict[str, Any], part: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_one_model() -> None:
-    spec = plot_reliability(TABLE).to_dict()
+    spec = plot.reliability(TABLE).to_dict()
     (panel,) = panels(spec)
     assert panel["title"]["text"] == "ece 0.225, n 16"  # (4 · .15 + 12 · .25) / 16
     upper, counts = panel["vconcat"]
@@ -49,23 +49,23 @@ def test_one_model() -> None:
 
 @pytest.mark.slow
 def test_several_models_side_by_side() -> None:
-    spec = plot_reliability({"a": TABLE, "b": TABLE.with_columns(pl.col("gap") / 2)}).to_dict()
+    spec = plot.reliability({"a": TABLE, "b": TABLE.with_columns(pl.col("gap") / 2)}).to_dict()
     assert [panel["title"]["text"] for panel in panels(spec)] == ["a", "b"]
     assert [panel["title"]["subtitle"] for panel in panels(spec)] == [["ece 0.225, n 16"], ["ece 0.113, n 16"]]
     both = pl.concat([TABLE.select(pl.lit(run).alias("run"), pl.all()) for run in "ab"])
-    assert [panel["title"]["text"] for panel in panels(plot_reliability(both, "run").to_dict())] == ["a", "b"]
+    assert [panel["title"]["text"] for panel in panels(plot.reliability(both, "run").to_dict())] == ["a", "b"]
 
 
 @pytest.mark.slow
 def test_a_panel_without_detections_stays() -> None:
     nothing = TABLE.with_columns(n=0, **{name: pl.lit(None, pl.Float64) for name in TABLE.columns[-5:]})
-    spec = plot_reliability({"a": TABLE, "b": nothing}).to_dict()
+    spec = plot.reliability({"a": TABLE, "b": nothing}).to_dict()
     assert panels(spec)[1]["title"]["subtitle"] == ["no detections"]
 
 
 def test_similarities_have_no_interval() -> None:
     null = pl.lit(None, pl.Float64)
-    spec = plot_reliability(TABLE.with_columns(target=pl.lit("similarity"), low=null, high=null, min_score=0.3)).to_dict()
+    spec = plot.reliability(TABLE.with_columns(target=pl.lit("similarity"), low=null, high=null, min_score=0.3)).to_dict()
     upper = panels(spec)[0]["vconcat"][0]
     assert rows_of(spec, upper["layer"][1]) == []
     assert upper["layer"][0]["encoding"]["y"]["title"] == "mean similarity"
@@ -75,21 +75,21 @@ def test_similarities_have_no_interval() -> None:
 def test_an_evaluation_is_drawn() -> None:
     folder = Path(__file__).parents[2] / "data" / "street"
     table = apf.evaluate(folder / "instances.json", folder / "model_a.json").reliability()
-    assert panels(plot_reliability(table).to_dict())[0]["title"]["text"] == "ece 0.263, n 1,955"
+    assert panels(plot.reliability(table).to_dict())[0]["title"]["text"] == "ece 0.263, n 1,955"
 
 
 def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     both = pl.concat([TABLE, TABLE])
     with pytest.raises(ParameterError, match="by: nothing does not distinguish the panels: the same bin appears"):
-        plot_reliability(both)
+        plot.reliability(both)
     with pytest.raises(InputError, match="there is nothing to draw; no detection counts"):
-        plot_reliability(TABLE.with_columns(n=0))
+        plot.reliability(TABLE.with_columns(n=0))
     with pytest.raises(InputError, match="there is nothing to draw; the dict is empty"):
-        plot_reliability({})
+        plot.reliability({})
     with pytest.raises(InputError, match="13 panels are too many for one chart; filter them"):
-        plot_reliability({str(k): TABLE for k in range(13)})
+        plot.reliability({str(k): TABLE for k in range(13)})
     with pytest.raises(ColumnError, match="no column mean_score"):
-        plot_reliability(TABLE.drop("mean_score"))
+        plot.reliability(TABLE.drop("mean_score"))
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(ParameterError, match="charts need Altair"):
-        plot_reliability(TABLE)
+        plot.reliability(TABLE)

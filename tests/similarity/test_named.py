@@ -17,23 +17,45 @@ import numpy as np
 import polars as pl
 import pytest
 
-import apframe as apf
 import apframe.benchmarks
 import apframe.similarity
 from apframe.benchmarks.people.crowdpose.protocol import CROWDPOSE_SIGMAS
 from apframe.exceptions import ParameterError
+from apframe.similarity import (
+    OKS,
+    BevIoU,
+    BoundaryIoU,
+    BoxIoU,
+    CentreDistance,
+    CuboidIoU,
+    InclusiveBoxIoU,
+    IntersectionOverDetection,
+    IntervalIoU,
+    LabelIoU,
+    MaskIoU,
+    MaskOrBoxIoU,
+    PanopticBoundaryIoU,
+    PanopticIoU,
+    PhraseIoU,
+    RelationIoU,
+    RotatedIoU,
+    Similarity,
+    SingleBoxIoU,
+    SingleMaskIoU,
+    SphereDistance,
+    UserSimilarity,
+)
 from apframe.similarity.named import as_choices, as_similarity
-from apframe.similarity.pairs import Similarity
 from tests.test_layers import all_nodes
 
 VALUES = [
-    apf.BoxIoU(), apf.InclusiveBoxIoU(), apf.IntersectionOverDetection(), apf.MaskIoU(), apf.MaskOrBoxIoU(), apf.BoundaryIoU(),
-    apf.SingleBoxIoU(), apf.SingleMaskIoU(),
-    apf.BoundaryIoU(dilation=0.1), apf.OKS(), apf.OKS(sigmas=CROWDPOSE_SIGMAS, box_area_factor=0.53), apf.OKS(sigmas=(0.1,)),
-    apf.RotatedIoU(), apf.IntervalIoU(), apf.IntervalIoU(instants_match=True),
-    apf.BevIoU(), apf.CuboidIoU(), apf.CentreDistance(), apf.CentreDistance(axes="xyz"),
-    apf.PanopticIoU(), apf.PanopticBoundaryIoU(), apf.PanopticBoundaryIoU(dilation=0.1), apf.LabelIoU(), apf.LabelIoU((0, 255)),
-    apf.SphereDistance(), apf.RelationIoU(), apf.PhraseIoU(), apf.UserSimilarity(label="mine"),
+    BoxIoU(), InclusiveBoxIoU(), IntersectionOverDetection(), MaskIoU(), MaskOrBoxIoU(), BoundaryIoU(),
+    SingleBoxIoU(), SingleMaskIoU(),
+    BoundaryIoU(dilation=0.1), OKS(), OKS(sigmas=CROWDPOSE_SIGMAS, box_area_factor=0.53), OKS(sigmas=(0.1,)),
+    RotatedIoU(), IntervalIoU(), IntervalIoU(instants_match=True),
+    BevIoU(), CuboidIoU(), CentreDistance(), CentreDistance(axes="xyz"),
+    PanopticIoU(), PanopticBoundaryIoU(), PanopticBoundaryIoU(dilation=0.1), LabelIoU(), LabelIoU((0, 255)),
+    SphereDistance(), RelationIoU(), PhraseIoU(), UserSimilarity(label="mine"),
 ]  # fmt: skip
 
 
@@ -83,22 +105,23 @@ class Callable:
 )  # fmt: skip
 def test_functions_stand_for_similarities(function: Any, label: str) -> None:
     similarity = as_similarity(function)
-    assert isinstance(similarity, apf.UserSimilarity) and similarity.function is function
+    assert isinstance(similarity, UserSimilarity) and similarity.function is function
     assert json.loads(json.dumps(as_choices(similarity))) == {"name": "user", "label": label}
-    assert as_similarity(as_choices(similarity)) == apf.UserSimilarity(label=label)  # without the function
+    assert as_similarity(as_choices(similarity)) == UserSimilarity(label=label)  # without the function
 
 
-@pytest.mark.parametrize("value", [None, 3, 0.5, "box_iou", apf.BoxIoU, apf.OKS, float, [apf.BoxIoU()]])
+@pytest.mark.parametrize("value", [None, 3, 0.5, "box_iou", BoxIoU, OKS, float, [BoxIoU()]])
 def test_what_is_none(value: Any) -> None:
     with pytest.raises(
-        ParameterError, match=r"^.* is not a similarity; use one such as apframe.BoxIoU\(\) or apframe.OKS\(sigmas="
+        ParameterError,
+        match=r"^.* is not a similarity; use one such as apframe.similarity.BoxIoU\(\) or apframe.similarity.OKS\(sigmas=",
     ):
         as_similarity(value)
 
 
 def test_sigmas_that_came_as_an_array() -> None:
-    similarity = apf.OKS(sigmas=np.array([0.1, 0.2]))  # type: ignore[arg-type]
-    assert similarity == apf.OKS(sigmas=(0.1, 0.2)) and hash(similarity) == hash(apf.OKS(sigmas=(0.1, 0.2)))
+    similarity = OKS(sigmas=np.array([0.1, 0.2]))  # type: ignore[arg-type]
+    assert similarity == OKS(sigmas=(0.1, 0.2)) and hash(similarity) == hash(OKS(sigmas=(0.1, 0.2)))
     assert json.loads(json.dumps(as_choices(similarity)))["sigmas"] == [0.1, 0.2]
 
 
@@ -114,10 +137,11 @@ def test_parameters_that_were_stored_wrongly() -> None:
 def test_naming_one_brings_in_nothing_heavy() -> None:
     code = (
         "import sys\n"
+        "from apframe.similarity import *\n"
         "from apframe.similarity.named import as_choices, as_similarity\n"
         "import apframe as apf\n"
-        "for kind in (apf.BoxIoU, apf.MaskIoU, apf.BoundaryIoU, apf.OKS, apf.RotatedIoU, apf.IntervalIoU,\n"
-        "             apf.BevIoU, apf.CuboidIoU, apf.CentreDistance):\n"
+        "for kind in (BoxIoU, MaskIoU, BoundaryIoU, OKS, RotatedIoU, IntervalIoU,\n"
+        "             BevIoU, CuboidIoU, CentreDistance):\n"
         "    as_similarity(as_choices(kind()))\n"
         "apf.PUBLISHED\n"
         "print({'numpy', 'shapely', 'scipy', 'duckdb', 'altair'} & set(sys.modules))\n"
@@ -127,7 +151,7 @@ def test_naming_one_brings_in_nothing_heavy() -> None:
 
 
 def test_no_similarity_is_recognised_by_its_type() -> None:
-    names = {kind.__name__ for kind in (apf.Similarity, *all_of(apf.Similarity))}
+    names = {kind.__name__ for kind in (Similarity, *all_of(Similarity))}
     found = {
         f"{path}: {ast.unparse(node)}"
         for path, nodes in all_nodes().items()

@@ -23,7 +23,7 @@ MASK = {"image_id": 1, "category_id": 1, "score": 0.5, "segmentation": SQUARE}
 
 
 @dataclass(frozen=True)
-class Nearness(apf.Similarity):
+class Nearness(apf.similarity.Similarity):
     name: ClassVar[str] = "nearness"
 
     @property
@@ -35,7 +35,7 @@ class Nearness(apf.Similarity):
 
 
 @dataclass(frozen=True)
-class HalfMaskIoU(apf.MaskIoU):
+class HalfMaskIoU(apf.similarity.MaskIoU):
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float, **prepared: Any) -> pl.DataFrame:
         pairs = super().pair(detections, annotations, least, **prepared)
         return pairs.with_columns(pl.col("similarity") / 2)
@@ -44,7 +44,7 @@ class HalfMaskIoU(apf.MaskIoU):
 @pytest.mark.parametrize(
     ("similarity", "row"), [(Nearness(), BOX), (HalfMaskIoU(), MASK), (HalfMaskIoU(), MASK | BOX)], ids=["own", "lone", "boxed"]
 )
-def test_a_class_of_ones_own(similarity: apf.Similarity, row: dict[str, Any]) -> None:
+def test_a_class_of_ones_own(similarity: apf.similarity.Similarity, row: dict[str, Any]) -> None:
     found = apf.evaluate(TRUTH, [row], similarity=similarity, iou_thresholds=[0.4])
     assert found.pairs["similarity"].to_list() == [0.5]
 

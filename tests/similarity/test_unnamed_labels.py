@@ -58,7 +58,7 @@ def test_they_are_as_intended(names: str | None, ignored: tuple[int, ...], tmp_p
     truth = write(tmp_path / "truth", names, [[0, 1, 77]], [[255, 255, 0]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        apf.evaluate(truth, truth, "semantic", similarity=apf.LabelIoU(ignored=ignored))
+        apf.evaluate(truth, truth, "semantic", similarity=apf.similarity.LabelIoU(ignored=ignored))
 
 
 def test_label_255_is_no_class(tmp_path: Path) -> None:

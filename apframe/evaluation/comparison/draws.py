@@ -30,7 +30,7 @@ def draws(
 ) -> pl.DataFrame:
     """Return the values behind an interval: one headline number, or the difference of two models, in every resample.
 
-    With method="bootstrap", `intervals` and `compare` summarise these values; `apframe.plot_draws` draws them. With the same
+    With method="bootstrap", `intervals` and `compare` summarise these values; `apframe.plot.draws` draws them. With the same
     options and seed, draw 17 is the same images for every model and metric, so tables of several can be joined on `draw`.
 
     Parameters

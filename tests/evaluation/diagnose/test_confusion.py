@@ -138,7 +138,7 @@ def test_categories_with_other_keypoints_are_not_compared() -> None:
 
 
 def test_a_similarity_of_ones_own() -> None:
-    everything = apf.UserSimilarity(lambda pairs: pairs["x"] * 0 + 1, "everything")
+    everything = apf.similarity.UserSimilarity(lambda pairs: pairs["x"] * 0 + 1, "everything")
     ev = evaluated([(1, A), (1, B)], [(2, [900, 0, 9, 9], 0.9)], similarity=everything)
     assert ev.confusion_pairs().select("true_name", "found_name", "annotation_id").rows() == [
         ("cat", "dog", 10), ("cat", None, 11),

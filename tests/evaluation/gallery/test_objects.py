@@ -88,7 +88,7 @@ def test_the_shape_that_is_compared_is_there() -> None:
     assert found["outline"].to_list() == [[[2.0, 2.0, 12.0, 2.0, 12.0, 12.0, 2.0, 12.0]]] * 2
     assert "keypoints" not in found.columns
     assert "M2 2l10 0 0 10-10 0z" in draw_objects(found)["shape"][0]
-    by_points = apf.evaluate(truth, [detection | {"keypoints": points}], similarity=apf.OKS(sigmas=(0.1, 0.1)))
+    by_points = apf.evaluate(truth, [detection | {"keypoints": points}], similarity=apf.similarity.OKS(sigmas=(0.1, 0.1)))
     found = objects_of([by_points], ["a"], IMAGES, 0.5)
     assert found["skeleton"].to_list() == [[[1, 2]]] * 2
     assert "M1 1L5 5" in draw_objects(found)["shape"][1]

@@ -201,7 +201,7 @@ def test_cuboids_are_seen_from_above() -> None:
     cuboid = {"image_id": 1, "category_id": 1, "cuboid_x": 3.0, "cuboid_y": -1.0, "cuboid_z": 0.0}
     cuboid |= {"cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_height": 1.5, "cuboid_yaw": 0.0}
     truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "car"}], "annotations": [cuboid | {"id": 1}]}
-    ev = apf.evaluate(truth, [cuboid | {"cuboid_y": 3.0, "score": 0.9}], similarity=apf.BevIoU())
+    ev = apf.evaluate(truth, [cuboid | {"cuboid_y": 3.0, "score": 0.9}], similarity=apf.similarity.BevIoU())
     shown = ev.show(1)
     assert shown.table["cuboid_yaw"].to_list() == [0.0, 0.0]
     # 4 m to the right, 6 m up, and a twentieth of that around; at least 3 to 4

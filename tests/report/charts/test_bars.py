@@ -45,7 +45,7 @@ def test_names_are_escaped() -> None:
 def test_the_chart_of_a_notebook_has_the_same_bars(pair: Compared) -> None:
     pytest.importorskip("altair")
     models, kinds = dict(zip(pair.names, pair.evaluations, strict=True)), list(apf.error_kinds()["name"])
-    spec = apf.plot_error_impact(models, kinds=kinds).to_dict()
+    spec = apf.plot.error_impact(models, kinds=kinds).to_dict()
     rows = pl.DataFrame(spec["datasets"][spec["layer"][0]["data"]["name"]])
     table = next(block for block in section(pair).blocks if isinstance(block, Table))
     assert table.frame["error type"].to_list() == spec["layer"][0]["encoding"]["y"]["scale"]["domain"]

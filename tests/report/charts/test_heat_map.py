@@ -97,7 +97,7 @@ def test_numbers_can_be_read_on_every_shade(mode: str, step: int) -> None:
 def test_the_chart_of_a_notebook_has_the_same_cells(one: Compared) -> None:
     pytest.importorskip("altair")
     assert one.point is not None
-    spec = apf.plot_confusion(one.first, min_score=one.point.best[0]).to_dict()
+    spec = apf.plot.confusion(one.first, min_score=one.point.best[0]).to_dict()
     (rows,) = spec["datasets"].values()
     matrix, encoding = one.matrix, spec["layer"][0]["encoding"]
     assert encoding["y"]["scale"]["domain"] == matrix.rows and encoding["x"]["scale"]["domain"] == matrix.columns

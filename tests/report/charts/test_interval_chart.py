@@ -43,7 +43,7 @@ def test_errors_are_better_below_zero() -> None:
 def test_the_chart_of_a_notebook_has_the_same_intervals(pair: Compared) -> None:
     pytest.importorskip("altair")
     a, b = pair.evaluations
-    spec = apf.plot_intervals(a, other=b, level="category", metrics="AP").to_dict()
+    spec = apf.plot.intervals(a, other=b, level="category", metrics="AP").to_dict()
     dots = spec["layer"][-2]
     table = next(block for block in section(pair).blocks if isinstance(block, Table))
     names = table.frame["name"].to_list()

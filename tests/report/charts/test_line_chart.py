@@ -43,7 +43,7 @@ def test_scores_beyond_1_have_their_axis() -> None:
 @pytest.mark.parametrize("number", [0, 1], ids=["model_a", "model_b"])
 def test_the_chart_of_a_notebook_has_the_same_points(pair: Compared, number: int) -> None:
     pytest.importorskip("altair")
-    spec = apf.plot_thresholds(dict(zip(pair.names, pair.evaluations, strict=True)), per_category=False).to_dict()
+    spec = apf.plot.thresholds(dict(zip(pair.names, pair.evaluations, strict=True)), per_category=False).to_dict()
     rows = pl.DataFrame(spec["datasets"][spec["layer"][0]["data"]["name"]]).filter(curve=pair.names[number])
     x, y = rows["score_threshold"], rows["f1"]
     lines = [Line("", x.clear(), y.clear())] * number + [Line(pair.names[number], x, y, rows["is_best"].arg_true()[0])]

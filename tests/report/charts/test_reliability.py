@@ -22,7 +22,7 @@ def test_there_is_a_bar_for_each_filled_bin(models: list[apf.Evaluation]) -> Non
 
 def test_the_chart_of_a_notebook_has_the_same_bars(models: list[apf.Evaluation]) -> None:
     pytest.importorskip("altair")
-    spec = apf.plot_reliability(models[0]).to_dict()
+    spec = apf.plot.reliability(models[0]).to_dict()
     bars, whiskers, _ = spec["concat"][0]["vconcat"][0]["layer"]
     for layer in (bars, whiskers):
         rows = pl.DataFrame(spec["datasets"][layer["data"]["name"]])

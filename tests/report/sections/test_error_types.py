@@ -131,7 +131,9 @@ CUBOID = {"image_id": 1, "category_id": 1} | dict.fromkeys(
     ["cuboid_x", "cuboid_y", "cuboid_z", "cuboid_length", "cuboid_width", "cuboid_height", "cuboid_yaw"], 1.0
 )
 CUBOIDS = {"images": [{"id": 1}], "categories": CATEGORIES[:1], "annotations": [{"id": 1} | CUBOID]}
-DISTANCES = Protocol("distances", "", iou_type="distance", similarity=apf.CentreDistance(), iou_thresholds=(-4.0, -2.0))
+DISTANCES = Protocol(
+    "distances", "", iou_type="distance", similarity=apf.similarity.CentreDistance(), iou_thresholds=(-4.0, -2.0)
+)
 
 
 def test_thresholds_in_words() -> None:

@@ -810,7 +810,7 @@ SIGMAS: dict[str, tuple[Any, str]] = {
 def test_sigmas(sigmas: Any, message: str) -> None:
     truth, results = with_shape(SHAPES["keypoints"][1])
     with pytest.raises(ParameterError, match=message):
-        summary(truth, results, iou_type="keypoints", similarity=apf.OKS(sigmas=sigmas))
+        summary(truth, results, iou_type="keypoints", similarity=apf.similarity.OKS(sigmas=sigmas))
 
 
 # functions of a user -> error and message; there are three pairs, of the detections 1, 2, 3
@@ -847,7 +847,7 @@ def test_pairs_are_named_in_the_order_of_their_ids() -> None:
         assert caught.value.rows == [(number, 12 - number % 2) for number in range(1, 301)]
 
 
-@pytest.mark.parametrize("similarity", [3, "box_iou", apf.BoxIoU, [0.5], {"name": "nothing"}])
+@pytest.mark.parametrize("similarity", [3, "box_iou", apf.similarity.BoxIoU, [0.5], {"name": "nothing"}])
 def test_what_is_no_similarity(similarity: Any) -> None:
-    with pytest.raises(ParameterError, match=r"^.* is not a similarity; use one such as apframe.BoxIoU\(\) or "):
+    with pytest.raises(ParameterError, match=r"^.* is not a similarity; use one such as apframe.similarity.BoxIoU\(\) or "):
         summary(TRUTH, RESULTS, similarity=similarity)

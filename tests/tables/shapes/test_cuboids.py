@@ -108,7 +108,7 @@ def test_rows_without_a_cuboid_are_those_of_nulls() -> None:
 def test_most_yaws_in_degrees() -> None:
     few = CAR | {"image_id": [1], "category_id": [1], "score": [0.5]}
     many = {name: values * 5 for name, values in few.items()}
-    protocol = apf.COCO.with_options(similarity=apf.CentreDistance(), iou_thresholds=-2)
+    protocol = apf.COCO.with_options(similarity=apf.similarity.CentreDistance(), iou_thresholds=-2)
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, many | {"cuboid_yaw": [90.0, 8.0, -180.0, 0.0, 1.0]})
     message = r"^annotations: cuboid_yaw is in radians; most of its values, such as 90.0, look like degrees$"
     with pytest.warns(UnitWarning, match=message) as caught:

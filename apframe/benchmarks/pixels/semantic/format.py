@@ -40,7 +40,7 @@ class LabelMaps(ReadOnly):
     beside the PNGs of the ground truth has the name of a class in each line, the first one of label 0; classes without pixels
     are known then too.
 
-    Which labels stand for no class is said by the similarity: see `apframe.LabelIoU`.
+    Which labels stand for no class is said by the similarity: see `apframe.similarity.LabelIoU`.
     """
 
     name = "label_maps"

@@ -367,7 +367,7 @@ def test_bins_of_range_are_evaluations_of_their_objects(sets: Sets) -> None:
 
 
 def test_breakdowns_of_other_protocols_are_refused() -> None:
-    cuboids = apf.COCO.with_options(similarity=apf.CuboidIoU())
+    cuboids = apf.COCO.with_options(similarity=apf.similarity.CuboidIoU())
     with pytest.raises(
         ParameterError, match=r"^by: breakdowns are of WAYMO and cuboids, not of COCO and 3d; use other keys for slices$"
     ):

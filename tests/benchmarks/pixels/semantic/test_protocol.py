@@ -38,7 +38,7 @@ def test_confusion_matrix_of_all_pixels(seeds: range, tmp_path: Path) -> None:
     images = dataset.images.with_columns(set=pl.col("image_id").str.split("/").list.first())
     dataset = apf.Dataset(images, dataset.categories, dataset.annotations)
     for ignored in ((255,), (0, 255)):
-        evaluation = apf.evaluate(dataset, detections, apf.SEMANTIC, similarity=apf.LabelIoU(ignored=ignored))
+        evaluation = apf.evaluate(dataset, detections, apf.SEMANTIC, similarity=apf.similarity.LabelIoU(ignored=ignored))
         assert evaluation.metrics["category_id"].to_list() == [k for k in range(N) if k not in ignored]
         assert dict(evaluation.summary.rows()) == exactly(of_matrix(*whole, ignored))
         of_sets, of_images = (numbers_by(evaluation, key) for key in ("set", "image_id"))

@@ -96,7 +96,7 @@ def test_a_level_is_reached_with_weights_that_are_not_whole() -> None:
 def test_ranked_lists_have_no_such_definition() -> None:
     frame = pl.DataFrame({"relevant": [1, 0], "score": [0.9, 0.8]})
     with pytest.raises(ParameterError, match="ultralytics needs all rows of a list"):
-        frame.select(apf.average_precision("relevant", "score", n_positives=1, definition="ultralytics"))
+        frame.select(apf.lists.average_precision("relevant", "score", n_positives=1, definition="ultralytics"))
 
 
 def truth_of(boxes: list[list[float]]) -> Any:

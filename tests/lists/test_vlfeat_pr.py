@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apframe.exceptions import CountWarning, ParameterError, ScoreError
-from apframe.lists.vl_pr import vl_pr
+from apframe.lists.vlfeat_pr import vl_pr
 
 INF = math.inf
 # in descending order of scores
