@@ -65,7 +65,7 @@ bench-quick: .venv-bench/installed
 	.venv-bench/bin/python -m tests.speed.quick $(BENCH)
 
 # shards of up to 50 million detections, and the plan for a billion; writes the tables of docs/speed.md and
-# docs/decisions/growth.md; about 15 minutes, 3 GB of disk
+# docs/decisions/engineering.md; about 15 minutes, 3 GB of disk
 bench-shards: .venv-bench/installed
 	.venv-bench/bin/python -m tests.speed --topics shards sharding --runs 3 --write $(BENCH)
 	.venv-bench/bin/python -m tests.speed.growth --write $(BENCH)

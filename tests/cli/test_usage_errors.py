@@ -11,7 +11,7 @@ from apframe.cli.usage_errors import OF_TREC_EVAL
 from tests.cli.test_rank import DENSE, QRELS, Done, apframe, rank
 
 STREET = Path(__file__).parents[2] / "data" / "street" / "instances.json"
-PAGE = Path(__file__).parents[2] / "docs" / "coming_from" / "trec_eval.md"
+PAGE = Path(__file__).parents[2] / "docs" / "coming_from" / "search_tools.md"
 
 
 @pytest.mark.parametrize("option", OF_TREC_EVAL)

@@ -75,7 +75,7 @@ def _output_of_cell(output: Any, picture: Path) -> str:
 def build(configuration: Path) -> int:
     """Run the generator; 0 if it has nothing to warn about."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(configuration)]
-    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}  # see docs/decisions/documentation_site.md
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}  # see docs/decisions/engineering.md
     return subprocess.run(command, cwd=ROOT, env=environment).returncode
 
 

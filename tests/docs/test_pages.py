@@ -46,17 +46,46 @@ def test_every_public_name_is_documented() -> None:
     assert undocumented() == []
 
 
-def test_the_navigation_has_every_page() -> None:
-    def pages(entries: list[object]) -> list[str]:
-        found = []
-        for entry in entries:
-            for value in entry.values() if isinstance(entry, dict) else [entry]:
-                found += pages(value) if isinstance(value, list) else [str(value)]
-        return found
+def navigation() -> list[dict[str, object]]:
+    entries: list[dict[str, object]] = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    return entries
 
-    navigation = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
+
+def pages_of(entries: object) -> list[str]:
+    if not isinstance(entries, list):
+        return [str(entries)]
+    return [
+        page
+        for entry in entries
+        for value in (entry.values() if isinstance(entry, dict) else [entry])
+        for page in pages_of(value)
+    ]
+
+
+def test_the_navigation_has_every_page() -> None:
     notebooks = [f"notebooks/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.ipynb")]
-    assert sorted(navigation) == sorted([*PAGES, *notebooks, *(f"reference/{name}" for name in reference())])
+    assert sorted(pages_of(navigation())) == sorted([*PAGES, *notebooks, *(f"reference/{name}" for name in reference())])
+
+
+def test_the_home_page_lists_the_guides_by_group() -> None:
+    (groups,) = (entry["Guides"] for entry in navigation() if "Guides" in entry)
+    assert isinstance(groups, list)
+    home = (DOCS / "index.md").read_text().split("## Find the guide\n")[1].split("\n## ")[0]
+    listed = {
+        part.split("**")[0]: re.findall(r"\]\((\S+\.md)\)", part.split("**")[1])
+        for part in re.split(r"^\*\*", home, flags=re.M)[1:]
+    }
+    assert listed == {name: pages_of(entries) for group in groups for name, entries in group.items()}
+    assert [*listed] == ["Everyday", "Compare", "Diagnose", "Benchmarks", "Search", "Large data"]
+
+
+def test_the_readme_links_every_guide() -> None:
+    linked = re.findall(r"\]\(docs/(\S+\.md)\)", (ROOT / "README.md").read_text().split("## Read more\n")[1])
+    assert [page for page in PAGES if page.startswith(("get_started/", "guides/", "coming_from/")) and page not in linked] == []
+
+
+def test_there_are_at_most_45_pages() -> None:
+    assert len(PAGES) <= 45
 
 
 @pytest.mark.slow

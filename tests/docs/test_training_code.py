@@ -17,11 +17,11 @@ import pytest
 import apframe as apf
 
 ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "docs/guides/training_loops.md").read_text()
+GUIDE = (ROOT / "docs/get_started/training_loop.md").read_text()
 STREET = ROOT / "data" / "street"
 BLOCKS = re.compile(r"```py\n(.*?)```", re.DOTALL)
 LIGHTNING, READ_BATCH, WITHOUT_FILE, ULTRALYTICS = BLOCKS.findall(GUIDE)
-(GET_STARTED,) = BLOCKS.findall((ROOT / "docs/get_started/training_loop.md").read_text())
+LOGGERS = (ROOT / "docs/guides/loggers.md").read_text()
 (FROM_ULTRALYTICS,) = BLOCKS.findall((ROOT / "docs/coming_from/ultralytics.md").read_text())
 
 
@@ -68,7 +68,7 @@ def expected() -> apf.Evaluation:
 
 
 def test_every_logger_gets_the_numbers(expected: apf.Evaluation) -> None:
-    lines = re.findall(r"^\| (TensorBoard|MLflow|Weights & Biases) \| `(.*?)` \|", GUIDE, re.MULTILINE)
+    lines = re.findall(r"^\| (TensorBoard|MLflow|Weights & Biases) \| `(.*?)` \|", LOGGERS, re.MULTILINE)
     assert [name for name, _ in lines] == ["TensorBoard", "Weights & Biases", "MLflow"]
     logged: list[dict[str, Any]] = []
     writer = SimpleNamespace(
@@ -84,7 +84,7 @@ def test_every_logger_gets_the_numbers(expected: apf.Evaluation) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [LIGHTNING, GET_STARTED, READ_BATCH, WITHOUT_FILE])
+@pytest.mark.parametrize("block", [LIGHTNING, READ_BATCH, WITHOUT_FILE])
 def test_callbacks_of_lightning(block: str, expected: apf.Evaluation) -> None:
     from lightning.pytorch import Trainer  # type: ignore[import-not-found]  # the stub
 

@@ -207,11 +207,11 @@ def test_other_spellings_of_a_name_that_is_there(tmp_path: Path) -> None:
 
 
 def test_the_names_of_the_contract_are_where_the_guide_says() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "plugins.md").read_text()
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "custom_protocols.md").read_text()
     contract = guide.partition("## What you can rely on")[2].partition("Other modules may move")[0]
     places = re.findall(r"((?:`\w+`(?:, | and )?)+) (?:in\s+|\()`(apframe\.[a-z_.]+)`", contract)
     named = {(name, module) for names, module in places for name in re.findall(r"`(\w+)`", names)}
-    assert {name for name, _ in named} >= {"Rule", "Matcher", "Metric", "Format", "Look", "Seen", "AreaRange", "Level"}
+    assert {name for name, _ in named} >= {"Rule", "Matcher", "Metric", "Format", "Look", "PathContents", "AreaRange", "Level"}
     assert [(name, module) for name, module in sorted(named) if not hasattr(import_module(module), name)] == []
 
 

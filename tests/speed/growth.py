@@ -2,7 +2,7 @@
 
     python -m tests.speed.growth --write
 
-Each set is evaluated with one thread, in a process of its own. `--write` puts the tables into docs/decisions/growth.md.
+Each set is evaluated with one thread, in a process of its own. `--write` puts the tables into docs/decisions/engineering.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .growth_worker import REST
 from .report import marked, paragraph, put
 from .topics import SHARDS
 
-PAGE = ROOT / "docs" / "decisions" / "growth.md"
+PAGE = ROOT / "docs" / "decisions" / "engineering.md"
 WORKER = Path(__file__).with_name("growth_worker.py")
 BILLION = 10**9
 WORKERS = 32  # of the plan, a core each
@@ -291,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.speed.growth", description=__doc__)
     parser.add_argument("--sets", nargs="+", choices=SHARDS.sets, default=["500k", "5m", "50m"], help="the last: of the plan")
     parser.add_argument("--data", type=Path, default=OUT, help="where the large sets are, or are made; default: .bench")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/decisions/growth.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/decisions/engineering.md")
     options = parser.parse_args(arguments)
 
     measured = {}
