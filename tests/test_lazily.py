@@ -19,6 +19,7 @@ def run(script: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_method_is_imported_when_it_is_used() -> None:
     script = """
 import sys, apframe
@@ -34,6 +35,7 @@ def test_methods_have_their_signatures_and_texts() -> None:
     assert list(inspect.signature(apf.Protocol.at_version).parameters) == ["self", "version"]
 
 
+@pytest.mark.slow
 def test_a_test_may_replace_a_method_that_was_not_used_yet() -> None:
     script = """
 from unittest import mock

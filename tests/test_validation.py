@@ -85,6 +85,7 @@ def test_annotations_are_left_out(problem: str, fields: dict[str, Any], kind: st
     assert evaluation.dataset.annotations["scene"].to_list() == ["night", "day"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "file"])
 @pytest.mark.parametrize(("problem", "fields"), BAD_DETECTIONS.items())
 def test_detections_are_left_out(problem: str, fields: dict[str, Any], kind: str, tmp_path: Path) -> None:
@@ -99,6 +100,7 @@ def test_detections_are_left_out(problem: str, fields: dict[str, Any], kind: str
     assert evaluation.notes == (f"left out: 1 detection ({problem})",)
 
 
+@pytest.mark.slow
 def test_all_kinds_at_once_and_what_shows_them(tmp_path: Path) -> None:
     truth, found = truth_with(*BAD_ANNOTATIONS.values()), found_with(*BAD_DETECTIONS.values())
     with pytest.warns(InvalidRowsWarning):
@@ -130,6 +132,7 @@ def test_ids_that_stand_twice_leave_the_first() -> None:
     assert evaluation.summary.equals(EXPECTED)
 
 
+@pytest.mark.slow
 def test_frames() -> None:
     columns = pl.DataFrame({"image_id": [1, 2, 2], "category_id": [1, 2, 2], "score": [0.9, 0.8, float("nan")],
                             "x": [10.0, 5, 5], "y": [10.0, 5, 5], "width": [50.0, 60, 1], "height": [40.0, 60, 1]})  # fmt: skip
@@ -149,6 +152,7 @@ def test_frames() -> None:
     assert evaluator._faults == []
 
 
+@pytest.mark.slow
 def test_shapes_that_are_refused_only_where_they_are_compared() -> None:
     pytest.importorskip("shapely")
     square, crossed = [0.0, 0, 9, 0, 9, 9, 0, 9], [0.0, 0, 9, 9, 9, 0, 0, 9]
@@ -166,6 +170,7 @@ def test_shapes_that_are_refused_only_where_they_are_compared() -> None:
         assert apf.evaluate(dataset, of_masks, iou_type="segm", invalid="drop").summary["value"][0] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_lines_of_csv(tmp_path: Path) -> None:
     truth = "image_id,class,x,y,w,h\n1,cat,1,2,30,40\n1,cat,1,2,-3,4\n1,cat,nan,2,3,4\n"
     (tmp_path / "truth.csv").write_text(truth)
@@ -178,6 +183,7 @@ def test_lines_of_csv(tmp_path: Path) -> None:
     assert evaluation.summary["value"][0] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_lines_of_text(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a="cat 1 2 30 40\ncat 1 2 -3 4\n", b="dog 1 2 nan 4\ndog 5 6 70 80\n")
     found = text_folder(tmp_path / "found", a="cat .9 1 2 30 40\ncat inf 1 2 3 4\n", b="dog .8 5 6 70 80\ndog .7 1 2 3 wide\n")
@@ -212,6 +218,7 @@ def test_lines_are_named_by_paths_that_differ_and_problems_end_without_a_comma(t
     assert named.names_of(lines["line"] == 1) == ("line 1 of one/a.txt", "line 1 of two/a.txt", "line 1 of b.txt")
 
 
+@pytest.mark.slow
 def test_negative_sides_stay_as_false_positives_where_the_reference_keeps_them(tmp_path: Path) -> None:
     found = found_with({"bbox": [30, 30, -20, 9], "score": 0.99}, {"bbox": [30, 30, -20, -9], "score": 0.98})
     with pytest.raises(InputError, match="width is negative"):
@@ -276,6 +283,7 @@ def tables(draw: st.DrawFn) -> tuple[dict[str, list[dict[str, Any]]], dict[str, 
     return rows, kept
 
 
+@pytest.mark.slow
 @given(made=tables(), as_files=st.booleans())
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
 def test_the_same_rows_are_raised_left_out_and_listed(made: tuple[Any, Any], as_files: bool) -> None:

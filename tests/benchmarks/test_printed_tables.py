@@ -183,6 +183,7 @@ def cells(text: str) -> list[list[str]]:
     return [re.split(r" *\| *|  +", row.strip(" |")) for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_printed(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ("eval", *SAMPLES[name], "--protocol", name)

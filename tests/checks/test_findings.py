@@ -368,6 +368,7 @@ def test_rows_are_counted_among_all_that_were_given() -> None:
     assert totals == {"8 annotations", "5 detections"}, problems
 
 
+@pytest.mark.slow
 def test_a_shift_is_not_concluded_from_a_few_rows() -> None:
     numbers = range(1, 1001)
     truth = {
@@ -389,6 +390,7 @@ def test_a_shift_is_not_concluded_from_a_few_rows() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_false", [0, 299])
 @pytest.mark.parametrize(("key", "shift"), [("category_id", 1), ("category_id", -1), ("image_id", 1)])
 def test_a_shift_is_seen_among_many_false_detections(key: str, shift: int, n_false: int) -> None:
@@ -477,6 +479,7 @@ def test_findings_are_sorted_by_severity_then_rows() -> None:
     assert worst(findings.filter(pl.col("severity") != "error")) == "warning"
 
 
+@pytest.mark.slow
 def test_a_mask_that_cannot_be_decoded_is_a_warning_where_there_are_boxes_and_an_error_where_there_are_none() -> None:
     broken = changed("annotations", 1, segmentation=[[1, 2, 3]])
     assert [row for row in found(broken) if row[1] == "invalid_mask"] == [("warning", "invalid_mask", "annotations", 1, ["12"])]

@@ -52,6 +52,7 @@ def reference() -> tuple[str, np.ndarray]:
 # ---- what is shown
 
 
+@pytest.mark.slow
 def test_str_is_what_pycocotools_prints(evaluation: apf.Evaluation, reference: tuple[str, np.ndarray]) -> None:
     assert f"{evaluation}\n" == reference[0]
 
@@ -136,6 +137,7 @@ SUMMARIES: dict[str, tuple[dict[str, Any], str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "metrics", "nulls"), SUMMARIES.values(), ids=SUMMARIES)
 def test_summary(options: dict[str, Any], metrics: str, nulls: str) -> None:
     evaluation = apf.evaluate(TRUTH, RESULTS, **options)
@@ -157,12 +159,14 @@ def test_summary_is_the_mean_of_metrics(evaluation: apf.Evaluation) -> None:
     assert whole["recall"].mean() == pytest.approx(values["AR100"], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_ap_of_an_own_range_that_is_coco_s() -> None:
     evaluation = apf.evaluate(TRUTH, RESULTS, area_ranges={"mine": (0, 1024)})
     mine, small = dict(evaluation.summary.rows()), dict(apf.evaluate(TRUTH, RESULTS).summary.rows())
     assert (mine["AP_mine"], mine["AR_mine"], mine["AP"]) == (small["APs"], small["ARs"], small["AP"])
 
 
+@pytest.mark.slow
 def test_categories_by_name_and_id_leave_their_metrics_as_they_are(evaluation: apf.Evaluation) -> None:
     names = dict(evaluation.dataset.categories.select("name", "category_id").rows())
     chosen = [names["bus"], names["car"]]
@@ -173,6 +177,7 @@ def test_categories_by_name_and_id_leave_their_metrics_as_they_are(evaluation: a
 # ---- computed when asked for, once
 
 
+@pytest.mark.slow
 def test_each_table_is_computed_once() -> None:
     evaluation = apf.evaluate(TRUTH, RESULTS)
     assert not {"_pipeline", "metrics", "summary"} & vars(evaluation).keys()
@@ -192,6 +197,7 @@ def test_stats_before_and_after_metrics_are_equal(options: dict[str, Any]) -> No
     assert_frame_equal(before.metrics, after.metrics, check_exact=True)
 
 
+@pytest.mark.slow
 def test_inputs_are_left_as_they_were() -> None:
     truth, results = json.loads(TRUTH.read_text()), json.loads(RESULTS.read_text())
     frame = apf.read_coco_results(results).reverse()
@@ -289,6 +295,7 @@ def test_sample_data_is_as_described() -> None:
     assert truth.annotations["is_crowd"].any()
 
 
+@pytest.mark.slow
 def test_headline_is_of_all_areas_wherever_that_range_is_named() -> None:
     ranges = {"small": (0.0, 1024.0), "all": (0.0, 1e10)}
     plain = dict(apf.evaluate(STREET / "instances.json", STREET / "model_a.json").summary.rows())
@@ -305,6 +312,7 @@ def test_one_number_stands_for_a_list_and_limits_come_in_any_order() -> None:
     assert turned.equals(apf.evaluate(*files).summary)
 
 
+@pytest.mark.slow
 def test_frame_with_a_box_column() -> None:
     rows = json.loads((STREET / "model_a.json").read_text())
     found = pl.DataFrame(rows)
@@ -314,6 +322,7 @@ def test_frame_with_a_box_column() -> None:
     assert apf.evaluate(truth, pl.DataFrame([])).stats[0] == 0
 
 
+@pytest.mark.slow
 def test_pooled_categories_have_one_curve() -> None:
     evaluation = apf.evaluate(STREET / "instances.json", STREET / "model_a.json", agnostic=True)
     assert evaluation.curves(0.5)["category_id"].unique().to_list() == [None]
@@ -382,6 +391,7 @@ def test_a_data_set_that_was_read_from_a_file_can_be_pickled(tmp_path: Path) -> 
     assert (again.other_sections, again.json_columns) == (dataset.other_sections, dataset.json_columns)
 
 
+@pytest.mark.slow
 def test_the_table_of_images_is_the_same_each_time() -> None:
     """To the last bit of the mean similarity, wherever Polars puts the images that it groups."""
     heights = {image: [6.1, 7.3, 8.9, 9.7, 5.3][: 2 + image % 4] for image in range(1, 9)}

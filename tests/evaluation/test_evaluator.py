@@ -159,6 +159,7 @@ def test_equal_results_of_an_image_are_kept_once_and_silently() -> None:
     assert sorted(evaluator.state().select("image_id", "score").rows()) == [(1, 0.3), (1, 0.9), (2, 0.9)]
 
 
+@pytest.mark.slow
 def test_results_that_differ_in_their_ids_alone_are_equal() -> None:
     kept = set()
     for ids in ((8, 7), (7, 8)):
@@ -195,6 +196,7 @@ def test_attributes_count_when_results_are_compared() -> None:
         evaluator.compute()
 
 
+@pytest.mark.slow
 def test_the_order_of_an_images_rows_is_the_same_whichever_update_came_first() -> None:
     one = {name: values * 2 for name, values in found(1).items()} | {"x": [0.0, 3.0]}
     other = one | {"x": [3.0, 0.0]}
@@ -207,6 +209,7 @@ def test_the_order_of_an_images_rows_is_the_same_whichever_update_came_first() -
     assert_frame_equal(*kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_attributes_that_some_updates_lack_do_not_change_what_is_kept(order: tuple[int, ...]) -> None:
     updates = [found(1, 0.5, model=["a"], epoch=[1]), found(1, 0.4, epoch=[1], model=["a"]), found(1, 0.3, rank=[0])]
@@ -222,6 +225,7 @@ def test_attributes_that_some_updates_lack_do_not_change_what_is_kept(order: tup
         assert at_once.state()["score"].item() == score
 
 
+@pytest.mark.slow
 def test_the_codes_of_categoricals_do_not_matter_to_what_is_kept() -> None:
     kept = set()
     for name, met in (("one", ["red", "blue"]), ("other", ["blue", "red"])):
@@ -263,6 +267,7 @@ def test_ids_that_are_given_are_kept() -> None:
     assert evaluator.compute().detections["detection_id"].to_list() == [10, 20]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["evaluator", "pickle", "arrow stream", "parquet"])
 def test_merge_takes(way: str, tmp_path: Path) -> None:
     evaluators = [Evaluator(dataset(1, 2)) for _ in range(2)]
@@ -283,6 +288,7 @@ def test_merge_takes(way: str, tmp_path: Path) -> None:
     assert evaluators[1].state().equals(state)
 
 
+@pytest.mark.slow
 def test_merging_what_has_no_detections_changes_nothing() -> None:
     evaluator = Evaluator(dataset(1))
     evaluator.merge(Evaluator(dataset(1)))
@@ -350,6 +356,7 @@ def test_attributes_may_be_any_objects() -> None:
     assert evaluator.state()["thing"].to_list() == things
 
 
+@pytest.mark.slow
 def test_updates_of_any_kind_and_dtype_go_together() -> None:
     coco = [{"image_id": 1, "category_id": 1, "score": 0.5, "bbox": [0, 0, 10, 10]}]
     narrow = {name: np.array(values, dtype=np.float32) for name, values in found(3).items()}
@@ -365,6 +372,7 @@ def test_updates_of_any_kind_and_dtype_go_together() -> None:
     assert evaluator.compute().summary["value"][0] == 1
 
 
+@pytest.mark.slow
 def test_detections_of_proposals_need_no_category() -> None:
     evaluator = Evaluator(dataset(1, 2), apf.PROPOSALS)
     without = {name: values for name, values in found(1).items() if name != "category_id"}
@@ -407,6 +415,7 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 OUTPUT = {"boxes": np.array([[0.0, 0.0, 9.0, 9.0]]), "labels": np.array([1]), "scores": np.array([0.5])}
 
 
+@pytest.mark.slow
 def test_outputs_of_torchvision_are_taken_by_image_id_and_with_ids() -> None:
     by_id, with_ids, converted = (Evaluator(dataset(2, 3)) for _ in range(3))
     outputs = {2: OUTPUT, 3: {name: values[:0] for name, values in OUTPUT.items()}}
@@ -550,6 +559,7 @@ def test_unknown_categories_are_told_by_compute() -> None:
 # ---- the training loop
 
 
+@pytest.mark.slow
 def test_compute_at_any_time_and_again() -> None:
     evaluator = Evaluator(dataset(1, 2))
     values = []
@@ -574,6 +584,7 @@ def test_reset_forgets_the_detections() -> None:
     assert evaluator.state().columns == ["image_id", "category_id", "score", "x", "y", "width", "height", "area"]
 
 
+@pytest.mark.slow
 def test_the_masks_of_the_truth_are_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, rows = masks(np.random.default_rng(3), 4)
     decoded = []
@@ -690,6 +701,7 @@ def test_what_reading_does_to_values_it_does_to_each_frame(options: dict[str, An
         assert_same(evaluator.compute(), apf.evaluate(truth, pl.concat(updates), **options))
 
 
+@pytest.mark.slow
 def test_a_pickled_evaluator_goes_on() -> None:
     evaluator = Evaluator(dataset(1, 2))
     evaluator.update(found(1))

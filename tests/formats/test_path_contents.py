@@ -70,6 +70,7 @@ def dataset() -> apf.Dataset:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["dataset", "results"])
 @pytest.mark.parametrize("name", NAMES)
 def test_recognising_opens_each_path_once(name: str, role: str, dataset: apf.Dataset, tmp_path: Path) -> None:
@@ -84,6 +85,7 @@ def test_recognising_opens_each_path_once(name: str, role: str, dataset: apf.Dat
     assert found[str(path)] == 1 and set(found.values()) == {1}
 
 
+@pytest.mark.slow
 def test_an_evaluation_opens_each_file_once(tmp_path: Path) -> None:
     truth, results = tmp_path / "truth.json", tmp_path / "found.json.gz"
     truth.write_text(json.dumps(TRUTH))
@@ -223,6 +225,7 @@ def test_maps_in_a_data_root_are_no_label_maps_to_nuscenes(tmp_path: Path) -> No
         apf.evaluate(tmp_path, FOUND, "nuscenes")
 
 
+@pytest.mark.slow
 def test_folders_of_any_depth_are_looked_through(tmp_path: Path) -> None:
     folder = tmp_path
     for _ in range(400):

@@ -148,6 +148,7 @@ def test_as_a_plain_loop_does(problem: Problem, strict: bool, count_groups: bool
     assert written_out(assigned, problem) == by_loop(problem, strict, count_groups)
 
 
+@pytest.mark.slow
 @given(problem=problems(), strict=st.booleans(), count_groups=st.booleans())
 def test_pairs_that_reach_nothing_may_be_absent(problem: Problem, strict: bool, count_groups: bool) -> None:
     given_first = problem.pairs.filter(pl.col("similarity") >= min(problem.thresholds[0], 1 - 1e-10))

@@ -95,6 +95,7 @@ def looped(problem: Problem, ignored: np.ndarray, threshold: float, strict: bool
     return chosen
 
 
+@pytest.mark.slow
 @given(problem=problems(), strict=st.booleans())
 def test_same_as_a_plain_loop(problem: Problem, strict: bool) -> None:
     assigned = match_by_score(problem.pairs, problem.is_crowd, problem.ignored, problem.thresholds, strict=strict)

@@ -121,6 +121,7 @@ def test_totals_are_those_of_the_dense_solver(problem: Problem, strict: bool) ->
             assert {d: a for d, a in chosen.items() if d in left} == {d: min(c)[1] for d, c in crowds.items() if c}
 
 
+@pytest.mark.slow
 @given(problem=problems(crowds=False))
 def test_ties_are_broken_as_stated(problem: Problem) -> None:
     """Of all assignments: the largest total, then the most pairs, then the smallest sum of ranks."""
@@ -144,6 +145,7 @@ def test_ties_are_broken_as_stated(problem: Problem) -> None:
     assert value({d: (a, s) for d, a, s in found.select("detection", "annotation", "similarity").rows()}) == best
 
 
+@pytest.mark.slow
 @given(problem=problems(), data=st.data())
 def test_the_order_of_the_pairs_does_not_matter(problem: Problem, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(problem.pairs.height)))
@@ -154,6 +156,7 @@ def test_the_order_of_the_pairs_does_not_matter(problem: Problem, data: st.DataO
     assert one.equals(other)
 
 
+@pytest.mark.slow
 @given(problem=problems(crowds=False))
 def test_a_few_at_a_time_or_all_at_once(problem: Problem) -> None:
     found = []

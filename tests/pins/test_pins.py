@@ -12,8 +12,11 @@ import pytest
 from tests.pins.numbers import SCHEMA, differences
 from tests.pins.stored import FILES, HERE, compare, rewrite
 
+QUICK = {f"protocols/{name}.parquet" for name in ("VOC2007", "COCO_PANOPTIC", "VISUAL_GENOME")}
+CASES = [pytest.param(name, marks=() if "/" not in name or name in QUICK else pytest.mark.slow) for name in FILES]
 
-@pytest.mark.parametrize("name", FILES)
+
+@pytest.mark.parametrize("name", CASES)
 def test_as_written_down(name: str) -> None:
     _, different = compare(name)
     shown = "\n".join(different[:20]) + f"\nand {len(different) - 20} more" * (len(different) > 20)
@@ -34,7 +37,7 @@ def test_there_are_no_other_files() -> None:
     assert {path.relative_to(HERE).as_posix() for path in HERE.rglob("*") if path.suffix in (".txt", ".parquet")} == {*FILES}
 
 
-@pytest.mark.parametrize("name", ["tables.txt", "lists.parquet"])
+@pytest.mark.parametrize("name", ["tables.txt", "protocols/ULTRALYTICS_8_4_175.parquet"])
 def test_only_what_differs_is_rewritten(name: str, tmp_path: Path) -> None:
     assert rewrite(name, tmp_path)
     before = (tmp_path / name).stat().st_mtime_ns

@@ -75,6 +75,7 @@ def test_relatives_of_a_category_are_no_others(protocol: apf.Protocol, annotatio
     assert met == {(key, key, True) for key in (1, 2, 3, 4)} | of_car
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingColumnWarning")
 @pytest.mark.parametrize("protocol", [apf.OPEN_IMAGES, apf.OPEN_IMAGES_CHALLENGE], ids=lambda protocol: protocol.name)
 @given(data=st.data())

@@ -23,6 +23,7 @@ def assert_parity(truth: Truth, results: list[Row], iou_type: str = "keypoints")
     assert_equal(apf.evaluate(truth, results, iou_type=iou_type), by_pycocotools(truth, results, iou_type))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["keypoints", "bbox"])  # for bbox, the boxes of results are made of their keypoints
 @given(data=sets(people))
 def test_people_equal_reference(data: tuple[Truth, list[Row]], iou_type: str) -> None:
@@ -30,6 +31,7 @@ def test_people_equal_reference(data: tuple[Truth, list[Row]], iou_type: str) ->
     assert_parity(*data, iou_type)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(partial(people, counted=False)))
 def test_visible_keypoints_are_counted_where_no_number_is_given(data: tuple[Truth, list[Row]]) -> None:
@@ -56,6 +58,7 @@ def test_own_sigmas_equal_reference(data: tuple[Truth, list[Row]], sigmas: list[
     assert_equal(evaluation, by_pycocotools(truth, results, "keypoints", sigmas=sigmas))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["keypoints", "bbox"])
 def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
     truth, results = people(np.random.default_rng(1), 20)

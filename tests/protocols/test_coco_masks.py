@@ -41,12 +41,14 @@ def test_real_sample_equals_reference(iou_type: str, from_file: bool) -> None:
     assert_equal(apf.evaluate(SAMPLE / "instances.json", source, iou_type=iou_type), by_pycocotools(truth, results, iou_type))
 
 
+@pytest.mark.slow
 @needs_sample
 def test_real_sample_has_its_published_numbers() -> None:
     values = dict(apf.evaluate(SAMPLE / "instances.json", SAMPLE / "detections_segm.json", iou_type="segm").summary.rows())
     assert [round(values[name], 4) for name in ("AP", "AP50", "AP75")] == [0.3195, 0.5623, 0.2989]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["segm", "bbox"])  # for bbox, boxes are made of the masks
 @half_as_often
 @given(data=mask_sets)
@@ -55,6 +57,7 @@ def test_masks_without_boxes_equal_reference(data: tuple[Truth, list[Row]], iou_
     assert_parity(*data, iou_type)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(mask_sets, st.integers(0, 2**32), st.booleans())
 def test_masks_with_boxes_equal_reference(data: tuple[Truth, list[Row]], seed: int, as_polygons: bool) -> None:
@@ -63,6 +66,7 @@ def test_masks_with_boxes_equal_reference(data: tuple[Truth, list[Row]], seed: i
     assert_parity(truth, with_boxes(np.random.default_rng(seed), results, as_polygons=as_polygons))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(mask_sets)
 def test_ground_truth_without_boxes_equals_reference(data: tuple[Truth, list[Row]]) -> None:

@@ -31,6 +31,7 @@ def evaluate(truth: Truth, results: list[Row], *, detected_only: bool = False, *
 LIMITS = st.lists(st.integers(1, 6), min_size=1, max_size=3, unique=True).map(sorted)
 
 
+@pytest.mark.slow
 @given(sets(proposals), LIMITS | st.just([100, 1000]), st.booleans())
 def test_any_limits_equal_loops(data: tuple[Truth, list[Row]], limits: list[int], detected_only: bool) -> None:
     evaluation = evaluate(*data, detected_only=detected_only, max_detections=limits)
@@ -38,6 +39,7 @@ def test_any_limits_equal_loops(data: tuple[Truth, list[Row]], limits: list[int]
     assert evaluation.summary.rows() == list(zip(expected, close(expected.values()), strict=True))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(sets(proposals), st.booleans())
 def test_recall_at_every_threshold_equals_loops(data: tuple[Truth, list[Row]], detected_only: bool) -> None:

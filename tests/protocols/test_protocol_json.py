@@ -75,17 +75,17 @@ def test_what_nobody_knows_is_an_error_that_says_where_it_is_from(part: dict[str
 
 
 @dataclass(frozen=True)
-class Own(Rule):
+class OwnRule(Rule):
     """A rule of this module."""
 
     least: float = 0.5
 
 
 def test_a_rule_of_ones_own_is_stored_once_it_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    protocol = apf.Protocol("mine", "", rules=(*STANDARD_ROWS, Own(0.75)))
+    protocol = apf.Protocol("mine", "", rules=(*STANDARD_ROWS, OwnRule(0.75)))
     with pytest.raises(ParameterError, match=r"has no name to be stored by; add it first: .*RULES\[\"a_name\"\] = \"tests\."):
         protocol.as_dict()
-    monkeypatch.setitem(RULES, "own", f"{__name__}:Own")
+    monkeypatch.setitem(RULES, "own", f"{__name__}:OwnRule")
     stored = json.loads(json.dumps(protocol.as_dict()))
     assert stored["rules"][-1] == {"rule": "own", "package": "tests", "least": 0.75}
     assert apf.Protocol.from_dict(stored) == protocol
@@ -148,6 +148,7 @@ def test_a_column_of_places_counts_only_where_the_protocol_ranks_in_images() -> 
     assert both[0].equals(both[1])
 
 
+@pytest.mark.slow
 def test_masks_without_pixels_are_none_however_the_data_set_was_read(tmp_path: Path) -> None:
     empty, square = {"size": [20, 20], "counts": [400]}, [[0, 0, 9, 0, 9, 9, 0, 9]]
     rows = [{"id": k, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "segmentation": mask, "area": 81}

@@ -475,6 +475,7 @@ def test_a_turned_box_counts_as_the_upright_box_around_it(name: str, sides: str)
     assert {metric: values[metric] for metric in expected} == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_turned_boxes_are_told_only_where_boxes_are_compared() -> None:
     box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "angle": 0.5}
     masked = box | {"segmentation": [[10, 10, 30, 10, 30, 30, 10, 30]]}
@@ -865,6 +866,7 @@ def test_all_detections() -> None:
         assert str(limited).splitlines()[-1] == f" not {evaluation.protocol.name} as published: other max_detections"
 
 
+@pytest.mark.slow
 def test_more_than_any_limit() -> None:
     """Where there is no limit, a hit after 400 others counts; with COCO's it does not."""
     others = [found(1, 1, 0.9, bbox=ELSEWHERE)] * 400
@@ -899,6 +901,7 @@ def assert_same(left: apf.Evaluation, right: apf.Evaluation) -> None:
     assert_frame_equal(parts[0].matches(), parts[1].matches(), check_exact=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name if name == "coco" else pytest.param(name, marks=pytest.mark.slow) for name in TINY])
 def test_round_trip(name: str, tmp_path: Path) -> None:
     evaluation = tiny(name)
@@ -1001,6 +1004,7 @@ def test_html_and_other_tables(name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_is_not_judged_is_not_there(tmp_path: Path) -> None:
     evaluation = tiny("lvis")
     evaluation.write_parquet(tmp_path / "run")
@@ -1012,6 +1016,7 @@ def test_what_is_not_judged_is_not_there(tmp_path: Path) -> None:
         assert outcomes == [(1, "tp"), (2, "ignored"), (3, "tp"), (5, "fp"), (6, "tp"), (7, "ignored")]
 
 
+@pytest.mark.slow
 def test_annotations_are_expanded_once(tmp_path: Path) -> None:
     evaluation = tiny("open_images")
     rows = [(11, 2, None), (12, 2, None), (13, 3, None), (14, 1, 11), (15, 1, 12)]
@@ -1075,6 +1080,7 @@ def nearness(_: pl.DataFrame) -> pl.Expr:
     return 1 / (1 + (pl.col("x") - pl.col("x_right")).abs())
 
 
+@pytest.mark.slow
 def test_a_function_is_not_stored_but_its_numbers_are(tmp_path: Path) -> None:
     similarity = apf.UserSimilarity(nearness, "nearness")
     evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, similarity=similarity)

@@ -56,6 +56,7 @@ def test_dictionaries_are_those_of_reference(pair: tuple[Any, Any]) -> None:
     assert_equal_dictionaries(*pair)
 
 
+@pytest.mark.slow
 def test_nothing_is_made_before_it_is_looked_at() -> None:
     with printed():
         coco = COCO(TRUTH)
@@ -169,6 +170,7 @@ def test_arrays_are_results() -> None:
         COCO().loadNumpyAnnotations(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_images", [6, 100])  # few are judged as dictionaries, more as tables
 def test_rows_of_numpy_are_results(n_images: int) -> None:
     truth, rows = boxes(np.random.default_rng(4), n_images)
@@ -256,6 +258,7 @@ def test_results_that_are_no_list_are_refused(tmp_path: Path) -> None:
         coco.loadRes(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["bbox", "segm"])
 @pytest.mark.parametrize("gone", [False, True], ids=["written again", "deleted"])
 @pytest.mark.parametrize("parsed", [False, True], ids=["before it was parsed", "after it was parsed"])
@@ -332,6 +335,7 @@ def test_index_is_whole_for_every_thread_that_looks(tmp_path: Path) -> None:
         sys.setswitchinterval(interval)
 
 
+@pytest.mark.slow
 def test_subclasses_may_choose_annotations_and_do_without_the_constructor(tmp_path: Path) -> None:
     truth, results = boxes(np.random.default_rng(4), 6)
     path, given = in_files(tmp_path, truth, results)
@@ -414,6 +418,7 @@ def test_bad_results_in_lists_are_named(change: dict[str, Any], message: str) ->
         as_coco(COCO, truth).loadRes(results)
 
 
+@pytest.mark.slow
 def test_gzip_is_read(tmp_path: Path) -> None:
     import gzip
 
@@ -457,6 +462,7 @@ def test_unknown_attributes_are_errors() -> None:
         _ = COCO().annotations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maker", ["bbox", "segm"])
 def test_masks_of_annotations_are_those_of_reference(maker: str) -> None:
     truth, results = MAKERS[maker](np.random.default_rng(4), 6)

@@ -71,6 +71,7 @@ def test_runs_of_any_length_are_written_as_the_reference_writes_them() -> None:
     assert_same(mask.frPyObjects(encoding, 0, 0), reference.frPyObjects(encoding, 0, 0))
 
 
+@pytest.mark.slow
 @given(stacks())
 def test_decode_area_and_box_are_the_same(stack: np.ndarray) -> None:
     encodings = reference.encode(stack)

@@ -274,6 +274,7 @@ def test_a_list_holds_files(runs: list[Any]) -> None:
         apf.evaluate_run(QRELS, runs)
 
 
+@pytest.mark.slow
 def test_the_run_that_is_wrong_is_named() -> None:
     with pytest.raises(InputError, match="run 'other' and the judgements have no query in common"):
         apf.evaluate_run(QRELS, {"plain": RUN, "other": {"z": {"a": 1}}})
@@ -361,6 +362,7 @@ def test_sql() -> None:
     assert answer.rows() == [("long", 0.5), ("short", pytest.approx(5 / 6))]
 
 
+@pytest.mark.slow
 def test_sql_errors_name_the_tables() -> None:
     with pytest.raises(QueryError, match=r"the tables are per_query, summary, coverage, matches, judgements, runs$"):
         apf.evaluate_run(QRELS, RUN).sql("SELECT * FROM queries")
@@ -394,6 +396,7 @@ def test_written_and_read(runs: Any, options: dict[str, Any], tmp_path: Path) ->
     evaluation.write_parquet(tmp_path / "ev")  # its own place may be taken again
 
 
+@pytest.mark.slow
 def test_wrong_kind_of_folder(tmp_path: Path) -> None:
     box = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, box)
@@ -459,6 +462,7 @@ def test_queries_may_be_a_csv_file(tmp_path: Path) -> None:
         apf.evaluate_run(QRELS, RUN, queries=tmp_path / "nowhere.csv")
 
 
+@pytest.mark.slow
 def test_an_evaluation_of_another_kind_is_not_overwritten(tmp_path: Path) -> None:
     apf.evaluate("data/street/instances.json", "data/street/model_a.json").write_parquet(tmp_path / "run")
     with pytest.raises(OutputError, match="holds an evaluation of detection, not an evaluation of retrieval"):
@@ -603,6 +607,7 @@ def test_fractions_count_in_graded_measures_without_a_warning() -> None:
     assert evaluation["nDCG"] == pytest.approx((0.5 + 1 / log2(3)) / best)
 
 
+@pytest.mark.slow
 def test_only_the_first_documents_of_each_query_are_looked_at(tmp_path: Path) -> None:
     evaluation = apf.evaluate_run(QRELS, RUN, "AP P NumRet Bpref", max_documents=2)
     first = {query: dict(sorted(found.items(), key=lambda item: -item[1])[:2]) for query, found in RUN.items()}
@@ -619,6 +624,7 @@ def test_only_the_first_documents_of_each_query_are_looked_at(tmp_path: Path) ->
         apf.evaluate_run(QRELS, RUN, relevance_level=nan)
 
 
+@pytest.mark.slow
 def test_judged_only_is_the_measure_of_condensed_lists() -> None:
     names = ["AP", "nDCG@2", "P@2", "RR", "SetP", "Bpref", "INST"]
     condensed = [re.sub(r"(@\d)?$", r"(judged_only=True)\1", name, count=1) for name in names]
@@ -776,6 +782,7 @@ def test_bad_input(qrels: Any, run: Any, kind: type[ApframeError], message: str)
     assert str(error.value).startswith(message)
 
 
+@pytest.mark.slow
 def test_attributes_may_have_any_other_name() -> None:
     names = ["group", "query", "first", "place", "new_place", "block", "n_ranked", "tp", "row", "found"]
     attributes = {name: 10 - pl.int_range(pl.len()) for name in names}
@@ -816,6 +823,7 @@ rows = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @given(rows=rows, seed=st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(rows: list[tuple[str, str, float]], seed: int) -> None:

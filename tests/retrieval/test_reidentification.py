@@ -201,6 +201,7 @@ def walked(
 picture = st.tuples(st.integers(-1, 2), st.integers(1, 3))
 
 
+@pytest.mark.slow
 @given(st.lists(picture, min_size=1, max_size=4), st.lists(picture, min_size=1, max_size=12), st.data())
 def test_walking_down_the_gallery_gives_the_same(
     queries: list[tuple[int, int]], gallery: list[tuple[int, int]], data: st.DataObject

@@ -171,6 +171,7 @@ lines = st.tuples(queries, words, words, words, scores, words)
 random_blanks = st.text(" \t", min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @given(rows=st.lists(lines, min_size=1, max_size=6), tabs=st.booleans(), data=st.data())
 def test_both_readers_agree(rows: list[Row], tabs: bool, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("run")

@@ -67,6 +67,7 @@ def test_turned_boxes_are_whole() -> None:
     assert across == pytest.approx(200 * RATIO), "100 high, with its margins"
 
 
+@pytest.mark.slow
 def test_every_crop_shows_its_subject() -> None:
     draw = random.Random(1)
     for _ in range(100):

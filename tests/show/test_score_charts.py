@@ -46,6 +46,7 @@ def thresholds(*names: str, n: int = 5) -> pl.DataFrame:
     return pl.concat(lines)
 
 
+@pytest.mark.slow
 def test_scores_are_counted_in_bins() -> None:
     assert bins(plot_scores(MATCHES, bins=2)) == [(0, 0.5, 1, 1, 1, 0.5), (0.5, 1, 2, 1, 0, 2 / 3)]
     fine = bins(plot_scores(MATCHES, bins=100))
@@ -55,6 +56,7 @@ def test_scores_are_counted_in_bins() -> None:
     assert sum(row[2] + row[3] + row[4] for row in fine) == 6
 
 
+@pytest.mark.slow
 def test_scores_beyond_one_set_the_range() -> None:
     inf = float("inf")
     logits = pl.DataFrame({"score": [-4.0, 0.0, 4.0, inf, -inf], "outcome": ["fp", "tp", "tp", "tp", "fp"]})
@@ -65,6 +67,7 @@ def test_scores_beyond_one_set_the_range() -> None:
     assert bins(plot_scores({"score": [7.0], "outcome": ["tp"]}, bins=1)) == [(7, 8, 1, 0, 0, 1)]
 
 
+@pytest.mark.slow
 def test_a_step_line_for_each_outcome() -> None:
     spec = plot_scores(MATCHES, bins=2).to_dict()
     areas, lines, hover = spec["layer"]
@@ -85,6 +88,7 @@ def test_a_step_line_for_each_outcome() -> None:
     assert "subtitle" not in some["title"]
 
 
+@pytest.mark.slow
 def test_scores_of_an_evaluation() -> None:
     found = apf.evaluate("data/street/instances.json", "data/street/model_a.json").matches(0.5)
     notes = ["IoU threshold 0.5, area range all", "without the 1,219 missed annotations, which have no score"]
@@ -111,6 +115,7 @@ def test_no_scores_to_draw() -> None:
             plot_scores(MATCHES, bins=wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_f1_against_the_threshold() -> None:
     table = thresholds("car", "bus")
     spec = plot_thresholds(table).to_dict()
@@ -132,6 +137,7 @@ def test_f1_against_the_threshold() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_one_line_has_its_best_in_the_title() -> None:
     spec = plot_thresholds(thresholds("car")).to_dict()
     assert spec["title"]["text"] == "best F1 at threshold: car · 0.90 at 0.8"
@@ -139,6 +145,7 @@ def test_one_line_has_its_best_in_the_title() -> None:
     assert plot_thresholds(thresholds("car"), by=[]).to_dict()["title"]["text"] == "best F1 at threshold: 0.90 at 0.8"
 
 
+@pytest.mark.slow
 def test_of_many_lines_the_best_and_the_worst_have_a_colour() -> None:
     spec = plot_thresholds(thresholds(*"abcdefghij")).to_dict()
     colour = spec["layer"][0]["encoding"]["color"]
@@ -160,6 +167,7 @@ def test_the_best_stays_where_lines_are_thinned() -> None:
     assert [row["is_best"] for row in drawn(plot_thresholds(flat, max_points=10).to_dict(), 0)].count(True) == 1
 
 
+@pytest.mark.slow
 def test_short_lines_leave_room_to_long_ones() -> None:
     table = pl.concat([thresholds("long", n=900), *(thresholds(name, n=300) for name in "abcdefghijkl")])
     spec = plot_thresholds(table, max_points=1000).to_dict()
@@ -167,6 +175,7 @@ def test_short_lines_leave_room_to_long_ones() -> None:
     assert spec["layer"][0]["mark"]["interpolate"] == "step-before"
 
 
+@pytest.mark.slow
 def test_no_thresholds_to_draw() -> None:
     table = thresholds("car", "bus")
     with pytest.raises(ColumnError, match="no column nmae; did you mean name"):
@@ -181,6 +190,7 @@ def test_no_thresholds_to_draw() -> None:
     assert {row["curve"] for row in drawn(plot_thresholds(without).to_dict(), 0)} == {"car"}
 
 
+@pytest.mark.slow
 def test_curves_by_slice_and_by_category() -> None:
     items = pl.DataFrame({
         "weather": [None, None, "fog", "fog"], "category_id": 4, "name": "car",

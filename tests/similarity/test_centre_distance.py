@@ -77,6 +77,7 @@ def test_thresholds_of_distances() -> None:
         apf.COCO.with_options(iou_thresholds=-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_distance_that_is_the_threshold(strict: bool) -> None:
     """By hand: distances of 2 and 0.5, which count at their own threshold unless it is strict."""
@@ -107,6 +108,7 @@ def evaluation() -> apf.Evaluation:
     return apf.evaluate(DRIVING / "scenes", DRIVING / "model_a.json", protocol)
 
 
+@pytest.mark.slow
 def test_errors_by_distance(evaluation: apf.Evaluation) -> None:
     """The background is twice the threshold: what is farther from everything is `bkg`, what is nearer `loc`."""
     errors = evaluation.errors(-2).drop_nulls("detection_id")

@@ -82,6 +82,7 @@ def test_lists_of_categories_have_the_new_ids() -> None:
     assert whole.categories.select("name", "parent_ids").rows() == [("cat", [2]), ("top", []), ("dog", [])]
 
 
+@pytest.mark.slow
 def test_numbers_of_the_whole_are_those_of_its_parts(tmp_path: Path) -> None:
     model = Path(__file__).resolve().parents[2] / "data" / "street" / "model_a.json"
     expected = apf.evaluate(STREET, model)

@@ -150,6 +150,7 @@ def test_what_two_parts_of_an_item_cost_at_most() -> None:
     assert 1 / 2 - ap.value == pytest.approx([(3 - 8**0.5) / 2])
 
 
+@pytest.mark.slow
 @given(SEEDS, st.integers(2, 12))
 def test_gradients_of_bins_against_differences(seed: int, n_intervals: int) -> None:
     similarity, relevant = between_centres(seed, -1, 1, n_intervals)

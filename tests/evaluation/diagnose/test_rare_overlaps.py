@@ -63,6 +63,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("detections", "message"), CASES.values(), ids=CASES)
 def test_nothing_matches(detections: pl.DataFrame, message: str) -> None:
     assert warnings_of(detections) == [message + CHECK]
@@ -116,6 +117,7 @@ def test_a_subset_without_matches_causes_no_warning() -> None:
     assert evaluation.where(pl.col("image_id") == 1).summary["value"][0] == 0
 
 
+@pytest.mark.slow
 def test_an_evaluator_warns_too() -> None:
     evaluator = apf.Evaluator(TRUTH)
     evaluator.update(found(x=pl.col("x") + 1000))

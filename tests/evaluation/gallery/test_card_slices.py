@@ -65,6 +65,7 @@ def test_slices_of_each_card(
     assert lists(found, cards) == [cls, bkg, miss]
 
 
+@pytest.mark.slow
 def test_each_key_is_there_once_and_models_have_their_own_detections(evaluation: apf.Evaluation) -> None:
     other = apf.evaluate(TRUTH, FOUND.with_columns(head=pl.lit("z")))
     cards = find_cards([evaluation, other], 0.5)

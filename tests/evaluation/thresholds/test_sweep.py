@@ -129,6 +129,7 @@ def test_no_images_no_rows() -> None:
     assert evaluation.thresholds().height == evaluation.sql("FROM thresholds").height == 0
 
 
+@pytest.mark.slow
 def test_sql_computes_only_what_the_filter_lets_through() -> None:
     evaluation = evaluate(EXPECTED, FOUND, iou_thresholds=[0.5, 0.75], max_detections=[10])
     cells: list[Any] = []

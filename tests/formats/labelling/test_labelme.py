@@ -57,6 +57,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_shapes", [1, 2000])
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 def test_shapes_may_stand_behind_the_image(order: list[str], n_shapes: int, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ def made(compared: Compared) -> Section:
     return section
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_confusion(pair: Compared, models: list[apf.Evaluation]) -> None:
     """At the operating point of the page: the score with the best F1 over all categories."""
     section = made(pair)
@@ -73,6 +74,7 @@ def test_counts_follow_the_slider_and_link_to_cards(pair: Compared) -> None:
             assert at == series(f"{n:,}" for n in counts) and len(counts) == 1 + len(pair.point.even)
 
 
+@pytest.mark.slow
 def test_each_model_has_a_matrix_of_its_own(pair: Compared) -> None:
     drawn = made(pair).blocks[1]
     assert isinstance(drawn, Fragment)
@@ -97,6 +99,7 @@ def test_every_protocol_has_the_section(name: str) -> None:
         assert section.sentences[0].startswith("model_0: ")
 
 
+@pytest.mark.slow
 def test_nothing_detected_or_annotated_one_category_and_many() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoAnnotationsWarning)
@@ -114,6 +117,7 @@ def test_nothing_detected_or_annotated_one_category_and_many() -> None:
     assert section.notes[-1] == ("The 30 categories with most confusions have rows and columns; the other 1,173 are together.")
 
 
+@pytest.mark.slow
 def test_rows_that_are_cut_are_said() -> None:
     """Of 45 confusions, the list shows 30."""
     box = {"bbox": [0, 0, 40, 40]}

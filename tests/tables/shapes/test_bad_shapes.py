@@ -228,6 +228,7 @@ def test_bad_shapes(case: tuple[str, str], bad: tuple[Json, str, str], kind: str
 
 
 # the same where there are no boxes, which are made of the shapes
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MaskSizeWarning")
 @pytest.mark.parametrize("table", ["annotations", "detections"])
 @in_memory_and_as_files
@@ -290,6 +291,7 @@ def test_the_good_shapes_are_good(tmp_path: Path) -> None:
         assert summary(*data, kind, tmp_path, iou_type="segm")["AP"] == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["annotations", "detections", "both"])
 @in_memory_and_as_files
 @pytest.mark.parametrize(("shape", "columns"), [
@@ -307,6 +309,7 @@ def test_nothing_to_compare(shape: str, columns: str, side: str, kind: str, tmp_
     assert ("COCO's JSON has it as segmentation" in str(caught.value)) == (columns == "mask")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["annotations", "detections"])
 def test_frames_with_masks_by_their_name_in_coco(table: str) -> None:
     truth, results = with_shape({"segmentation": OUTLINE, "bbox": GONE})
@@ -333,6 +336,7 @@ def test_no_interval_has_an_end(kind: str, with_boxes: bool, table: str, tmp_pat
         summary(truth, results, kind, tmp_path, protocol="activitynet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["annotations", "detections"])
 @in_memory_and_as_files
 def test_no_rotated_boxes(side: str, kind: str, tmp_path: Path) -> None:
@@ -386,6 +390,7 @@ OF_FRAMES: dict[str, tuple[str, Json, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "columns", "message"), OF_FRAMES.values(), ids=OF_FRAMES)
 def test_columns_of_other_types(shape: str, columns: Json, message: str) -> None:
     options, good = SHAPES[shape]
@@ -529,6 +534,7 @@ def test_neither_box_nor_shape(name: str, kind: str, table: str, tmp_path: Path)
     one_line(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["annotations", "detections"])
 @pytest.mark.parametrize("kind", ["memory", "file"])
 @pytest.mark.parametrize("names", ["xmin ymin xmax ymax", "x1 y1 x2 y2"])
@@ -551,6 +557,7 @@ def test_intervals_are_no_boxes(kind: str, side: str, tmp_path: Path) -> None:
     assert same["AP"] == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @in_memory_and_as_files
 def test_keypoints_alone_are_not_compared_as_boxes_in_silence(kind: str, tmp_path: Path) -> None:
     person = {"keypoints": [5, 5, 2] * 17, "num_keypoints": 17}
@@ -571,6 +578,7 @@ ALIASES: dict[str, tuple[str, str, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [1, True])
 @pytest.mark.parametrize("kind", ["memory", "file", "frame"])
 @pytest.mark.parametrize(("protocol", "alias", "name"), ALIASES.values(), ids=ALIASES)
@@ -642,6 +650,7 @@ def test_fourteen_keypoints() -> None:
 # ---- proposals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("category", [GONE, None, 0, 9, "object"])
 @pytest.mark.parametrize("kind", ["memory", "file", "frame"])
 def test_proposals_need_no_category(kind: str, category: Any, tmp_path: Path) -> None:
@@ -757,6 +766,7 @@ CYCLES: dict[str, tuple[list[list[int]], str]] = {
 }
 
 
+@pytest.mark.slow
 @in_memory_and_as_files
 @pytest.mark.parametrize(("parents", "named"), CYCLES.values(), ids=CYCLES)
 def test_hierarchy_with_a_cycle(parents: list[list[int]], named: str, kind: str, tmp_path: Path) -> None:
@@ -839,6 +849,7 @@ def test_functions(function: Callable[[pl.DataFrame], Any], error: type[ApframeE
     one_line(caught.value)
 
 
+@pytest.mark.slow
 def test_pairs_are_named_in_the_order_of_their_ids() -> None:
     results = [RESULTS[number % 2] | {"score": number / 1000} for number in range(300)]
     for _ in range(10):

@@ -83,6 +83,7 @@ def weathered() -> tuple[apf.Dataset, pl.DataFrame]:
     return apf.Dataset(images, dataset.categories, dataset.annotations), apf.read_coco_results(results)
 
 
+@pytest.mark.slow
 def test_means_by_images_in_sql_and_when_errors_are_fixed() -> None:
     evaluation = apf.evaluate(*weathered(), apf.VISDRONE)
     query = "SELECT sum(ap * n_images) / sum(n_images) FROM metrics WHERE max_detections = 500 AND ap IS NOT NULL"
@@ -107,6 +108,7 @@ def test_places_that_are_given_stay() -> None:
     assert again["AR1"] == once["AR1"] == 0 and once.detections["place_in_image"].to_list() == [2]
 
 
+@pytest.mark.slow
 def test_slices_of_detections_leave_the_places() -> None:
     dataset, detections = weathered()
     detections = detections.with_columns(model=pl.Series(["a", "b"] * detections.height)[: detections.height])

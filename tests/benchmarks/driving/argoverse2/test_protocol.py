@@ -48,6 +48,7 @@ def test_cases_of_the_kit(truth: list[Row], found: list[Row], ap: list[float]) -
     assert of_category(case(truth, found), "ap", CAR) == exactly(ap)
 
 
+@pytest.mark.slow
 def test_errors_and_the_composite_score() -> None:
     def of_car(evaluation: apf.Evaluation) -> dict[str, float]:
         rows = evaluation.metrics.filter(pl.col("category_id") == CAR)

@@ -74,6 +74,7 @@ def test_s5_frames_without_predictions_are_empty_and_unknown_ones_are_left_out(t
         assert numbers(tmp_path, truth, found)["AP"] == pytest.approx(HALF, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_frame_whose_masks_overlap_loses_its_predictions(tmp_path: Path) -> None:
     near, far = rectangle(0, 0, 40, 40), rectangle(45, 0, 80, 40)
     truth = [frame(name, masked("car", near), masked("bus", far)) for name in ("a", "b")]

@@ -143,6 +143,7 @@ def test_k13_the_exact_one_faces_backwards() -> None:
     assert numbers(ev, metric="AOS") == pytest.approx([15.277777778] * 3, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_levels_that_leave_out_detections_are_apart_from_the_others() -> None:
     """A level has the same numbers alone and beside levels with other void detections."""
     bounds = (("height", 0.0, 1000.0),)
@@ -262,6 +263,7 @@ def test_two_results_are_compared_by_the_moderate_level(
 data = st.builds(lambda seed, n: generated(np.random.default_rng(seed), n), st.integers(0, 2**32), st.integers(1, 5))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data, st.sampled_from([11, 40]))
 def test_as_plain_loops(sets: Sets, positions: int) -> None:
@@ -272,6 +274,7 @@ def test_as_plain_loops(sets: Sets, positions: int) -> None:
             assert numbers(ev, name, metric) == pytest.approx(expected, abs=1e-7), (name, metric)
 
 
+@pytest.mark.slow
 @on_many_sets
 def test_classes_of_slices_at_eleven_positions_as_plain_loops(seeds: range) -> None:
     sets = [generated(np.random.default_rng(seed), 4 + seed % 5) for seed in seeds]
@@ -305,6 +308,7 @@ def counted(sets: Sets, name: str, level: str, cut_off: float) -> list[float]:
     return [sum(each) for each in list(zip(*of_images, strict=True))[:3]]
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data)
 def test_counts_at_every_cut_off_and_of_all_detections_are_those_of_the_second_pass(sets: Sets) -> None:
@@ -419,6 +423,7 @@ TABLE = """\
 """
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_kits_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert command(capsys, monkeypatch, "eval", *FILES, "--protocol", "kitti") == (0, TABLE, "")
     _, marked_up, _ = command(capsys, monkeypatch, "eval", *FILES, "--protocol", "kitti", "--markdown")
@@ -430,6 +435,7 @@ def test_the_command_prints_the_kits_table(capsys: pytest.CaptureFixture[str], m
     ]
 
 
+@pytest.mark.slow
 def test_the_table_of_parts_and_pickles_is_whole(tmp_path: Path) -> None:
     ev = apf.evaluate(*FILES, "kitti")
     assert str(pickle.loads(pickle.dumps(ev))) == str(ev) == TABLE.rstrip("\n")
@@ -448,6 +454,7 @@ def test_results_of_images_alone_have_no_columns_in_space() -> None:
     assert lines[-2:] == [" Cyclist     hard              –        –", " no BEV, 3D: none of the detections has cuboid_x"]
 
 
+@pytest.mark.slow
 def test_a_note_says_which_column_is_doubtful() -> None:
     """Moved by 50 m in space alone."""
     truth = apf.read_dataset(FILES[0])

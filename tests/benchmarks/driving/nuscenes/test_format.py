@@ -42,6 +42,7 @@ OBJECTS: Objects = [
 ]
 
 
+@pytest.mark.slow
 def test_tables_are_a_data_set(tmp_path: Path) -> None:
     truth = apf.read_dataset(write_tables(tmp_path / "v1.0-mini", tables(SAMPLES, OBJECTS)))
     assert truth.categories["name"].to_list() == [
@@ -112,6 +113,7 @@ RESULTS = {
 }
 
 
+@pytest.mark.slow
 def test_results_are_detections_with_their_distance(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     path = write_results(tmp_path / "found.json", RESULTS)
@@ -130,6 +132,7 @@ def test_results_are_detections_with_their_distance(tmp_path: Path) -> None:
 RACK_HERE = [100.0, 60.0, 1.0, 6.0, 2.0, 2.0, 0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "in_rack"),
     [
@@ -182,6 +185,7 @@ BAD_PLACES: dict[str, tuple[str, pl.Series, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "column", "message"), BAD_PLACES.values(), ids=BAD_PLACES)
 def test_bad_places_are_named(name: str, column: pl.Series, message: str, tmp_path: Path) -> None:
     truth = apf.read_dataset(write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS)))
@@ -206,6 +210,7 @@ def with_other_ids(truth: apf.Dataset, ids: list[Any], file_names: list[str]) ->
     return apf.Dataset(images, truth.categories, truth.annotations.with_columns(new))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ids", [["img-1", "img-2", "img-3"], [7, 8, 9]], ids=["texts", "numbers"])
 @pytest.mark.parametrize(
     "file_names", [["t1", "t2", "t3"], ["lidar/t1.bin", "lidar/t2.bin", "lidar/t3.bin"]], ids=["bare", "files"]
@@ -227,6 +232,7 @@ def test_results_joined_by_name_have_their_distance(ids: list[Any], file_names: 
         apf.read_results(more, dataset=own, join_by_name="images")
 
 
+@pytest.mark.slow
 def test_results_joined_by_name_evaluate_as_by_ids(tmp_path: Path) -> None:
     made, results = scene_of(np.random.default_rng(3))
     truth = apf.read_dataset(write_tables(tmp_path / "truth", made))
@@ -240,6 +246,7 @@ def test_results_joined_by_name_evaluate_as_by_ids(tmp_path: Path) -> None:
     assert evaluator.compute().summary.equals(expected)
 
 
+@pytest.mark.slow
 def test_results_keep_their_numbers_when_the_ground_truth_becomes_coco(tmp_path: Path) -> None:
     made, results = scene_of(np.random.default_rng(3))
     truth = apf.read_dataset(write_tables(tmp_path / "truth", made))
@@ -250,6 +257,7 @@ def test_results_keep_their_numbers_when_the_ground_truth_becomes_coco(tmp_path:
     assert_frame_equal(found.summary, expected.summary)  # sums may be in another order
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingResultsWarning")
 def test_names_of_several_images_are_refused(tmp_path: Path) -> None:
     truth = apf.read_dataset(write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS)))
@@ -259,6 +267,7 @@ def test_names_of_several_images_are_refused(tmp_path: Path) -> None:
         apf.read_results(path, dataset=own, join_by_name="images")
 
 
+@pytest.mark.slow
 def test_entries_for_unknown_samples_are_refused_without_boxes_too(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     path = write_results(tmp_path / "found.json", RESULTS | {"t9": []})
@@ -277,6 +286,7 @@ def test_boxes_are_of_the_sample_that_lists_them(tmp_path: Path) -> None:
         apf.read_results(path)
 
 
+@pytest.mark.slow
 def test_check_reports_samples_that_have_too_many_detections(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     many = [box("t1", "car", k / 600, (100.0 + k, 60.0, 1.0)) for k in range(501)]
@@ -285,6 +295,7 @@ def test_check_reports_samples_that_have_too_many_detections(tmp_path: Path) -> 
     assert row == ("warning", ["t1"], "1 of 3 images has more than 500 detections (501 at most), which NUSCENES refuses")
 
 
+@pytest.mark.slow
 def test_splits_are_scenes(tmp_path: Path) -> None:
     made = tables({"t1": ("scene-0103", 0.0, (0.0, 0.0)), "t2": ("scene-0061", 1.0, (0.0, 0.0))}, OBJECTS[:0])
     folder = write_tables(tmp_path / "set", made)

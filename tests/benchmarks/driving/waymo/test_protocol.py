@@ -92,6 +92,7 @@ def test_w9_an_iou_of_exactly_the_threshold_is_enough() -> None:
     assert numbers(ev, name="Pedestrian") == [1, 1] and numbers(ev) == [0, 0]  # absent classes have 0
 
 
+@pytest.mark.slow
 def test_scores_first() -> None:
     w3, w3e = (evaluated(*HAND[name][:2], matching="score_first") for name in ("W3", "W3e"))
     assert numbers(w3) == pytest.approx([0.5, 0.5], abs=1e-6)
@@ -192,6 +193,7 @@ data = some_frames(st.integers(1, 4))
 seldom, many = settings(max_examples=max(settings().max_examples // 5, 1)), some_frames(st.sampled_from([16, 8, 1]))
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data, st.booleans())
 def test_as_plain_loops(sets: Sets, first: bool) -> None:
@@ -202,6 +204,7 @@ def test_as_plain_loops(sets: Sets, first: bool) -> None:
             assert numbers(ev, metric, SHORT[name]) == pytest.approx(expected, abs=1e-9), (name, metric)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iou_type", ["3d", "bev"])
 @on_many_sets
 def test_classes_of_slices_as_plain_loops_where_scores_come_first(seeds: range, iou_type: str) -> None:
@@ -220,6 +223,7 @@ def test_classes_of_slices_as_plain_loops_where_scores_come_first(seeds: range, 
     assert table.select(pl.col("^AP_.*$") > 0).sum().sum_horizontal().item() > len(sets)
 
 
+@pytest.mark.slow
 @half_as_often
 @given(data)
 def test_counts_at_every_cut_off(sets: Sets) -> None:
@@ -233,6 +237,7 @@ def test_counts_at_every_cut_off(sets: Sets) -> None:
             assert row["recall"] == pytest.approx(row["tp"] / (row["tp"] + row["fn"]) if row["tp"] + row["fn"] else None)
 
 
+@pytest.mark.slow
 def test_a_mean_over_thresholds_where_lists_lack_positives_at_some() -> None:
     """What is found counts as a positive, so a frame may have some at the lowest threshold alone."""
     annotations, detections = generated(np.random.default_rng(0), 12)
@@ -332,6 +337,7 @@ def same_bins(ev: apf.Evaluation, sides: list[list[Row]], key: Any, is_own: IsOf
             assert (row[f"AP_L{level}"], row[f"APH_L{level}"]) == pytest.approx(made, abs=1e-9), row
 
 
+@pytest.mark.slow
 @seldom
 @given(many, st.integers(0, 2**32))
 def test_bins_of_velocity_and_camera_as_plain_loops(sets: Sets, seed: int) -> None:
@@ -374,6 +380,7 @@ def test_breakdowns_of_other_protocols_are_refused() -> None:
         evaluated([gt(0)], [dt(0, 0.9)], protocol=cuboids).by(breakdowns.RANGE)
 
 
+@pytest.mark.slow
 def test_breakdowns_are_divided_by_other_keys_too() -> None:
     ev = evaluated([gt(5), gt(40), gt(5, frame="f2")], [dt(5, 0.9), dt(40, 0.8)])
     table = ev.by("image_id", breakdowns.RANGE, marginals=True, intervals=True)

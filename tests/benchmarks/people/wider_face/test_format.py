@@ -67,6 +67,7 @@ def run(*arguments: object) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.slow
 def test_from_the_files_to_the_numbers_of_the_kit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth = write_matlab(tmp_path / "ground_truth", FACES)
     found = write_results(tmp_path / "found", FOUND)

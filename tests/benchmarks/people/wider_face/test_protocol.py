@@ -110,6 +110,7 @@ def test_slices_of_objects_are_matched_again() -> None:
     assert [row[name] for name in NAMES] == exactly([average_precision(wide, detections, name) for name in DIFFICULTIES])
 
 
+@pytest.mark.slow
 def test_weights_are_copies_of_images() -> None:
     """Also where many scores are in one step."""
     truth, detections, images = weathered(6)
