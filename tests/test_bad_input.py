@@ -228,7 +228,7 @@ def test_detections_of_unknown_images(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @in_memory_and_as_files
-def test_detections_of_unknown_categories_are_dropped_and_counted(kind: str, tmp_path: Path) -> None:
+def test_detections_of_unknown_categories_are_counted(kind: str, tmp_path: Path) -> None:
     results = [*RESULTS, *(RESULTS[0] | {"category_id": category_id} for category_id in (8, 9, 8))]
     with pytest.warns(
         UnknownCategoryWarning,

@@ -72,7 +72,7 @@ def test_every_row_that_is_refused_is_named_wherever_the_data_is(kind: str, tmp_
     assert named == ERRORS
 
 
-def test_a_dataset_and_canonical_detections_are_taken_as_they_are() -> None:
+def test_a_dataset_and_detections_are_taken_as_they_are() -> None:
     truth, found = apf.read_coco(CLEAN), apf.read_coco_results(CLEAN["detections"])
     assert check(truth, found).is_empty()
     assert check(truth, found.with_columns(score=0.5))["check"].to_list() == ["equal_scores"]
@@ -153,7 +153,7 @@ def test_a_double_that_is_broken_too_is_both() -> None:
     }
 
 
-def test_an_image_with_a_bad_size_stays_one_that_annotations_refer_to() -> None:
+def test_annotations_refer_to_an_image_with_a_bad_size() -> None:
     truth, _ = frames(CLEAN)
     truth["images"] = truth["images"].with_columns(width=100.5).rename({"width": "image_width", "height": "image_height"})
     assert errors(check(truth)) == {("images", "1", "4", "image_width is not a whole number")}
@@ -174,7 +174,7 @@ def test_results_are_joined_by_name_when_asked() -> None:
     ).rows()
 
 
-def test_results_that_need_their_ground_truth_say_so_where_it_is_refused() -> None:
+def test_results_say_that_they_need_a_truth_that_is_refused() -> None:
     truth, found = frames(CLEAN)
     truth["images"] = truth["images"].drop("image_id")
     findings = check(truth, found, join_by_name="categories")

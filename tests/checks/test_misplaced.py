@@ -190,7 +190,7 @@ def test_the_order_of_the_fields_of_yolo_is_named_and_helps(order: str, tmp_path
 
 
 @pytest.mark.slow
-def test_the_usual_order_of_yolo_and_other_formats_are_no_finding(tmp_path: Path) -> None:
+def test_the_usual_order_of_fields_is_no_finding(tmp_path: Path) -> None:
     folder = lines(tmp_path / "found", (1, 2, 3, 4, 5))
     assert apf.check(YOLO_TRUTH, folder).filter(severity="warning").is_empty()
     moved = found(FRACTIONS, CENTRES, {"x": pl.col("score"), "y": pl.col("x"), "width": pl.col("y"), "height": pl.col("width")})

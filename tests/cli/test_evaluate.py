@@ -302,7 +302,7 @@ def test_programs_get_the_table_of_intervals(street: apf.Evaluation) -> None:
 
 
 @pytest.mark.slow
-def test_people_and_papers_get_the_most_telling_columns_of_intervals() -> None:
+def test_people_and_papers_get_telling_columns_of_intervals() -> None:
     head, _, *rows = with_intervals("--markdown").stdout.splitlines()
     assert [cell.strip() for cell in head.strip("|").split("|")] == ["metric", "estimate", "low", "high", "se", "n_units"]
     assert len(rows) == 12

@@ -342,7 +342,7 @@ def test_se_bias_and_detectable_are_of_the_resampled_means() -> None:
     assert row["detectable"] == pytest.approx(2.8 * row["se"], rel=1e-12)
 
 
-def test_holm_and_false_discovery_are_over_the_pairs_of_a_measure() -> None:
+def test_corrections_are_over_the_pairs_of_a_measure() -> None:
     compared = compare_runs(pl.concat([drawn(30, 3), drawn(30, 3, seed=2).with_columns(measure=pl.lit("P@5"))]))
     for _, pairs in compared.group_by("measure"):
         ordered = pairs.sort("p")

@@ -23,7 +23,7 @@ def test_outputs_are_the_real_ones(name: str, tmp_path: Path) -> None:
     assert page_run(text, tmp_path).text == text, "run: python -m tests.docs.outputs"
 
 
-def test_numbers_in_the_text_about_ultralytics_are_in_the_outputs() -> None:
+def test_numbers_about_ultralytics_are_in_the_outputs() -> None:
     text = (DOCS / "coming_from" / "ultralytics.md").read_text()
     outputs = [block["body"] for block in FENCE.finditer(text) if block["language"] in ("text", "console")]
     shown = {f"{float(number):.3f}"[1:] for number in re.findall(r"(?<![.\d])0\.\d+", "".join(outputs))}

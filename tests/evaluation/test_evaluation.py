@@ -167,7 +167,7 @@ def test_ap_of_an_own_range_that_is_coco_s() -> None:
 
 
 @pytest.mark.slow
-def test_categories_by_name_and_id_leave_their_metrics_as_they_are(evaluation: apf.Evaluation) -> None:
+def test_categories_by_name_and_id_have_the_same_metrics(evaluation: apf.Evaluation) -> None:
     names = dict(evaluation.dataset.categories.select("name", "category_id").rows())
     chosen = [names["bus"], names["car"]]
     for some in (apf.evaluate(TRUTH, RESULTS, categories=c) for c in (["car", "bus"], chosen, ["car", names["bus"], "car"])):
@@ -208,7 +208,7 @@ def test_inputs_are_left_as_they_were() -> None:
     assert truth == json.loads(TRUTH.read_text()) and results == json.loads(RESULTS.read_text())
 
 
-def test_matches_of_one_threshold_account_for_every_detection_and_annotation(evaluation: apf.Evaluation) -> None:
+def test_matches_of_a_threshold_account_for_every_row(evaluation: apf.Evaluation) -> None:
     matches = evaluation.matches(0.75, "all")
     assert matches["match_id"].is_unique().all()
     assert matches["detection_id"].drop_nulls().n_unique() == matches["detection_id"].count() == evaluation.detections.height
@@ -304,7 +304,7 @@ def test_headline_is_of_all_areas_wherever_that_range_is_named() -> None:
 
 
 @pytest.mark.slow
-def test_one_number_stands_for_a_list_and_limits_come_in_any_order() -> None:
+def test_a_number_is_a_list_of_one_and_limits_have_no_order() -> None:
     files = STREET / "instances.json", STREET / "model_a.json"
     one = apf.evaluate(*files, max_detections=100, iou_thresholds=0.5, categories="car").summary
     assert one.equals(apf.evaluate(*files, max_detections=[100], iou_thresholds=[0.5], categories=["car"]).summary)

@@ -85,7 +85,7 @@ def assert_same(one: apf.Evaluation, other: apf.Evaluation) -> None:
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
 )
 @given(st.data(), st.sampled_from([apf.COCO, apf.VOC2007, apf.PROPOSALS]), st.booleans())
-def test_any_division_into_updates_and_shards_equals_one_evaluation(data: st.DataObject, protocol: Any, strings: bool) -> None:
+def test_any_division_into_updates_equals_one_evaluation(data: st.DataObject, protocol: Any, strings: bool) -> None:
     case = data.draw(cases(strings=strings))
     detections = results(case)
     image_ids = [image["id"] for image in case.truth["images"]]
@@ -107,7 +107,7 @@ def test_any_division_into_updates_and_shards_equals_one_evaluation(data: st.Dat
 
 @pytest.mark.slow
 @given(st.data())
-def test_which_of_different_results_is_kept_depends_on_their_contents_alone(data: st.DataObject) -> None:
+def test_contents_alone_decide_what_results_are_kept(data: st.DataObject) -> None:
     rows = st.lists(st.sampled_from([0.1, 0.5, 0.9]), min_size=1, max_size=3)
     versions = [
         pl.DataFrame([{name: values[0] for name, values in found(1, score).items()} for score in scores])
@@ -170,7 +170,7 @@ def test_results_that_differ_in_their_ids_alone_are_equal() -> None:
     assert len(kept) == 1
 
 
-def test_different_results_of_an_image_are_told_once_and_the_longer_are_kept() -> None:
+def test_of_different_results_of_an_image_the_longer_are_kept() -> None:
     evaluator = Evaluator(dataset(1, 2))
     longer = {name: values * 2 for name, values in found(1, 0.3).items()}
     for update in (found(1), longer, found(2), found(2)):
@@ -197,7 +197,7 @@ def test_attributes_count_when_results_are_compared() -> None:
 
 
 @pytest.mark.slow
-def test_the_order_of_an_images_rows_is_the_same_whichever_update_came_first() -> None:
+def test_rows_have_the_same_order_whichever_update_is_first() -> None:
     one = {name: values * 2 for name, values in found(1).items()} | {"x": [0.0, 3.0]}
     other = one | {"x": [3.0, 0.0]}
     kept = []
@@ -211,7 +211,7 @@ def test_the_order_of_an_images_rows_is_the_same_whichever_update_came_first() -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_attributes_that_some_updates_lack_do_not_change_what_is_kept(order: tuple[int, ...]) -> None:
+def test_attributes_that_some_updates_lack_change_nothing(order: tuple[int, ...]) -> None:
     updates = [found(1, 0.5, model=["a"], epoch=[1]), found(1, 0.4, epoch=[1], model=["a"]), found(1, 0.3, rank=[0])]
     evaluator = Evaluator(dataset(1))
     with pytest.warns(RepeatedImageWarning):
@@ -416,7 +416,7 @@ OUTPUT = {"boxes": np.array([[0.0, 0.0, 9.0, 9.0]]), "labels": np.array([1]), "s
 
 
 @pytest.mark.slow
-def test_outputs_of_torchvision_are_taken_by_image_id_and_with_ids() -> None:
+def test_outputs_of_torchvision_are_taken_by_image_id() -> None:
     by_id, with_ids, converted = (Evaluator(dataset(2, 3)) for _ in range(3))
     outputs = {2: OUTPUT, 3: {name: values[:0] for name, values in OUTPUT.items()}}
     by_id.update(outputs)
@@ -432,7 +432,7 @@ def test_outputs_that_lack_scores_are_named() -> None:
         Evaluator(dataset(1)).update({1: {"boxes": OUTPUT["boxes"], "labels": OUTPUT["labels"]}})
 
 
-def test_masks_among_the_outputs_are_taken_where_masks_are_compared() -> None:
+def test_masks_of_outputs_are_taken_where_masks_are_compared() -> None:
     masks = {"masks": np.ones((1, 1, 4, 4), dtype=np.float32)}
     evaluator = Evaluator(dataset(1))
     evaluator.update({1: OUTPUT | masks})
@@ -464,7 +464,7 @@ def test_a_refused_update_is_told_at_once_and_changes_nothing(name: str, asked_b
 
 
 @pytest.mark.parametrize("name", AMONG_GOOD_TYPES)
-def test_bad_values_in_columns_of_earlier_updates_are_told_by_the_state(name: str) -> None:
+def test_bad_values_of_earlier_updates_are_told_by_the_state(name: str) -> None:
     evaluator = Evaluator(dataset(1, 2, 3))
     evaluator.update(found(1))
     evaluator.update([])
@@ -496,7 +496,7 @@ def test_a_column_that_is_gone_is_told() -> None:
         evaluator.update(found(2))
 
 
-def test_boxes_in_some_updates_and_only_shapes_in_others_are_told() -> None:
+def test_boxes_in_some_updates_and_shapes_in_others_are_told() -> None:
     square = [[[0.0, 0.0, 9.0, 0.0, 9.0, 9.0]]]
     evaluator = Evaluator(dataset(1, 2))
     evaluator.update(found(1, mask=square))
@@ -504,7 +504,7 @@ def test_boxes_in_some_updates_and_only_shapes_in_others_are_told() -> None:
         evaluator.update({"image_id": [2], "category_id": [1], "score": [0.9], "mask": square})
 
 
-def test_a_column_that_is_compared_and_missing_is_told_by_the_update() -> None:
+def test_a_missing_column_that_is_compared_is_told_at_once() -> None:
     truth = apf.Dataset({"image_id": [1], "image_width": [20], "image_height": [20]}, {"category_id": [1]},
                         {"image_id": [1], "category_id": [1], "mask": [[[0.0, 0.0, 9.0, 0.0, 9.0, 9.0]]]})  # fmt: skip
     evaluator = Evaluator(truth, iou_type="segm")
@@ -512,7 +512,7 @@ def test_a_column_that_is_compared_and_missing_is_told_by_the_update() -> None:
         evaluator.update(found(1))
 
 
-def test_ids_that_come_twice_are_told_by_the_first_update_or_the_state() -> None:
+def test_ids_that_come_twice_are_told() -> None:
     evaluator = Evaluator(dataset(1, 2, 3))
     twice = {name: values * 2 for name, values in found(1, detection_id=[5]).items()}
     with pytest.raises(DuplicateIdError, match="detection_id is 5"):
@@ -532,7 +532,7 @@ def test_an_id_that_is_missing_among_others_is_told() -> None:
         evaluator.state()
 
 
-def test_attributes_of_types_that_have_nothing_in_common_are_told() -> None:
+def test_attributes_of_types_that_cannot_be_joined_are_told() -> None:
     evaluator = Evaluator(dataset(1, 2))
     evaluator.update(found(1, extra=[[1, 2]]))
     evaluator.update(found(2, extra=[{"a": 1}]))

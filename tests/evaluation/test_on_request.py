@@ -45,7 +45,7 @@ def evaluated(truth: Any = TRUTH) -> apf.Evaluation:
 
 
 @pytest.mark.slow
-def test_sql_computes_the_table_at_the_lowest_threshold_when_it_is_named(computed: list[float]) -> None:
+def test_sql_computes_a_table_at_a_threshold_when_it_is_named(computed: list[float]) -> None:
     evaluation = evaluated()
     assert evaluation.sql("FROM summary").height
     assert "twice" in evaluation.sql("SHOW TABLES")["name"].to_list()
@@ -55,7 +55,7 @@ def test_sql_computes_the_table_at_the_lowest_threshold_when_it_is_named(compute
 
 
 @pytest.mark.slow
-def test_columns_of_ids_have_the_type_of_the_ids_they_are_named_after(computed: list[float]) -> None:
+def test_columns_of_ids_have_the_type_of_the_ids(computed: list[float]) -> None:
     truth = {
         "images": [{"id": 1}],
         "categories": [{"id": "cat", "name": "cat"}],

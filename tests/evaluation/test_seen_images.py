@@ -128,7 +128,7 @@ def test_a_part_of_an_epoch(update: Way) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("update", EXACT)
-def test_one_image_that_is_missing_is_said_where_images_are_named(update: Way) -> None:
+def test_one_missing_image_is_said_where_images_are_named(update: Way) -> None:
     evaluator = apf.Evaluator(TRUTH)
     update(evaluator, ALL[:-1])
     assert said(evaluator) == ["1 of 300 images was in no update"]
@@ -146,7 +146,7 @@ def test_tables_may_lack_a_quarter_of_the_annotated_images(n: int, is_said: bool
 
 
 @pytest.mark.slow
-def test_one_image_that_may_have_been_updated_is_left_out_with_a_warning() -> None:
+def test_an_image_that_may_be_updated_is_left_out_and_warned_of() -> None:
     evaluator = apf.Evaluator(TRUTH)
     by_outputs(evaluator, ALL[:-1])
     assert said(evaluator, images="seen") == []
@@ -275,6 +275,6 @@ def test_a_refused_update_names_no_images() -> None:
         evaluator.compute(images="updated")
 
 
-def test_protocols_that_leave_out_images_without_detections_do_not_warn() -> None:
+def test_protocols_that_leave_out_empty_images_do_not_warn() -> None:
     evaluator = apf.Evaluator(TRUTH, "open_images")
     assert bool(evaluator.protocol.rule(DetectedImagesOnly)) == (said(evaluator) == [])

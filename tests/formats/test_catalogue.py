@@ -171,7 +171,7 @@ def test_what_is_written_may_be_anything_that_is_read(tmp_path: Path) -> None:
         apf.write_dataset([], tmp_path / "c.json", "coco")
 
 
-def test_crowds_and_ignored_ones_that_are_not_held_are_told_to_count(tmp_path: Path) -> None:
+def test_crowds_that_are_not_held_are_told_to_count(tmp_path: Path) -> None:
     truth = TRUTH | {"annotations": [TRUTH["annotations"][0] | {"iscrowd": 1, "ignore": 1}]}
     lost = apf.write_dataset(truth, tmp_path / "boxes", "boxes").filter(pl.col("column").is_in(["is_crowd", "ignore"]))
     assert lost.select("column", "what").rows() == [
@@ -225,7 +225,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_writer_left_that_was_killed_at_its_very_end_is_removed(tmp_path: Path) -> None:
+def test_leftovers_of_a_writer_killed_at_its_end_are_removed(tmp_path: Path) -> None:
     left = tmp_path / ".boxes.0123abcd.part"
     (left / "new").mkdir(parents=True)
     (left / "lock").touch()
@@ -329,7 +329,7 @@ WRONG_FIRST_LINES = {  # of results: the ground truth, the name and the text of 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", WRONG_FIRST_LINES)
-def test_results_that_look_like_none_are_read_in_the_format_of_their_ground_truth(case: str, tmp_path: Path) -> None:
+def test_results_that_look_like_none_are_read_as_their_truth(case: str, tmp_path: Path) -> None:
     files, name, text, message = WRONG_FIRST_LINES[case]
     truth = written(tmp_path / "truth", files)
     written(tmp_path, {name: text})
@@ -344,7 +344,7 @@ def test_results_that_look_like_none_are_read_in_the_format_of_their_ground_trut
 
 
 @pytest.mark.slow
-def test_results_of_another_kind_are_not_read_in_the_format_of_their_ground_truth(tmp_path: Path) -> None:
+def test_results_of_another_kind_are_not_read_as_their_truth(tmp_path: Path) -> None:
     truth = written(tmp_path / "truth", {"Diving_test.txt": "v 0 10\n"})
     table = {"image_id": ["v"], "category_id": ["Diving"], "start_time": [0.0], "end_time": [10.0], "score": [0.5]}
     pl.DataFrame(table).write_parquet(tmp_path / "a.parquet")

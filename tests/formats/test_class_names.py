@@ -39,7 +39,7 @@ def test_names_from_files(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_numbers_in_text_are_joined_to_the_names_of_the_ground_truth(
+def test_numbers_in_text_are_joined_to_names_of_the_truth(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(tmp_path, {"truth.json": json.dumps(TRUTH), "found/a_jpg.rf.8d3.txt": "1 .2 .4 .2 .4 .5\n", **FILES})

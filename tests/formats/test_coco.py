@@ -240,9 +240,7 @@ def test_large_results_equal_those_in_memory(more: dict[str, Any], tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_reading_in_small_pieces_gives_the_same_and_leaves_duckdb_its_threads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_in_small_pieces_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def n_threads() -> Any:
         return scan.json_database().execute("SELECT current_setting('threads')").fetchall()
 
@@ -367,7 +365,7 @@ def test_fields_that_end_in_attribute_keep_their_names(tmp_path: Path) -> None:
     assert written["images"][0]["hash"] == 2**70
 
 
-def test_attributes_called_as_fields_of_coco_are_left_out_and_reported(tmp_path: Path) -> None:
+def test_attributes_called_as_fields_of_coco_are_left_out(tmp_path: Path) -> None:
     row = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9], "id": [7], "iscrowd": ["no"]}
     dataset = apf.Dataset({"image_id": [1], "width": [3]}, {"category_id": [1], "name": ["cat"]}, row)
     assert apf.write_dataset(dataset, tmp_path / "truth.json", "coco").rows() == [

@@ -191,7 +191,7 @@ def test_lists_of_other_lengths_are_named() -> None:
         apf.read_dataset(rows)
 
 
-def test_results_without_scores_and_truth_without_classes_are_told(tmp_path: Path) -> None:
+def test_missing_scores_and_missing_classes_are_told(tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "truth.parquet")
     with pytest.raises(FormatError, match="looks like a data set of hugging_face, but results are needed here"):
         apf.read_results(tmp_path / "truth.parquet")

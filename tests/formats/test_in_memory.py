@@ -254,7 +254,7 @@ REFUSED: dict[str, tuple[Any, type[InputError], str]] = {
 
 
 @pytest.mark.parametrize(("found", "error", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_holds_no_detections_is_an_error_that_says_what_to_give(found: Any, error: type[InputError], message: str) -> None:
+def test_an_error_about_no_detections_says_what_to_give(found: Any, error: type[InputError], message: str) -> None:
     for take in (lambda: apf.evaluate(TRUTH, found), lambda: apf.Evaluator(TRUTH).update(found)):
         with pytest.raises(error, match=message) as caught:
             take()
@@ -312,7 +312,7 @@ def test_classes_count_by_name_where_the_categories_have_names() -> None:
 
 
 @pytest.mark.parametrize("image_ids", [None, [22, 23]])
-def test_classes_without_a_category_can_be_left_out_as_the_error_says(image_ids: list[int | str] | None) -> None:
+def test_classes_without_a_category_can_be_left_out(image_ids: list[int | str] | None) -> None:
     truth = TRUTH | {"categories": TRUTH["categories"][:1], "annotations": TRUTH["annotations"][1:]}
     car, person = results(), results("000023.png")
     person.boxes.cls = Tensor([0.0])
@@ -341,7 +341,7 @@ def test_boxes_of_outputs_are_in_their_own_format() -> None:
 
 
 @pytest.mark.slow
-def test_masks_of_outputs_are_taken_alone_where_masks_are_compared() -> None:
+def test_masks_of_outputs_are_taken_alone_for_masks() -> None:
     masks = {22: output() | {"masks": PIXELS[None, None].astype(np.float32)}}
     truth = TRUTH | {"annotations": [row | {"segmentation": [CORNERS]} for row in TRUTH["annotations"]]}
     evaluator = apf.Evaluator(truth, iou_type="segm")

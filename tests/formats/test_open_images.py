@@ -459,7 +459,7 @@ def test_files_that_are_no_text_are_named(tmp_path: Path) -> None:
         apf.read_dataset(tmp_path / "boxes.csv")
 
 
-def test_labels_of_classes_that_are_not_described_are_dropped_with_a_warning(tmp_path: Path) -> None:
+def test_labels_of_unknown_classes_are_dropped_with_a_warning(tmp_path: Path) -> None:
     labels = {"validation-annotations-human-imagelabels-boxable.csv": LABELS + "a,machine,/m/cow,1\nc,verification,/m/cow,0\n"}
     sizes = {"image_sizes.csv": SIZES + "c.jpg,10,10\n"}
     dropped = r"dropped 2 labels of classes that are not in class-descriptions-boxable\.csv: '/m/cow'$"
@@ -531,7 +531,7 @@ def test_bad_results_are_named(text: str, message: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_results_of_unknown_images_are_refused_dropped_or_reported(tmp_path: Path) -> None:
+def test_results_of_unknown_images_are_refused_or_dropped(tmp_path: Path) -> None:
     truth = written(tmp_path / "truth", FOLDER)
     found = written(tmp_path / "found", {"found.csv": RESULTS + "c,/m/cat,0.99,0,1,0,1\n"}) / "found.csv"
     with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*unknown: 'c'"):

@@ -99,7 +99,7 @@ def test_an_evaluation_opens_each_file_once(tmp_path: Path) -> None:
     assert found == {str(truth): 1, str(results): 1}
 
 
-def test_files_of_a_folder_that_were_looked_at_are_not_opened_again(tmp_path: Path) -> None:
+def test_files_that_were_looked_at_are_not_opened_again(tmp_path: Path) -> None:
     written(tmp_path / "truth", {f"{k}.txt": "cat 1 2 3 4\n" for k in range(3)})
     with openings(tmp_path) as found:
         apf.read_dataset(tmp_path / "truth")
@@ -265,6 +265,6 @@ def test_the_size_of_what_is_kept_is_counted_as_it_grows(tmp_path: Path, monkeyp
         (b"image_id,class\n1,2\n", "a table with columns image_id, class"),
     ],
 )
-def test_words_show_no_control_characters_and_no_prose_as_columns(content: bytes, words: str, tmp_path: Path) -> None:
+def test_words_show_no_control_characters_and_no_prose(content: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(content)
     assert see(tmp_path / "x").words == words

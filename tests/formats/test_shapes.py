@@ -170,7 +170,7 @@ def test_masks_are_the_same_text_however_they_are_read(form: str, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_an_evaluation_of_masks_and_one_of_boxes_are_of_the_same_data(tmp_path: Path) -> None:
+def test_evaluations_of_masks_and_of_boxes_are_of_one_data_set(tmp_path: Path) -> None:
     truth = written(truth_as("packed"), tmp_path / "truth.json")
     results = [row | {"bbox": [0, 0, 4, 5]} for row in results_as("packed")]
     apf.evaluate(truth, results, iou_type="segm").write_parquet(tmp_path / "segm")

@@ -282,7 +282,7 @@ def test_a_folder_without_xml_files(tmp_path: Path) -> None:
         apf.read_dataset(written(tmp_path, {"a.txt": "a"}), "voc")
 
 
-def test_hidden_files_are_passed_over_and_endings_may_be_in_upper_case(tmp_path: Path) -> None:
+def test_hidden_files_are_passed_over_and_case_is_ignored(tmp_path: Path) -> None:
     folder = written(tmp_path, {"Annotations/._a.xml": b"\0", "Annotations/A.XML": SOUND, "ImageSets/Main/._x.txt": b"\0",
                                 "ImageSets/Main/VAL.TXT": "A\n"})  # fmt: skip
     for path in (folder, folder / "Annotations", folder / "ImageSets" / "Main" / "VAL.TXT"):

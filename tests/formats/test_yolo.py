@@ -81,7 +81,7 @@ def test_results_have_the_score_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["0 .5 .5 .2 .4 .1 .2 .9 .5", "0 .5 .5 .2 .4 .1 .2 .5"])
-def test_results_have_keypoints_where_as_many_as_the_annotations_have_fit(line: str, tmp_path: Path) -> None:
+def test_results_have_keypoints_where_their_number_fits(line: str, tmp_path: Path) -> None:
     truth = apf.read_dataset(small(tmp_path / "truth", "0 .5 .5 .2 .4 .1 .2 2", f"{CONFIG}kpt_shape: [1, 3]\n"))
     found = apf.read_results(written(tmp_path / "found", {"a.txt": line}), dataset=truth)
     assert found["keypoints"].to_list() == [[10, 10, 0.9 if line.count(" ") == 8 else 1]]
@@ -421,7 +421,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
     assert again["mask"].to_list() == [[pytest.approx(square)], None, [triangle], None]
 
 
-def test_annotations_with_a_score_and_categories_with_keypoints_are_written(tmp_path: Path) -> None:
+def test_scores_and_categories_with_keypoints_are_written(tmp_path: Path) -> None:
     people = {"category_id": [0], "name": ["person"], "keypoints": ['["nose"]']}
     row = {"image_id": ["a"], "category_id": [0], "x": [1], "y": [2], "width": [3], "height": [4]}
     dataset = apf.Dataset(
@@ -586,7 +586,7 @@ def test_results_need_the_sizes_of_their_images(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_results_of_unknown_images_are_refused_dropped_or_reported(tmp_path: Path) -> None:
+def test_results_of_unknown_images_are_refused_or_dropped(tmp_path: Path) -> None:
     line = "1 .5 .5 .2 .4 .5\n"
     truth, found = small(tmp_path / "truth"), written(tmp_path / "found", {"a.txt": line, "c.txt": line})
     with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*unknown: 'c'"):

@@ -376,7 +376,7 @@ def test_published_metrics_can_stand_beside_a_definition() -> None:
 
 
 @pytest.mark.slow
-def test_miss_rates_stand_beside_a_definition_as_they_do_in_the_field() -> None:
+def test_miss_rates_stand_beside_a_definition() -> None:
     usual = replace(apf.COCO, name="mine", variants=())
     own = replace(usual, metrics=(MissRates(), *usual.metrics), headlines=("AP", "LAMR50"))
     field = replace(usual, metrics=(*usual.metrics, MissRates()), headlines=("AP", "LAMR50"))

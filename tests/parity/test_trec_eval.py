@@ -179,7 +179,7 @@ CLOSE = {"q": {"a": 0.1 + 1e-12, "b": 0.1}}
 
 
 @pytest.mark.parametrize(("version", "value"), [(9, 0.5), (10, 1)])
-def test_versions_compare_scores_in_single_and_in_double_precision(version: int, value: float) -> None:
+def test_versions_compare_scores_in_either_precision(version: int, value: float) -> None:
     evaluation = apf.evaluate_run({"q": {"a": 1, "b": 0}}, CLOSE, "RR", trec_eval=version)
     assert evaluation.per_query["value"].to_list() == [value]
 
@@ -227,7 +227,7 @@ def test_by_hand(measure: str, ranked: list[int | None], others: list[int], valu
     assert apf.evaluate_run(qrels, run, measure).per_query["value"].to_list() == pytest.approx([value], abs=1e-15)
 
 
-def test_err_takes_the_highest_grade_of_all_queries_in_the_run_or_not() -> None:
+def test_err_takes_the_highest_grade_of_all_queries() -> None:
     missing = apf.evaluate_run({"p": {"a": 1}, "q": {"a": 3}}, {"p": {"a": 1}}, "ERR")
     assert missing.per_query["value"].to_list() == [1 / 8]
     evaluation = apf.evaluate_run({"p": {"a": 1}, "q": {"a": 3}}, {"p": {"a": 1}, "q": {"a": 1}}, "ERR")

@@ -119,7 +119,7 @@ def test_where_it_is_not_installed_it_is_unknown(files: tuple[Path, Path]) -> No
         apf.read_dataset(files[0])
 
 
-def test_one_that_cannot_be_imported_is_named_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_one_that_cannot_be_imported_is_named_when_asked_for(tmp_path: Path) -> None:
     package(tmp_path, "broken_toy", "import a_package_that_is_not_there\n")
     problem = r"of the package broken_toy 2\.0 cannot be imported \(ModuleNotFoundError: No module named 'a_package_that"
     (tmp_path / "unknown.txt").write_text("unknown")

@@ -73,9 +73,7 @@ def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("box", [None, []], ids=["no box", "an empty list"])
 @pytest.mark.parametrize("from_file", [False, True], ids=["in memory", "file"])
-def test_areas_are_those_of_the_keypoints_if_the_first_result_has_no_box(
-    box: list[float] | None, from_file: bool, tmp_path: Path
-) -> None:
+def test_areas_are_those_of_keypoints_without_a_first_box(box: list[float] | None, from_file: bool, tmp_path: Path) -> None:
     truth, results = people(np.random.default_rng(2), 12)
     without = {} if box is None else {"bbox": box}
     results = [row | (without if place % 2 == 0 else {"bbox": [1.0, 1.0, 40.0, 40.0]}) for place, row in enumerate(results)]

@@ -103,7 +103,7 @@ def test_files_equal_reference(boxes: str | None, iou_type: str, tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.parametrize("from_file", [False, True], ids=["in memory", "file"])
 @pytest.mark.parametrize("iou_type", ["segm", "bbox"])
-def test_areas_are_those_of_the_masks_if_the_first_result_has_no_box(iou_type: str, from_file: bool, tmp_path: Path) -> None:
+def test_areas_are_those_of_masks_without_a_first_box(iou_type: str, from_file: bool, tmp_path: Path) -> None:
     # then the boxes of all are made of the masks, which pycocotools does only for those that have none
     random = np.random.default_rng(2)
     truth, results = masks(random, 12)
@@ -123,7 +123,7 @@ def test_nothing_found_or_nothing_there_equals_reference(missing: str) -> None:
 
 
 @pytest.mark.parametrize(("box", "counted"), [(None, "small"), ([10, 10, 60, 60], "medium"), ([10, 10, 97, 97], "large")])
-def test_area_of_a_false_positive_is_that_of_its_box_where_it_has_one(box: list[float] | None, counted: str) -> None:
+def test_the_area_of_a_false_positive_is_that_of_its_box(box: list[float] | None, counted: str) -> None:
     square = {"size": [100, 100], "counts": [1010, *[30, 70] * 29, 30, 10000 - 1010 - 29 * 100 - 30]}  # 30 x 30 pixels
     cell = {"image_id": 1, "category_id": 1}
     truth = {

@@ -83,7 +83,7 @@ def test_rules_one_by_one(annotations: list[Any], found: list[Any], recall: floa
 
 
 @pytest.mark.parametrize("categories", [(1, 1), (1, 2), (2, 1)], ids=str)
-def test_the_earlier_annotation_of_equal_overlaps_whatever_its_category(categories: tuple[int, int]) -> None:
+def test_equal_overlaps_go_to_the_earlier_of_any_category(categories: tuple[int, int]) -> None:
     # the first proposal overlaps both by .6; the second overlaps the first annotation by .6, and the other hardly
     truth, found = one_image([{"bbox": [0, 0, 10, 10]}, {"bbox": [0, 5, 10, 10]}], [[0, 2.5, 10, 10], [0, -2.5, 10, 10]])
     truth["categories"].append({"id": 2})

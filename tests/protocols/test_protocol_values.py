@@ -417,7 +417,7 @@ def worst(protocol: apf.Protocol) -> dict[str, float]:
 
 @pytest.mark.slow
 @each_protocol
-def test_without_annotations_all_is_null_unless_absent_classes_count(name: str) -> None:
+def test_all_is_null_without_annotations_and_absent_classes(name: str) -> None:
     protocol, options, truth, results, _ = TINY[name]
     for some in (results, []):
         with pytest.warns(NoAnnotationsWarning):
@@ -663,7 +663,7 @@ class LeftHalf(Range):
     """A range of one's own."""
 
 
-def test_the_text_says_that_a_range_of_ones_own_ignores_what_is_outside() -> None:
+def test_a_range_of_ones_own_says_that_it_ignores_the_others() -> None:
     text = str(apf.Protocol("MINE", "", ranges=(LeftHalf("left"),)))
     assert "\nignored     annotations outside the area range, and what is matched to them\n" in text
 
@@ -722,7 +722,7 @@ def test_the_iou_type_follows_the_similarity(protocol: apf.Protocol, similarity:
     assert len(set(changed.iou_types)) == len(changed.iou_types)
 
 
-def test_thresholds_of_the_report_that_are_not_evaluated_are_told() -> None:
+def test_thresholds_of_a_report_without_numbers_are_told() -> None:
     protocol = apf.Protocol("MINE", "", headlines=("AP", "AP40"), iou_thresholds=(0.3, 0.5))
     assert str(protocol).splitlines()[-1] == "summary     AP AP40; not evaluated: AP40"
     evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, protocol)

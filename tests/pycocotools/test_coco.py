@@ -336,7 +336,7 @@ def test_index_is_whole_for_every_thread_that_looks(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_subclasses_may_choose_annotations_and_do_without_the_constructor(tmp_path: Path) -> None:
+def test_subclasses_may_do_without_the_constructor(tmp_path: Path) -> None:
     truth, results = boxes(np.random.default_rng(4), 6)
     path, given = in_files(tmp_path, truth, results)
 

@@ -257,7 +257,7 @@ def test_sigmas_have_their_effect_as_in_reference(kinds: Any) -> None:
 
 @pytest.mark.parametrize("from_cells", [False, True], ids=["tables", "cells"])
 @pytest.mark.parametrize("name", ["recThrs", "maxDets"])
-def test_some_parameters_may_change_between_evaluate_and_accumulate(name: str, from_cells: bool) -> None:
+def test_some_parameters_may_change_before_accumulate(name: str, from_cells: bool) -> None:
     values: dict[str, Any] = {"recThrs": np.linspace(0, 1, 5), "maxDets": [1, 10]}
 
     def after(coco_eval: Any) -> None:
@@ -506,7 +506,7 @@ def centred(base: Any) -> Any:
 @pytest.mark.parametrize("own", [halved, without_small_ones])
 @half_as_often
 @given(data=iou_types.flatmap(lambda name: st.tuples(st.just(name), sets(MAKERS[name]))))
-def test_subclasses_that_prepare_or_compare_on_their_own_equal_reference(own: Any, data: Any) -> None:
+def test_subclasses_that_prepare_or_compare_equal_reference(own: Any, data: Any) -> None:
     iou_type, (truth, results) = data
     ours, reference = (evaluated((kinds[0], own(kinds[1])), truth, results, iou_type) for kinds in (OURS, REFERENCE))
     assert_same(ours, reference)
@@ -515,7 +515,7 @@ def test_subclasses_that_prepare_or_compare_on_their_own_equal_reference(own: An
 
 @half_as_often
 @given(cases())
-def test_subclasses_that_prepare_and_compare_on_their_own_equal_reference(case: Case) -> None:
+def test_subclasses_that_prepare_and_compare_equal_reference(case: Case) -> None:
     given = completed(case), case.results
     ours, reference = (evaluated((kinds[0], centred(kinds[1])), *given) for kinds in (OURS, REFERENCE))
     assert_same(ours, reference)
@@ -674,7 +674,7 @@ def test_ids_that_are_whole_floats_equal_reference(n: int, kinds: Any) -> None:
 
 
 @pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
-def test_a_match_with_annotation_id_0_is_a_false_positive_as_in_reference(from_files: bool, tmp_path: Path) -> None:
+def test_annotation_id_0_is_a_false_positive_as_in_reference(from_files: bool, tmp_path: Path) -> None:
     row = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": [row | {"id": 0, "area": 81, "iscrowd": 0}]}
     given = truth, [row | {"score": 1.0}]
@@ -702,7 +702,7 @@ def test_any_annotation_may_have_id_0(case: Case, data: st.DataObject) -> None:
 @pytest.mark.slow
 @half_as_often
 @given(cases(), st.integers(-9, 0), st.booleans())
-def test_detections_of_ids_that_are_not_above_0_leave_annotations_to_others(case: Case, first: int, looked_at: bool) -> None:
+def test_detection_ids_of_0_and_less_leave_annotations_free(case: Case, first: int, looked_at: bool) -> None:
     made = []
     for make, evaluate in (OURS, REFERENCE):
         with printed():
@@ -731,7 +731,7 @@ def test_ids_may_be_strings_in_tables_and_in_cells(case: Case) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("from_files", [False, True])
-def test_results_of_unknown_categories_are_left_out_with_a_warning(from_files: bool, tmp_path: Path) -> None:
+def test_results_of_unknown_categories_are_warned_of(from_files: bool, tmp_path: Path) -> None:
     truth, results = made("bbox")
     changed = [row | {"category_id": 99} if n % 3 == 0 else row for n, row in enumerate(results)]
     data = in_files(tmp_path, truth, changed) if from_files else (truth, changed)

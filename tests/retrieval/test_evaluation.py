@@ -111,7 +111,7 @@ def test_usual_measures() -> None:
     assert apf.evaluate_run(QRELS, RUN).summary["measure"].to_list() == ["AP", "nDCG@10", "P@10", "R@100", "RR"]
 
 
-def test_queries_come_as_in_the_judgements_and_measures_as_they_were_named() -> None:
+def test_queries_come_as_judged_and_measures_as_named() -> None:
     turned = {query: QRELS[query] for query in ("q3", "q1", "q2")}
     evaluation = apf.evaluate_run(turned, RUN, ["RR", "AP", "nDCG@3"])
     assert evaluation.per_query["query_id"].unique(maintain_order=True).to_list() == ["q3", "q1", "q2"]
@@ -198,7 +198,7 @@ def test_next_to_no_document_is_judged() -> None:
     apf.evaluate_run(judged, run, "AP")
 
 
-def test_long_runs_and_short_ones_are_judged_in_part_without_a_warning() -> None:
+def test_runs_are_judged_in_part_without_a_warning() -> None:
     few, many = {"d0": 1}, {f"d{k}": k for k in range(500)}
     apf.evaluate_run({"q": few}, {"q": many}, "AP")
     apf.evaluate_run({"q": many}, {"q": few}, "AP")
@@ -572,7 +572,7 @@ def test_counts_are_summed_and_printed_as_counts() -> None:
     assert everywhere.summary["value"].to_list() == [4, 7]
 
 
-def test_the_relevance_level_is_that_of_measures_that_say_no_other() -> None:
+def test_the_relevance_level_is_for_measures_without_one() -> None:
     evaluation = apf.evaluate_run(QRELS, RUN, "AP P(rel=3)@1 nDCG AP(rel=2)", relevance_level=2)
     assert evaluation.summary["measure"].to_list() == ["AP(rel=2)", "P(rel=3)@1", "nDCG"]
     assert evaluation.summary.equals(apf.evaluate_run(QRELS, RUN, "AP(rel=2) P(rel=3)@1 nDCG").summary)

@@ -490,7 +490,7 @@ def test_runs_that_are_replaced_after_the_scan_are_not_mixed(tmp_path: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["runs/*", "runs/a*", "*/a", "**"])
-def test_a_pattern_matches_a_run_whose_writer_was_killed_in_its_swap(
+def test_a_pattern_matches_a_run_that_was_killed_in_its_swap(
     pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

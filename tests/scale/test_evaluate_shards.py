@@ -399,7 +399,7 @@ def test_what_objects_say_is_that_of_the_whole(table: str, shards: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
-def test_ids_that_each_file_counts_for_itself_are_numbered_through(tmp_path: Path) -> None:
+def test_ids_counted_in_each_file_are_numbered_through(tmp_path: Path) -> None:
     box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {
         "images": [{"id": n} for n in range(5)],

@@ -92,7 +92,7 @@ def test_a_comparison_prints_the_difference_its_interval_and_p() -> None:
     assert head(keys) == ["weather", "camera", "metric", "difference", "low", "high", "q"]
 
 
-def test_of_several_pairs_the_run_and_the_corrected_p_are_printed() -> None:
+def test_several_pairs_print_the_run_and_the_corrected_p() -> None:
     table = ComparisonTable([ROW, ROW | {"run_b": "newer"}])
     assert head(table) == ["metric", "run_b", "difference", "low", "high", "p_holm"]
 

@@ -64,7 +64,7 @@ def kinds(spec: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_levels_are_sorted_and_those_without_interval_are_dots_alone() -> None:
+def test_levels_are_sorted_and_may_be_dots_alone() -> None:
     spec = plot_intervals(LEVELS).to_dict()
     ends, *caps, dots, texts = spec["layer"]
     assert kinds(spec) == ["rule", "tick", "tick", "point", "text"]
@@ -82,7 +82,7 @@ def test_levels_are_sorted_and_those_without_interval_are_dots_alone() -> None:
 
 
 @pytest.mark.slow
-def test_differences_have_a_line_at_zero_and_hollow_dots_where_they_may_be_chance() -> None:
+def test_differences_have_a_zero_line_and_hollow_dots_of_chance() -> None:
     spec = plot_intervals(DIFFERENCES).to_dict()
     assert kinds(spec) == ["rule", "rule", "tick", "tick", "point", "text"]
     assert rows(spec, 0) == [{"low": 0.0}]

@@ -55,7 +55,7 @@ def test_each_category_has_a_chart_of_three_lines() -> None:
 
 
 @pytest.mark.slow
-def test_the_largest_categories_are_drawn_in_the_order_of_the_table() -> None:
+def test_the_largest_categories_are_drawn_in_their_order() -> None:
     spec = plot_operating_points(table("few", "more", "most"), max_charts=2, columns=1).to_dict()
     assert [part["title"]["text"] for part in spec["concat"]] == ["more", "most"]
     assert spec["title"]["subtitle"][1] == "the 2 with most annotations of 3"

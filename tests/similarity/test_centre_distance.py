@@ -153,6 +153,6 @@ def test_stored_and_in_sql(evaluation: apf.Evaluation, tmp_path: Path) -> None:
     assert again.sql("SELECT count(*) FROM errors").item() == evaluation.errors(-4).height
 
 
-def test_false_positives_of_two_models_are_the_same_where_their_boxes_overlap(evaluation: apf.Evaluation) -> None:
+def test_false_positives_of_models_are_the_same_if_they_overlap(evaluation: apf.Evaluation) -> None:
     changes = evaluation.changes(evaluation, -2)
     assert set(changes["change"].unique()) <= {"found", "missed", "fp_kept"} and changes.filter(change="fp_kept").height

@@ -398,7 +398,7 @@ SQUARE_AND_MORE = ["[[30, 30], %s]", "[%s, [30, 30]]", "[%s, [30, 30, 90, 90]]",
 
 
 @pytest.mark.parametrize("written", SQUARE_AND_MORE)
-def test_parts_of_one_or_two_points_beside_polygons_have_no_pixels(written: str) -> None:
+def test_parts_of_one_or_two_points_have_no_pixels(written: str) -> None:
     square = "[10, 10, 60, 10, 60, 60, 10, 60]"
     several = read_masks("annotations", frame([f"[{square}]", written.replace("%s", square)], [100, 100], [100, 100]))
     assert several.area.tolist() == [2500, 2500]
@@ -490,7 +490,7 @@ def test_masks_of_an_image_of_unknown_size_must_agree() -> None:
         MaskIoU().pair(frame([small], image_id=[1], cell=[1]), expected.with_columns(image_id=pl.lit(1, pl.Int64)), 0.5)
 
 
-def test_masks_may_be_of_another_size_than_their_image_where_all_of_them_are() -> None:
+def test_masks_may_all_be_of_another_size_than_their_image() -> None:
     masks = [as_text(np.ones((4, 5), dtype=bool))]
     expected = frame(masks, [8], [10], image_id=[1], cell=[1], is_crowd=[False])
     found = frame(masks, [8], [10], image_id=[1], cell=[1])

@@ -422,9 +422,7 @@ def test_a_set_that_is_read_as_a_data_set_is_of_one_write(tmp_path: Path, monkey
 
 
 @pytest.mark.slow
-def test_a_set_that_is_replaced_once_it_was_looked_at_is_read_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_set_replaced_after_a_look_is_read_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small(0.9).write_parquet(tmp_path / "run")
     before = apf.read_dataset(tmp_path / "run")
     replace_once_it_is_looked_at(tmp_path / "run", monkeypatch)

@@ -273,7 +273,7 @@ def test_query_in_another_thread() -> None:
 
 
 @pytest.mark.slow
-def test_two_columns_of_one_name_are_an_error_that_says_what_to_do() -> None:
+def test_an_error_about_columns_of_one_name_says_what_to_do() -> None:
     evaluation = apf.evaluate("data/street/instances.json", "data/street/model_a.json")
     with pytest.raises(QueryError, match="join with USING, or name them with AS"):
         evaluation.sql("SELECT * FROM metrics m JOIN categories c ON m.category_id = c.category_id")

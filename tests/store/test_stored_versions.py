@@ -101,7 +101,7 @@ def as_of_0_5(protocol: Protocol) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_protocol_of_ones_own_has_the_malformed_rows_of_what_it_was_made_of(tmp_path: Path) -> None:
+def test_a_protocol_of_ones_own_keeps_its_malformed_rows(tmp_path: Path) -> None:
     shutil.copytree(STORED / "detection", tmp_path, dirs_exist_ok=True)
     manifest = manifest_of(tmp_path)
     assert as_of_0_5(apf.COCO) == manifest["protocol"]

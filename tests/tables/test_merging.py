@@ -36,7 +36,7 @@ def test_parts_that_were_split_become_the_whole_again() -> None:
     assert whole.other_sections == STREET.other_sections
 
 
-def test_ids_that_clash_are_numbered_and_categories_are_one_by_name() -> None:
+def test_ids_that_clash_are_numbered_categories_join_by_name() -> None:
     a = dataset(1, "a.jpg", {1: "cat", 2: "dog"}, 2, weather=["fog"])
     b = dataset(1, "b.jpg", {1: "dog", 2: "car"}, 1, tags=[["x"]])
     whole, changes = apf.merge([a, b])

@@ -350,7 +350,7 @@ def test_torch_dtype_is_kept(dtype: str) -> None:
     assert similarity.grad.tolist() == pytest.approx([-0.4, 0.24, -7 / 75], rel=0.01)
 
 
-def test_torch_training_step_without_relevant_items_changes_nothing() -> None:
+def test_a_step_without_relevant_items_changes_nothing() -> None:
     torch = pytest.importorskip("torch")
     similarity = torch.zeros(2, 3, requires_grad=True)
     loss = ap_loss(similarity, torch.zeros(2, 3))

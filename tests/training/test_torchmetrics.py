@@ -145,7 +145,7 @@ def test_the_documented_example_has_its_documented_numbers() -> None:
 
 
 @pytest.mark.slow
-def test_both_types_have_names_of_their_own_and_areas_of_the_masks() -> None:
+def test_both_types_have_their_names_and_areas_of_the_masks() -> None:
     pixels = np.zeros((1, 200, 200), dtype=bool)
     pixels[0, :100, :50] = True  # of a medium area, in a large box
     item = {"boxes": [[0.0, 0, 100, 100]], "labels": [1], "scores": [0.5], "masks": pixels}

@@ -85,7 +85,7 @@ def test_another_threshold_and_score() -> None:
     assert above["change"].to_list() == ["lost", "won", "found", "missed"]
 
 
-def test_false_positives_are_the_same_one_to_one_the_most_similar_first() -> None:
+def test_false_positives_are_paired_most_similar_first() -> None:
     """At 80 a has one; b has two that overlap it, of which the nearer one is the same, whatever the scores."""
     table = found((1, 1, 80, 0.5)).changes(found((1, 1, 82, 0.9), (1, 1, 81, 0.1), (1, 2, 80, 0.9)))
     wrong = table.filter(pl.col("annotation_id").is_null())

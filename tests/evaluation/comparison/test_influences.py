@@ -254,7 +254,7 @@ def test_slices_with_intervals(a: apf.Evaluation) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_that_reads_the_summary_computes_a_standard_error(
+def test_reading_the_summary_computes_no_standard_error(
     a: apf.Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> None:

@@ -83,7 +83,7 @@ def test_the_bins_by_hand() -> None:
     assert [end for row in ends for end in row] == pytest.approx([0, 0.7935, 0.0945, 0.9055, 0.2065, 1], abs=5e-5)
 
 
-def test_quantiles_share_the_detections_out_and_equal_edges_are_one() -> None:
+def test_quantiles_share_detections_and_equal_edges_are_one() -> None:
     table = BY_HAND.reliability(0.5, n_bins=2, bins="quantile")
     assert table.select("score_from", "score_to", "n").rows() == [(0.35, 0.85, 1), (0.85, 0.95, 3)]
     table = BY_HAND.reliability(0.5, n_bins=4, bins="quantile")

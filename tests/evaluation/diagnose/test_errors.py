@@ -230,7 +230,7 @@ def _condition(name: str, value: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_a_key_of_the_categories_averages_over_those_of_the_slice(street: apf.Evaluation) -> None:
+def test_a_key_of_categories_averages_over_those_of_a_slice(street: apf.Evaluation) -> None:
     by_name = street.error_impact(by="name")
     whole = street.error_impact().drop_nulls("name")
     columns = ["name", "error", "n", "ap", "delta_ap"]
@@ -324,7 +324,7 @@ def test_tables_in_sql_and_stored_sets(street: apf.Evaluation, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_larger_background_threshold_makes_more_of_the_errors_background(street: apf.Evaluation) -> None:
+def test_a_larger_background_threshold_makes_more_background(street: apf.Evaluation) -> None:
     counts = [street.errors(background=background).filter(error="bkg").height for background in (0, 0.1, 0.3, 0.49)]
     assert counts == sorted(counts)
     assert counts[0] < counts[-1]

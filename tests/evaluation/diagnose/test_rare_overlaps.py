@@ -125,7 +125,7 @@ def test_an_evaluator_warns_too() -> None:
         assert evaluator.compute().summary["value"][0] == 0
 
 
-def test_unknown_ids_are_told_with_their_share_and_those_of_both_sides() -> None:
+def test_unknown_ids_are_told_with_their_share() -> None:
     some = found(category_id=pl.when(pl.col("x") > 200).then(90).otherwise("category_id"))
     with pytest.warns(UnknownCategoryWarning) as caught:
         apf.evaluate(TRUTH, some)

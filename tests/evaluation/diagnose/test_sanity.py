@@ -99,7 +99,7 @@ def test_a_rare_category_among_many_annotations_is_not_named() -> None:
 
 
 @pytest.mark.slow
-def test_a_category_of_few_annotations_may_be_missed_in_a_small_set() -> None:
+def test_a_rare_category_may_be_missed_in_a_small_set() -> None:
     for n, is_said in ((4, False), (5, True)):
         few = TRUTH.part(TRUTH.images, TRUTH.annotations.filter((pl.col("category_id") == 0) | (pl.col("image_id") <= 2 * n)))
         with warnings.catch_warnings(record=True, action="always") as caught:
@@ -128,7 +128,7 @@ def test_an_empty_list_of_results_is_said() -> None:
 
 
 @pytest.mark.slow
-def test_detections_that_are_left_out_are_counted_and_those_that_are_unknown_are_not() -> None:
+def test_left_out_detections_are_counted_unknown_ones_are_not() -> None:
     left = "no detection is left of 20, so everything is missed (20 annotations): they are of other categories, or left out by "
     dogs = warned(found(category_id=1).head(20), categories=["cat"])
     assert dogs == [(NoDetectionsWarning, f"{left}the rules of COCO")]

@@ -108,7 +108,7 @@ def test_key_of_the_annotations_ignores_what_is_outside(evaluation: apf.Evaluati
     assert_slices(evaluation.by(apf.bins("occlusion", [0, 0.5, 1])), ["occlusion"], expected)
 
 
-def test_key_of_annotations_and_detections_ignores_the_unmatched_outside(evaluation: apf.Evaluation) -> None:
+def test_a_key_of_both_tables_ignores_the_unmatched_outside(evaluation: apf.Evaluation) -> None:
     # detection 3 is red, 5 is blue, neither finds anything; 4 has no colour, and counts with the red one that it finds
     expected = {"blue": (1 / 4, 3, 2, 2, 2), "red": ((HALF + 1) / 2, 3, 3, 3, 2), None: (1, 3, 1, 1, 1)}
     assert_slices(evaluation.by("colour"), ["colour"], expected)
@@ -254,7 +254,7 @@ def test_quantiles_are_bins_between_quantiles() -> None:
     assert of_probabilities.select("hour", "n_images").rows() == [("[0, 1)", 1), ("[1, 9]", 3), (None, 1)]
 
 
-def test_detections_beyond_the_annotations_are_in_the_outer_quantiles() -> None:
+def test_detections_beyond_annotations_are_in_outer_quantiles() -> None:
     truth = apf.Dataset(
         {"image_id": [1]},
         {"category_id": [1]},
@@ -281,7 +281,7 @@ def test_without_keys_there_is_one_slice_of_everything(evaluation: apf.Evaluatio
 
 
 @pytest.mark.slow
-def test_values_of_one_table_that_occur_together_times_those_of_others(evaluation: apf.Evaluation) -> None:
+def test_values_of_a_table_that_occur_times_those_of_others(evaluation: apf.Evaluation) -> None:
     table = evaluation.by("hour", "supercategory", "weather")
     images = [(6, "rain"), (6, "sun"), (18, None)]
     groups = [
@@ -701,7 +701,7 @@ def many(n_images: int, n_categories: int, n_objects: int) -> apf.Evaluation:
 
 
 @pytest.mark.slow
-def test_memory_grows_with_rows_and_not_with_categories_times_slices() -> None:
+def test_memory_grows_with_rows_and_not_with_slices() -> None:
     evaluation = many(n_images=50, n_categories=20_000, n_objects=300)
     tracemalloc.start()
     try:

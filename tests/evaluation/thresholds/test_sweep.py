@@ -111,7 +111,7 @@ def test_of_equal_errors_the_highest_score_is_best() -> None:
     assert table.select("score_threshold", "lrp", "is_best_lrp").rows() == [(0.9, 1.0, True), (0.8, 1.0, False)]
 
 
-def test_a_threshold_of_one_leaves_no_room_for_errors_of_location() -> None:
+def test_a_threshold_of_one_has_no_errors_of_location() -> None:
     row = evaluate(EXPECTED, [(1, 1, 0, 10, 0.9)], iou_thresholds=[1.0]).thresholds().row(0, named=True)
     assert (row["tp"], row["lrp"], row["lrp_loc"], row["is_best_lrp"]) == (1, None, 0.0, False)
 

@@ -54,7 +54,7 @@ def test_images_and_labels_that_nobody_used_are_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["subset", "task_id"])
-def test_images_of_a_project_that_begins_anew_with_each_part_are_numbered(tmp_path: Path, part: str) -> None:
+def test_images_of_a_project_in_parts_are_numbered(tmp_path: Path, part: str) -> None:
     images = [f'<image id="{number}" name="{name}.jpg" {part}="{of}">{SQUARE}</image>'
               for number, name, of in ((5, "a", "1"), (6, "b", "1"), (5, "c", "2"))]  # fmt: skip
     path = tmp_path / "a.xml"
@@ -67,7 +67,7 @@ def test_images_of_a_project_that_begins_anew_with_each_part_are_numbered(tmp_pa
         formats.read_dataset(path)
 
 
-def test_without_labels_in_the_meta_those_of_the_shapes_are_the_categories(tmp_path: Path) -> None:
+def test_without_labels_categories_are_those_of_the_shapes(tmp_path: Path) -> None:
     truth = formats.read_dataset(document(tmp_path / "a.xml", SQUARE, labels=""))
     assert truth.categories["name"].to_list() == ["car"]
 
@@ -103,7 +103,7 @@ def test_rotation_is_in_degrees_clockwise(tmp_path: Path, rotation: float, angle
     assert read(document(tmp_path / "a.xml", turned, SQUARE))["angle"].to_list() == pytest.approx([angle, 0])
 
 
-def test_attributes_are_columns_of_the_type_that_all_their_values_have(tmp_path: Path) -> None:
+def test_attributes_are_columns_of_the_type_of_their_values(tmp_path: Path) -> None:
     def shape(**attributes: str) -> str:
         inside = "".join(f'<attribute name="{name}">{value}</attribute>' for name, value in attributes.items())
         return SQUARE.replace("/>", f' z_order="2">{inside}</box>')
@@ -483,7 +483,7 @@ def test_bad_shapes_are_told_by_image(tmp_path: Path, shape: str, message: str) 
         formats.read_dataset(path)
 
 
-def test_reversed_boxes_are_told_by_image_with_the_options_for_them(tmp_path: Path) -> None:
+def test_reversed_boxes_are_told_by_image_with_their_options(tmp_path: Path) -> None:
     path = document(tmp_path / "a.xml", SQUARE, *[SQUARE.replace('"6"', '"1"')] * 2)
     message = f'{path}: ybr of a box is less than ytl in image 3; correct it, or evaluate with invalid="drop" or invalid="keep"'
     with pytest.raises(FormatError, match=f"^{re.escape(message)}$"):

@@ -449,9 +449,7 @@ def test_polygons_without_the_size_of_the_image(kind: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("iou_type", ["segm", "boundary"])
 @in_memory_and_as_files
-def test_run_lengths_of_another_size_than_the_image_are_compared_with_a_warning(
-    kind: str, iou_type: str, tmp_path: Path
-) -> None:
+def test_run_lengths_of_another_size_are_warned_of(kind: str, iou_type: str, tmp_path: Path) -> None:
     truth, results = with_shape({"segmentation": LENGTHS})
     truth["images"][1] |= {"width": 90, "height": 80}
     with pytest.warns(MaskSizeWarning) as caught:
@@ -465,14 +463,14 @@ def test_run_lengths_of_another_size_than_the_image_are_compared_with_a_warning(
 
 
 @in_memory_and_as_files
-def test_boxes_of_run_lengths_of_another_size_than_the_image_are_made_with_a_warning(kind: str, tmp_path: Path) -> None:
+def test_boxes_of_run_lengths_of_another_size_are_warned_of(kind: str, tmp_path: Path) -> None:
     truth, results = with_shape({"segmentation": LENGTHS, "bbox": GONE})
     truth["images"][1] |= {"width": 90, "height": 80}
     with pytest.warns(MaskSizeWarning, match=r"where (annotation_id is 12|detection_id is 2); "):
         assert summary(truth, results, kind, tmp_path)["AP"] == pytest.approx(1.0)
 
 
-def test_run_lengths_of_different_sizes_without_the_size_of_the_image() -> None:
+def test_run_lengths_of_different_sizes_without_an_image_size() -> None:
     truth, results = with_shape({"segmentation": LENGTHS})
     truth["images"] = [{"id": 1}, {"id": 2}]
     assert summary(truth, results, iou_type="segm")["AP"] == pytest.approx(1.0)

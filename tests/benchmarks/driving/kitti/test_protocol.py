@@ -144,7 +144,7 @@ def test_k13_the_exact_one_faces_backwards() -> None:
 
 
 @pytest.mark.slow
-def test_levels_that_leave_out_detections_are_apart_from_the_others() -> None:
+def test_levels_that_leave_out_detections_are_apart() -> None:
     """A level has the same numbers alone and beside levels with other void detections."""
     bounds = (("height", 0.0, 1000.0),)
     easy = Level("easy", bounds, (("height", 60.0),))
@@ -228,7 +228,7 @@ STREET = [
 @pytest.mark.slow
 @pytest.mark.parametrize("positions", [11, 40])
 @pytest.mark.parametrize(("shifted", "iou_type", "metric", "r11", "r40"), STREET)
-def test_k21_and_k20_of_rows_and_from_files_to_numbers_by_the_command(
+def test_k21_and_k20_of_rows_and_by_the_command(
     shifted: bool, iou_type: str, metric: str, r11: tuple[float, ...], r40: tuple[float, ...], positions: int,
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -311,7 +311,7 @@ def counted(sets: Sets, name: str, level: str, cut_off: float) -> list[float]:
 @pytest.mark.slow
 @half_as_often
 @given(data)
-def test_counts_at_every_cut_off_and_of_all_detections_are_those_of_the_second_pass(sets: Sets) -> None:
+def test_counts_at_cut_offs_are_those_of_the_second_pass(sets: Sets) -> None:
     ev, counts = evaluated(*sets), ("tp", "fp", "fn")
     for level in LEVELS:
         table = ev.thresholds(area_range=level)

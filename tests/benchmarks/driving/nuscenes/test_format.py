@@ -247,7 +247,7 @@ def test_results_joined_by_name_evaluate_as_by_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_results_keep_their_numbers_when_the_ground_truth_becomes_coco(tmp_path: Path) -> None:
+def test_results_keep_their_numbers_when_the_truth_is_coco(tmp_path: Path) -> None:
     made, results = scene_of(np.random.default_rng(3))
     truth = apf.read_dataset(write_tables(tmp_path / "truth", made))
     path = write_results(tmp_path / "found.json", results)
@@ -268,7 +268,7 @@ def test_names_of_several_images_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_entries_for_unknown_samples_are_refused_without_boxes_too(tmp_path: Path) -> None:
+def test_empty_entries_for_unknown_samples_are_refused(tmp_path: Path) -> None:
     truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
     path = write_results(tmp_path / "found.json", RESULTS | {"t9": []})
     with pytest.raises(
@@ -360,7 +360,7 @@ def test_a_table_that_is_missing_or_cut_off_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", list(tables(SAMPLES, OBJECTS)))
-def test_a_folder_is_recognized_without_one_of_its_tables_which_is_named(name: str, tmp_path: Path) -> None:
+def test_a_folder_is_recognized_and_its_missing_table_named(name: str, tmp_path: Path) -> None:
     folder = write_tables(tmp_path / "set", tables(SAMPLES, OBJECTS))
     (folder / f"{name}.json").unlink()
     assert NuScenesFormat().fits(see(folder), "dataset")
@@ -368,7 +368,7 @@ def test_a_folder_is_recognized_without_one_of_its_tables_which_is_named(name: s
         apf.read_dataset(folder)
 
 
-def test_a_folder_with_a_single_file_of_such_a_name_is_not_taken_for_nuscenes(tmp_path: Path) -> None:
+def test_a_single_file_of_such_a_name_is_no_nuscenes(tmp_path: Path) -> None:
     folder = written(tmp_path / "set", {"sample.json": "[]", "instance.json": "[]"})
     assert not NuScenesFormat().fits(see(folder), "dataset")
 
@@ -476,7 +476,7 @@ def scene_of(random: np.random.Generator) -> tuple[dict[str, list[Json]], dict[s
 
 
 @pytest.mark.slow
-def test_tables_and_results_are_as_the_kit_reads_and_evaluates_them(tmp_path: Path) -> None:
+def test_files_are_as_the_kit_reads_and_evaluates_them(tmp_path: Path) -> None:
     made, results = scene_of(np.random.default_rng(7))
     root, path = write_for_kit(tmp_path, made), write_results(tmp_path / "found.json", results)
     sides, numbers, aps = run_kit("nuscenes", SCRIPT, {"root": str(root), "results": str(path)})

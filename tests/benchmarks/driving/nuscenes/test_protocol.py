@@ -79,7 +79,7 @@ def errors_of_cars(evaluation: apf.Evaluation) -> Any:
 
 
 @pytest.mark.parametrize(("truth", "score"), [(TWENTY, 0.9), ([0], 0)], ids=["N5", "N10"])
-def test_all_errors_are_1_below_the_lowest_recall_and_for_scores_of_0(truth: list[float], score: float) -> None:
+def test_errors_are_1_at_low_recall_and_for_scores_of_0(truth: list[float], score: float) -> None:
     assert errors_of_cars(case(truth, [(0, score)])) == (1, 1, 1, 1, 1)
 
 
@@ -113,7 +113,7 @@ def of_all_classes(truth: list[Row], found: list[Row], images: Any, protocol: ap
 
 
 @pytest.mark.slow
-def test_slices_by_category_have_no_score_where_an_error_is_undefined() -> None:
+def test_slices_have_no_score_where_an_error_is_undefined() -> None:
     truth, found, images = weathered()
     evaluation = of_all_classes(truth, found, images)
     rows = {row["name"]: row for row in evaluation.by("name").to_dicts()}

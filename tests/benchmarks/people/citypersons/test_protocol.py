@@ -247,7 +247,7 @@ def test_eurocity_leaves_out_detections_at_the_bound(height: float, n_wrong: int
 
 
 @pytest.mark.parametrize("place", [0, 1])  # as a group, each detection is inside it
-def test_a_rider_or_group_of_eurocity_takes_any_number_of_detections(place: int) -> None:
+def test_riders_of_eurocity_take_any_number_of_detections(place: int) -> None:
     of_eurocity = {"occlusion": 0.0, "truncation": 0.0, "is_crowd": False}
     other = person(500, 0, 41, 100) | of_eurocity | [{"ignore": True}, {"is_crowd": True}][place]
     twice = [found(500, 0, 41, 100, 0.95), found(501, 0, 41, 100, 0.94), found(500, 0, 41, 48, 0.93), found(0, 0, 41, 100, 0.9)]

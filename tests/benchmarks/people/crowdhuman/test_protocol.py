@@ -112,7 +112,7 @@ def test_the_jaccard_index_is_that_of_plain_loops(seeds: range) -> None:
 
 
 @pytest.mark.slow
-def test_the_jaccard_index_has_no_interval_and_none_of_shards_or_slices(tmp_path: Path) -> None:
+def test_the_jaccard_index_has_no_interval_shard_or_slice(tmp_path: Path) -> None:
     dataset, found = together([loop(np.random.default_rng(seed), seed) for seed in range(1, 6)])
     evaluation = apf.evaluate(dataset, found, apf.CROWDHUMAN)
     assert evaluation.intervals(n_resamples=60, method="bootstrap")["metric"].to_list() == ["AP", "LAMR"]
@@ -124,7 +124,7 @@ def test_the_jaccard_index_has_no_interval_and_none_of_shards_or_slices(tmp_path
 
 
 @pytest.mark.slow
-def test_scores_beyond_all_thresholds_of_the_jaccard_index_are_warned_of() -> None:
+def test_scores_beyond_all_thresholds_are_warned_of() -> None:
     evaluation = evaluate(THREE, [row | {"score": 100 * row["score"]} for row in HITS])
     with pytest.warns(UnitWarning, match=r"^scores go up to 90, but those that the Jaccard index tries only to 0\.9: scale"):
         assert evaluation["JI"] == exactly(3 / (3 + 1e-6))
@@ -132,7 +132,7 @@ def test_scores_beyond_all_thresholds_of_the_jaccard_index_are_warned_of() -> No
 
 
 @pytest.mark.slow
-def test_models_are_compared_where_one_finds_nothing_and_so_says_no_size() -> None:
+def test_models_are_compared_where_one_finds_nothing() -> None:
     people = pl.DataFrame([person(-20, 0, 100, 100), person(-20, 0, 100, 100, image=2)])
     truth = apf.Dataset({"image_id": [1, 2]}, {"category_id": [1], "name": ["person"]}, people)
     sized = pl.DataFrame([seen(0, 0, 80, 100, 0.9), seen(0, 0, 80, 100, 0.8, image=2)]).with_columns(

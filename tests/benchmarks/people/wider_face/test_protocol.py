@@ -136,7 +136,7 @@ def test_intervals_of_slices_are_about_their_numbers() -> None:
     assert by_event["estimate"].to_list() == exactly(evaluation.by("event").sort("event")["AP_hard"].to_list())
 
 
-def test_what_needs_recall_levels_or_a_part_of_the_scores_alone_is_refused() -> None:
+def test_what_needs_recall_levels_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"^arrays: wider_face has no recall levels"):
         evaluate([face(G)], [seen(G, 0.5)]).arrays()
     with pytest.raises(ParameterError, match=r"^definition: wider_face needs all rows of a list with their scores"):
